@@ -1,6 +1,6 @@
 """The evaluation as a Prefect flow: every step a task, its state, artifacts and events where a team looks for them.
 
-The work and its order stand in `ndcg_ab.pipeline`.  Tasks are given nothing that Prefect could look into.
+The work and its order are in `ndcg_ab.pipeline`.  Tasks are given nothing that Prefect could look into.
 (No postponed annotations here: Prefect cannot resolve them for the models in a served flow's parameters.)
 """
 
@@ -324,7 +324,7 @@ def run_flow(evaluation: Evaluation, watch: Watch, force: bool, at: datetime | N
 
 
 def evaluation_for_prefect(evaluation: Evaluation) -> Evaluation:
-    """The evaluation as a parameter that Prefect keeps and shows: itself where no secret stands in it."""
+    """The evaluation as a parameter that Prefect keeps and shows: itself where no secret is in it."""
     content = evaluation.model_dump(mode="json")
     kept = without_plain_secrets(content)
     return evaluation if kept == content else Evaluation.model_validate(kept)

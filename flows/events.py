@@ -24,7 +24,7 @@ def events_of(
     """`ndcg-ab.gate.failed` for the evaluation, `ndcg-ab.verdict.regressed` for every candidate that regressed.
 
     `ndcg-ab.dropped` for every system that dropped since the evaluation before: once, in the night that did.
-    common: what stands in every payload.
+    common: what is in every payload.
     """
     if outcome.gate == "failed":
         failures = {gate.name: gate.message for gate in outcome.failures}

@@ -24,7 +24,7 @@ class GivenUp(BaseException):
 class Watch:
     """What the caller of a flow in this process must know, whatever becomes of Prefect.
 
-    say: gets what begins.  evaluation: with what stands in plain text and Prefect, which keeps its parameters, is not
+    say: gets what begins.  evaluation: with what is in plain text and Prefect, which keeps its parameters, is not
     told.  context: as soon as the evaluation is safe on disk.  performed: when all is done.
     error: what a step raised.  api_url, flow_run: Prefect's address, and its name for the run.  is_over: nobody waits
     for the flow any more, so that no step of it may begin.

@@ -46,7 +46,7 @@ class BackgroundTask(Generic[T]):
             self._error = error
 
     def wait(self, is_overdue: Callable[[], bool] = lambda: False) -> T:
-        """What the work returned, or raised; raises OverdueError as soon as `is_overdue` says so.
+        """What the work returned, or raised; raises OverdueError as soon as `is_overdue` reports it.
 
         Whatever interrupts the waiting leaves the work behind.
         """

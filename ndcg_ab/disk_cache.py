@@ -43,7 +43,7 @@ def cache_folder() -> Path | None:
 
 
 def read_sealed(path: Path) -> str | None:
-    """A text whose digest stands in front of it; None where there is none, or another."""
+    """A text whose digest is in front of it; None where there is none, or another."""
     try:
         seal, _, content = path.read_bytes().partition(b"\n")
         return content.decode() if seal.decode() == digest(content) else None

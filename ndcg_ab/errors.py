@@ -149,7 +149,7 @@ def shortened(text: str, most: int = SHOWN) -> str:
 
 
 def format_value(value: object) -> str:
-    """The value as it stands in a message: without secrets, on one line, and not longer than `SHOWN`."""
+    """The value as it is in a message: without secrets, on one line, and not longer than `SHOWN`."""
     if isinstance(value, bytes | bytearray):
         # a character is up to four bytes: what is longer than `beginning` looks at stays longer
         decoded = bytes(value[: 4 * (SHOWN + 2 * _reach() + 2)]).decode(errors="backslashreplace")

@@ -57,7 +57,7 @@ CODES: Mapping[str, Code] = {
     ),
     "repeated_judgment": Code(
         "note",
-        "A judgment stands in the file more than once, with the same grade. It counts once.",
+        "A judgment is in the file more than once, with the same grade. It counts once.",
         "Look for the step that writes it twice, if the judgments are not pooled from several files.",
     ),
     "more_judgments": Code(
@@ -127,7 +127,7 @@ CODES: Mapping[str, Code] = {
     "intended_unknown": Code(
         "warning",
         "Some of the queries that the change was meant for are not judged (of scores: not scored). They are left out.",
-        "Correct their ids, take them out, or have them judged: what was intended is told without them.",
+        "Correct their ids, take them out, or have them judged: the report on what was intended leaves them out.",
     ),
     "unjudged_query": Code(
         "note",
@@ -181,7 +181,7 @@ CODES: Mapping[str, Code] = {
     # ---- what a ranking says of its order
     "duplicate_document": Code(
         "error",
-        "A document stands twice in the ranking of one query, where it would gain twice. With duplicates = first in"
+        "A document is twice in the ranking of one query, where it would gain twice. With duplicates = first in"
         " every metric the best placed of them counts, and it is a warning.",
         "Take the copies out where the ranking is made; two rankings written into one file are the usual cause.",
     ),
@@ -194,7 +194,7 @@ CODES: Mapping[str, Code] = {
     "several_tags": Code(
         "warning",
         "A TREC file has more than one tag (its last column), although it should hold one system's ranking: two"
-        " rankings may stand in it, one after the other.",
+        " rankings may be in it, one after the other.",
         "Give each ranking a file and a system of its own.",
     ),
     "unread_rank": Code(
@@ -237,7 +237,7 @@ CODES: Mapping[str, Code] = {
     ),
     "rising_score": Code(
         "warning",
-        "A ranking without ranks stands from its lowest score to its highest, in 9 of 10 queries with three results or"
+        "A ranking without ranks goes from its lowest score to its highest, in 9 of 10 queries with three results or"
         " more (and at least in three queries). Files usually begin with the best result, so that lower scores may be"
         " the better ones.",
         "Nothing, where the highest score is the best. Distances have to be negated.",
@@ -273,7 +273,7 @@ CODES: Mapping[str, Code] = {
     "labels_favour": Code(
         "warning",
         "A verdict favours the system that the labels came from: at least 5 points more of its results are judged than"
-        " of the other system's, and without that lead the verdict does not stand, be it that the interval on the"
+        " of the other system's, and without that lead the verdict does not hold, either because the interval on the"
         " queries judged fully for both does not show it, or that grades of unjudged results could turn it. Where"
         " the judgments name the favoured system as a source, and not the other one: without what it alone contributed"
         " the verdict is another one.",

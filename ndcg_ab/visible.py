@@ -18,7 +18,7 @@ HIDDEN = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
     "\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f"
 )
-JOINERS = "\u200c\u200d"  # they belong to Persian, Indic and emoji texts, where such characters stand on both sides
+JOINERS = "\u200c\u200d"  # they belong to Persian, Indic and emoji texts, where such characters are on both sides
 WRITTEN_OUT = re.compile(f"[{HIDDEN}]|(?<![^\x00-\u02ff])[{JOINERS}]|[{JOINERS}](?![^\x00-\u02ff])")
 FORMULA = ("=", "+", "-", "@")  # what a cell begins with that a spreadsheet computes
 COLOURED = re.compile(r"(\x1b\[[0-9;]*m)")  # which our tables and the libraries' help have on a terminal
@@ -74,7 +74,7 @@ def _visible(value: Any) -> Any:
     kind = type(value)
     if kind is str:
         return visible(value) if WRITTEN_OUT.search(value) else value
-    if value is None or kind is float or kind is int or kind is bool:  # most of what stands in a record
+    if value is None or kind is float or kind is int or kind is bool:  # most of what is in a record
         return value
     if isinstance(value, PurePath):
         shown = _visible(str(value))

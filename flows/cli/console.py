@@ -103,7 +103,7 @@ def print_line(text: object) -> None:
 
 
 def print_to_stderr(text: object) -> None:
-    """The same on standard error, beside a result that stands on standard output."""
+    """The same on standard error, beside a result that is on standard output."""
     print(visible(str(text)), file=sys.stderr)
 
 

@@ -25,7 +25,7 @@ from ..stopping import Stopped, end, obey_signals
 GATE_FAILED = 1  # and nothing else
 UNUSABLE = 2  # usage, configuration, data, or what the machine has room for
 BROKEN = 70  # EX_SOFTWARE: an error of ours
-PENDING = 75  # EX_TEMPFAIL: the results stand on disk, and only logging them is pending
+PENDING = 75  # EX_TEMPFAIL: the results are on disk, and only logging them is pending
 DEBUG = "NDCG_AB_DEBUG"
 LONGEST, LONGEST_LINE = 2900, 1200  # characters of one message, and of one of its lines
 # What typer itself makes a sentence of; its errors are those of click, or of the copy of it that a newer typer holds.
@@ -125,7 +125,7 @@ def keep_traceback(error: BaseException) -> str:
     text = redact("".join(traceback.format_exception(error)))
     if os.environ.get(DEBUG) not in (None, "", "0"):
         print(text, file=sys.stderr, end="")
-        return "its traceback stands above"
+        return "its traceback is above"
     try:
         path = write_kept(text, "ndcg-ab-error-", ".txt")
     except OSError:

@@ -18,7 +18,7 @@ Settings = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Change a key: statistics.alpha=0.01; again for more."),
 ]
 At = Annotated[
-    str | None, typer.Option(metavar="TIME", help="The moment it stands for, as 2026-11-20T02:00. (default now)")
+    str | None, typer.Option(metavar="TIME", help="The moment of the evaluation, as 2026-11-20T02:00. (default now)")
 ]
 Quiet = Annotated[bool, of_output("--quiet", "-q", help="Print nothing but errors.")]
 JudgmentsFile = Annotated[str, of_data(metavar="FILE", help="The judgments (qrels).")]

@@ -75,7 +75,7 @@ def compare(
 
     judgments, systems, queries: paths, tables that speak Arrow, or dictionaries; of systems by their names.  A function
         of an `ndcg_ab.Query` and an `ndcg_ab.Document` may judge, too (docs/judging.md).
-    scores: in the place of both, values per query that another tool computed: a path or a table with system_id,
+    scores: instead of both, values per query that another tool computed: a path or a table with system_id,
         query_id, metric and value; or of each system by its name such a path or table, or {query: {metric: value}}.
     more_judgments: more such, one or a list, which by judgments_precedence correct and add to those before them.
     combine: the grade of a document that several judges (a column `judge`) grade; needed where they disagree.

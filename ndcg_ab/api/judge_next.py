@@ -96,7 +96,7 @@ def judge_next(
     if given_config is None:
         evaluation = make_evaluation(arguments | ({"metrics": [name]} if name else {}))
     elif judgments is not None or systems is not None:
-        raise InputError("config: stands in the place of judgments and systems: take one of the two out")
+        raise InputError("config: replaces judgments and systems: leave one of the two out")
     else:
         evaluation = resolve_at(read_config(Path(os.fspath(given_config)).expanduser()), datetime.now(UTC))
     with name_arguments_in_errors():

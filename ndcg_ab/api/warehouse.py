@@ -54,7 +54,7 @@ def make_tables(
             Setting("--rankings"),
             ", ",
             Setting("--system"),
-            ": both are given; the rankings stand in one table, or in one of each system",
+            ": both are given; the rankings are in one table, or in one of each system",
         )
     return Tables(
         judgments, "rankings" if rankings is None else rankings, systems or {}, judgments_columns or {}, columns or {}

@@ -12,7 +12,7 @@ from ndcg_ab.results.outcome import Finding
 
 NUMBERED = re.compile(r"(.+)([_\-.:/#])\d+")
 FEWEST_GROUPS = 5  # with fewer the beginnings of ids name collections: dl19-1, dl19-2, …, dl20-1, …
-MOST_OF_ALL = 0.8  # of the queries stand in groups
+MOST_OF_ALL = 0.8  # of the queries are in groups
 LARGEST_USUAL = 50  # queries of a usual group
 REPEATED = 0.05  # of the queries repeat the text of another
 

@@ -31,7 +31,7 @@ SENTENCES = {
     "negative_grade": "{count} {judgments} {have} a grade below 0 (such as in query {example!r}): {they_gain} nothing",
     "fractional_grade": "{count} {judgments} {have} a grade with a fraction (such as document {document!r} of query"
     " {example!r}), and grades = integer",
-    "repeated_judgment": "{count} {judgments} {stand} in the file more than once with the same grade (such as in query"
+    "repeated_judgment": "{count} {judgments} {are} in the file more than once with the same grade (such as in query"
     " {example!r}): each counts once",
 }
 OF_JUDGMENTS = ("no_relevant_query", "negative_grade", "fractional_grade", "repeated_judgment")
@@ -116,7 +116,7 @@ def first_query_id(pulled: Pulled) -> str:
 
 def agreeing_words(count: int) -> dict[str, str]:
     """Nouns and verbs that agree with a count."""
-    plural = {"queries": "query", "results": "result", "judgments": "judgment", "have": "has", "stand": "stands"}
+    plural = {"queries": "query", "results": "result", "judgments": "judgment", "have": "has", "are": "is"}
     plural |= {"they_are": "it is", "they_gain": "it gains"}
     return plural if count == 1 else {word: word.replace("_", " ") for word in plural}
 
@@ -231,7 +231,7 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
                 found.append(Finding("duplicate_document", "warning", message, total, system_id, examples=examples))
                 continue
             raise InputError(
-                f"{pulled.place_of(query_id, doc_id)}: document {doc_id!r} stands {copies} times in the ranking of"
+                f"{pulled.place_of(query_id, doc_id)}: document {doc_id!r} is {copies} times in the ranking of"
                 f" query {query_id!r} by system {system_id}: a ranking holds a document once ({total} such in it)"
             )
     if found:

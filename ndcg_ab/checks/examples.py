@@ -1,4 +1,4 @@
-"""Examples of a finding: up to five places, each with what stands there."""
+"""Examples of a finding: up to five places, each with what is there."""
 
 from collections.abc import Iterable
 

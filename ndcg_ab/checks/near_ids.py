@@ -1,6 +1,6 @@
 """Some ids of a ranking that would meet those of the judgments if they were spelt otherwise.
 
-Where hardly any meet, `unmatched_ids` says so; here it is a part of them, as where two indexes were joined.
+Where hardly any meet, `unmatched_ids` reports it; here it is a part of them, as where two indexes were joined.
 """
 
 import re

@@ -99,7 +99,7 @@ class OwnRanks(NamedTuple):
 
 
 def ranks_of_own_order(engine: Engine, looks: Sequence[OrderCheck]) -> OwnRanks:
-    """Looked at once, as deep as any metric does: further down there is nothing that changes what stands above."""
+    """Looked at once, as deep as any metric does: further down there is nothing that changes what is above."""
     reach = max(look.reach for look in looks)
     engine.build("suspicious_query", cutoff=reach, rank_rule=looks[0].rule)
     columns = ("system_id", "query_id", "first_rank")
@@ -204,7 +204,7 @@ def rank_finding(
 
 
 def score_of_order(by_rank: Metric, grades: Sequence[float | None], judged: Sequence[float], highest: float) -> float:
-    """The value where documents of these grades stand in this order (None: unjudged); judged: all of the query."""
+    """The value where documents of these grades are in this order (None: unjudged); judged: all of the query."""
     results = [Result(str(place), rank_given=place) for place in range(len(grades))]
     judgments = {str(place): grade for place, grade in enumerate(grades) if grade is not None}
     others = Counter(judged) - Counter(judgments.values())

@@ -120,7 +120,7 @@ def check_ranks(
         else:
             message = (
                 f"system {name} repeats ranks in {queries_text(row.count)} (such as {query_id!r}); its scores decide"
-                " the order, but two rankings may stand in one file"
+                " the order, but one file may hold two rankings"
             )
         found.append(make_finding("repeated_rank", message, row, name, pulled))
     if row := noticed.get(("rank_gap", name)):
@@ -172,7 +172,7 @@ def check_rising(name: str, pulled: Pulled) -> list[Finding]:
         return []
     examples = examples_of(pulled, [(query_id, "") for query_id in risen[:MOST]])
     message = (
-        f"system {name}: its rows stand from the lowest score to the highest in {queries_text(len(risen))}, and it has"
+        f"system {name}: its rows go from the lowest score to the highest in {queries_text(len(risen))}, and it has"
         " no ranks: if lower scores are better (distances), negate them"
     )
     return [Finding("rising_score", "warning", message, len(risen), name, examples=examples)]

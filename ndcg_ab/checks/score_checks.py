@@ -45,5 +45,5 @@ def check_difference(systems: Sequence[SystemSummary]) -> list[Finding]:
 
 
 def metric_place(metric: str) -> tuple[int, str]:
-    """Metrics that look less deep first, then by name: the order of what is told of them."""
+    """Metrics that look less deep first, then by name: the order of what is told about them."""
     return make_metric(metric).cutoff or EVERYTHING, metric

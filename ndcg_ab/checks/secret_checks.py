@@ -1,4 +1,4 @@
-"""Findings about the configuration itself: secrets that stand in it in plain text."""
+"""Findings about the configuration itself: secrets that are in it in plain text."""
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.plain_secrets import find_plain_secrets

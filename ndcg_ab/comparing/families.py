@@ -131,7 +131,7 @@ def compare_separately(
     resampling: Resampling | None = None,
     least_queries: int | None = None,
 ) -> list[list[Comparison]]:
-    """Every family by itself, with the evaluation's settings; resampling: in the place of the evaluation's.
+    """Every family by itself, with the evaluation's settings; resampling: instead of the evaluation's.
 
     least_queries: that are tested; by default of slices the number that the evaluation says.
     """

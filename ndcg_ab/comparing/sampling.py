@@ -39,8 +39,8 @@ def clusters_by_prefix(query_ids: Iterable[str], prefix: str) -> dict[str, str]:
     clusters = {query_id: query_id.rpartition(prefix)[0] or query_id for query_id in query_ids}
     if clusters and not any(prefix in query_id for query_id in clusters):
         raise InputError(
-            f"cluster_prefix = {prefix!r}: stands in no query id (such as {min(clusters)!r}): give the text before the"
-            " number of each, as _ in 106_1, or leave it out"
+            f"cluster_prefix = {prefix!r}: no query id contains it (such as {min(clusters)!r}): give the text before"
+            " the number of each, as _ in 106_1, or leave it out"
         )
     return clusters
 
@@ -52,7 +52,7 @@ def read_sampling(engine: Engine, evaluation: Evaluation) -> Sampling:
 
 
 def clusters_from_ids(engine: Engine, evaluation: Evaluation) -> dict[str, str] | None:
-    """query_id -> cluster by its id, where the configuration says so."""
+    """query_id -> cluster by its id, where the configuration reports it."""
     prefix = evaluation.statistics.cluster_prefix
     if prefix is None:
         return None

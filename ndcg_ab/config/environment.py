@@ -26,7 +26,7 @@ DEFAULTS = {
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
-    # A Prefect server that dies on the way: the run goes on without it after half a minute, not after two and a half
+    # A Prefect server that dies meanwhile: the run goes on without it after half a minute, not after two and a half
     # (a request is given up after waiting 2 + 4 s, not 2 + 4 + 8 + 16 + 32).
     "PREFECT_CLIENT_MAX_RETRIES": "2",
     "PREFECT_API_REQUEST_TIMEOUT": "10",

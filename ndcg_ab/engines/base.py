@@ -25,7 +25,7 @@ BATCH = 100_000  # rows that become Python's objects at a time
 
 
 class InFiles(NamedTuple):
-    """Rows that stand in Parquet files, where an engine reads them.
+    """Rows that are in Parquet files, where an engine reads them.
 
     columns: what they are called here -> in the files.  files: or tables, each with values that all of its rows have
     in further columns.
@@ -65,7 +65,7 @@ class Engine(ABC):
 
     @abstractmethod
     def number(self, column: str, texts: Iterable[str]) -> None:
-        """Every text that stands in a column of this name in the pulled tables to come.
+        """Every text that is in a column of this name in the pulled tables to come.
 
         An engine may keep numbers in their place; nothing that is read of it is another for that.
         """
@@ -81,7 +81,7 @@ class Engine(ABC):
         self._forget(name)
 
     def put_files(self, name: str, rows: InFiles, *, lasting: bool = True) -> None:
-        """Takes in what stands in files, as `put` does; by default through memory.
+        """Takes in what is in files, as `put` does; by default through memory.
 
         lasting: it is kept where the engine keeps tables; else the files are read whenever it is.
         """
@@ -97,7 +97,7 @@ class Engine(ABC):
         self.put(name, pa.concat_tables(tables))
 
     def use(self, name: str, instead_of: str) -> None:
-        """Puts the rows of one table in the place of a pulled one."""
+        """Puts the rows of one table instead of a pulled one."""
         self.put(instead_of, self.read(name))
 
     def give(self, name: str, table: pa.Table) -> None:

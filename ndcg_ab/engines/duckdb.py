@@ -98,7 +98,7 @@ class DuckDBEngine(Engine):
         return bool((hashes[1:] == hashes[:-1]).any())
 
     def number(self, column: str, texts: Iterable[str]) -> None:
-        """An enum: one number in the place of a text in every join, window and group; its order is that of the texts.
+        """An enum: one number instead of a text in every join, window and group; its order is that of the texts.
 
         A database file keeps texts, which later versions read.
         """
@@ -126,7 +126,7 @@ class DuckDBEngine(Engine):
             self.connection.execute(f'create or replace table "{name}" as select * from incoming')
 
     def put_files(self, name: str, rows: InFiles, *, lasting: bool = True) -> None:
-        """Copied into a database file, else where they stand."""
+        """Copied into a database file, else where they are."""
         columns = ", ".join(f'"{theirs}" as "{ours}"' for ours, theirs in rows.columns.items())
         names = [*rows.columns, *(rows.files[0][1] if rows.files else ())]
         parts = []
@@ -146,7 +146,7 @@ class DuckDBEngine(Engine):
         self._forget(name)
 
     def _with_numbers(self, columns: Iterable[str], source: str) -> str:
-        """A select of columns, with numbers in the place of texts where these are known."""
+        """A select of columns, with numbers instead of texts where these are known."""
         kinds = ((column, self.numbered.get(column)) for column in columns)
         cast = (f'cast("{column}" as "{kind}") as "{column}"' if kind else f'"{column}"' for column, kind in kinds)
         return f"select {', '.join(cast)} from {source}"

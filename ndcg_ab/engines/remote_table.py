@@ -42,7 +42,7 @@ class RemoteTable:
     """Rows that the engine reads by itself, and that are never here.
 
     table: a name in the catalogue, or the path of Parquet files.  where: a condition on its columns.
-    system_id: stands in every row, where it is given.  rows, digest: what was counted of them when they were looked at.
+    system_id: is in every row, where it is given.  rows, digest: what was counted of them when they were looked at.
     """
 
     table: str

@@ -9,7 +9,7 @@ import pyarrow as pa
 from ndcg_ab.engines.base import GIVEN, Parameters, Value
 from ndcg_ab.engines.sql_files import SqlFile
 
-VIEW = "view "  # stands before the name of what is no table in the state
+VIEW = "view "  # comes before the name of what is no table in the state
 
 
 def remembered_state(settings: Parameters, made: Mapping[str, Parameters], views: Container[str] = ()) -> pa.Table:
@@ -59,7 +59,7 @@ def value_in_sql(value: Value) -> str:
 
 
 def as_texts(table: pa.Table) -> pa.Table:
-    """A table with texts in the place of numbers."""
+    """A table with texts instead of numbers."""
     for place, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
             table = table.set_column(place, field.name, table.column(place).cast(field.type.value_type))

@@ -193,7 +193,7 @@ def touch(entry: Path) -> None:
 def remove_damaged(entry: Path, error: Exception) -> None:
     """Says why something known is read again."""
     reason = str(error) if type(error) is ValueError else getattr(error, "strerror", None) or "it holds something else"
-    said = f"{entry}: what an earlier night left there is damaged ({reason}): it is removed, and made anew"
+    said = f"{entry}: what an earlier night left there is damaged ({reason}): it is removed, and made again"
     print(visible(f"ndcg-ab: {said}"), file=sys.stderr)
     remove_entry(entry)
 

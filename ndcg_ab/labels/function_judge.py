@@ -1,7 +1,7 @@
 """A function judges what the systems return: which documents it is asked about, and how far it agrees with people.
 
 Asked about are the documents within the deepest cutoff of any system that no file judges, of every query whose text is
-known, and SAMPLED of those that files judge.  A grade of a file always counts; the function's never stands above it.
+known, and SAMPLED of those that files judge.  A grade of a file always counts; the function's never is above it.
 """
 
 import hashlib

@@ -62,7 +62,7 @@ class GradeModel:
         return found
 
     def draw(self, pool: Pool, generator: np.random.Generator, draws: int) -> FloatArray:
-        """(draws, n) grades: the judged documents' own, of the others as likely ones, with the model drawn anew."""
+        """(draws, n) grades: the judged documents' own, of the others as likely ones, with the model drawn again."""
         features, levels = make_features(pool), np.array(self.levels)
         found = np.tile(pool.grade, (draws, 1))
         unjudged = ~pool.is_judged

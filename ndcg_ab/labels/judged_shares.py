@@ -67,7 +67,7 @@ def check_labels(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = (
 
 
 def is_owed(row: Comparison, labels: Labels) -> bool:
-    """Whether a verdict favours the system of which clearly more is judged, and does not stand on its own."""
+    """Whether a verdict favours the system of which clearly more is judged, and are not on its own."""
     favours = is_lead(labels) and labels.lead * judged_side(row) > 0
     return favours and not (stands_fully_judged(row, labels) and stands_by_bounds(row))
 

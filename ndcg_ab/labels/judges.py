@@ -159,7 +159,7 @@ def possible_grades(judged: ByJudge, odd: NDArray[np.intp]) -> dict[str, Choices
 
 
 def draw_grades(found: LoadedEngine, choices: Mapping[str, Choices], judged: ByJudge) -> list[JudgeNoise]:
-    """The differences over draws: of queries on which judges disagree anew, of the others as they are."""
+    """The differences over draws: of queries on which judges disagree again, of the others as they are."""
     engine, evaluation = found.engine, found.evaluation
     metrics = own_metrics(evaluation.metric_list)
     systems = [system.name for system in evaluation.systems]

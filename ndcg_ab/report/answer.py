@@ -98,7 +98,7 @@ def ordered_decisions(outcome: Outcome) -> list[Decision]:
 class Doubt(NamedTuple):
     """What questions the decisions about some systems, or about all of them.
 
-    sentence: what stands above the answer. systems: those that it names; empty: every one. reason: the same in a few
+    sentence: what is above the answer. systems: those that it names; empty: every one. reason: the same in a few
     words about one of them, with {} for "its" or "the baseline's".
     """
 

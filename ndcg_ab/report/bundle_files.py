@@ -90,4 +90,4 @@ def write_error_page(folder: Path, error: Exception) -> None:
     try:
         write_text(folder / PAGE, f"{STUB}{escape(said)}\n")
     except OSError as trouble:
-        print(visible(f"ndcg-ab: {folder}: nor can a page that says so be written: {trouble}"), file=sys.stderr)
+        print(visible(f"ndcg-ab: {folder}: nor can a page that explains this be written: {trouble}"), file=sys.stderr)

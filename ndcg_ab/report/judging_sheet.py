@@ -1,7 +1,7 @@
 """The judging sheet: one file, without server or network, that shows pairs of query and document to be graded.
 
 Grades are typed; the browser keeps them, and downloads them as a file of judgments.  Every text from data is escaped or
-stands in a block of JSON, from which the sheet's script makes text and nothing else; the sheet's own policy runs no
+is in a block of JSON, from which the sheet's script makes text and nothing else; the sheet's own policy runs no
 other script.
 """
 

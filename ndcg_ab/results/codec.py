@@ -29,7 +29,7 @@ SCHEMA = 1
 COMPUTED: dict[type, dict[str, str]] = {Comparison: {"verdict": "mde"}}
 FLAT = frozenset(["descriptive"])  # fields whose record's columns go by their own names
 COLUMN_TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-PLAIN = frozenset([str, int, float, bool])  # of which JSON has its own: most of what stands in a record
+PLAIN = frozenset([str, int, float, bool])  # of which JSON has its own: most of what is in a record
 
 
 @cache
@@ -38,7 +38,7 @@ def field_types(record: type) -> dict[str, Any]:
 
 
 def encode(value: Any) -> Any:
-    """A record, or what stands in one, ready for JSON."""
+    """A record, or what is in one, ready for JSON."""
     if value is None or type(value) in PLAIN:
         return value
     if isinstance(value, Metric):

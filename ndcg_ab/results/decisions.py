@@ -70,7 +70,7 @@ class Choice(StrEnum):
 
 
 class Traits(NamedTuple):
-    """What a decision means. gravity: where it stands in lists, 1 first. mark: one letter. advice: a sentence.
+    """What a decision means. gravity: where it is in lists, 1 first. mark: one letter. advice: a sentence.
     words: for people, where they are not its name."""
 
     gravity: int

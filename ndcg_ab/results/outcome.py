@@ -27,7 +27,7 @@ class Finding:
     count: how many queries, results or judgments it concerns.
     system, metric: whose ranking and which metric it is about; None where it is about none, or about all of them.
     value: the number that it tells beside the count, such as a share or by how much a mean could move; None without.
-    examples: up to five places with what stands there, in order; none in records of version 0.1.0.
+    examples: up to five places with what is there, in order; none in records of version 0.1.0.
     """
 
     code: str
@@ -71,7 +71,7 @@ class Input:
         judgments, queries, intended or ranking.
     version: of a system, where the configuration says one. origin: a path, or module:function. rows: how many.
     digest: SHA-256 of the content, 32 hex digits: the same for any order of rows and any file format.
-    read: the earlier moment that it was read at, ISO 8601, UTC, and has not changed since; None: it was read anew.
+    read: the earlier moment that it was read at, ISO 8601, UTC, and has not changed since; None: it was read again.
     """
 
     name: str

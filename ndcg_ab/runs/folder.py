@@ -1,6 +1,6 @@
 """The store of a kept evaluation: a working folder that becomes a bundle.
 
-Inputs stand in it as Parquet: read now, or known from an earlier run.  Tables and results of stages stay in memory
+Inputs are in it as Parquet: read now, or known from an earlier run.  Tables and results of stages stay in memory
 between them, but for the tables of the engine, which are the bundle's.
 """
 

@@ -44,7 +44,7 @@ def order_of(metric: Metric) -> Order:
 
 
 class Group:
-    """The results that tie with judged documents in one order: how many there are, and stand above or before them."""
+    """The results that tie with judged documents in one order: how many there are, and are above or before them."""
 
     def __init__(self, doc_ids: Iterable[str]) -> None:
         self.doc_ids = sorted(doc_ids)
@@ -87,7 +87,7 @@ class LongAnswer:
             self.groups[order] = dict(sorted(groups.items()))
 
     def count(self, rows: pa.Table) -> None:
-        """Takes in the same results again: how many stand above each judged one, and which tie with it."""
+        """Takes in the same results again: how many are above each judged one, and which tie with it."""
         for order, groups in self.groups.items():
             values, each = np.array(list(groups), dtype=np.float64), list(groups.values())
             keys = keys_in(rows, order)

@@ -1,4 +1,4 @@
-"""Scores of another tool in the tables that ours would stand in, so that everything after scoring is the same."""
+"""Scores of another tool in the tables that ours would be in, so that everything after scoring is the same."""
 
 from collections.abc import Iterator, Sequence
 
@@ -105,14 +105,14 @@ def named_system(name: str) -> System:
 
 
 def combine_scores(pulled: Sequence[Pulled]) -> pa.Table:
-    """All of the values in one table; refuses what stands in two places."""
+    """All of the values in one table; refuses what is in two places."""
     table = pa.concat_tables([each.table.replace_schema_metadata() for each in pulled])
     for row in repeated_keys(table.group_by(KEY).aggregate([([], "count_all")])):
         key = [row[name] for name in KEY]
         places = [each.origin for each in pulled if key in value_keys(each.table, row["query_id"])]
         raise InputError(
             f"{' and '.join(places)}: {format_value(row['metric'])} of system {format_value(row['system_id'])} on query"
-            f" {format_value(row['query_id'])} stands in both; a query has one value"
+            f" {format_value(row['query_id'])} is in both; a query has one value"
         )
     return table
 

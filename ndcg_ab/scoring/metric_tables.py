@@ -1,4 +1,4 @@
-"""A metric's definition as rows of tables: what to compute; how stands in the SQL."""
+"""A metric's definition as rows of tables: what to compute; how is in the SQL."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -118,5 +118,5 @@ def deepest_cutoff(metrics: Sequence[Metric]) -> int:
 
 
 def looks_beyond(metric: Metric) -> bool:
-    """Whether a metric's value can depend on results that stand below its cutoff in the whole ranking."""
+    """Whether a metric's value can depend on results that are below its cutoff in the whole ranking."""
     return metric.cutoff is None or metric.has_deeper_ideal or metric.unjudged == "condense"

@@ -59,7 +59,7 @@ def add_measured(engine: Engine, metrics: Sequence[GivenMetric]) -> None:
 
 
 def plain_texts(table: pa.Table) -> pa.Table:
-    """The same with texts in the place of an engine's own types."""
+    """The same with texts instead of an engine's own types."""
     types = {"value": pa.float64(), "judged": pa.float64(), "is_answered": pa.bool_(), "is_relevant": pa.bool_()}
     return table.cast(pa.schema([(name, types.get(name, pa.string())) for name in table.column_names]))
 

@@ -187,7 +187,7 @@ def order_keys(results: pa.Table) -> list[NDArray[np.floating[Any]]]:
 
 
 def reachable_places(keys: Sequence[NDArray[np.floating[Any]]], places: int) -> NDArray[np.bool_]:
-    """Which results of a query can stand in its first places: by score, or by the rank that they came with.
+    """Which results of a query can be in its first places: by score, or by the rank that they came with.
 
     keys: of the query's results.  Scores are compared as 32-bit floats, so that whatever ties with the last place in
     any precision is among them.

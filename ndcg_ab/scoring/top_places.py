@@ -77,7 +77,7 @@ def reduce_pulled(pulled: Pulled, judgments: Pulled, metrics: Sequence[Metric], 
 
 
 def relevant_ranks(table: pa.Table, judgments: pa.Table, metric: Metric) -> pa.Table:
-    """The ranks of the relevant documents of a ranking that can be reduced: its rows stand in order but for ties.
+    """The ranks of the relevant documents of a ranking that can be reduced: its rows are in order but for ties.
 
     table: one piece for each column.
     """

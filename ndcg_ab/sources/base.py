@@ -23,7 +23,7 @@ REMARKS, FAILED, STAYING = b"ndcg_ab.remarks", b"ndcg_ab.failed", b"ndcg_ab.else
 class Remark:
     """What a source noticed and reads all the same: a code of docs/findings.md, how often, and up to five examples.
 
-    An example is a place and what stands there: ``run.txt, line 7: tag 'b'``.  told: the sentence, where the code and
+    An example is a place and what is there: ``run.txt, line 7: tag 'b'``.  told: the sentence, where the code and
     the count do not say all of it.
     """
 
@@ -149,7 +149,7 @@ class Pulled:
 
     @property
     def reduced(self) -> ReducedRanking | None:
-        """What was read in the place of the whole table, which is read only if somebody asks for it."""
+        """What was read instead of the whole table, which is read only if somebody asks for it."""
         return None
 
     @property
@@ -213,7 +213,7 @@ class Pulled:
 class ReducedPull(Pulled):
     """A ranking that was reduced: what most ask for is known, and the table is read, by `read`, when it is not.
 
-    What its source noticed stands in the metadata of its rows, as in those of a whole table.
+    What its source noticed is in the metadata of its rows, as in those of a whole table.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 @dataclasses.dataclass(frozen=True)
 class Documents:
-    """A file of documents, or data in memory that stand in its place."""
+    """A file of documents, or data in memory that are in its place."""
 
     described: FileSource
     directory: Path

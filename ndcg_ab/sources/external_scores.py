@@ -51,7 +51,7 @@ OF_ONE_SYSTEM = ScoresLayout("value", (*IDS[1:], VALUE, HASH))
 KEY = ["system_id", "metric", "query_id", "is_mean"]
 # is_mean: it is the tool's own mean over queries
 PULLED = Layout("value", (*SCORE.fields, Field("is_mean", pa.bool_())), order=tuple(KEY))
-Row = tuple[str, str, str, float]  # where it stands, query, metric, value
+Row = tuple[str, str, str, float]  # where it is, query, metric, value
 
 TREC_EVAL = re.compile(
     r"(gm_)?(map|bpref|ndcg|ndcg_rel|infap|11pt_avg|utility|Rprec|Rprec_mult|Rndcg|recip_rank|success|binG|G|P|recall"
@@ -130,7 +130,7 @@ class Scores(Source):
     def completed(
         self, table: pa.Table, layout: Layout, places: Callable[[tuple[str, ...]], str], *, has_means: bool = False
     ) -> pa.Table:
-        """A table of the layout as one of PULLED; refuses what stands twice."""
+        """A table of the layout as one of PULLED; refuses what is twice."""
         spelt = {name: canonical_name(name) for name in pc.unique(table["metric"]).to_pylist()}
         names = pa.array([spelt[name] for name in table["metric"].to_pylist()], pa.string())
         if layout is OF_ONE_SYSTEM:
@@ -185,7 +185,7 @@ def repeated_keys(counted: pa.Table) -> list[dict[str, Any]]:
 
 def refuse_twice(where: str, system: str, query: str, metric: str) -> None:
     raise InputError(
-        f"{where}: {format_value(metric)} of system {format_value(system)} on query {format_value(query)} stands"
+        f"{where}: {format_value(metric)} of system {format_value(system)} on query {format_value(query)} is"
         " twice: a query has"
         " one value"
     )

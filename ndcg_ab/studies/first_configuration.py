@@ -104,7 +104,7 @@ def name_for(folder: Path) -> str:
 def configuration_text(
     found: Beginning, folder: Path, name: str, metrics: Sequence[str], *, is_weighted: bool = False
 ) -> str:
-    """The text of a configuration that stands in a folder; is_weighted: whether the queries turned out to weigh."""
+    """The text of a configuration that is in a folder; is_weighted: whether the queries turned out to weigh."""
     assert found.judgments is not None
     systems = [
         f"  - name: {yaml_scalar(system)}\n" + source_yaml(each, folder, "    ")

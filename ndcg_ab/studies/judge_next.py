@@ -97,7 +97,7 @@ def with_one_metric(evaluation: Evaluation, metric: str | None) -> Evaluation:
         )
     chosen = evaluation.metric_named(metric or evaluation.metrics[0])
     if not own_metrics([chosen]) or why_unbounded(chosen):
-        said = f" {chosen.name}: what a grade would do is told by bounds, and {no_bounds(chosen)}"
+        said = f" {chosen.name}: the effect of a grade is shown by bounds, and {no_bounds(chosen)}"
         raise InputError(Setting("--metric"), said)
     statistics = evaluation.statistics.model_copy(update={"bounds": True, "all_pairs": False, "ranges": {}})
     slices = evaluation.slices.model_copy(update={"by": []})
@@ -258,7 +258,7 @@ def weighted_average(values: FloatArray, weights: FloatArray | None) -> float:
 
 
 def select_places(places: Places, chosen: IntArray) -> Places:
-    """The places of what is judged, and of these documents, numbered anew in their order."""
+    """The places of what is judged, and of these documents, numbered again in their order."""
     part = places.take(places.is_judged | np.isin(places.doc, chosen))
     return part._replace(doc=np.searchsorted(chosen, part.doc))
 

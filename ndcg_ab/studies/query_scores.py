@@ -32,7 +32,7 @@ class Scores(NamedTuple):
 
 
 def read_scores(path: Path) -> Scores:
-    """CSV or Parquet by the name; InputError on what is missing, is no number, stands twice or is defined twice."""
+    """CSV or Parquet by the name; InputError on what is missing, is no number, is twice or is defined twice."""
     refuse_no_file(path)
     with named(path):
         table = read_file(path, SCORE, "parquet" if format_by_name(path) == "parquet" else "csv", {})
@@ -50,7 +50,7 @@ def parse_scores(table: pa.Table, path: Path) -> Scores:
         queries = values.setdefault((system, metric), {})
         problem = None
         if query in queries:
-            problem = "stands here again; it must stand once"
+            problem = "is here a second time; it must come once"
         elif abs(value) > LARGEST:
             problem = f"is {value:g}; must be from {-LARGEST:g} to {LARGEST:g}"
         elif hashes.setdefault(metric, metric_hash) != metric_hash:

@@ -1,7 +1,7 @@
 """Rankings that are kept in a repository as the baselines of its tests.
 
 A baseline is an ordinary ranking file in TSV with the columns query_id, doc_id and rank: every query that was answered,
-each as deep as the metrics look.  Scores are not kept, and queries and ranks stand in order, so that a change of the
+each as deep as the metrics look.  Scores are not kept, and queries and ranks are in order, so that a change of the
 ranker changes the lines of the queries that it changes, and no others.  The depth is part of the name:
 ``shop.top10.tsv``; ``shop.tsv`` holds whole rankings.
 """
@@ -102,7 +102,7 @@ class RankingBaseline:
         return path.relative_to(self.place.root).as_posix() if path.is_relative_to(self.place.root) else str(path)
 
     def write(self, path: Path, rows: Sequence[Placed]) -> None:
-        """Whole or not at all, also where several processes write it; nothing where it stands already."""
+        """Whole or not at all, also where several processes write it; nothing where it is already."""
         page = io.StringIO()
         writer = csv.writer(page, delimiter="\t", lineterminator="\n")
         writer.writerows([COLUMNS, *rows])
@@ -174,8 +174,8 @@ def load_ranking(path: Path) -> dict[str, dict[str, float]]:
     for query_id, doc_id, rank in zip(*(table[name].to_pylist() for name in COLUMNS), strict=True):
         documents = found.setdefault(query_id, {})
         if rank is None or doc_id in documents:
-            what = f"stands twice in the ranking of query {query_id!r}" if doc_id in documents else "has no rank"
-            advice = "write it anew with: python -m pytest --update-rankings"
+            what = f"comes twice in the ranking of query {query_id!r}" if doc_id in documents else "has no rank"
+            advice = "write it again with: python -m pytest --update-rankings"
             raise InputError(f"{path}: document {doc_id!r} {what}: {advice}")
         documents[doc_id] = -float(rank)
     return found

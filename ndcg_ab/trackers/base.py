@@ -26,7 +26,7 @@ SLOWEST = 1_000_000.0  # bytes of files in a second
 
 @dataclasses.dataclass(frozen=True)
 class Published:
-    """Where an evaluation stands in a tracker.
+    """Where an evaluation is in a tracker.
 
     url: its page. trend_url: the evaluations over time. uri: the tracker's address. new: False when it was there
     already. dashboard: the command that opens an embedded store in the browser; None for a server, which is open.

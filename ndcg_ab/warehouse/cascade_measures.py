@@ -1,4 +1,4 @@
-"""The selects of measures that count a place by what stands above it: sums down to each place, and factors of them."""
+"""The selects of measures that count a place by what is above it: sums down to each place, and factors of them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -189,7 +189,7 @@ def ranking_step(metric: Metric, dialect: Dialect) -> Step:
 
 
 def graded_doc_step(metric: Metric, dialect: Dialect) -> Step:
-    """What stands at each rank, as deep as the metric looks; an unjudged document gains nothing."""
+    """What is at each rank, as deep as the metric looks; an unjudged document gains nothing."""
     gain = "coalesce(judged_doc.gain, 0e0)"
     columns = [f"ranked_doc.{name} as {name}" for name in ("system_id", "query_id", "rank")]
     comment = "one row per (system_id, query_id, rank); an unjudged document gains nothing"

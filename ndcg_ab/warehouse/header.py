@@ -25,7 +25,7 @@ def format_header(metric: Metric, dialect: str, *, mean: bool) -> str:
 
 
 def definition_lines(metric: Metric) -> list[str]:
-    """``gain = linear: the grade`` for each choice, those that stand at nothing left out."""
+    """``gain = linear: the grade`` for each choice, those that are at nothing left out."""
     found = [f"measure = {metric.measure}: {MEASURE_MEANINGS[metric.measure]}"]
     found.append(f"cutoff = {metric.cutoff}" if metric.cutoff else "cutoff = none: everything returned")
     for choice in metric.choices():

@@ -46,7 +46,7 @@ def quote_path(option: str, kind: str, name: str, dialect: Dialect) -> str:
             Setting(option),
             f" {format_value(name)}: must be the name of a {kind}, of letters, digits, _, $, - and points; a"
             " part with"
-            f' anything else stands in double quotation marks: "my {kind}"{expression}',
+            f' anything else must be in double quotation marks: "my {kind}"{expression}',
         )
     return ".".join(quote_identifier(part, dialect) for part in parts)
 

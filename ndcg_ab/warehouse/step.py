@@ -22,7 +22,7 @@ class Step:
 
 
 def unused_prefix(places: Iterable[str]) -> str:
-    """What the names of all selects begin with, so that none of them is that of a table (as it stands in the query)."""
+    """What the names of all selects begin with, so that none of them is that of a table (as it is in the query)."""
     prefix, named = PREFIX, " ".join(places).lower()
     while prefix in named:
         prefix += "x_"

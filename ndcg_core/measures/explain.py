@@ -28,7 +28,7 @@ class Place(NamedTuple):
     """One place of a ranking or of its ideal.
 
     rank: from 1. doc_id: None where the ideal names a grade, not a document. score: None without scores.
-    grade: None where unjudged. discount: the factor of the place, which some measures make from what stands above it.
+    grade: None where unjudged. discount: the factor of the place, which some measures make from what is above it.
     contribution = gain · discount; cumulated: their sum down to here (DCG).
     """
 

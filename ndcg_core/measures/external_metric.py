@@ -35,7 +35,7 @@ class GivenMetric(Metric):
 
     @property
     def source_name(self) -> str:
-        """The name under which the values stand in the scores."""
+        """The name under which the values are in the scores."""
         return self.given.removeprefix(NEGATED)
 
     @property

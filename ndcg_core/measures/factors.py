@@ -1,11 +1,11 @@
-"""The factors of measures that go down a ranking, and count a place by what stands above it."""
+"""The factors of measures that go down a ranking, and count a place by what is above it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 
 class Walk(NamedTuple):
-    """What a measure sees that goes down a ranking, and counts a place by what stands above it.
+    """What a measure sees that goes down a ranking, and counts a place by what is above it.
 
     gains, grades: at the places within the cutoff, best first; a grade is None where nobody judged.
     relevant, nonrelevant: documents judged so in all, of which the first have a gain > 0, the others a grade >= 0.
@@ -46,7 +46,7 @@ def within_relevant_factors(walk: Walk) -> list[float]:
 
 
 def preference_factors(walk: Walk) -> list[float]:
-    """The share of the first R judged non-relevant documents that do not stand above. (trec_eval: bpref.)
+    """The share of the first R judged non-relevant documents that are not above. (trec_eval: bpref.)
 
     (Buckley and Voorhees, Retrieval Evaluation with Incomplete Information, SIGIR 2004.)  A grade below 0 is no
     judgment.

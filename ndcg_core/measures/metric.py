@@ -229,7 +229,7 @@ class Metric:
 
     @cached_property
     def has_endless_ideal(self) -> bool:
-        """Whether its ideal has a gain at every place, with or without documents that could stand there."""
+        """Whether its ideal has a gain at every place, with or without documents that could be there."""
         return self.ideal_traits is not None and self.ideal_traits.pool is Pool.HIGHEST
 
     @cached_property

@@ -182,7 +182,7 @@ class Measure:
     is_additive: whether the value is a sum over places, up to a divisor that the order of ties does not move. Only then
         can ties be averaged, and is there an expected value over their orders.
     is_bounded: whether values lie in [0, 1]; else they have a unit of their own, that of the gains.
-    factors: for a measure that counts a place by what stands above it, the factor of every place, >= 0, in the place of
+    factors: for a measure that counts a place by what is above it, the factor of every place, >= 0, instead of
         a discount.
     is_monotone: whether a value never falls where a document that gains more moves up.
     is_decided_by_first: whether nothing but the place of the first relevant document decides.

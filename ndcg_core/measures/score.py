@@ -37,7 +37,7 @@ LARGEST_FLOAT32 = 3.4028234663852886e38
 
 
 class Placed(NamedTuple):
-    """One place of a ranking: the document that stands there, and the first rank of its group of equal scores."""
+    """One place of a ranking: the document that is there, and the first rank of its group of equal scores."""
 
     doc_id: str
     first_rank: int
@@ -280,7 +280,7 @@ def sum_contributions(
 def place_factors(
     metric: Metric, places: Sequence[Placed], gains: Sequence[float], judgments: Mapping[str, float], highest: float
 ) -> list[float]:
-    """What the gain of every place is multiplied by: the discount of its rank, or a factor by what stands above it."""
+    """What the gain of every place is multiplied by: the discount of its rank, or a factor by what is above it."""
     if metric.traits.factors is None:
         return [discount(metric, rank) for rank in range(1, len(gains) + 1)]
     grades = [judgments.get(place.doc_id) for place in places[: len(gains)]]

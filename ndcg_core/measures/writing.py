@@ -11,7 +11,7 @@ def format_number(value: float) -> str:
 
 
 def written(value: Any) -> str:
-    """A choice as it stands in a name: text as it is, numbers by `format_number`, a gain table as ``{1:1, 2:3}``."""
+    """A choice as it is in a name: text as it is, numbers by `format_number`, a gain table as ``{1:1, 2:3}``."""
     if isinstance(value, tuple):
         return "{" + ", ".join(f"{format_number(grade)}:{format_number(gain)}" for grade, gain in value) + "}"
     return value if isinstance(value, str) else format_number(value)

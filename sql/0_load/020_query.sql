@@ -2,7 +2,7 @@
 -- grain:  one row per query_id
 -- reads:  judgment, pulled_query
 -- params: -
--- is_judged: has any judgment at all. judged: how many of its documents have one. is_named: stands in the queries.
+-- is_judged: has any judgment at all. judged: how many of its documents have one. is_named: is in the queries.
 with judged_query as (
     select
         query_id,

@@ -1,4 +1,4 @@
--- distinct_result: rankings in which a document stands once: the better of its scores, the better of its ranks.
+-- distinct_result: rankings in which a document is once: the better of its scores, the better of its ranks.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  pulled_ranking
 -- params: -

@@ -5,7 +5,7 @@
 -- Equal scores are ordered by doc_id as bytes, descending as trec_eval does, or ascending: the order is total,
 -- so the ranks are the same on every run. One sort key instead of two lets DuckDB keep a top-n per query, which takes
 -- much memory for millions of queries; where none is deeper than the metrics look, two keys do.
--- first_rank: the first rank of the group of equal scores that a document stands in; ties = average needs it,
+-- first_rank: the first rank of the group of equal scores that a document is in; ties = average needs it,
 -- and the whole of a group that begins within the depth.
 with deepest as (
     select max(returned) as returned,

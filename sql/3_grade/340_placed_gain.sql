@@ -1,4 +1,4 @@
--- placed_gain: what stands at each rank that gains something.
+-- placed_gain: what is at each rank that gains something.
 -- grain:  one row per (rank_rule, gain_rule, system_id, query_id, rank)
 -- reads:  gain, graded_doc, metric, rank_rule
 -- params: -

@@ -1,10 +1,10 @@
--- walk_sum: what a ranking adds up to by measures that count a place by what stands above it.
+-- walk_sum: what a ranking adds up to by measures that count a place by what is above it.
 -- grain:  one row per (system_id, query_id, metric_id)
 -- reads:  gain, graded_doc, judgment, metric, placed_gain
 -- params: -
 -- The sum over gaining places of gain times a factor. ap: the precision there. err: 1/i times the chance that no gain
 -- above satisfied, which one does with gain / 2^max_grade (Chapelle et al. 2009). rprec: 1 at the first places, as many
--- as documents are relevant. bpref: the share of as many judged non-relevant documents that do not stand above (Buckley
+-- as documents are relevant. bpref: the share of as many judged non-relevant documents that are not above (Buckley
 -- and Voorhees 2004). infap: the precision expected there from the judged part of a pool, of which a grade below 0
 -- marks the other part (Yilmaz and Aslam 2006, with trec_eval's epsilon). Terms are >= 0: the running sum's maximum is
 -- the sum.

@@ -1,4 +1,4 @@
--- system_summary: how many queries stand behind a system's value, and how many it left unanswered.
+-- system_summary: over how many queries a system's mean goes, and how many it left unanswered.
 -- grain:  one row per (system_id, metric_id)
 -- reads:  metric, pulled_failed_query, query_score, scored_query, system
 -- params: -

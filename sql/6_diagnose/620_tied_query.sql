@@ -1,4 +1,4 @@
--- tied_query: where equal scores decide who stands in the top k.
+-- tied_query: where equal scores decide who is in the top k.
 -- grain:  one row per (system_id, query_id)
 -- reads:  ranked_doc
 -- params: cutoff, rank_rule

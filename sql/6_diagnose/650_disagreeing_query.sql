@@ -2,7 +2,7 @@
 -- grain:  one row per (system_id, query_id)
 -- reads:  contending_result
 -- params: cutoff
--- places: how many of the top k places differ. first_place: the first of them. Documents with equal scores may stand in
+-- places: how many of the top k places differ. first_place: the first of them. Documents with equal scores may be in
 -- any order, and so may documents with equal ranks. Rankings without scores, or without ranks, cannot disagree.
 with placed as (
     select

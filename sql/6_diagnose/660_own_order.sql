@@ -1,4 +1,4 @@
--- own_order: which grades stand at the first places by the ranking's own ranks, of systems whose ranks disagree.
+-- own_order: which grades are at the first places by the ranking's own ranks, of systems whose ranks disagree.
 -- grain:  one row per (system_id, grades, judged)
 -- reads:  contending_result, disagreeing_query, judgment
 -- params: places

@@ -2,7 +2,7 @@
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  ranking, tied_query
 -- params: everything
--- Without everything only those that could stand in the top places: by a score not below the last one there (a little
+-- Without everything only those that could be in the top places: by a score not below the last one there (a little
 -- less, since scores may be compared as 32-bit floats).
 select
     ranking.system_id,

@@ -302,7 +302,7 @@ def test_duplicates_first_counts_the_better_placed() -> None:
         rankings = {"new": {"q": returned}}
         assert checked_scores(JUDGED, rankings, [name])["new", "q", name] == pytest.approx(value, abs=1e-12), metric
         assert core_scores(JUDGED, rankings, [name])["new", "q", name] == pytest.approx(value, abs=1e-12), metric
-    with pytest.raises(InputError, match="stands 2 times"):
+    with pytest.raises(InputError, match="is 2 times"):
         checked_scores(JUDGED, {"new": {"q": returned}}, ["ndcg@3"])
     with pytest.raises(ValueError, match="comes twice"):
         score_query(parse("ndcg@3"), returned, JUDGED["q"])

@@ -121,7 +121,7 @@ def refuse_unrunnable(evaluation: "Evaluation") -> None:
 def run(
     config: ConfigFile,
     force: Annotated[
-        bool, typer.Option("--force", help="Read and compute anew, even with the inputs and configuration of before.")
+        bool, typer.Option("--force", help="Read and compute again, even if inputs and configuration are unchanged.")
     ] = False,
     at: At = None,
     settings: Settings = None,
@@ -160,7 +160,7 @@ def run(
 
             print_safely(print_run, finished, details=details, explain=explain)
             place = shlex.quote(str(config))
-            for words, command in ("history", "history"), ("anew", "run --force"), ("all tables", "run --details"):
+            for words, command in ("history", "history"), ("again", "run --force"), ("all tables", "run --details"):
                 name, _, option = command.partition(" ")
                 line = f"{words:>11}  {program_name()} {name} {place} {option}".rstrip()
                 print_line(line)

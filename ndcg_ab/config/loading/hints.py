@@ -1,4 +1,4 @@
-"""What to write in the place of a value that was refused."""
+"""What to write instead of a value that was refused."""
 
 import re
 from collections.abc import Iterable
@@ -122,7 +122,7 @@ def template_hint(path: str) -> str:
     if date := re.search(r"\{date(:[^{}]*)?\}", path):
         return f"; {date[0]} is the date in a configuration alone"
     if braces := re.search(r"\{[^{}]*\}", path):
-        return f"; {braces[0]} stands for nothing: a configuration has the date as {{date}}, a variable as ${{NAME}}"
+        return f"; {braces[0]} means nothing here: a configuration writes the date as {{date}}, a variable as ${{NAME}}"
     return ""
 
 

@@ -17,7 +17,7 @@ FILE_ELSEWHERE = ("path", "filename", "file_name", "filepath", "file_path")  # w
 FILES = (FileSource, JudgmentSource, TableSource)  # a text alone is the path of one
 METRIC_LISTS = ("metrics", "secondary_metrics")  # whose entries may be mappings
 Place = tuple[int | str, ...]
-"""Where something stands in a configuration: ("systems", 1, "file")."""
+"""Where something is in a configuration: ("systems", 1, "file")."""
 
 
 def dotted_key(place: Place) -> str:
@@ -59,7 +59,7 @@ def inner_types(annotation: Any) -> Iterator[Any]:
 
 
 def annotation_of(place: Place) -> Any:
-    """The type of what stands at a place; None where a configuration has no such place."""
+    """The type of what is at a place; None where a configuration has no such place."""
     found: Any = Evaluation
     for part in place:
         found = entry_type(found, part)

@@ -182,7 +182,7 @@ def assign_setting(content: dict[Any, Any], text: str) -> Place:
     """Sets what ``statistics.alpha=0.01`` says, or takes away what ``gate=null`` names; the place of it."""
     key, written = split_setting(text)
     if key.partition(".")[0] == EXTENDS:
-        raise InputError(f"{SET} {text!r}: {EXTENDS} stands in a file only; name the file that extends another")
+        raise InputError(f"{SET} {text!r}: {EXTENDS} is allowed in a file only; name the file that extends another")
     place, holder = find_place(content, key, text)
     try:
         value = yaml.load(written, Loader)
@@ -198,7 +198,7 @@ def assign_setting(content: dict[Any, Any], text: str) -> Place:
 
 
 def split_setting(text: str) -> tuple[str, str]:
-    """Key and value: what stands before and after the first `=` outside of parentheses."""
+    """Key and value: what comes before and after the first `=` outside of parentheses."""
     depth = 0
     for at, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")

@@ -137,7 +137,7 @@ def check_dates(text: str, where: str) -> None:
 
 
 def write_dates(text: str, moment: datetime) -> str:
-    """With the moment in the place of `{date}` (2026-11-20) and `{date:%Y/%m}`."""
+    """With the moment instead of `{date}` (2026-11-20) and `{date:%Y/%m}`."""
     seconds = str(int(moment.timestamp()))
 
     def written(found: re.Match[str]) -> str:  # strftime's own %s takes the machine's time zone for the moment's
@@ -188,7 +188,7 @@ def resolve_systems(evaluation: Evaluation, system: System, where: str) -> list[
         file = resolve_file(evaluation, system, where)
         return [system if file is None else system.model_copy(update={"file": file})]
     if not isinstance(system.file, Path):
-        said = f"{STEM} in a name stands for files of this machine, not for addresses: name each of the systems"
+        said = f"{STEM} in a name matches files of this machine, not addresses: name each of the systems"
         raise InputError(f"{evaluation.name}: {where} = {plain_address(str(system.file))!r}: {said}")
     files = find_files(evaluation, system.file, where)
     return [

@@ -34,7 +34,7 @@ def fill_variables(text: str, where: str) -> str:
         if inner is None:
             raise InputError(
                 f"{where}: {format_value(text[found.start() :])}: must be ${{NAME}} or ${{NAME:-value}};"
-                " $${ stands for a plain ${"
+                " $${ writes a plain ${"
             )
         name, default = inner["name"], inner["default"]
         value = os.environ.get(name) or default

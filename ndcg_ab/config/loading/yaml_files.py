@@ -16,7 +16,7 @@ WRONG = (KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowEr
 
 
 class Loader(yaml.SafeLoader):
-    """YAML in which a key stands once and a date is text: `version: 2026-11-20` needs no quotes.
+    """YAML in which a key is once and a date is text: `version: 2026-11-20` needs no quotes.
 
     What would grow without end is refused: nesting, aliases of aliases, and numbers that no double can hold.
     """
@@ -32,7 +32,7 @@ class Loader(yaml.SafeLoader):
         anchor = event.anchor if isinstance(event, yaml.AliasEvent) else None
         if anchor in self.anchors and id(self.anchors[anchor]) not in self.sizes:
             raise yaml.MarkedYAMLError(
-                problem=f"{format_value(anchor)} stands for what it is a part of", problem_mark=mark
+                problem=f"{format_value(anchor)} refers to something that contains it", problem_mark=mark
             )
         self.depth += 1
         if self.depth > DEEPEST:
@@ -42,7 +42,7 @@ class Loader(yaml.SafeLoader):
         node = super().compose_node(parent, index)
         self.depth -= 1
         if node is not None and self.size_of(node) > MOST_VALUES:
-            problem = f"more than {MOST_VALUES:,} values, with those that aliases stand for"
+            problem = f"more than {MOST_VALUES:,} values, counting what aliases repeat"
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
         return node
 
@@ -92,13 +92,13 @@ UNQUOTED = re.compile(r"""[^\s,"'{}\[\]]*\{[A-Za-z_]\w*(?::[^{}]*)?\}[^\s,"'}\]]
 
 
 def read_yaml(path: Path) -> Any:
-    """What stands in a YAML file; InputError names the line of what is wrong."""
+    """What is in a YAML file; InputError names the line of what is wrong."""
     text = read_text(path)
     try:
         return yaml.load(text, Loader)
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise InputError(f"{path}, line {line}: is not YAML: {text[error.position]!r} cannot stand there") from None
+        raise InputError(f"{path}, line {line}: is not YAML: {text[error.position]!r} is not allowed there") from None
     except yaml.MarkedYAMLError as error:
         where = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         hint = syntax_hint(str(error.problem), text, error.problem_mark)

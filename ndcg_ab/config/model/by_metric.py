@@ -1,4 +1,4 @@
-"""Keys of a configuration that give metrics something: their names read, and what stands with each."""
+"""Keys of a configuration that give metrics something: their names read, and what is with each."""
 
 import sys
 from typing import Any

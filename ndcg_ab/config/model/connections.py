@@ -31,7 +31,7 @@ def file_name(file: Path | str) -> str:
 
 
 def plain_address(address: str) -> str:
-    """An address without what may be secret in it: name and password, and what stands behind `?` or `#`."""
+    """An address without what may be secret in it: name and password, and what comes after `?` or `#`."""
     scheme, mark, rest = address.partition("://")
     if not mark:
         return address
@@ -60,7 +60,7 @@ class Database(Model):
         description="The ADBC driver: postgresql, snowflake, …, or its library's path; by default by the uri.",
     )
     options: dict[str, SecretText] = Field(
-        default_factory=dict, description="What the driver is told beside: its options, secrets as {env: NAME}."
+        default_factory=dict, description="Options of the driver; secrets as {env: NAME}."
     )
 
     @field_validator("uri")

@@ -70,7 +70,7 @@ def cron_fault(cron: str) -> str | None:
             return f"no moment fits it: {format_value(wrong[0])} is no {field.rule}, as in 0 2 * * *"
     ordinals = [entry for entry in texts[4].split(",") if ORDINAL.fullmatch(entry)]
     if ordinals and (len(ordinals) < len(texts[4].split(",")) or texts[2] != "*"):
-        return f"no moment fits it: {ordinals[0]!r} cannot stand beside other weekdays, or beside a day of the month"
+        return f"no moment fits it: {ordinals[0]!r} cannot be combined with other weekdays, or with a day of the month"
     days, months = first_numbers(FIELDS[2], texts[2]), first_numbers(FIELDS[3], texts[3])
     if days and months and min(days) > max(DAYS[month - 1] for month in months):
         return f"no moment fits it: none of its months has a day {min(days)}"

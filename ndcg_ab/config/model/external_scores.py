@@ -1,4 +1,4 @@
-"""The key `scores`: values per query that another tool computed, in the place of judgments and rankings."""
+"""The key `scores`: values per query that another tool computed, instead of judgments and rankings."""
 
 from typing import Any, Literal
 

@@ -24,7 +24,7 @@ assert set(PRESETS) == set(PresetName.__args__)  # type: ignore[attr-defined]
 
 
 class HttpResults(Model):
-    """Where the results stand in an answer: JMESPath, `hits` in the whole of it, the others in one hit."""
+    """Where the results are in an answer: JMESPath, `hits` in the whole of it, the others in one hit."""
 
     hits: str = Field("hits", description="The list of hits in the answer, the best first.")
     id: str = Field("id", description="The document's id in a hit.")
@@ -41,7 +41,7 @@ class HttpRequest(Model):
     url: str = Field(description="The address that is asked, as https://host/index/_search; texts are filled in.")
     method: Literal["GET", "POST"] | None = Field(None, description="By default POST where there is a body, else GET.")
     headers: dict[str, Any] = Field(default_factory=dict, description="Headers; secrets as {env: NAME}.")
-    parameters: dict[str, Any] = Field(default_factory=dict, description="What stands behind ? in the address.")
+    parameters: dict[str, Any] = Field(default_factory=dict, description="What comes behind ? in the address.")
     body: dict[str, Any] | None = Field(None, description="The body, sent as JSON.")
     results: HttpResults = HttpResults()
     depth: int = Field(100, strict=True, ge=1, le=100_000, description="How many results are asked for: {depth}.")

@@ -49,7 +49,7 @@ def text_or_reference(content: Any) -> Any:
 
 
 SecretText = Annotated[str | dict[ReferenceKind, str], BeforeValidator(text_or_reference)]
-"""A text that may be a secret, or hold one: the type of the keys that stand in `AT_USE`."""
+"""A text that may be a secret, or hold one: the type of the keys that are in `AT_USE`."""
 
 
 def general_key(key: str) -> str:
@@ -58,6 +58,6 @@ def general_key(key: str) -> str:
 
 
 def is_looked_up_later(key: str) -> bool:
-    """Whether what stands at a dotted key, as `systems[1].arguments.api_key`, is looked up when it is used."""
+    """Whether what is at a dotted key, as `systems[1].arguments.api_key`, is looked up when it is used."""
     found = general_key(key)
     return any(found == kept or found.startswith((f"{kept}.", f"{kept}[")) for kept in AT_USE)

@@ -42,7 +42,7 @@ class InMemoryData(NamedTuple):
 
 
 class Readable(Model):
-    """What is read from a file, or from data in memory that stand in its place: the Python API's, in no key."""
+    """What is read from a file, or from data in memory that are in its place: the Python API's, in no key."""
 
     _given: InMemoryData | None = PrivateAttr(None)
 
@@ -52,7 +52,7 @@ class Readable(Model):
         return self._given
 
     def hold(self, given: InMemoryData | None) -> None:
-        """Lets data in memory stand in the file's place."""
+        """Lets data in memory be in the file's place."""
         self._given = given
 
 
@@ -133,7 +133,7 @@ class OfFunction(Model):
 
 
 class PythonSource(OfFunction):
-    """A function that is given the queries and returns documents with scores: any engine can stand behind it."""
+    """A function that is given the queries and returns documents with scores: any engine can be behind it."""
 
     per_query: bool = Field(
         False, strict=True, description="Call the function for each query, with its text, instead of once with all."
@@ -149,7 +149,7 @@ class JudgeSource(OfFunction, Readable):
 
     @property
     def judge(self) -> str:
-        """The function's name, which stands in the column `judge` of what it judges."""
+        """The function's name, which is in the column `judge` of what it judges."""
         return self.python.rpartition(":")[2]
 
 
@@ -310,7 +310,7 @@ class System(Place):
         return self
 
     name: str = Field(description="The system's name in every table.", min_length=1, max_length=100)
-    version: str | None = Field(None, description="What the name stands for at the moment: a tag, a commit, a date.")
+    version: str | None = Field(None, description="The version that is evaluated: a tag, a commit, a date.")
     file: GivenFile | None = Field(None, description=FILE)
     format: FileFormat | None = Field(None, description=FORMAT)
     columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)

@@ -28,7 +28,7 @@ class NamedDifference(NamedTuple):
 
     @property
     def as_given(self) -> str:
-        """What stands behind the key: ``: recall@10 = 0.02``, `` = 0.02``."""
+        """What comes after the key: ``: recall@10 = 0.02``, `` = 0.02``."""
         return f"{f': {self.metric}' if self.by_metric else ''} = {self.difference:g}"
 
     def refuse_out_of(self, known: Range | None) -> None:
@@ -120,7 +120,7 @@ def refuse_unknown_metrics(roles: Mapping[str, Sequence[str]], statistics: Stati
     for name in statistics.smallest_effect if isinstance(statistics.smallest_effect, dict) else ():
         effect = Setting("statistics.smallest_effect")
         if name in roles["guardrails"]:
-            raise RuleError(effect, f": {name}: {unknown}; it is a guardrail, whose difference stands there")
+            raise RuleError(effect, f": {name}: {unknown}; it is a guardrail, whose margin is given there")
         if name not in known:
             primary, secondary = Setting("metrics", name), Setting("secondary_metrics", name)
             raise RuleError(effect, f": {name}: {unknown}; add it with `", primary, "` or `", secondary, "`")

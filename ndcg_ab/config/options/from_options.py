@@ -139,7 +139,7 @@ def evaluation_from_arguments(arguments: Mapping[str, Any]) -> Evaluation:
     for option in OPTIONS:
         if (value := arguments.get(option.given)) is not None:
             key = evaluation_key(option, content)
-            # what stands in the place of a file's name is all that is said of the place: a function that judges
+            # what replaces a file's name is all that is said of the place: a function that judges
             set_key(content, key.removesuffix(".file") if isinstance(value, dict) else key, value)
     return validate_evaluation(content, name_argument)
 

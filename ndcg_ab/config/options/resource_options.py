@@ -1,4 +1,4 @@
-"""The options that say what an evaluation may use: of files alone, or in the place of what a configuration says."""
+"""The options that say what an evaluation may use: of files alone, or instead of what a configuration says."""
 
 import dataclasses
 from pathlib import Path
@@ -35,5 +35,5 @@ def read_resources(room: ResourceOptions, otherwise: Resources | None = None) ->
 
 
 def with_resource_options(evaluation: Evaluation, room: ResourceOptions) -> Evaluation:
-    """The evaluation of a configuration, with what the options say in the place of its `resources`."""
+    """The evaluation of a configuration, with what the options say instead of its `resources`."""
     return evaluation.model_copy(update={"resources": read_resources(room, evaluation.resources)})

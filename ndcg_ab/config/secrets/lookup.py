@@ -90,7 +90,7 @@ def remember_address(text: str) -> str:
 
 
 def address_token(text: str) -> str | None:
-    """What stands before the @ of an http address alone, and is long enough to be a secret."""
+    """What comes before the @ of an http address alone, and is long enough to be a secret."""
     found = re.match(r"https?://([^/:@?#\s]{8,})@", text)
     return found[1] if found else None
 
@@ -147,7 +147,7 @@ def from_file(name: str, where: str, directory: Path) -> str:
 
 def from_prefect(name: str, where: str, directory: Path) -> str:
     if where.endswith("prefect.api_url"):
-        raise InputError(f"{where}: Prefect's own address cannot stand in a block of Prefect: say {{env: NAME}}")
+        raise InputError(f"{where}: Prefect's own address cannot be in a block of Prefect: say {{env: NAME}}")
     from prefect.blocks.system import Secret
 
     try:

@@ -1,4 +1,4 @@
-"""Secrets that stand in a configuration in plain text: they are used, and treated as secrets from then on.
+"""Secrets that are in a configuration in plain text: they are used, and treated as secrets from then on.
 
 Where a key is looked up when it is used, a mark stands for the secret in the evaluation (``•••prefect.api_url•••``), so
 that nothing that is made of the evaluation can hold it; this process alone knows what the mark stands for.  Elsewhere
@@ -49,7 +49,7 @@ def without_plain_secrets(content: Any, name: object = "") -> Any:
 
 
 def replace_secret(content: str, secret: str, instead: str) -> str:
-    """With something else for a secret; a very short one stands in too many words, and is replaced as a password."""
+    """With something else for a secret; a very short one is in too many words, and is replaced as a password."""
     if len(secret) < SHORTEST and content != secret:
         return content.replace(f":{secret}@", f":{instead}@")
     return content.replace(secret, instead)
@@ -82,7 +82,7 @@ def restore_secrets(text: str, where: str) -> str:
 
 
 def find_plain_secrets(content: Any, key: str = "", name: object = "") -> Iterator[str]:
-    """The keys of an evaluation as it is dumped at which a secret stands in plain text, marked or not."""
+    """The keys of an evaluation as it is dumped at which a secret is in plain text, marked or not."""
     if isinstance(content, dict) and not is_reference(content):
         for part, value in content.items():
             yield from find_plain_secrets(value, f"{key}.{part}".removeprefix("."), part)

@@ -16,7 +16,7 @@ from ndcg_ab.config.secrets.secret_shapes import LONGEST_SHAPE, SHAPES, has_secr
 from ndcg_ab.errors import hide_with, words_of
 
 HIDDEN = "•••"
-SHORTEST = 4  # letters; a shorter text stands in too many places that hold no secret
+SHORTEST = 4  # letters; a shorter text is in too many places that hold no secret
 WORD = 12  # letters; a shorter secret of letters and digits alone is looked for as a word of its own
 LINE = 16  # letters that make a line of a secret of several lines one that is looked for by itself
 _known: set[str] = set()
@@ -126,7 +126,7 @@ class Censor(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         try:
             told = record.getMessage()
-        except (TypeError, ValueError):  # the arguments do not fit; the handler says so
+        except (TypeError, ValueError):  # the arguments do not fit; the handler reports it
             return True
         if record.exc_info and record.exc_info[1] is not None:
             told = "\n".join((told, "".join(traceback.format_exception(record.exc_info[1])).rstrip()))

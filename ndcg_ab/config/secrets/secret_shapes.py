@@ -9,7 +9,7 @@ NAMES = re.compile(
     r"|subscriptionkey|signingkey|encryptionkey|adminkey|masterkey|authstring|authorization|credentials?|cookie"
     r"|(?<!eos)(?<!bos)(?<!sep)(?<!pad)(?<!cls)(?<!unk)(?<!mask)(?<!stop)(?<!start)(?<!end)(?<!special)token)$"
 )
-NO_SECRETS = re.compile(  # what stands at such a key, and is none
+NO_SECRETS = re.compile(  # what is at such a key, and is none
     r"|none|null|true|false|yes|no|basic|bearer|required|optional|default|anonymous|change_?me|[x*.•-]+|<.*>|\[.*\]"
     r"|[~.]{0,2}/\S*\.\w{1,6}|env|file|prompt",
     flags=re.IGNORECASE,
@@ -44,7 +44,7 @@ def has_secret_name(key: object) -> bool:
 
 
 def secrets_in(key: object, text: str) -> Iterator[str]:
-    """What looks like a secret in the text that stands at a key, as it stands there; references with `${` excepted."""
+    """What looks like a secret in the text that is at a key, as it is there; references with `${` excepted."""
     bare = text.strip()
     if has_secret_name(key) and len(bare) >= 4 and is_plain(bare):
         yield bare
@@ -57,5 +57,5 @@ def secrets_in(key: object, text: str) -> Iterator[str]:
 
 
 def is_plain(text: str) -> bool:
-    """Whether it stands there as it is: no variable, nothing that is hidden already, nothing that stands for one."""
+    """Whether it is there as it is: no variable, nothing that is hidden already, nothing that stands for one."""
     return "${" not in text and "•••" not in text and not NO_SECRETS.fullmatch(text)

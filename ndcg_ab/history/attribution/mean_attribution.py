@@ -1,6 +1,6 @@
 """What moved every system since the evaluation before: its ranking, the judgments, or the set of queries.
 
-The definition stands in `over_time.attribution`. The queries of an evaluation are those that are judged; one
+The definition is in `over_time.attribution`. The queries of an evaluation are those that are judged; one
 that the metric has no value for by some judgments, or in some ranking, is left out of the means that have these.
 """
 

@@ -287,7 +287,7 @@ def finished_at(name: str) -> datetime:
 
 
 def adopt_bundles(past: DuckDBEngine, parent: Path) -> None:
-    """Enters finished bundles that the history does not have: their process died first, or it was begun anew.
+    """Enters finished bundles that the history does not have: their process died first, or it was begun again.
 
     Each keeps its ordinal where that is free.  One that cannot be read is said and left out.
     """
@@ -374,7 +374,7 @@ def remove_old_bundles(evaluation: Evaluation) -> list[Path]:
 
 
 def read_content(folder: Path) -> dict[str, Any]:
-    """What stands in a bundle's file; InputError where there is none."""
+    """What is in a bundle's file; InputError where there is none."""
     path = folder / BUNDLE
     if not path.is_file():
         raise InputError(f"{folder}: holds no {BUNDLE}; name the folder of one evaluation")

@@ -87,7 +87,7 @@ def pack_content(content: dict[str, Any], rankings: Sequence[str] = ()) -> str:
 
 
 def pack_text(text: str) -> str:
-    """A text, compressed, as one that may stand in an element of a page."""
+    """A text, compressed, as one that may be in an element of a page."""
     return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
 
 
@@ -136,7 +136,7 @@ def value_columns(data: PageData, systems: Sequence[str], places: dict[str, int]
 def encode_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) -> Iterator[list[Any] | None]:
     """For each query its documents, their grades, and for each system places among them.
 
-    Those that it shows stand in rank order. Of the relevant ones that it does not show there is their number, and of
+    Those that it shows are in rank order. Of the relevant ones that it does not show there is their number, and of
     the best their place with the rank at which it returned them, null where it did not. The last is each system's
     rank-biased overlap with the baseline, null where it is not known. None where the results are
     not here, as those of most queries whose rows stay on a cluster.

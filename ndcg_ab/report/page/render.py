@@ -237,7 +237,7 @@ def largest_reach(rows: Sequence[Comparison]) -> float:
 
 
 def strip_marks(comparison: Comparison, span: float) -> dict[str, float] | None:
-    """Where an interval's marks stand on a strip of width 200 that runs from -span to span."""
+    """Where an interval's marks are on a strip of width 200 that runs from -span to span."""
     if comparison.low is None or comparison.high is None or comparison.difference is None:
         return None
     places = {"low": comparison.low, "high": comparison.high, "point": comparison.difference}
@@ -276,7 +276,7 @@ def build_vega_runtime() -> str:
 
 @functools.cache
 def pack_vega_runtime() -> str:
-    """The same as it stands in a page, in less than half the room."""
+    """The same as it is in a page, in less than half the room."""
     return pack_text(build_vega_runtime())
 
 

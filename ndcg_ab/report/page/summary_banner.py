@@ -22,7 +22,7 @@ NAMED = 4  # candidates of a group; more are counted
 
 
 class Line(NamedTuple):
-    """One line of the band. reason: empty where it stands for several candidates; more: how many it does not name."""
+    """One line of the band. reason: empty where it is for several candidates; more: how many it does not name."""
 
     choice: Choice
     mark: str

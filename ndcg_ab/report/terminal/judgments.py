@@ -99,7 +99,7 @@ def format_rank_correlations(order: Order) -> str:
 
 
 def verdicts_grid(rows: Sequence[Verdicts]) -> Grid:
-    """Two rows of each: a verdict is a sentence, and two of them do not stand beside each other."""
+    """Two rows of each: a verdict is a sentence, and two of them are not beside each other."""
     found = []
     for row in rows:
         for name, each in (("first", row.first), ("second", row.second)):

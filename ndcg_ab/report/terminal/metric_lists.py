@@ -28,7 +28,7 @@ def own_choices(measure: str) -> list[str]:
 
 
 def required_choice(choice: str) -> str | None:
-    """``gain=binary``: the choice that another one must be made beside; None where it stands alone."""
+    """``gain=binary``: the choice that another one must be made beside; None where it is alone."""
     for kind, entries in (("gain", GAINS), ("discount", DISCOUNTS), ("ideal", IDEALS)):
         for name, entry in entries.items():
             if choice in entry.choices and name in VALUES[kind]:
@@ -96,7 +96,7 @@ def lists_lines() -> Iterator[str]:
 
 
 def format_condition(choice: str) -> str:
-    """`` (with gain=binary, and of precision)``: what a choice stands beside; empty where it always can be made."""
+    """`` (with gain=binary, and of precision)``: what a choice is beside; empty where it always can be made."""
     needs = required_choice(choice)
     always = [measure for measure in MEASURES if choice in own_choices(measure)]
     return f" (with {needs}{', and of ' + ', '.join(always) if always else ''})" if needs else ""

@@ -247,7 +247,7 @@ def print_run(console: Console, finished: "Finished", *, details: bool = False, 
     console.print(f"[dim]comparisons so far on these queries: {finished.comparisons_so_far}[/]", highlight=False)
     if finished.reused:
         console.print(
-            "same inputs and configuration as an earlier evaluation: its result stands",
+            "same inputs and configuration as an earlier evaluation: its result is still valid",
             highlight=False,
         )
     elif known := [f"{row['name']} ({row['read'][:10]})" for row in finished.inputs if row.get("read")]:

@@ -22,7 +22,7 @@ from ndcg_ab.results.wording import signed
 
 BARS = "▁▂▃▄▅▆▇█"
 WIDE = 120  # columns from which differences are shown beside the values, and decisions in words
-ROOM = 20  # columns that the last column needs; with less it stands below the table
+ROOM = 20  # columns that the last column needs; with less it is below the table
 DECISION = 40  # columns of a decision, which may take several lines
 LONG = 14  # letters of a system's name; a longer one gets a letter, which the bars below explain
 

@@ -244,7 +244,7 @@ def explain_other_judgments(outcome: Outcome, candidate: str) -> Iterator[str]:
 
 
 def warning_sentences(outcome: Outcome, candidate: str) -> list[str]:
-    """The warnings that concern the two, or nobody by name; not those of how much is judged, which stands above."""
+    """The warnings that concern the two, or nobody by name; not those of how much is judged, which is above."""
     concerned = [
         finding
         for finding in outcome.findings

@@ -195,7 +195,7 @@ def refuse_gaps(parts: list[pa.Table], where: str) -> None:
         name = sorted(odd)[0]
         if name in empty_columns(parts[-1]):
             raise InputError(f"{where}: {name} is missing: every row needs one, as the rows before it have")
-        raise InputError(f"{where}: {name} stands here, but not in the rows before it")
+        raise InputError(f"{where}: {name} appears here, but not in the rows before it")
 
 
 def join_parts(parts: list[pa.Table], layout: Layout) -> pa.Table:

@@ -25,7 +25,7 @@ READING = 1  # to be raised with every change of how bytes become rows
 
 @dataclass(frozen=True)
 class Content:
-    """key: of the content together with all that decides how it is read.  places: where it stands, for messages."""
+    """key: of the content together with all that decides how it is read.  places: where it is, for messages."""
 
     key: str
     places: tuple[str, ...]

@@ -62,7 +62,7 @@ SUFFIXES = {
 UNCLEAR = (pa.ArrowException, UnusualError, UnicodeDecodeError)
 TAG = "unused_5"  # where a TREC ranking has it
 MOST_TAGS = 100
-ANY_TEXT = pa.dictionary(pa.int32(), pa.string())  # each text is kept once, however many lines it stands on
+ANY_TEXT = pa.dictionary(pa.int32(), pa.string())  # each text is kept once, however many lines it is on
 
 
 class File(Source):

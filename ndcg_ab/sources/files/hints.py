@@ -130,7 +130,7 @@ def is_numeric(text: str) -> bool:
 
 
 def number_hint(field: str, text: str) -> str:
-    """What to write in the place of a value that is no number."""
+    """What to write instead of a value that is no number."""
     if re.fullmatch(r"[+-]?\d+,\d+", text):
         return f"; write it with a point: {text.replace(',', '.')}"
     if field == "grade" and text.lower() in ("true", "false", "yes", "no"):

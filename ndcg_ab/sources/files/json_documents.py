@@ -13,7 +13,7 @@ IN_DOCUMENTS = {"judgment": "grade", "ranking": "score"}  # what a document's ke
 
 
 class JsonObject(dict[str, Any]):
-    """An object, and which of its keys stand in it more than once."""
+    """An object, and which of its keys are in it more than once."""
 
     twice: frozenset[str] = frozenset()
 
@@ -53,7 +53,7 @@ def document_records(path: Path, text: str, layout: Layout, columns: Mapping[str
     except json.JSONDecodeError as error:
         where = f"{path}, line {error.lineno}"
         raise InputError(f"{where}: is not JSON ({error.msg} at character {error.colno})") from None
-    except (ValueError, RecursionError) as error:  # a whole number of thousands of digits, and the like
+    except (ValueError, RecursionError) as error:  # a whole number of thousands of digits, and similar
         raise InputError(f"{path}: cannot be read as JSON: {error}") from None
     line, known = 1, 0
     for place, record in placed_records(path, text, layout, columns):
@@ -84,10 +84,10 @@ def placed_records(path: Path, text: str, layout: Layout, columns: Mapping[str, 
 
 
 def refuse_twice(where: str, row: Mapping[str, Any], chosen: Mapping[str, str]) -> None:
-    """A key that is needed and stands twice in one object: nobody can say which of its values is meant."""
+    """A key that is needed and is twice in one object: nobody can say which of its values is meant."""
     for column in chosen.values():
         if column in getattr(row, "twice", ()):
-            raise InputError(f"{where}: key {format_value(column)} stands twice in one object: a key stands once")
+            raise InputError(f"{where}: key {format_value(column)} comes twice in one object: a key must come once")
 
 
 def refuse_lists(where: str, row: Mapping[str, Any], layout: Layout) -> None:
@@ -98,7 +98,7 @@ def refuse_lists(where: str, row: Mapping[str, Any], layout: Layout) -> None:
 
 
 def list_hint(value: Any, layout: Layout) -> str:
-    """How a list in the place of documents and numbers is written; empty for what is none."""
+    """How a list instead of documents and numbers is written; empty for what is none."""
     if not isinstance(value, list) or layout.kind not in IN_DOCUMENTS:
         return ""
     if value and isinstance(value[0], dict):

@@ -76,7 +76,7 @@ def gather_pieces(
 
 
 def records_table(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) -> pa.Table:
-    """The table of records, each with the place where it stands; InputError for the first that breaks a rule."""
+    """The table of records, each with the place where it is; InputError for the first that breaks a rule."""
     return pa.concat_tables(record_pieces(placed, layout))
 
 
@@ -95,7 +95,7 @@ def record_pieces(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) 
                 values[field.name].append(read_value(field, record.get(field.name), where))
             elif field.name in names or field.name in present:
                 if field.name not in present:
-                    raise InputError(f"{where}: {field.name} stands here, but not in the rows before it")
+                    raise InputError(f"{where}: {field.name} appears here, but not in the rows before it")
                 values[field.name].append(read_value(field, record.get(field.name), where))
             else:
                 values[field.name].append(None)
@@ -211,7 +211,7 @@ def delimited_records(path: Path, layout: Layout, delimiter: str, columns: dict[
     except csv.Error as error:
         raise InputError(
             f"{path}, line {start}: cannot be read as {'CSV' if delimiter == ',' else 'TSV'}: {error};"
-            " a field with a quote in it stands in quotes, and its own quotes are doubled"
+            " put a field that contains a quote into quotes, and double its own quotes"
         ) from None
 
 
@@ -238,7 +238,7 @@ def json_row(path: Path, number: int, line: str) -> dict[str, Any]:
             f"{path}, line {number}: is not JSON ({error.msg} at character {error.pos + 1});"
             " every line must be one JSON object"
         ) from None
-    except (ValueError, RecursionError) as error:  # a whole number of thousands of digits, and the like
+    except (ValueError, RecursionError) as error:  # a whole number of thousands of digits, and similar
         raise InputError(f"{path}, line {number}: cannot be read as JSON: {error}") from None
     if not isinstance(row, dict):
         raise InputError(f"{path}, line {number}: {format_value(line.strip())}: every line must be one JSON object")

@@ -120,7 +120,7 @@ class ValidatingStream(io.RawIOBase):
         return block
 
     def look(self, text: bytes) -> None:
-        """Raises UnusualError for what stands in a text; its first and its last byte are the others' surroundings."""
+        """Raises UnusualError for what is in a text; its first and its last byte are the others' surroundings."""
 
     def finish(self) -> None:
         """Raises UnusualError where the text cannot end so."""

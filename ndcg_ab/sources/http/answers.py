@@ -145,7 +145,7 @@ def parse_answer(content: bytes) -> Any:
 
 
 def keys_text(content: Any) -> str:
-    """``has the keys took, hits``: what there is in the place of what was looked for; never a value."""
+    """``has the keys took, hits``: what there is instead of what was looked for; never a value."""
     if isinstance(content, dict):
         keys = [shortened(str(key), 40) for key in islice(content, MOST_KEYS + 1)]
         return f"has the keys {', '.join([*keys[:MOST_KEYS], *['…'] * (len(keys) > MOST_KEYS)]) or '(none)'}"

@@ -141,7 +141,7 @@ def without_nulls(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parameter_pairs(parameters: Mapping[str, Any]) -> Any:
-    """What stands behind ? in the address; a list gives its key several times."""
+    """What comes after ? in the address; a list gives its key several times."""
     for name, value in parameters.items():
         for each in value if isinstance(value, list) else [value]:
             yield str(name), as_text(each)

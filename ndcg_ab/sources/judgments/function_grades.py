@@ -172,7 +172,7 @@ def ask_in_threads(
 
 
 def function_module(function: Callable[..., Any]) -> Any:
-    """The module that a function stands in."""
+    """The module that a function is in."""
     return inspect.getmodule(inspect.unwrap(function))
 
 

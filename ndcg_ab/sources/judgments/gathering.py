@@ -157,7 +157,7 @@ class SeveralPlaces(Source):
 def single_judgments(part: Pulled, name: str, how: Gathering) -> pa.Table:
     """One row for each judgment of a file, in the columns of `SINGLE_JUDGMENT`.
 
-    Where files stand beside each other, one that names no judges is a judge of its name.
+    Where files are beside each other, one that names no judges is a judge of its name.
     """
     table = part.table
     columns: dict[str, Any] = {each: table[each].cast(pa.string()) for each in ("query_id", "doc_id")}
@@ -258,7 +258,7 @@ def judge_text(name: str) -> str:
 
 
 def count_repeated(singles: pa.Table, source: SeveralPlaces) -> list[Remark]:
-    """Judgments that stand in their file more than once, as those of a single file are told by the SQL."""
+    """Judgments that are in their file more than once, as those of a single file are told by the SQL."""
     columns = ["query_id", "doc_id", "judge", "source", "file"]
     counted = singles.group_by(columns, use_threads=False).aggregate([([], "count_all")])
     twice = counted.filter(pc.greater(counted["count_all"], 1)).sort_by([(name, "ascending") for name in columns[:2]])

@@ -33,7 +33,7 @@ CHOSEN: dict[str, Callable[[Array, Array], Array]] = {  # of the grade before an
     "highest": np.maximum,
     "lowest": np.minimum,
 }
-TOGETHER = "together"  # the judges of all files stand beside each other
+TOGETHER = "together"  # the judges of all files are beside each other
 
 
 class DisagreeError(Exception):

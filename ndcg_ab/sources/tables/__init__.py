@@ -1,1 +1,1 @@
-"""Tables that were read: their rules, where they stand, and what they hold."""
+"""Tables that were read: their rules, where they are, and what they hold."""

@@ -1,4 +1,4 @@
-"""Tables that stand in a Parquet file of ours, so that no more of them is in memory than is looked at."""
+"""Tables that are in a Parquet file of ours, so that no more of them is in memory than is looked at."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -137,7 +137,7 @@ def row_groups(pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 def table_or_file(table: Any) -> Any:
-    """The file that a table stands in, or the table where it stands in memory."""
+    """The file that a table is in, or the table where it is in memory."""
     return table.path if isinstance(table, TableOnDisk) else table
 
 

@@ -85,7 +85,9 @@ class Layout:
             name = columns.get(field.name, field.name)
             if found.count(name) > 1:
                 times = found.count(name)
-                raise InputError(f"{where}: column {format_value(name)} is there {times} times: a name stands for one")
+                raise InputError(
+                    f"{where}: column {format_value(name)} is there {times} times: each column needs a name of its own"
+                )
             if name in chosen.values():
                 rule = "every field has its own column"
                 raise InputError(f"{where}: column {format_value(name)} is named for two fields: {rule}")

@@ -1,11 +1,11 @@
 """A ranking as far as a comparison looks at it: the first rows of every query, and what the others come to.
 
 Of every query whose rows stand by falling score there are kept the first `depth`, with all that tie with the last of
-them, and of some queries all rows.  Nothing that is left out can stand in a place that a metric with a cutoff looks at:
+them, and of some queries all rows.  Nothing that is left out can be in a place that a metric with a cutoff looks at:
 
 - a sort by score, by document id among equal scores, or by ranks that rise by 1, takes its first places from them;
 - what ties with the last place in 64 or in 32 bits, or lies 1e-6 of it below, as `sensitive_doc` looks, is among them;
-- how many documents a query has, and the ends of its ranks and scores, stand in `answers`, which `answered_query` takes
+- how many documents a query has, and the ends of its ranks and scores, are in `answers`, which `answered_query` takes
   as they are; `odd_answer`, `returned`, `finding` and all that asks for depths read those;
 - the parity check looks at whole queries, which are kept whole; for `met_query` judged documents are counted;
 - a document that comes twice, rows that rise, a value that is no number: such a file is never reduced;

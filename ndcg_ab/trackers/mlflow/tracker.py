@@ -194,7 +194,7 @@ def log_reuse(
 
 
 def definition_parameters(outcome: Outcome) -> dict[str, str]:
-    """Parameter -> hash and name of each metric: which definition stands behind a value."""
+    """Parameter -> hash and name of each metric: which definition a value has."""
     return {f"definition/{metric_name(metric)}": f"{metric.hash} {metric.name}" for metric in outcome.metrics}
 
 

@@ -54,7 +54,7 @@ def relevant_share(walks: Walks, found: FloatArray) -> FloatArray:
 
 
 def count_above(counted: NDArray[Any]) -> FloatArray:
-    """How many of them stand above each place."""
+    """How many of them are above each place."""
     found: FloatArray = counted.cumsum(axis=1, dtype=np.float64) - counted
     return found
 
@@ -73,7 +73,7 @@ def stopping_factors(walks: Walks) -> FloatArray:
 
 
 def within_relevant_factors(walks: Walks) -> FloatArray:
-    """Of a group of equal scores, where ties are averaged, the share that stands at the first R places."""
+    """Of a group of equal scores, where ties are averaged, the share that is at the first R places."""
     inside = np.clip(walks.relevant[:, None] - walks.first_rank + 1, 0, walks.size) / walks.size
     return relevant_share(walks, (walks.gains * inside).sum(axis=1))
 
@@ -106,7 +106,7 @@ OF_MANY: dict[Callable[..., list[float]], Callable[[Walks], FloatArray]] = {
 
 @lru_cache(maxsize=4096)
 def value_at_rank(metric: Metric, rank: int) -> float:
-    """Of a ranking whose first relevant document stands there; for measures of which it alone decides."""
+    """Of a ranking whose first relevant document is there; for measures of which it alone decides."""
     gains = [0.0] * (rank - 1) + [1.0]
     return metric.traits.quotient(Counted(gains, 1.0, 0.0, metric.cutoff, rank)).value
 
@@ -240,7 +240,7 @@ class Grades:
 
 
 def is_cascade_measure(metric: Metric) -> bool:
-    """Whether a place counts by what stands above it: its values are made here, and need the judged places."""
+    """Whether a place counts by what is above it: its values are made here, and need the judged places."""
     return metric.traits.factors is not None or metric.traits.is_decided_by_first
 
 

@@ -91,7 +91,7 @@ def differences_of_cascades(
     judged: Judged,
     codes: IntArray,
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """The same of measures whose places count by what stands above them: each is measured again with each grade."""
+    """The same of measures whose places count by what is above them: each is measured again with each grade."""
     sides = Sides(metric, candidate, baseline, judged)
     documents, kind_of = sides.documents, sides.grades.kind_of[codes]
     found = np.repeat(differences[documents.query][:, None], len(codes), axis=1)

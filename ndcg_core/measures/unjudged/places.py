@@ -12,11 +12,11 @@ IntArray = NDArray[np.int64]
 class Places(NamedTuple):
     """What one system shows, row by row; rows beyond the cutoff count for nothing.
 
-    All unjudged documents are there; the judged ones, too, for metrics whose places count by what stands above them
+    All unjudged documents are there; the judged ones, too, for metrics whose places count by what is above them
     (`unjudged.many_completions.is_cascade_measure`), and they do no harm to others.
 
     query: number of the query, from 0 on. doc: number of an unjudged document, the same for both systems.
-    rank: from 1 on. first_rank, size: the first rank of its group of equal scores and how many stand in it, where ties
+    rank: from 1 on. first_rank, size: the first rank of its group of equal scores and how many are in it, where ties
         are averaged; elsewhere its rank, and 1. grade: NaN where nobody judged.
     """
 

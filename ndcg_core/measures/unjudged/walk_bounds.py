@@ -1,4 +1,4 @@
-"""The lowest and the highest value that grades could give, of measures whose places count by what stands above them.
+"""The lowest and the highest value that grades could give, of measures whose places count by what is above them.
 
 A value is taken at sets of grades ("completions") among which an extreme one must be:
 

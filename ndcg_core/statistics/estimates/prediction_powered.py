@@ -14,7 +14,7 @@ query whose careful judgments can score nothing counts among the cheap ones alon
 
 Sources: A. N. Angelopoulos, S. Bates, C. Fannjiang, M. I. Jordan and T. Zrnic, Prediction-powered inference, Science
 382 (2023); A. N. Angelopoulos, J. C. Duchi and T. Zrnic, PPI++: Efficient prediction-powered inference (2023), whose
-power tuning the share is, with the variances of both samples in the place of a pooled one. W. G. Cochran, Sampling
+power tuning the share is, with the variances of both samples instead of a pooled one. W. G. Cochran, Sampling
 Techniques (1977), chapter 7 (the regression estimate: its slope takes a degree of freedom, and makes the variance
 larger by 1 / (n - 3)). F. E. Satterthwaite, Biometrics 2 (1946) (degrees of freedom of the sum).
 """

@@ -94,7 +94,7 @@ def quantum_bits(column: FloatArray, differing: int) -> int:
 
 
 def join_families(families: Sequence[Family]) -> tuple[Family, list[slice]]:
-    """The columns of several families as one, whose sums are theirs; and where each family's columns stand in it.
+    """The columns of several families as one, whose sums are theirs; and where each family's columns are in it.
 
     What orders the columns is their family's: `order` means nothing here.
     """

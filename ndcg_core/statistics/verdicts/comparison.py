@@ -3,7 +3,7 @@
 The unit is the query. p_value comes from the sign-flip test (`hypothesis_tests.sign_flip`, with the sources),
 p_adjusted from step-down max-T or Benjamini-Hochberg over the family; the interval from Student's t
 (`estimates.mean_difference`); the words of size, equivalence and the minimal detectable effect from what intervals
-need to hold together (`hypothesis_tests.simultaneous`); the verdict's rules and words stand in
+need to hold together (`hypothesis_tests.simultaneous`); the verdict's rules and words are in
 `verdicts.verdict`.
 """
 

@@ -1,6 +1,6 @@
 """The verdict on one comparison as data, and the sentence made from it.
 
-The first rule that matches decides; the rules stand in docs/statistics.md. A verdict never says "no difference": it
+The first rule that matches decides; the rules are in docs/statistics.md. A verdict never says "no difference": it
 says what could have been detected, or that the difference is too small to matter. Programs read the `Conclusion`
 (in records the fields of `verdicts.comparison.Comparison`), people the `sentence`: it is made in one place
 and is never taken apart again.
@@ -143,7 +143,7 @@ class Size(StrEnum):
 
 
 class Obstacle(StrEnum):
-    """What stands in the way of a verdict."""
+    """What is in the way of a verdict."""
 
     FEW_QUERIES = "few_queries"
     """Not testable: fewer than `least_queries`."""
@@ -193,7 +193,7 @@ class Reaches(NamedTuple):
 
 
 ALONE = Reaches()
-"""Of a test that no other one stands beside."""
+"""Of a test that stands alone."""
 
 
 @dataclass(frozen=True, slots=True)

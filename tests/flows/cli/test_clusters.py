@@ -141,7 +141,7 @@ def test_power_plans_with_them(folder: Path, named: tuple[str, ...]) -> None:
         ),
         (("--queries", "{}/other.tsv", "--cluster", "user"), "other.tsv: there is no column 'user' for cluster"),
         (("--queries", "{}/few.tsv"), "queries: 2 judged queries have no cluster (such as '112_4'): give every judged"),
-        (("--cluster-prefix", "#"), "cluster_prefix = '#': stands in no query id (such as '101_1'): give the text"),
+        (("--cluster-prefix", "#"), "cluster_prefix = '#': no query id contains it (such as '101_1'): give the text"),
         (
             ("--queries", "{}/other.tsv", "--cluster", "conversation", "--cluster-prefix", "_"),
             "--cluster, --cluster-prefix: both name the clusters; take one of the two out",

@@ -136,7 +136,7 @@ def small(tmp_path: Path) -> list[str]:
 def test_duplicates_first_counts_the_better_place(small: list[str]) -> None:
     found = CliRunner().invoke(app, small)
     assert found.exit_code == 2
-    assert "lines 1 and 3: document 'a' stands 2 times" in found.stderr
+    assert "lines 1 and 3: document 'a' is 2 times" in found.stderr
     text = CliRunner().invoke(app, [*small, "--metric", "rr(duplicates=first)@10"]).stdout
     content = json.loads(text)
     assert content["systems"][0]["mean"] == (1 / 2 + 1) / 2

@@ -272,7 +272,7 @@ MISTAKES: dict[str, Mistake] = {
         ["{}/nope.csv: there is no such file\n"], "--system new={}/nope.csv", {"few.csv": ""}
     ),
     "a folder that is no date": Mistake(
-        ["no folder {}/runs/{data} either; {data} stands for nothing", "the date as {date}"],
+        ["no folder {}/runs/{data} either; {data} means nothing here", "the date as {date}"],
         "--system new={}/runs/{data}/a.run",
     ),
     "a date without a configuration": Mistake(

@@ -558,7 +558,8 @@ GOOD = "a,q1,rr,0.5,h\nb,q1,rr,1,h\n"
         ),
         (
             HEAD + GOOD + "a,q1,RR,0.5,h\n",
-            "s.csv, row 3 (without the header): rr of system 'a' on query 'q1' stands here again; it must stand once",
+            "s.csv, row 3 (without the header): rr of system 'a' on query 'q1' is here a second time; it must come"
+            " once",
         ),
         (
             HEAD + GOOD + "a,q2,rr,1,other\n",

@@ -198,7 +198,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         "did you mean 'map'?": ["--scores", two, "--metric", "mpa"],
         "baseline = 'c': is not in": ["--scores", two, "--metric", "map", "--baseline", "c"],
         "share no query that both have a value for": ["--scores", one],
-        "stands in both; a query has one value": ["--scores", two, "--scores", one],
+        "is in both; a query has one value": ["--scores", two, "--scores", one],
         "--judgments: goes with rankings": ["--scores", two, "--judgments", "q"],
         "--system: goes with rankings": ["--scores", two, "--system", "a=b"],
         "--documents: goes with rankings": ["--scores", two, "--documents", "d.csv"],

@@ -39,7 +39,7 @@ RANKINGS: dict[str, tuple[Any, str]] = {
     "no id": (R.assign(query_id=["q1", None, "q2"]), "systems['new'], row 2: query_id is missing: every row needs one"),
     "a document twice": (
         pd.concat([R, R.iloc[:1]]),
-        "systems['new'], rows 1 and 4: document 'a' stands 2 times in the ranking of query 'q1' by system new: a"
+        "systems['new'], rows 1 and 4: document 'a' is 2 times in the ranking of query 'q1' by system new: a"
         " ranking holds a document once (1 such in it)",
     ),
     "fractions for ids": (

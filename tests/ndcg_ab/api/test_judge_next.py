@@ -26,8 +26,8 @@ def test_rows_table_and_sheet_agree(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ({"count": 0}, "count = 0: must be a whole number, at least 1"),
-        ({"config": "a.yaml"}, "config: stands in the place of judgments and systems"),
-        ({"metric": "judged@10"}, "metrics judged@10: what a grade would do is told by bounds"),
+        ({"config": "a.yaml"}, "config: replaces judgments and systems"),
+        ({"metric": "judged@10"}, "metrics judged@10: the effect of a grade is shown by bounds"),
         ({"candidates": ["other"]}, "candidates 'other': is none of the candidates (new)"),
     ],
 )

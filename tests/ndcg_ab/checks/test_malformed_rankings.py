@@ -266,4 +266,4 @@ def test_a_clean_ranking_without_judgments(tmp_path: Path) -> None:
     (tmp_path / "old.run").write_text(text([*rows(0), rows(0)[0]]))
     found = RUNNER.invoke(app, ["check", f"{tmp_path}/old.run"])
     assert found.exit_code == 2
-    assert "lines 1 and 121: document 'doc10' stands 2 times" in found.stderr
+    assert "lines 1 and 121: document 'doc10' is 2 times" in found.stderr

@@ -301,7 +301,7 @@ def test_a_table_that_is_not_there_is_named(master: str, folder: Path, tmp_path:
 def test_a_document_twice_is_refused(master: str, folder: Path, tmp_path: Path) -> None:
     write(tmp_path / "twice", [ROW, ROW | {"rank": 2}])
     twice = evaluation(folder, systems=[{"name": "twice", "table": f"{tmp_path}/twice"}], **on(master, folder))
-    told = "document 'd1' stands 2 times in the ranking of query 'q1' by system twice"
+    told = "document 'd1' is 2 times in the ranking of query 'q1' by system twice"
     with pytest.raises(InputError, match=told), open_engine_for(twice) as engine:
         check_only(twice, engine)
 

@@ -270,7 +270,7 @@ DAMAGE: dict[str, Callable[[Path], Any]] = {
 }
 
 SAID = {
-    "a table cut short": "is damaged (its table was changed): it is removed, and made anew",
+    "a table cut short": "is damaged (its table was changed): it is removed, and made again",
     "a table that is gone": "is damaged (No such file or directory)",
     "another digest": "is damaged (it was changed)",
     "no JSON": "is damaged (it holds something else)",

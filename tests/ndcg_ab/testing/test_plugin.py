@@ -206,7 +206,7 @@ def test_columns_are_those_of_the_candidate_alone(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("<<<<<<< HEAD\n", "shop.top2.tsv, line 2: 1 field, the header names 3"),
-        ("q1\ta\t1\nq1\ta\t2\n", "shop.top2.tsv: document 'a' stands twice in the ranking of query 'q1': write it"),
+        ("q1\ta\t1\nq1\ta\t2\n", "shop.top2.tsv: document 'a' comes twice in the ranking of query 'q1': write it"),
     ],
 )
 def test_a_baseline_that_was_torn_is_refused(text: str, said: str, tmp_path: Path) -> None:

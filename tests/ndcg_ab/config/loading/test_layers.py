@@ -193,7 +193,7 @@ WRONG_SETTINGS = {
     "name": "must be KEY=VALUE, such as statistics.alpha=0.01",
     "=5": "must be KEY=VALUE",
     "metrics=[rr": "'[rr' is not YAML",
-    "extends=x.yaml": "extends stands in a file only",
+    "extends=x.yaml": "extends is allowed in a file only",
 }
 
 

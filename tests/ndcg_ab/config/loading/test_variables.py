@@ -84,7 +84,7 @@ def test_what_a_variable_becomes(key: str, given: str, expected: Any, tmp_path: 
 REFUSED = [
     ("judgments", "${UNSET}/q", "judgments: ${UNSET} is not set (and has no default): set the variable, or write "),
     ("version", "${EMPTY}", "systems[0].version: ${EMPTY} is not set"),
-    ("version", "'${RUNS'", "systems[0].version: '${RUNS': must be ${NAME} or ${NAME:-value}; $${ stands for a plain"),
+    ("version", "'${RUNS'", "systems[0].version: '${RUNS': must be ${NAME} or ${NAME:-value}; $${ writes a plain"),
     ("version", "a-${1X}", "systems[0].version: '${1X}': must be ${NAME}"),
     ("version", "${A:-${B}}", "systems[0].version: '${A:-${B}}': must be ${NAME}"),
     ("threads", "${RUNS}", "resources.threads = '/srv/runs': must be a whole number"),

@@ -133,7 +133,7 @@ JUDGMENTS: dict[str, Case] = {
         ["q.jsonl, line 1: cannot be read as JSON"],
     ),
     "no Parquet": ("q.parquet", "PAR1 nonsense PAR1", ["q.parquet: is not a Parquet file"]),
-    "a key twice": ("q.jsonl", JSON.replace('"a"', '"a", "doc_id": "b"'), ["line 1: key 'doc_id' stands twice in one"]),
+    "a key twice": ("q.jsonl", JSON.replace('"a"', '"a", "doc_id": "b"'), ["line 1: key 'doc_id' comes twice in one"]),
     "a quote inside a field": ("q.csv", CSV + 'q1,"q"9",1\n', ["q.csv, line 2: cannot be read as CSV"]),
     "null in the place of an object": ("q.jsonl", JSON + "null\n", ["q.jsonl, line 2: 'null'", "one JSON object"]),
     "two objects on a line": ("q.jsonl", JSON.strip() + JSON, ["q.jsonl, line 1: is not JSON (Extra data"]),
@@ -175,7 +175,7 @@ RANKINGS: dict[str, Case] = {
     "a document twice": (
         "a.run",
         RUN + "q1 Q0 a 3 1 t",
-        ["a.run, lines 1 and 4: document 'a' stands 2 times", "query 'q1'"],
+        ["a.run, lines 1 and 4: document 'a' is 2 times", "query 'q1'"],
     ),
     "a document twice in CSV": ("a.csv", RANKS + "q1,a,2\nq1,b,1\nq1,a,1\n", ["a.csv, lines 2 and 4: document 'a'"]),
     "judgments": ("a.run", QRELS, ["a.run, line 1: 4 fields", "a TREC ranking has 6"]),
@@ -202,7 +202,7 @@ RANKINGS: dict[str, Case] = {
     "a score only later": (
         "a.jsonl",
         '{"query_id": "q1", "doc_id": "a", "rank": 1}\n{"query_id": "q1", "doc_id": "b", "rank": 2, "score": 1}\n',
-        ["a.jsonl, line 2: score stands here, but not in the rows before it"],
+        ["a.jsonl, line 2: score appears here, but not in the rows before it"],
     ),
     "no shared query": (
         "a.run",
@@ -288,7 +288,7 @@ PYTHON: dict[str, tuple[str, list[str]]] = {
     ),
     "a document twice": (
         "def search(queries):\n    return {'q1': [('a', 1), ('a', 2)]}",
-        ["document 'a' stands 2 times"],
+        ["document 'a' is 2 times"],
     ),
     "no shared query": ("def search(queries):\n    return {'x': [('a', 1)]}", ["answers none of the 2 judged queries"]),
 }
@@ -395,9 +395,9 @@ def test_a_mapped_column_must_be_there(folder: Path) -> None:
         (b"name: t\nname: u\n", ["c.yaml, line 2: is not YAML: key 'name' is given twice"]),
         (b"name: t\n#\n# caf\xe9\n", [r"c.yaml, line 3: byte b'\xe9' is not UTF-8 text"]),
         (b"name: t\n# \0\n", ["c.yaml, line 2: is not YAML"]),
-        (LAUGHS, ["c.yaml, line 7: is not YAML: more than 100,000 values, with those that aliases stand for"]),
+        (LAUGHS, ["c.yaml, line 7: is not YAML: more than 100,000 values, counting what aliases repeat"]),
         (b"name: t\n" + MERGED, ["is not YAML: more than 100,000 values"]),
-        (b"name: &n [*n]\n", ["c.yaml, line 1: is not YAML: 'n' stands for what it is a part of"]),
+        (b"name: &n [*n]\n", ["c.yaml, line 1: is not YAML: 'n' refers to something that contains it"]),
         (b"name: " + b"[" * 3000, ["c.yaml, line 1: is not YAML: more than 50 lists and mappings inside each other"]),
         (b"name: t\ngate: !!bool maybe\n", ["c.yaml, line 2: is not YAML: 'maybe' is not of the kind 'bool'"]),
         (b"name: t\ngate: !!set [a]\n", ["c.yaml: is not YAML: a value does not fit its tag"]),
