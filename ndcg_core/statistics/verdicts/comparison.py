@@ -34,6 +34,7 @@ from ndcg_core.statistics.hypothesis_tests.guardrails import (
     GAFFKE,
     Bound,
     bound_of,
+    difference_p_value,
     guardrail_notes,
     guardrail_verdict,
     queries_to_settle,
@@ -279,6 +280,8 @@ def _comparison(
         second_p_adjusted=test.second[1] if test and test.second else None,
         mde_alone=_detectable_alone(of, settings.alpha) if of and of.deviation > 0 else None,
         queries_needed=_queries_for_effect(facts, concluded.kind),
+        bounded_p_value=difference_p_value(pairs) if concluded.kind.is_detected else None,
+        largest_loss=None if np.isinf(column.largest_loss) else column.largest_loss,
     )
 
 
