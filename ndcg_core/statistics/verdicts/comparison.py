@@ -51,11 +51,10 @@ from ndcg_core.statistics.paired import (
     moments_of,
     sort_by_query,
 )
-from ndcg_core.statistics.verdicts.notes import notes
+from ndcg_core.statistics.verdicts.notes import notes, unit_notes
 from ndcg_core.statistics.verdicts.record import Clusters, Comparison, Selection
 from ndcg_core.statistics.verdicts.verdict import (
     POWER,
-    SMALL_SAMPLE,
     Facts,
     Tested,
     Verdict,
@@ -252,7 +251,7 @@ def _comparison(
         conclusion=concluded.kind,
         notes=guardrail_notes(facts, bound)
         + notes(facts, skewed=skewed, guardrail=settings.guardrail)
-        + _weight_note(pairs, of),
+        + unit_notes(pairs, of),
         family=settings.family,
         family_size=size,
         procedure=test.procedure if test else "not tested",
@@ -375,17 +374,3 @@ def _with_selection(row: Comparison, selection: Selection | None) -> Comparison:
         return replace(row, selection=selection)
     note = f"as the best of {selection.among} candidates {selection.low:+.4f} to {selection.high:+.4f}"
     return replace(row, notes=(*row.notes, note), selection=selection)
-
-
-def _weight_note(pairs: Paired, of: Moments | None) -> tuple[str, ...]:
-    """A note where the weights leave few units (queries, or clusters), or reverse the sign of the difference."""
-    units = pairs.units
-    if pairs.shares is None or of is None:
-        return ()
-    found = []
-    if units.shares is not None and (count := effective_number(units.shares)) < min(SMALL_SAMPLE, 0.9 * of.n):
-        many = "queries" if units.members is None else "clusters"
-        found.append(f"the weights leave {count:.0f} of {of.n} {many}: the interval may be too narrow")
-    if (plain := mean_difference(pairs.differences)) * of.mean < 0:
-        found.append(f"without weights the difference is {plain:+.4f}")
-    return tuple(found)
