@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from simulate import COVERAGE, POWER, TYPE_ONE, Rng, Row, run
+from simulate import COVERAGE, POWER, TYPE_ONE, FloatArray, Rng, Row, run
 
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, compare_family
 
@@ -24,6 +24,7 @@ RESAMPLES = 1_000
 SPREAD = 0.2  # standard deviation of a difference
 
 Sizes = Callable[[Rng, int], NDArray[np.int64]]
+Draw = Callable[[Rng, int], tuple[FloatArray, NDArray[np.int64]]]
 
 
 def turns(rng: Rng, clusters: int) -> NDArray[np.int64]:
@@ -73,12 +74,63 @@ def measured(rng: Rng, repetitions: int, clusters: int, sizes: Sizes, promised: 
     return [*rows, Row("power at the MDE", f"{setting}, clusters", repetitions, power, accepted_power)]
 
 
+def grown(rng: Rng, clusters: int) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Log-normal sizes, and means of clusters that rise with the logarithm of the size."""
+    logarithms = rng.normal(size=clusters)
+    return SPREAD * logarithms, np.ceil(3 * np.exp(logarithms)).astype(np.int64)
+
+
+def skewed(rng: Rng, clusters: int) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Means of clusters exponential less their mean, sizes 3 to 11."""
+    return SPREAD * (rng.exponential(size=clusters) - 1), turns(rng, clusters)
+
+
+def plain(rng: Rng, clusters: int) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Normal means of clusters, whose log-normal sizes have nothing to do with them: a note warns in vain."""
+    return SPREAD * SHARED**0.5 * rng.normal(size=clusters), users(rng, clusters)
+
+
+NAMES: dict[Draw, str] = {
+    grown: "log-normal sizes, means rise with the size",
+    skewed: "sizes 3 to 11, exponential means",
+    plain: "log-normal sizes, means have nothing to do with them",
+}
+
+
+def misled(rng: Rng, repetitions: int, clusters: int, draw: Draw) -> list[Row]:
+    """Where the interval covers too little: how often it holds the mean, and how often a note warns of it."""
+    means, sizes = draw(np.random.default_rng(1908), 2_000_000)
+    truth, held, warned, both = float(means @ sizes / sizes.sum()), 0, 0, 0
+    for _ in range(repetitions):
+        means, sizes = draw(rng, clusters)
+        members = np.repeat(np.arange(clusters), sizes)
+        differences = means[members] + rng.normal(0, SPREAD * (1 - SHARED) ** 0.5, len(members))
+        ids = tuple(f"{cluster:04d}_{place:05d}" for place, cluster in enumerate(members))
+        column = Column("old", "new", "precision@10", ids, differences, clusters=tuple(map(str, members)))
+        (row,) = compare_family([column], resamples=20, workers=1)
+        is_held = (row.low or 0.0) <= truth <= (row.high or 0.0)
+        is_warned = any("clusters" in note or "skewed" in note for note in row.notes)
+        held, warned, both = held + is_held, warned + is_warned, both + (is_held or is_warned)
+    setting = f"{clusters} clusters, {NAMES[draw]}"
+    return [
+        Row("coverage of the interval", setting, repetitions, held / repetitions),
+        Row("a note warns", setting, repetitions, warned / repetitions),
+        Row("covers, or a note warns", setting, repetitions, both / repetitions, (0.93, 1.0)),
+    ]
+
+
 def rows(seed: int, repetitions: int) -> list[Row]:
     rng = np.random.default_rng([seed, 2])
     found: list[Row] = []
     for clusters in (10, 19, 50):
         found += measured(rng, repetitions, clusters, turns, True)
-    return found + measured(rng, repetitions, 50, users, False)
+    found += measured(rng, repetitions, 50, users, False)
+    rng = np.random.default_rng([seed, 7])
+    for clusters in (10, 20, 50, 100):
+        found += misled(rng, repetitions // 2, clusters, grown)
+    for clusters in (6, 10, 20):
+        found += misled(rng, repetitions // 2, clusters, skewed)
+    return found + misled(rng, repetitions // 2, 50, plain)
 
 
 def all_rows(options: argparse.Namespace) -> list[Row]:

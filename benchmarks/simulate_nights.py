@@ -2,81 +2,168 @@
 
     python benchmarks/simulate_nights.py [--seed 1] [--repetitions N] [--quick]
 
-One null candidate is compared 365 times on 200 queries, a share of which changes its result each night; new candidates
-come every night on the same queries; a system breaks overnight on some queries.  The draws, the rows and the options
-are those of `benchmarks.simulate` (docs/calibration.md).
+One null candidate is compared on 365 nights, a share of whose queries has another result each night; new candidates
+come every night on the same queries; a system breaks overnight on some queries.  The null differences are those of
+simulated rankings, skewed ones, and, where the folder NDCG_AB_DATA has CAsT 2021, those of five real rankings less
+their mean.  The draws, the rows and the options are those of `benchmarks.simulate` (docs/calibration.md).
 """
 
 import argparse
+import csv
+import gzip
+import os
 from collections.abc import Callable
-from functools import partial
-from typing import Literal, NamedTuple
+from functools import cache, partial
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from simulate import ALPHA, FloatArray, Rng, Row, World, in_processes, run, world
 
 from ndcg_core.statistics.distributions import stdtr
+from ndcg_core.statistics.hypothesis_tests.bounded_mean import bounded_p_value
 from ndcg_core.statistics.hypothesis_tests.flips import DEFAULT_RESAMPLES
 from ndcg_core.statistics.hypothesis_tests.sign_flip import sign_flip_p_values
 from ndcg_core.statistics.over_time.monitor import Evidence, judge_hypotheses, spend_alpha
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
-NIGHTS, QUERIES = 365, 200
+NIGHTS, QUERIES, CAST_QUERIES = 365, 200, 158
 BY_FLIPS = 3  # looks whose levels the default number of flips can show
 BROKEN, LEFT = 0.08, 0.3  # share of the queries that a system breaks on, and what is left of their values
-Null = Literal["symmetric", "skewed"]
+DENSE = 0.2  # deviation of normal differences, as of real ones: .17 to .30 for ndcg@10 of CAsT 2021
 
-AT_MOST_ALPHA, FOUND = (0.0, 0.065), (0.85, 1.0)
+AT_MOST_ALPHA, FOUND, ENOUGH = (0.0, 0.065), (0.85, 1.0), (0.6, 1.0)
 
 
-def population(world: World, null: Null) -> FloatArray:
-    """Differences of mean 0: of two equal systems, or of a better one less their mean."""
-    differences = world.differences("graded", better=null == "skewed")
-    return np.concatenate([differences, -differences]) if null == "symmetric" else differences - differences.mean()
+class Null(NamedTuple):
+    """Differences of mean 0: their name, a population of them, and how many queries a night has."""
+
+    name: str
+    population: Callable[[World], FloatArray]
+    queries: int = QUERIES
+
+
+def equal(world: World) -> FloatArray:
+    differences = world.differences("graded", better=False)
+    return np.concatenate([differences, -differences])
+
+
+def recentred(world: World) -> FloatArray:
+    differences = world.differences("graded", better=True)
+    centred: FloatArray = differences - differences.mean()
+    return centred
+
+
+def rare_gain(gain: float, one_in: int) -> FloatArray:
+    """One query in so many gains, the others lose as much together."""
+    return np.array([gain] + [-gain / (one_in - 1)] * (one_in - 1))
+
+
+def exponential(world: World) -> FloatArray:
+    """Exponential differences less their mean, of deviation DENSE, which end at 1."""
+    values = np.minimum(DENSE * np.random.default_rng(1838).exponential(size=20_000), 1.0)
+    centred: FloatArray = values - values.mean()
+    return centred
+
+
+@cache
+def cast() -> FloatArray | None:
+    """(pairs x queries) differences of ndcg@10 less their mean: CAsT 2021, every two of its five rankings."""
+    folder = Path(os.environ.get("NDCG_AB_DATA", Path(__file__).parents[2] / "shared" / "data")) / "cast2021"
+    if not folder.is_dir():
+        return None
+    values: dict[str, dict[str, float]] = {}
+    with gzip.open(folder / "expected_per_query.tsv.gz", "rt") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            if row["measure"] == "ndcg_cut_10":
+                values.setdefault(row["run"], {})[row["qid"]] = float(row["value"])
+    queries = sorted(set().union(*values.values()))
+    table = np.array([[values[run].get(query, 0.0) for query in queries] for run in sorted(values)])
+    found = np.array([table[later] - table[earlier] for earlier, later in combinations(range(len(table)), 2)])
+    centred: FloatArray = found - found.mean(axis=1, keepdims=True)
+    return centred
+
+
+SYMMETRIC, RECENTRED = Null("symmetric null", equal), Null("skewed null", recentred)
+SKEWED = (
+    Null("1 in 20 gains .6, the others lose as much", lambda world: rare_gain(0.6, 20), 50),
+    Null("1 in 50 gains .8, the others lose as much", lambda world: rare_gain(0.8, 50)),
+    Null("exponential", exponential, 50),
+    Null("exponential", exponential),
+)
+
+
+def worst_pair(
+    world: World, rng: Rng, repetitions: int, rows_of: Callable[[World, Rng, int, Null], list[Row]], queries: int
+) -> list[Row]:
+    """The rows of the pair of CAsT 2021 on which each is largest; none where the data are not there."""
+    pairs = cast()
+    if pairs is None:
+        return []
+    name = f"the worst of {len(pairs)} pairs of CAsT 2021"
+    found = [rows_of(world, rng, repetitions, Null(name, lambda world, pair=pair: pair, queries)) for pair in pairs]  # type: ignore[misc]
+    return [max(rows, key=lambda row: row.measured) for rows in zip(*found, strict=True)]
 
 
 def t_p_values(sample: FloatArray) -> FloatArray:
-    """(years x queries) -> the two-sided p of Student's t, year by year."""
+    """(samples x queries) -> the two-sided p of Student's t of each."""
     n = sample.shape[1]
-    deviation = sample.std(axis=1, ddof=1)
-    statistic = np.abs(sample.mean(axis=1)) * np.sqrt(n) / np.where(deviation > 0, deviation, 1)
-    p_value: FloatArray = np.where(deviation > 0, 2 * stdtr(n - 1, -statistic), 1.0)
+    deviation, mean = sample.std(axis=1, ddof=1), sample.mean(axis=1)
+    statistic = np.abs(mean) * np.sqrt(n) / np.where(deviation > 0, deviation, 1)
+    p_value: FloatArray = np.where(deviation > 0, 2 * stdtr(n - 1, -statistic), mean == 0)
     return p_value
 
 
-def year(world: World, rng: Rng, repetitions: int, null: Null, changed: int) -> list[Row]:
+def bounded(sample: FloatArray, p_value: FloatArray, level: float) -> FloatArray:
+    """(samples,) the p of Gaffke's bound where p_value is at most the level, else 1: the larger of both decides."""
+    found = np.ones(len(sample))
+    for place in np.flatnonzero(p_value <= level):
+        found[place] = bounded_p_value(sample[place], 1.0)
+    return found
+
+
+def year(world: World, rng: Rng, repetitions: int, null: Null, *, changed: int) -> list[Row]:
     """One null candidate for a year; changed: queries in a hundred that have another result each night."""
-    differences = population(world, null)
-    sample = rng.choice(differences, size=(repetitions, QUERIES))
-    count = round(changed / 100 * QUERIES)
-    plain, watched = np.zeros(repetitions, dtype=bool), np.zeros(repetitions, dtype=bool)
+    differences = null.population(world)
+    sample = rng.choice(differences, size=(repetitions, null.queries))
+    count = round(changed / 100 * null.queries)
+    plain, by_t, watched = (np.zeros(repetitions, dtype=bool) for _ in range(3))
     for look in range(1, (NIGHTS if count else 1) + 1):
-        p_value = t_p_values(sample)
+        p_value, level = t_p_values(sample), spend_alpha(ALPHA, look)
         plain |= p_value <= ALPHA
         if look <= BY_FLIPS:
             p_value = np.array(sign_flip_p_values(sample.T, resamples=DEFAULT_RESAMPLES, seed=look, workers=1))
-        watched |= p_value <= spend_alpha(ALPHA, look)
+        by_t |= p_value <= level
+        watched |= np.maximum(p_value, bounded(sample, p_value, level)) <= level
         if count:
             places = np.argsort(rng.random(sample.shape), axis=1)[:, :count]
             np.put_along_axis(sample, places, rng.choice(differences, size=places.shape), axis=1)
-    setting = f"n = {QUERIES}, {NIGHTS} nights, {changed} % of the queries change, {null} null"
+    setting = f"n = {null.queries}, {NIGHTS} nights, {changed} % of the queries change, {null.name}"
     return [
         Row("any night of a year, night by night", setting, repetitions, float(plain.mean())),
+        Row("any night of a year, flips and t at the monitor's levels", setting, repetitions, float(by_t.mean())),
         Row("any night of a year, monitor", setting, repetitions, float(watched.mean()), AT_MOST_ALPHA),
     ]
 
 
-def monitor_power(world: World, rng: Rng, repetitions: int, look: int) -> list[Row]:
+def monitor_power(world: World, rng: Rng, repetitions: int, queries: int, spread: float, look: int) -> list[Row]:
     """What the spending costs: an effect of twice the MDE of one evaluation at look 1, 10, …"""
-    effect = 2 * (1.96 + 0.8416) / np.sqrt(QUERIES)
-    p_value = t_p_values(rng.normal(effect, 1, size=(repetitions, QUERIES)))
-    found = float((p_value <= spend_alpha(ALPHA, look)).mean())
-    return [Row("power at twice the MDE, monitor", f"n = {QUERIES}, look {look}", repetitions, found)]
+    effect, level = 2 * (1.96 + 0.8416) * spread / np.sqrt(queries), spend_alpha(ALPHA, look)
+    sample = np.clip(rng.normal(effect, spread, size=(repetitions, queries)), -1, 1)
+    p_value = t_p_values(sample)
+    found = float((np.maximum(p_value, bounded(sample, p_value, level)) <= level).mean())
+    setting = f"n = {queries}, deviation {spread:g}, look {look}"
+    accepted = ENOUGH if queries * effect > 15 else None
+    return [
+        Row("power at twice the MDE, monitor", setting, repetitions, found, accepted),
+        Row("power at twice the MDE, t at its levels", setting, repetitions, float((p_value <= level).mean())),
+    ]
 
 
-def stream(world: World, rng: Rng, repetitions: int, better: int) -> list[Row]:
+def stream(world: World, rng: Rng, repetitions: int, better: int, spread: float) -> list[Row]:
     """A new candidate every night on the same queries against one baseline; better: in a hundred that truly are.
 
     A better one wins by .3 standard deviations.  Two differences correlate at .5, for they share the baseline.
@@ -85,18 +172,42 @@ def stream(world: World, rng: Rng, repetitions: int, better: int) -> list[Row]:
     for _ in range(repetitions):
         is_better = rng.random(NIGHTS) < better / 100
         own, baseline = rng.normal(size=(NIGHTS, QUERIES)), rng.normal(size=QUERIES)
-        p_value = t_p_values((own - baseline) / np.sqrt(2) + 0.3 * is_better[:, np.newaxis])
-        judged = judge_hypotheses([Evidence(p, p, 1, DEFAULT_RESAMPLES) for p in p_value.tolist()], ALPHA)
-        discovered = np.array([each.is_detected for each in judged])
+        sample = np.clip(spread * ((own - baseline) / np.sqrt(2) + 0.3 * is_better[:, np.newaxis]), -1, 1)
+        p_value = t_p_values(sample)
+        discovered = ledger(sample, p_value)
         plain.append(false_share(p_value <= ALPHA, is_better))
         listed.append(false_share(discovered, is_better))
         found.append(float(discovered[is_better].mean()) if is_better.any() else 0.0)
-    setting = f"n = {QUERIES}, {NIGHTS} new candidates, {better} % better"
+    setting = f"n = {QUERIES}, deviation {spread:g}, {NIGHTS} new candidates, {better} % better"
     rows = [
         Row("false discovery rate, night by night", setting, repetitions, float(np.mean(plain))),
         Row("false discovery rate, ledger", setting, repetitions, float(np.mean(listed)), AT_MOST_ALPHA),
     ]
     return rows + ([Row("power, ledger", setting, repetitions, float(np.mean(found)))] if better else [])
+
+
+def null_stream(world: World, rng: Rng, repetitions: int, null: Null) -> list[Row]:
+    """New candidates of which none is better: any discovery is false."""
+    differences, wrong = null.population(world), np.zeros(2)
+    for _ in range(repetitions):
+        sample = rng.choice(differences, size=(NIGHTS, null.queries))
+        p_value = t_p_values(sample)
+        by_t = judge_hypotheses([Evidence(p, p, 1, DEFAULT_RESAMPLES) for p in p_value.tolist()], ALPHA)
+        wrong += np.array([any(each.is_detected for each in by_t), ledger(sample, p_value).any()])
+    setting = f"n = {null.queries}, {NIGHTS} new candidates, {null.name}"
+    return [
+        Row("false discovery rate, t at the ledger's levels", setting, repetitions, float(wrong[0] / repetitions)),
+        Row("false discovery rate, ledger", setting, repetitions, float(wrong[1] / repetitions), AT_MOST_ALPHA),
+    ]
+
+
+def ledger(sample: FloatArray, p_value: FloatArray) -> NDArray[np.bool_]:
+    """Which of the candidates are discoveries."""
+    evidence = [
+        Evidence(p, p, 1, DEFAULT_RESAMPLES, bound)
+        for p, bound in zip(p_value.tolist(), bounded(sample, p_value, ALPHA).tolist(), strict=True)
+    ]
+    return np.array([each.is_detected for each in judge_hypotheses(evidence, ALPHA)])
 
 
 def false_share(discovered: NDArray[np.bool_], is_better: NDArray[np.bool_]) -> float:
@@ -135,15 +246,27 @@ class Measurement(NamedTuple):
 
 
 def measurements() -> list[Measurement]:
-    nulls: tuple[Null, ...] = ("symmetric", "skewed")
     found = [
         Measurement(partial(year, null=null, changed=changed), 1_000, 40)
-        for null in nulls
+        for null in (SYMMETRIC, RECENTRED)
         for changed in (0, 1, 5, 20, 100)
     ]
-    found += [Measurement(partial(monitor_power, look=look), 10_000, 200) for look in (1, 10, 37, 365)]
-    found += [Measurement(partial(stream, better=better), 400, 10) for better in (0, 10, 50)]
-    return [*found, *(Measurement(partial(overnight, share=share), 1_000, 50) for share in (0.0, BROKEN))]
+    found += [
+        Measurement(partial(monitor_power, queries=queries, spread=spread, look=look), 2_000, 100)
+        for queries, spread in ((QUERIES, 0.1), (QUERIES, DENSE), (QUERIES, 0.3), (50, DENSE), (1_000, 0.1))
+        for look in (1, 10, 37, NIGHTS)
+    ]
+    for spread in (DENSE, 0.3):
+        found += [Measurement(partial(stream, better=better, spread=spread), 200, 10) for better in (0, 10, 50)]
+    found += [Measurement(partial(overnight, share=share), 1_000, 50) for share in (0.0, BROKEN)]
+    a_fifth = partial(year, changed=20)
+    found += [Measurement(partial(a_fifth, null=null), 400, 40) for null in SKEWED]
+    found += [Measurement(partial(null_stream, null=null), 200, 10) for null in SKEWED]
+    return found + [
+        Measurement(partial(worst_pair, rows_of=rows_of, queries=queries), repetitions, 5)
+        for rows_of, repetitions in ((a_fifth, 400), (null_stream, 200))
+        for queries in (50, CAST_QUERIES)
+    ]
 
 
 def measured(place: int, seed: int, repetitions: int | None = None, quick: bool = False) -> list[Row]:

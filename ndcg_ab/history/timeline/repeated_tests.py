@@ -10,7 +10,13 @@ from typing import Any
 
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_effect
-from ndcg_core.statistics.over_time.monitor import Evidence, Judged, judge_hypotheses, monitor_looks
+from ndcg_core.statistics.over_time.monitor import (
+    Evidence,
+    Judged,
+    detectable_at,
+    judge_hypotheses,
+    monitor_looks,
+)
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
 Row = dict[str, Any]
@@ -37,7 +43,7 @@ class Monitor:
 
     looks: how many contents there were, >= 1. latest: the look of the last evaluation. detected: those that detected.
     mde, mde_alone: what the latest look finds with 80 % power, and what its evaluation alone does; None where nothing
-        varies.
+        varies. mde is None, too, where the queries are so few that no difference is enough for its level.
     """
 
     candidate: str
@@ -107,12 +113,19 @@ def monitor_comparison(rows: Sequence[Row], alpha: float) -> Monitor:
     ]
     now = rows[-1]
     latest = looks[[row["content"] for row in firsts].index(now["content"])]
-    mde = None
-    if now["mde"] is not None:
-        ratio = minimal_detectable_effect(now["queries"], 1.0, latest.level)
-        mde = now["mde"] * ratio / minimal_detectable_effect(now["queries"], 1.0, alpha)
     detected = tuple(look for look in looks if look.conclusion.is_detected)
-    return Monitor(now["candidate"], now["metric"], alpha, len(looks), latest, detected, mde, now["mde"])
+    return Monitor(
+        now["candidate"], now["metric"], alpha, len(looks), latest, detected, _detectable(now, latest.level), now["mde"]
+    )
+
+
+def _detectable(row: Row, level: float) -> float | None:
+    """What the comparison of a row finds at a level, over its family, with 80 % power; None where nothing varies."""
+    alone = row["mde"] if row["mde_alone"] is None else row["mde_alone"]
+    if alone is None:
+        return None
+    deviation = alone / minimal_detectable_effect(row["queries"], 1.0, row["alpha"])
+    return detectable_at(level / row["family_size"], row["queries"], deviation, row["largest_loss"])
 
 
 def ledger_entries(rows: Sequence[Row], alpha: float) -> list[Entry]:
@@ -134,7 +147,7 @@ def strength(row: Row) -> tuple[float, float]:
 
 
 def evidence(row: Row) -> Evidence:
-    return Evidence(row["p_adjusted"], row["p_t"], row["family_size"], row["resamples"])
+    return Evidence(row["p_adjusted"], row["p_t"], row["family_size"], row["resamples"], row["bounded_p_value"])
 
 
 def said(row: Row, judged: Judged) -> tuple[float, float, Verdict]:

@@ -22,8 +22,10 @@ def format_monitor(found: Monitor) -> str:
     looks = f"{found.looks} look{'s' * (found.looks != 1)}"
     text = f"{found.candidate}, {found.metric}: {looks}, this one at level {format_level(found.latest.level)}"
     text += f" (p {format_probability(found.latest.p_value)}): {format_conclusion(found)}"
-    if found.mde is None or found.mde_alone is None:
+    if found.mde_alone is None:
         return text
+    if found.mde is None:
+        return f"{text}; no difference on so few queries would be enough"
     return f"{text}; finds {readable(found.mde)}, one evaluation alone {readable(found.mde_alone)}"
 
 

@@ -121,6 +121,25 @@ def cluster_means(
     return np.bincount(members, values if shares is None else shares * values) / weights, weights
 
 
+def correlate_sizes(means: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[float, float]:
+    """The correlation of clusters' means with the logarithm of their weights, in [-1, 1], and its two-sided p.
+
+    means, weights: (G,), as `cluster_means` gives them. p: of Student's t with G - 2 degrees of freedom; (0, 1) for
+    fewer than four clusters, and where means or weights do not vary. (Pearson's r; R's `cor.test` agrees.)
+    Where the size of a cluster goes with its effect a few clusters carry the mean, and no standard error tells how far
+    it strays: docs/calibration.md.
+    """
+    x, y = np.log(weights), means - means.mean()
+    x = x - x.mean()
+    squares = float(x @ x) * float(y @ y)
+    if len(means) < 4 or np.ptp(x) <= TIE_TOLERANCE or np.ptp(y) <= TIE_TOLERANCE:
+        return 0.0, 1.0
+    correlation = float(np.clip(float(x @ y) / math.sqrt(squares), -1, 1))
+    freedom = len(means) - 2
+    t = abs(correlation) * math.sqrt(freedom / max(1 - correlation**2, 1e-300))
+    return correlation, 2 * float(stdtr(freedom, -t))
+
+
 def relative_weights(weights: Differences, n: int) -> NDArray[np.float64]:
     """Weights divided by their mean, in their order. ValueError unless there are n, all above 0 and finite."""
     values = np.asarray(weights, dtype=np.float64)

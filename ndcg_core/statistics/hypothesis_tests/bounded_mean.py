@@ -39,6 +39,17 @@ def not_worse_p_value(
     return _chance_below(values, -margin, largest_loss, shares)
 
 
+def bounded_p_value(values: FloatArray, largest_loss: float, shares: FloatArray | None = None) -> float:
+    """Two-sided p against a mean of 0, in [0, 1]: twice the one-sided p on the side of the observed mean.
+
+    values: (n,) differences of the units, n >= 1, none beyond largest_loss on either side. shares: as above.
+    Where all n values are v > 0 it is 2 (1 + v / largest_loss)^-n: rare losses that a sample does not show can make up
+    for its mean, so that p is small only where n times the mean is several times largest_loss.
+    """
+    total = float(values.sum() if shares is None else shares @ values)
+    return min(1.0, 2 * _chance_below(values if total > 0 else -values, 0.0, largest_loss, shares))
+
+
 def lower_bound(values: FloatArray, alpha: float, largest_loss: float, shares: FloatArray | None = None) -> float:
     """Lower one-sided (1 - alpha) bound of the mean, in its unit, in [-largest_loss, max(values)).
 

@@ -154,6 +154,14 @@ def rules_out_rare(pairs: Paired, narrow: Interval, level: float) -> bool:
     return all(bounded.not_worse_p_value(side, margin, worst, shares) < level for side in sides)
 
 
+def difference_p_value(pairs: Paired) -> float | None:
+    """Two-sided p of the mean difference by Gaffke's bound; None where a query's largest loss is not known."""
+    worst, values = pairs.column.largest_loss, pairs.units.values
+    if np.isinf(worst) or float(np.abs(values).max(initial=0.0)) > worst + TIE_TOLERANCE:
+        return None
+    return bounded.bounded_p_value(np.clip(values, -worst, worst), worst, pairs.units.shares)
+
+
 def unseen_losses(pairs: Paired, alpha: float) -> int | None:
     """M, where a loss of all that a query can lose on one query in M makes the smallest effect and goes unseen.
 

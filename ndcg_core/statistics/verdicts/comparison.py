@@ -34,6 +34,7 @@ from ndcg_core.statistics.hypothesis_tests.guardrails import (
     GAFFKE,
     Bound,
     bound_of,
+    difference_p_value,
     guardrail_notes,
     guardrail_verdict,
     queries_to_settle,
@@ -50,11 +51,10 @@ from ndcg_core.statistics.paired import (
     moments_of,
     sort_by_query,
 )
-from ndcg_core.statistics.verdicts.notes import notes
+from ndcg_core.statistics.verdicts.notes import notes, unit_notes
 from ndcg_core.statistics.verdicts.record import Clusters, Comparison, Selection
 from ndcg_core.statistics.verdicts.verdict import (
     POWER,
-    SMALL_SAMPLE,
     Facts,
     Tested,
     Verdict,
@@ -251,7 +251,7 @@ def _comparison(
         conclusion=concluded.kind,
         notes=guardrail_notes(facts, bound)
         + notes(facts, skewed=skewed, guardrail=settings.guardrail)
-        + _weight_note(pairs, of),
+        + unit_notes(pairs, of),
         family=settings.family,
         family_size=size,
         procedure=test.procedure if test else "not tested",
@@ -279,6 +279,8 @@ def _comparison(
         second_p_adjusted=test.second[1] if test and test.second else None,
         mde_alone=_detectable_alone(of, settings.alpha) if of and of.deviation > 0 else None,
         queries_needed=_queries_for_effect(facts, concluded.kind),
+        bounded_p_value=difference_p_value(pairs) if concluded.kind.is_detected else None,
+        largest_loss=None if np.isinf(column.largest_loss) else column.largest_loss,
     )
 
 
@@ -372,17 +374,3 @@ def _with_selection(row: Comparison, selection: Selection | None) -> Comparison:
         return replace(row, selection=selection)
     note = f"as the best of {selection.among} candidates {selection.low:+.4f} to {selection.high:+.4f}"
     return replace(row, notes=(*row.notes, note), selection=selection)
-
-
-def _weight_note(pairs: Paired, of: Moments | None) -> tuple[str, ...]:
-    """A note where the weights leave few units (queries, or clusters), or reverse the sign of the difference."""
-    units = pairs.units
-    if pairs.shares is None or of is None:
-        return ()
-    found = []
-    if units.shares is not None and (count := effective_number(units.shares)) < min(SMALL_SAMPLE, 0.9 * of.n):
-        many = "queries" if units.members is None else "clusters"
-        found.append(f"the weights leave {count:.0f} of {of.n} {many}: the interval may be too narrow")
-    if (plain := mean_difference(pairs.differences)) * of.mean < 0:
-        found.append(f"without weights the difference is {plain:+.4f}")
-    return tuple(found)

@@ -2,7 +2,19 @@
 
 import math
 
+from ndcg_core.statistics.estimates.mean_difference import (
+    Moments,
+    correlate_sizes,
+    effective_number,
+    mean_difference,
+)
+from ndcg_core.statistics.paired import Paired
 from ndcg_core.statistics.verdicts.verdict import SMALL_SAMPLE, Facts, Tested, Verdict, least_differing, verdict
+
+FEW_CLUSTERS = 10
+"""Of six clusters with exponential means the 95 % interval covers .89, of ten .90, of twenty .92."""
+ASSOCIATED = 0.05
+"""Up to this p the size of clusters is taken to go with their differences."""
 
 
 def notes(facts: Facts, *, skewed: bool = False, guardrail: bool = False) -> tuple[str, ...]:
@@ -49,3 +61,37 @@ def _near_alpha(test: Tested, facts: Facts) -> bool:
     share = facts.alpha / test.factor
     error = test.factor * math.sqrt(share * (1 - share) / facts.resamples)
     return abs(test.p_adjusted - facts.alpha) <= 3 * error
+
+
+def unit_notes(pairs: Paired, of: Moments | None) -> tuple[str, ...]:
+    """Notes on what is sampled: weights that leave few units or reverse the sign, clusters that mislead intervals."""
+    if of is None:
+        return ()
+    return (*_cluster_notes(pairs), *_weight_notes(pairs, of))
+
+
+def _weight_notes(pairs: Paired, of: Moments) -> list[str]:
+    units, found = pairs.units, list[str]()
+    if pairs.shares is None:
+        return found
+    if units.shares is not None and (count := effective_number(units.shares)) < min(SMALL_SAMPLE, 0.9 * of.n):
+        many = "queries" if units.members is None else "clusters"
+        found.append(f"the weights leave {count:.0f} of {of.n} {many}: the interval may be too narrow")
+    if (plain := mean_difference(pairs.differences)) * of.mean < 0:
+        found.append(f"without weights the difference is {plain:+.4f}")
+    return found
+
+
+def _cluster_notes(pairs: Paired) -> list[str]:
+    """No standard error is right of few, skewed clusters, nor where the size of clusters goes with their effect."""
+    units, found = pairs.units, list[str]()
+    if not pairs.is_clustered or not pairs.differences.any():
+        return found
+    if len(units.names) < FEW_CLUSTERS:
+        found.append(f"only {len(units.names)} clusters: the interval may be too narrow")
+    if units.shares is not None:
+        correlation, p_value = correlate_sizes(units.values, units.shares)
+        if p_value <= ASSOCIATED:
+            more = "more" if correlation > 0 else "less"
+            found.append(f"large clusters gain {more} (correlation {correlation:+.2f}): the interval may be too narrow")
+    return found

@@ -157,6 +157,10 @@ class Comparison:
         chance, >= 2: of a guardrail that is open that it holds, or is worse if the measured loss is beyond the margin;
         of an undecided comparison that a difference of smallest_effect is found. Else None, and where no number of them
         would do.
+    bounded_p_value: of a difference that is shown (improved, regressed) the two-sided p of Gaffke's bound, in (0, 1],
+        which allows for rare losses that no query of the sample shows; not adjusted. It decides over many evaluations
+        (`over_time.monitor`), not here. Else None, and where it is not known how much a query can lose.
+    largest_loss: how much one query can lose at most, in the metric's unit, > 0; None where that is not known.
     cheap: the difference corrected by cheap judgments, which decides nothing; None where there are none.
     bound_low, bound_high: the lowest and the highest mean difference that grades of the unjudged documents could give
         (`ndcg_core.measures.unjudged.bounds`), weighted as the difference; None where that was not computed.
@@ -234,6 +238,8 @@ class Comparison:
     bound_documents: int | None = None
     harm_p_adjusted: float | None = None
     queries_needed: int | None = None
+    bounded_p_value: float | None = None
+    largest_loss: float | None = None
 
     def __post_init__(self) -> None:
         verdicts = ("conclusion", "bound_low_conclusion", "bound_high_conclusion")

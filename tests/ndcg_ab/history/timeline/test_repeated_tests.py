@@ -22,7 +22,7 @@ from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ndcg_core.statistics.columns import column
 from tests.small_evaluation import small
 
-LOSS = [-0.3, -0.2, -0.25, -0.1, -0.35, 0.05] * 10
+LOSS = [-0.5, -0.4, -0.45, -0.3, -0.55, 0.05] * 10
 NOTHING = [0.3, -0.3, 0.2, -0.2, 0.1, -0.1] * 10
 
 
@@ -68,7 +68,7 @@ def test_the_same_content_is_the_same_look(past: DuckDBEngine) -> None:
     (monitor,) = found(past).monitors
     assert (monitor.looks, monitor.latest.ordinal, monitor.latest.level) == (2, 1, spend_alpha(0.05, 1))
     assert [(look.ordinal, look.conclusion) for look in monitor.detected] == [(2, Verdict.REGRESSED)]
-    assert "2 looks, this one at level 0.03 (p " in said(found(past))
+    assert "2 looks, this one at level 0.0096 (p " in said(found(past))
     assert "nothing now (first in evaluation 2, 2026-11-02: regressed)" in said(found(past))
     assert "nothing so far" in said(found(past, until=1)) and "regressed over the nights" in said(found(past, until=2))
     for ordinal, digests in enumerate(("adj", "dbj", "abk"), start=4):
@@ -78,6 +78,21 @@ def test_the_same_content_is_the_same_look(past: DuckDBEngine) -> None:
     assert latest.latest.level == spend_alpha(0.05, 5)
     assert latest.mde is not None and latest.mde_alone is not None and latest.mde > 1.3 * latest.mde_alone
     assert "finds 0." in said(found(past))
+
+
+def test_eight_queries_can_find_nothing_and_that_is_said(past: DuckDBEngine) -> None:
+    night(past, 1, {"new": [0.1, -0.1] * 4}, "abj")
+    (monitor,) = found(past).monitors
+    assert monitor.mde is None and monitor.mde_alone is not None
+    assert "nothing so far; no difference on so few queries would be enough" in said(found(past))
+
+
+def test_a_difference_that_rare_losses_could_make_up_for_is_not_told(past: DuckDBEngine) -> None:
+    """All of 60 queries lose .02: flips and t are sure, but one query in 50 that gains 1 would make up for it."""
+    night(past, 1, {"new": [-0.02 - 0.0001 * at for at in range(60)]}, "abj")
+    (monitor,), (entry,) = found(past).monitors, found(past).ledger
+    assert monitor.latest.conclusion is Verdict.UNDECIDED and not entry.is_discovery
+    assert monitor.latest.p_value == entry.p_value == pytest.approx(2 / 1.023**60, abs=0.03)
 
 
 def test_what_cannot_be_tested_is_no_look(past: DuckDBEngine) -> None:
@@ -92,7 +107,7 @@ def test_what_cannot_be_tested_is_no_look(past: DuckDBEngine) -> None:
 
 def test_the_ledger_has_every_version_once(past: DuckDBEngine) -> None:
     night(past, 1, {"new": LOSS}, "abj")
-    night(past, 2, {"new": [-0.3, -0.31] * 30}, "abk")
+    night(past, 2, {"new": [-0.5, -0.51] * 30}, "abk")
     night(past, 3, {"renamed": LOSS, "new": NOTHING}, "abcj")
     night(past, 4, {"new": [-value for value in LOSS]}, "adj")
     entries = found(past).ledger

@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ndcg_core.statistics.hypothesis_tests import bounded_mean as bounded
-from ndcg_core.statistics.hypothesis_tests.bounded_mean import lower_bound, not_worse_p_value, queries_to_rule_out
+from ndcg_core.statistics.hypothesis_tests.bounded_mean import (
+    bounded_p_value,
+    lower_bound,
+    not_worse_p_value,
+    queries_to_rule_out,
+)
 from tests.examples import examples
 
 
@@ -88,3 +93,17 @@ def test_how_many_queries_rule_out_a_loss(margin: float, alpha: float, worst: fl
 def test_margins_and_alphas_that_are_none(margin: float, alpha: float) -> None:
     with pytest.raises(ValueError, match="must"):
         queries_to_rule_out(margin, alpha)
+
+
+@pytest.mark.parametrize(("n", "value", "loss"), [(10, 1.0, 1.0), (50, 0.3, 1.0), (200, 0.2, 1.0), (200, 3.0, 10.0)])
+def test_a_two_sided_p_stays_exact_far_out_in_the_tail(n: int, value: float, loss: float) -> None:
+    """P(value * (E_1 + … + E_n) <= loss * E_0) = (1 + value / loss)^-n, and twice that."""
+    expected = 2 * (1 + value / loss) ** -n
+    for sign in (1, -1):
+        assert bounded_p_value(np.full(n, sign * value), loss) == pytest.approx(expected, rel=1e-9)
+    assert bounded_p_value(np.full(n, value), loss, np.ones(n)) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_two_sided_p_of_nothing_is_1() -> None:
+    assert bounded_p_value(np.zeros(20), 1.0) == 1.0
+    assert bounded_p_value(np.array([0.3, -0.3, 0.2, -0.2]), 1.0) == 1.0

@@ -5,8 +5,9 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from ndcg_core.statistics.estimates.mean_difference import compute_moments, interval_from_moments
+from ndcg_core.statistics.estimates.mean_difference import compute_moments, correlate_sizes, interval_from_moments
 from ndcg_core.statistics.verdicts.comparison import Clusters, Comparison, check_guardrails, compare_family
 from ndcg_core.statistics.verdicts.verdict import Obstacle, Verdict
 from tests.ndcg_core.statistics.columns import Column, column, family
@@ -149,3 +150,39 @@ def test_clusters_for_every_column_or_for_none() -> None:
         compared(conversations(), replace(conversations(2), clusters=None))
     with pytest.raises(ValueError, match="2 clusters and 25 query ids, must be one for each"):
         compared(replace(conversations(), clusters=["a", "b"]))
+
+
+def grown(clusters: int, slope: float, seed: int = 3) -> Column:
+    """Log-normal sizes; the mean of a cluster rises by so much with the logarithm of its size."""
+    rng = np.random.default_rng(seed)
+    logarithms = rng.normal(size=clusters)
+    sizes = np.ceil(3 * np.exp(logarithms)).astype(int)
+    means = slope * logarithms + rng.normal(0, 0.1, clusters)
+    names = np.repeat(np.arange(clusters), sizes)
+    return column(means[names] + rng.normal(0, 0.1, len(names)), clusters=[f"c{name}" for name in names])
+
+
+def test_a_correlation_is_that_of_scipy() -> None:
+    rng = np.random.default_rng(2)
+    means, weights = rng.normal(size=12), rng.integers(1, 30, 12).astype(float)
+    expected = stats.pearsonr(np.log(weights), means)
+    assert correlate_sizes(means, weights) == pytest.approx((expected.statistic, expected.pvalue))
+    assert correlate_sizes(means[:3], weights[:3]) == (0.0, 1.0)
+    assert correlate_sizes(means, np.ones(12)) == correlate_sizes(np.ones(12), weights) == (0.0, 1.0)
+    assert correlate_sizes(np.log(weights), weights) == pytest.approx((1.0, 0.0))
+
+
+def test_a_size_that_goes_with_the_effect_is_told() -> None:
+    (found,) = compared(grown(20, 0.2))
+    assert any(note.startswith("large clusters gain more (correlation +0.") for note in found.notes)
+    (found,) = compared(grown(20, -0.2))
+    assert any(note.startswith("large clusters gain less (correlation -0.") for note in found.notes)
+    none = [compared(grown(20, 0.0, seed), resamples=100)[0] for seed in range(60)]
+    assert 0 < sum("large clusters" in " ".join(row.notes) for row in none) <= 9, "one in twenty by chance"
+
+
+def test_few_clusters_are_told() -> None:
+    few, many = "only 9 clusters: the interval may be too narrow", "only 10 clusters: the interval may be too narrow"
+    assert few in compared(conversations(sizes=(3,) * 9))[0].notes
+    assert many not in compared(conversations(sizes=(3,) * 10))[0].notes
+    assert few not in compared(replace(conversations(sizes=(3,) * 9), clusters=None))[0].notes

@@ -11,7 +11,7 @@ from ndcg_core.statistics.estimates.queries_to_hold import queries_to_hold
 from ndcg_core.statistics.hypothesis_tests.bounded_mean import not_worse_p_value
 from ndcg_core.statistics.verdicts.comparison import check_guardrails
 from ndcg_core.statistics.verdicts.verdict import Obstacle, Verdict
-from tests.ndcg_core.statistics.columns import around, column, guard
+from tests.ndcg_core.statistics.columns import around, column, compare, guard
 
 UNKNOWN = "the metric's range is not known: rare harm may go unseen"
 
@@ -200,3 +200,14 @@ def test_no_number_of_queries_shows_what_is_not_so() -> None:
     plain, weighted = guard(mixed, 0.05), guard(mixed, 0.05, weights=[1.0] * 15 + [3.0] * 15)
     assert plain.queries_needed is not None and weighted.queries_needed is not None
     assert weighted.queries_needed > 1.1 * plain.queries_needed, "unequal weights leave fewer"
+
+
+def test_a_difference_that_is_shown_has_a_p_that_allows_for_rare_losses() -> None:
+    found = compare([0.3] * 30, largest_loss=1.0)
+    assert (found.conclusion, found.largest_loss) == (Verdict.IMPROVED, 1.0)
+    assert found.bounded_p_value == pytest.approx(2 * 1.3**-30)
+    assert compare([-0.3] * 30, largest_loss=1.0).bounded_p_value == found.bounded_p_value
+    assert compare([0.3, -0.3] * 15, largest_loss=1.0).bounded_p_value is None, "nothing is shown"
+    unknown = compare([0.3] * 30)
+    assert (unknown.bounded_p_value, unknown.largest_loss) == (None, None), "nobody knows what a query can lose"
+    assert compare([0.3] * 30, largest_loss=0.2).bounded_p_value is None, "more than a query can lose"
