@@ -2,6 +2,7 @@
 
 import pytest
 
+from benchmarks import simulate_drops
 from benchmarks import simulate_nights as nights
 from ndcg_core.statistics.over_time import monitor as over_time
 
@@ -24,3 +25,9 @@ def test_looks_that_spend_too_much_are_noticed(monkeypatch: pytest.MonkeyPatch) 
         "any night of a year, monitor",
         "false discovery rate, ledger",
     ]
+
+
+def test_new_judgments_make_no_drop_and_hide_none() -> None:
+    rows = [row for place in (0, 1) for row in simulate_drops.measured(place, SEED, quick=True)]
+    assert [row for row in rows if not row.holds(errors=3)] == []
+    assert next(row for row in rows if row.what == "any drop on a harmless night, now - then").measured > 0.9
