@@ -123,6 +123,7 @@ benchmark: .venv/ready
 	$(BIN)/python benchmarks/label_curve.py
 	$(BIN)/python benchmarks/simulate_words.py
 	$(BIN)/python benchmarks/simulate_nights.py
+	$(BIN)/python benchmarks/simulate_drops.py
 	$(BIN)/python benchmarks/simulate_label_bias.py
 
 # The test extra is part of the environment: both commands share one set-up. uv installs it in seconds where pip takes

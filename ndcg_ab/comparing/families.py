@@ -1,7 +1,7 @@
 """Which comparisons belong together: primary, secondary, guardrails, slices, all pairs (docs/statistics.md)."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 
@@ -280,10 +280,14 @@ def value_groups(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], Group]:
 
 def shared_rows(group: Group, other: Group) -> Group:
     """The rows of a group whose queries another one has too."""
-    known = set(other.query_ids)
-    places = [place for place, query_id in enumerate(group.query_ids) if query_id in known]
-    query_ids = tuple(group.query_ids[place] for place in places)
-    return Group(query_ids, group.differences[places], group.baseline_values[places])
+    return only_queries(group, set(other.query_ids))
+
+
+def only_queries(group: Group, query_ids: Collection[str]) -> Group:
+    """The rows of a group on these queries."""
+    places = [place for place, query_id in enumerate(group.query_ids) if query_id in query_ids]
+    kept = tuple(group.query_ids[place] for place in places)
+    return Group(kept, group.differences[places], group.baseline_values[places])
 
 
 def check_slices(comparisons: Sequence[Comparison]) -> list[Finding]:

@@ -4,15 +4,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.results.decisions import NO_DROP
 from ndcg_ab.results.outcome import GateResult
 from ndcg_ab.results.wording import signed
 from ndcg_core.statistics.over_time.attribution import CAUSES
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.verdict import Verdict
+from ndcg_core.statistics.verdicts.verdict import Size, Verdict
 
 SINCE_LAST = "since last"
 SAME_RANKING = "since last, same ranking"
-NO_DROP = "no drop"
 RANKING, JUDGMENTS, QUERIES = CAUSES
 NEW_SYSTEM = "new system"
 STILL = 1e-9  # a part that is no larger moved nothing
@@ -21,7 +21,10 @@ WHY_NONE = "there is no earlier evaluation to compare with"
 
 @dataclass(frozen=True)
 class LostQuery:
-    """A query on which a system fell; before, now: its values; text: null where it is not known."""
+    """A query on which a system fell; before, now: values of its rankings then and now, by the judgments of now.
+
+    text: null where it is not known.
+    """
 
     system_id: str
     metric: str
@@ -37,14 +40,16 @@ class SystemSince:
 
     changed: ranking, judgments, queries; configuration or program where nothing else did and its values are others;
         `new system` where it was not there; empty: nothing did, and it is not tested.
+    unknown: why it cannot be told whether its ranking dropped, where ranking and judgments changed; else null.
     """
 
     system_id: str
     changed: tuple[str, ...]
+    unknown: str | None = None
 
     @property
     def is_mixed(self) -> bool:
-        """Whether a difference is not the ranker's alone."""
+        """Whether more than its ranking changed."""
         return RANKING in self.changed and len(self.changed) > 1
 
 
@@ -94,7 +99,8 @@ class SinceLast:
 
     ordinal, began: of the evaluation before, and of the night that it stands for. systems: in the order given.
     comparisons: now - before on the queries of both; baseline and candidate are the system. Family `since last` where
-        its ranking changed, `since last, same ranking` (exploratory) where only something else did.
+        its ranking changed: both rankings by the judgments of now. `since last, same ranking` (exploratory) where only
+        something else did.
     lost: of each system and metric the queries with the largest falls, where its ranking changed.
     new_queries, gone_queries: scored now only, and before only.
     moved: of each system with another ranking, judgments or queries, what moved its means. None in earlier versions.
@@ -111,7 +117,12 @@ class SinceLast:
 
     @property
     def dropped(self) -> list[Comparison]:
-        """The systems that regressed with another ranking, metric by metric."""
+        """The systems whose ranking got worse, metric by metric, but for falls shown to be too small to matter."""
+        return [row for row in self.fallen if not is_small(row)]
+
+    @property
+    def fallen(self) -> list[Comparison]:
+        """The same with those that are too small to matter."""
         return [row for row in self.comparisons if row.family == SINCE_LAST and row.conclusion is Verdict.REGRESSED]
 
     @property
@@ -126,6 +137,16 @@ class SinceLast:
         return next((row for row in self.moved if (row.system_id, row.metric) == (system_id, metric)), None)
 
 
+def is_small(row: Comparison) -> bool:
+    """Whether a fall is shown to be smaller than the smallest effect: a note, and no drop."""
+    return row.conclusion is Verdict.REGRESSED and row.size is Size.SMALLER_THAN
+
+
+def is_note(row: Comparison) -> bool:
+    """Whether it says nothing that a ranker has to answer for: a small fall, or another judgment's."""
+    return row.family == SAME_RANKING or is_small(row)
+
+
 def check_drops(evaluation: Evaluation, since: SinceLast | None) -> tuple[GateResult, ...]:
     """The result of the gate `no_drop_result`; nothing where it is not asked for."""
     return () if evaluation.gate is None or evaluation.gate.no_drop is False else (no_drop_result(evaluation, since),)
@@ -134,21 +155,33 @@ def check_drops(evaluation: Evaluation, since: SinceLast | None) -> tuple[GateRe
 def no_drop_result(evaluation: Evaluation, since: SinceLast | None) -> GateResult:
     if since is None:
         return GateResult(NO_DROP, True, WHY_NONE)
-    failed = list(disallowed_drops(evaluation, since.dropped))
-    messages = [drop_text(row, since.ordinal) for row in failed]
-    passed = f"no system dropped since evaluation {since.ordinal}"
+    failed = list(disallowed_drops(evaluation, since))
+    messages = [drop_text(row, since.ordinal, evaluation.baseline_name) for row in failed]
+    passed = "; ".join(passed_parts(since))
     return GateResult(
         NO_DROP, not failed, "; ".join(messages) or passed, tuple(row.candidate for row in failed), tuple(messages)
     )
 
 
-def disallowed_drops(evaluation: Evaluation, dropped: Sequence[Comparison]) -> Iterator[Comparison]:
-    """The drops that the gate does not allow: all, or of the metrics it names those by more than the difference."""
+def disallowed_drops(evaluation: Evaluation, since: SinceLast) -> Iterator[Comparison]:
+    """What the gate does not allow: drops; every fall; or of the metrics it names falls by more than the difference."""
     asked = evaluation.gate.no_drop if evaluation.gate else False
-    for row in dropped:
+    for row in since.dropped if asked is True else since.fallen:
         limit = asked.get(row.metric) if isinstance(asked, dict) else 0.0
         if limit is not None and row.difference is not None and row.difference < -limit:
             yield row
+
+
+def passed_parts(since: SinceLast) -> Iterator[str]:
+    """What holds where the gate passed: a fall that is none of its concern, and what cannot be told, are said."""
+    yield (
+        f"no system dropped since evaluation {since.ordinal}" if not since.dropped else "no drop that the gate forbids"
+    )
+    for row in since.fallen:
+        yield f"{row.candidate}, {row.metric}: {row.verdict} ({signed(row.difference)})"
+    for system in since.systems:
+        if system.unknown:
+            yield f"{system.system_id}: cannot be told, {system.unknown}"
 
 
 def without_drops(gates: Sequence[GateResult], ordinal: int) -> tuple[GateResult, ...]:
@@ -157,6 +190,7 @@ def without_drops(gates: Sequence[GateResult], ordinal: int) -> tuple[GateResult
     return tuple(passed if gate.name == NO_DROP else gate for gate in gates)
 
 
-def drop_text(row: Comparison, ordinal: int) -> str:
-    where = f"{row.candidate} against itself in evaluation {ordinal}, {row.metric}"
+def drop_text(row: Comparison, ordinal: int, baseline: str) -> str:
+    name = f"{row.candidate} (the baseline)" if row.candidate == baseline else row.candidate
+    where = f"{name} against itself in evaluation {ordinal}, {row.metric}"
     return f"{where}: {row.verdict} ({signed(row.difference)})"

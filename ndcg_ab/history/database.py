@@ -74,11 +74,15 @@ class Reuse:
 
 @dataclasses.dataclass(frozen=True)
 class SinceRow:
-    """What had changed for a system since the evaluation before, whose ordinal is `earlier`."""
+    """What had changed for a system since the evaluation before, whose ordinal is `earlier`.
+
+    unknown: why it cannot be told whether its ranking dropped; else null.
+    """
 
     system_id: str
     earlier: int
     changed: tuple[str, ...]
+    unknown: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -257,7 +261,9 @@ def enter_evaluation(
 ) -> None:
     """Adds one evaluation's rows but those of single queries (`enter_scores`); to be called inside a transaction."""
     metrics = [MetricRow(metric.name, metric.hash, json.dumps(metric.definition)) for metric in outcome.metrics]
-    changed = [SinceRow(each.system_id, since.ordinal, each.changed) for each in since.systems] if since else []
+    changed = (
+        [SinceRow(each.system_id, since.ordinal, each.changed, each.unknown) for each in since.systems] if since else []
+    )
     records: dict[str, Sequence[Any]] = {
         "evaluation": [evaluation],
         "input": decode(tuple[Input, ...], inputs),

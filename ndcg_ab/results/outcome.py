@@ -11,7 +11,7 @@ from typing import Any
 
 from ndcg_ab.results.change_records import Changes
 from ndcg_ab.results.codec import SCHEMA, decode, encode
-from ndcg_ab.results.decisions import JUDGED, TOLD_BY_VERDICTS, Decision, decide
+from ndcg_ab.results.decisions import JUDGED, NO_DROP, TOLD_BY_VERDICTS, Decision, decide
 from ndcg_ab.results.judge_records import Judges
 from ndcg_ab.results.wording import INTENDED, MAIN, PAIRS, SLICE_GATE
 from ndcg_core.measures.metric import Metric
@@ -208,8 +208,11 @@ class Outcome:
         return [name for name in dict.fromkeys(row.system_id for row in self.systems) if name in compared]
 
     def _decision_on(self, candidate: str) -> Decision:
-        """By the failed gates that concern it, too; what fails for the baseline concerns all."""
-        told = {gate.name: gate.concerning(candidate, self.baseline) for gate in self.failures}
+        """By the failed gates that concern it, too; what fails for the baseline concerns all, but for its own drop."""
+        told = {
+            gate.name: gate.concerning(*([candidate] if gate.name == NO_DROP else [candidate, self.baseline]))
+            for gate in self.failures
+        }
         failures = {name: f"gate {name} failed: {why}" for name, why in told.items() if why}
         few_judged = [text for name, text in failures.items() if name == JUDGED]
         others = [text for name, text in failures.items() if name not in (JUDGED, *TOLD_BY_VERDICTS)]

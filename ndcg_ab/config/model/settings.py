@@ -113,9 +113,10 @@ class Gate(Model):
     proof: bool = Field(
         False, strict=True, description="Guardrails and not_worse must be shown to hold: what is open fails, too."
     )
-    no_drop: bool | dict[str, float] = Field(
+    no_drop: bool | Literal["any"] | dict[str, float] = Field(
         False,
-        description="No system regressed against itself in the evaluation before; or METRIC: DIFFERENCE, by more.",
+        description="No ranking got worse since the evaluation before, by what may matter; any: by however little; or"
+        " METRIC: DIFFERENCE, by more.",
     )
     judged: float | None = Field(None, gt=0, le=1, description="Least share of judged results of every system.")
     slice_regression: float | None = Field(None, ge=0, description="No slice regressed by more than this difference.")
@@ -127,3 +128,10 @@ class Gate(Model):
     @classmethod
     def _canonical(cls, value: Any) -> Any:
         return read_margins(value) if isinstance(value, dict) else value
+
+    @field_validator("no_drop", mode="before")
+    @classmethod
+    def _known_drops(cls, value: Any) -> Any:
+        if isinstance(value, bool | dict) or value == "any":
+            return value
+        raise ValueError("must be true, false, any, or METRIC: DIFFERENCE")

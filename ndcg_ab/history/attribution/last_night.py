@@ -26,7 +26,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.history import database
-from ndcg_ab.history.attribution.mean_attribution import Earlier, Values, attribute_means
+from ndcg_ab.history.attribution.mean_attribution import Attribution, Earlier, Values, attribute_means
 from ndcg_core.statistics.over_time.attribution import CAUSES
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 
@@ -66,8 +66,10 @@ def compare_with_last(
         for metric in evaluation.primary_metrics
     }
     systems = [changed_inputs(system.name, inputs, known, pairs) for system in evaluation.systems]
-    comparisons = compare_changed(evaluation, systems, pairs, sampling)
     causes = {each.system_id: frozenset(each.changed) & frozenset(CAUSES) for each in systems}
+    attribution = attribute_means(engine, evaluation, kept, later, causes)
+    systems, pairs = hold_to_judgments_of_now(evaluation, systems, pairs, later, attribution)
+    comparisons = compare_changed(evaluation, systems, pairs, sampling)
     now, then = query_ids(later.values()), query_ids(earlier.values())
     return SinceLast(
         ordinal,
@@ -76,7 +78,7 @@ def compare_with_last(
         tuple(comparisons),
         tuple(find_lost_queries(engine, systems, pairs)),
         *count_own_queries(now, then),
-        tuple(attribute_means(engine, evaluation, kept, later, causes)),
+        tuple(attribution.moved),
     )
 
 
@@ -132,6 +134,31 @@ def changed_inputs(
     if not changed and any(abs(pair.differences).max(initial=0.0) > TIE for pair in found if pair is not None):
         changed = ["configuration or program"]
     return SystemSince(system_id, tuple(changed))
+
+
+def hold_to_judgments_of_now(
+    evaluation: Evaluation,
+    systems: Sequence[SystemSince],
+    pairs: Mapping[tuple[str, str], Group | None],
+    later: Groups,
+    attribution: Attribution,
+) -> tuple[list[SystemSince], dict[tuple[str, str], Group | None]]:
+    """Where ranking and judgments changed, the differences of the two rankings by the judgments of now.
+
+    Where these are not known, no differences, and the system says why.
+    """
+    mixed = [each.system_id for each in systems if {RANKING, JUDGMENTS} <= set(each.changed)]
+    own = {
+        (name, metric.name): pair_differences(
+            later.get((metric.hash, name)), attribution.old_rankings.get((metric.hash, name))
+        )
+        for name in mixed
+        for metric in evaluation.primary_metrics
+    }
+    reasons = {row.system_id: row.unknown for row in attribution.moved}
+    untold = {name: reasons.get(name) for name in mixed if all(own[key] is None for key in own if key[0] == name)}
+    told = [replace(each, unknown=untold.get(each.system_id)) for each in systems]
+    return told, {**pairs, **own}
 
 
 def own_digests(inputs: Inputs, system_id: str) -> list[str]:

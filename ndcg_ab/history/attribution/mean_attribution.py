@@ -5,13 +5,13 @@ that the metric has no value for by some judgments, or in some ranking, is left 
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from ndcg_ab.comparing.families import NOTHING, Group
+from ndcg_ab.comparing.families import NOTHING, Group, only_queries
 from ndcg_ab.comparing.sampling import query_values
 from ndcg_ab.comparing.since_last import JUDGMENTS, RANKING, STILL, ChangedMeanQuery, MeanChange
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -50,6 +50,16 @@ class Earlier(NamedTuple):
     means: Mapping[Key, float | None]
 
 
+class Attribution(NamedTuple):
+    """What moved the means; and the rankings before by the judgments of now, on the queries that are judged in both.
+
+    old_rankings: of the systems for which ranking and judgments changed; without them `moved` says why not.
+    """
+
+    moved: list[MeanChange]
+    old_rankings: Values
+
+
 class Side(NamedTuple):
     """What one evaluation was made of: its tables, its queries, and their weights and texts where there are some."""
 
@@ -66,7 +76,7 @@ class Side(NamedTuple):
 
 def attribute_means(
     engine: Engine, evaluation: Evaluation, earlier: Earlier, now: Values, causes: Mapping[str, frozenset[str]]
-) -> list[MeanChange]:
+) -> Attribution:
     """What moved each system with another ranking, judgments or queries, on the primary metrics of both evaluations.
 
     engine: the tables of this evaluation. now: the values of its queries. causes: system_id -> which of `CAUSES`
@@ -79,25 +89,29 @@ def attribute_means(
         if found and (metric.hash, name) in earlier.values and (metric.hash, name) in now
     }
     if not chosen:
-        return []
+        return Attribution([], {})
     here = read_side(engine, evaluation)
+    old: dict[Key, Group] = {}
     try:
         if evaluation.scores:
             raise UnknownPartsError(OTHER_TOOL)
         if set().union(*causes.values()) == {RANKING}:
             with contextlib.suppress(UnknownPartsError):
-                return attribution_rows(chosen, causes, earlier, now, (here, here), {}, None)
+                return Attribution(attribution_rows(chosen, causes, earlier, now, (here, here), {}, None), {})
         with open_earlier_side(earlier, evaluation) as there:
-            mixed = cross_scores(here, there, evaluation, chosen, causes, earlier)
+            old = score_old_rankings(here, there, evaluation, chosen, causes)
+            mixed: dict[Key, Group] = {(metric, f"{THEN} {name}"): group for (metric, name), group in old.items()}
+            mixed |= score_by_old_judgments(here, there, evaluation, chosen, earlier, {name for _, name in old})
             counts = None
             if any(JUDGMENTS in found for found in causes.values()) and not evaluation.engine.spark:
                 counts = count_changed_judgments(there.engine, here.engine, sorted(here.judged & there.judged))
-            return attribution_rows(chosen, causes, earlier, now, (there, here), mixed, counts)
+            moved = attribution_rows(chosen, causes, earlier, now, (there, here), mixed, counts)
     except UnknownPartsError as error:
-        return [
+        moved = [
             MeanChange(key[1], metric.name, earlier.means.get(key), summary_mean(now[key], here), unknown=str(error))
             for key, metric in chosen.items()
         ]
+    return Attribution(moved, {key: only_queries(group, there.judged) for key, group in old.items()})
 
 
 def read_side(engine: Engine, evaluation: Evaluation) -> Side:
@@ -132,35 +146,54 @@ def open_earlier_side(earlier: Earlier, evaluation: Evaluation) -> Iterator[Side
         raise UnknownPartsError(f"the tables of {named} cannot be read, or hold no judgments and rankings") from error
 
 
-def cross_scores(
+def score_old_rankings(
     here: Side,
     there: Side,
     evaluation: Evaluation,
     chosen: Mapping[Key, Metric],
     causes: Mapping[str, frozenset[str]],
-    earlier: Earlier,
 ) -> dict[Key, Group]:
-    """(metric_hash, ranking of when and which system) -> values by the judgments of the other evaluation.
+    """(metric_hash, system_id) -> values of the ranking before by the judgments of now.
 
-    Only of the systems for which ranking and judgments changed. UnknownPartsError where the earlier rankings by the
-    earlier judgments do not have the values that were kept: then something else made these others, too.
+    Only of the systems for which ranking and judgments changed.
     """
-    names = [name for name, found in causes.items() if {RANKING, JUDGMENTS} <= found and name in of_systems(chosen)]
+    changed = [name for name, found in causes.items() if {RANKING, JUDGMENTS} <= found]
+    names = [name for name in changed if name in {system for _, system in chosen}]
     if not names:
         return {}
     if evaluation.engine.spark:
         raise UnknownPartsError("judgments and rankings stay in Spark")
-    metrics = list({metric.hash: metric for metric in chosen.values()}.values())
+    old = Rankings(THEN, there.engine, names)
+    found = score_by_judgments(here.engine, [old], metrics_of(chosen), evaluation)
+    return {(metric, name): found.get((metric, old.name(name)), NOTHING) for metric, name in chosen if name in names}
+
+
+def score_by_old_judgments(
+    here: Side,
+    there: Side,
+    evaluation: Evaluation,
+    chosen: Mapping[Key, Metric],
+    earlier: Earlier,
+    systems: Collection[str],
+) -> dict[Key, Group]:
+    """(metric_hash, ranking of now and which system) -> values by the judgments of the evaluation before.
+
+    UnknownPartsError where the earlier rankings by the earlier judgments do not have the values that were kept: then
+    something else made these others, too.
+    """
+    if not systems:
+        return {}
+    names = sorted(systems)
     old, new = Rankings(THEN, there.engine, names), Rankings(NOW, here.engine, names)
-    found = score_by_judgments(there.engine, [old, new], metrics, evaluation)
+    found = score_by_judgments(there.engine, [old, new], metrics_of(chosen), evaluation)
     for metric, name in chosen:
         if name in names and not alike(found.pop((metric, old.name(name)), NOTHING), earlier.values[metric, name]):
             raise UnknownPartsError(f"the values of evaluation {earlier.ordinal} are not those that it would have now")
-    return found | score_by_judgments(here.engine, [old], metrics, evaluation)
+    return found
 
 
-def of_systems(chosen: Mapping[Key, Metric]) -> set[str]:
-    return {name for _, name in chosen}
+def metrics_of(chosen: Mapping[Key, Metric]) -> list[Metric]:
+    return list({metric.hash: metric for metric in chosen.values()}.values())
 
 
 def alike(one: Group, other: Group) -> bool:

@@ -17,7 +17,7 @@ from ndcg_ab.results.codec import encode
 from ndcg_ab.results.decisions import Choice
 from ndcg_core.measures.external_metric import canonical_name
 from ndcg_core.statistics.over_time.attribution import CAUSES
-from ndcg_core.statistics.verdicts.verdict import Verdict
+from ndcg_core.statistics.verdicts.verdict import Size, Verdict
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Evaluated:
 
     @property
     def dropped(self) -> list[str]:
-        """The systems that regressed since the evaluation before."""
-        return [name for name, test in self.since_last.items() if test.conclusion is Verdict.REGRESSED]
+        """The systems whose ranking got worse since the evaluation before, by what may matter."""
+        return [name for name, test in self.since_last.items() if test.is_drop]
 
 
 class Reused(NamedTuple):
@@ -83,11 +83,15 @@ class Timeline:
 
 
 class PastComparison(NamedTuple):
-    """What one comparison came to: its difference, its verdict in words and as data."""
+    """What one comparison came to: its difference, its verdict in words and as data.
+
+    is_drop: whether it regressed, and not by less than matters.
+    """
 
     difference: float | None
     verdict: str
     conclusion: Verdict
+    is_drop: bool = False
 
 
 @dataclass
@@ -183,12 +187,13 @@ def read_past(evaluation: Evaluation, metric: str | None) -> Past:
             past.reasons[ordinal][candidate] = why
         for ordinal, name, systems in tables.rows("gate", ("ordinal", "name", "systems"), where={"passed": False}):
             past.failures[ordinal].append(failure_text(name, systems))
-        wanted = ("ordinal", "candidate", "difference", "verdict", "conclusion")
+        wanted = ("ordinal", "candidate", "difference", "verdict", "conclusion", "size")
         own = named | {"family": SINCE_LAST}
-        for ordinal, system, difference, verdict, conclusion in tables.rows(
+        for ordinal, system, difference, verdict, conclusion, size in tables.rows(
             "comparison", wanted, where=own, order="ordinal, candidate"
         ):
-            past.since_last[ordinal][system] = PastComparison(difference, verdict, Verdict(conclusion))
+            is_drop = conclusion == Verdict.REGRESSED and size != Size.SMALLER_THAN
+            past.since_last[ordinal][system] = PastComparison(difference, verdict, Verdict(conclusion), is_drop)
         for ordinal, system, *parts in tables.rows("moved", ("ordinal", "system_id", *CAUSES), where=named):
             if None not in parts:
                 past.moved[ordinal][system] = dict(zip(CAUSES, parts, strict=True))

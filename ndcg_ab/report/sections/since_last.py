@@ -15,6 +15,7 @@ from ndcg_ab.comparing.since_last import (
     MeanChange,
     SinceLast,
     SystemSince,
+    is_note,
 )
 from ndcg_ab.report.answer import comparison_mark
 from ndcg_ab.report.terminal.tables import STYLES
@@ -26,7 +27,7 @@ from ndcg_core.statistics.verdicts.verdict import Verdict
 
 SHOWN_LOST = 3  # queries of a drop in the terminal and in Markdown; the page has all that are kept
 INDENT = "  "  # of what adds to the line above
-MIXED = "the difference mixes them"
+BOTH_BY_NEW = "both rankings by the new judgments"
 NOT_ITS_OWN = "not the ranker's: its ranking is the same"
 
 
@@ -53,11 +54,13 @@ def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[Told]
             yield Told("", f"{system.system_id}: was not there")
         for row in since.of(system.system_id):
             moved = since.moved_of(row.candidate, row.metric)
-            yield Told(comparison_mark(row), format_row(row, system, moved), row.conclusion)
-            if moved and has_several_causes(moved, system):
+            yield Told(since_mark(row), format_row(row, system), None if is_note(row) else row.conclusion)
+            if moved and (has_several_causes(moved, system) or (row in since.dropped and moved.parts)):
                 yield Told("", f"{INDENT}{format_mean_change(moved)}")
             if row in since.dropped:
                 yield from lost_lines(since, row, most_lost)
+        if system.unknown:
+            yield from untold_lines(since, system)
     if since.unchanged:
         everything = len(since.unchanged) == len(since.systems)
         yield Told("=", "nothing changed" if everything else f"unchanged: {', '.join(since.unchanged)}")
@@ -65,6 +68,21 @@ def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[Told]
         yield Told("", f"queries: {since.new_queries} new, {since.gone_queries} gone; only those of both are compared")
     for reason in unknown_reasons(since):
         yield Told("", f"what moved the means cannot be told: {reason}")
+
+
+def since_mark(row: Comparison) -> str:
+    """As everywhere; none of what no ranker has to answer for."""
+    return "" if is_note(row) else comparison_mark(row)
+
+
+def untold_lines(since: SinceLast, system: SystemSince) -> Iterator[Told]:
+    """``new, ndcg@10: 0.8120 → 0.8000, changed: ranking, judgments; whether its ranking dropped cannot be told``."""
+    for moved in since.moved:
+        if moved.system_id == system.system_id:
+            means = f"{format_plain(moved.before)} → {format_plain(moved.now)}"
+            changed = ", ".join(system.changed)
+            text = f"{moved.system_id}, {moved.metric}: {means}, changed: {changed}"
+            yield Told("?", f"{text}; whether its ranking dropped cannot be told")
 
 
 def has_several_causes(moved: MeanChange, system: SystemSince) -> bool:
@@ -125,13 +143,13 @@ def unknown_reasons(since: SinceLast) -> list[str]:
     return list(dict.fromkeys(reasons))
 
 
-def format_row(row: Comparison, system: SystemSince, moved: MeanChange | None) -> str:
+def format_row(row: Comparison, system: SystemSince) -> str:
     """``new, ndcg@10: -0.0412 (-0.0630 … -0.0201), regressed; changed: ranking``."""
     text = f"{row.candidate}, {row.metric}: {signed(row.difference)} ({format_interval(row)}), {row.verdict}"
     text += f"; changed: {', '.join(system.changed)}"
     if row.family == SAME_RANKING:
         return f"{text} ({NOT_ITS_OWN})"
-    return f"{text} ({MIXED})" if system.is_mixed and not (moved and moved.parts) else text
+    return f"{text} ({BOTH_BY_NEW})" if JUDGMENTS in system.changed else text
 
 
 def lost_lines(since: SinceLast, row: Comparison, most: int) -> Iterator[Told]:

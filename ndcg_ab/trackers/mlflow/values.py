@@ -6,7 +6,7 @@ from datetime import datetime
 from ndcg_ab.history.bundles.bundle import Bundle
 from ndcg_ab.report.answer import comparison_mark
 from ndcg_ab.report.comment.markdown import comparison_note, format_decision, system_note
-from ndcg_ab.report.sections.since_last import since_items
+from ndcg_ab.report.sections.since_last import since_items, since_mark
 from ndcg_ab.report.words.text import format_plain, system_rows
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.outcome import Outcome, SystemSummary
@@ -60,8 +60,9 @@ def since_tags(bundle: Bundle, named: Mapping[str, str]) -> dict[str, str]:
     found = {}
     for system in since.systems if since else ():
         rows = sorted(since.of(system.system_id) if since else [], key=lambda row: row.difference or 0.0)
-        told = ", ".join(f"{comparison_mark(row)} {row.metric} {signed(row.difference)}" for row in rows)
-        found[f"since_last/{named[system.system_id]}"] = told or ", ".join(system.changed) or "unchanged"
+        told = ", ".join(f"{since_mark(row)} {row.metric} {signed(row.difference)}".strip() for row in rows)
+        untold = f": cannot be told, {system.unknown}" if system.unknown else ""
+        found[f"since_last/{named[system.system_id]}"] = (told or ", ".join(system.changed) or "unchanged") + untold
     return found
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from benchmarks import simulate_drops
 from benchmarks import simulate_nights as nights
 from ndcg_core.statistics.over_time import monitor as over_time
 
@@ -31,3 +32,9 @@ def test_a_rule_that_trusts_the_tail_of_t_is_noticed(monkeypatch: pytest.MonkeyP
     monitored, listed = nights.measured(38, SEED, quick=True), nights.measured(42, SEED, quick=True)
     assert [row.setting.split(", ")[-1] for row in (monitored[-1], listed[-1])] == ["the others lose as much"] * 2
     assert not monitored[-1].holds(errors=3) and not listed[-1].holds(errors=3)
+
+
+def test_new_judgments_make_no_drop_and_hide_none() -> None:
+    rows = [row for place in (0, 1) for row in simulate_drops.measured(place, SEED, quick=True)]
+    assert [row for row in rows if not row.holds(errors=3)] == []
+    assert next(row for row in rows if row.what == "any drop on a harmless night, now - then").measured > 0.9
