@@ -1,5 +1,6 @@
 """serve and deploy: what is registered, what is refused in one sentence, and all of it against a real server."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -235,6 +236,24 @@ class Prefects:
         if self.there is None:
             raise ObjectNotFound(KeyError(name))
         return self.there
+
+    def read_work_pool(self, name: str) -> object:
+        from prefect.exceptions import ObjectNotFound
+
+        raise ObjectNotFound(KeyError(name))
+
+
+def test_a_pool_that_is_not_there_is_told_with_how_to_make_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is registered then: what has no workers would wait for ever."""
+    from ndcg_ab.flows import schedules
+
+    monkeypatch.setattr(schedules, "find_server", contextlib.nullcontext)
+    monkeypatch.setattr(schedules, "get_client", Prefects(None))
+    monkeypatch.setattr(schedules.RunnerDeployment, "apply", lambda *_: pytest.fail("it was registered"))
+    with pytest.raises(InputError) as caught:
+        schedules.deploy([evaluation()], "local")
+    told = "--pool local: the Prefect server has no such work pool; create it with: prefect work-pool create local"
+    assert str(caught.value) == f"{told} --type process"
 
 
 @pytest.mark.parametrize(("paused", "active"), [(True, True), (False, False), (False, True), (None, None)])
