@@ -34,7 +34,10 @@ FAULTS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("table", "right", "wrong", "metric"), FAULTS)
+@pytest.mark.parametrize(
+    ("table", "right", "wrong", "metric"),
+    [pytest.param(*fault, marks=[pytest.mark.soak] * (at % 3 > 0)) for at, fault in enumerate(FAULTS)],
+)
 def test_a_planted_fault_stops_the_evaluation(
     table: str, right: str, wrong: str, metric: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
