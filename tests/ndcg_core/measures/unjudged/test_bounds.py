@@ -147,7 +147,9 @@ def test_where_too_much_would_be_tried_they_are_outer_ones(
     found = completions(metric, query, grades)
     assert told.low[0] <= min(found) + 1e-12 and max(found) - 1e-12 <= told.high[0]
     # what is unjudged may count by infap's epsilon otherwise than any grade: 3e-11 of .33 for three documents
-    is_reached = abs(told.low[0] - min(found)) < walk_bounds.CLOSE and abs(told.high[0] - max(found)) < walk_bounds.CLOSE
+    is_reached = (
+        abs(told.low[0] - min(found)) < walk_bounds.CLOSE and abs(told.high[0] - max(found)) < walk_bounds.CLOSE
+    )
     assert is_reached or not told.is_exact[0]
 
 
