@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: help soak demo demo-night demo-http check test tested coverage oldest lint fuzz completions kills audit docs reference
-.PHONY: pictures benchmark clean
+.PHONY: pictures benchmark calibration clean
 
 # What there is to make: the first line of what stands above each target.
 help:
@@ -117,14 +117,13 @@ benchmark: .venv/ready
 	$(BIN)/python benchmarks/memory.py --share 0.2
 	$(BIN)/python benchmarks/signflip.py
 	$(BIN)/python benchmarks/bounds.py
-	$(BIN)/python benchmarks/simulate.py
-	$(BIN)/python benchmarks/simulate_clusters.py
-	$(BIN)/python benchmarks/simulate_labels.py
 	$(BIN)/python benchmarks/label_curve.py
-	$(BIN)/python benchmarks/simulate_words.py
-	$(BIN)/python benchmarks/simulate_nights.py
-	$(BIN)/python benchmarks/simulate_drops.py
-	$(BIN)/python benchmarks/simulate_label_bias.py
+	$(MAKE) --no-print-directory calibration
+
+# Measures how often the statistics are wrong: every table of docs/calibration.md, into build/calibration.md.
+calibration: .venv/ready
+	$(BIN)/python benchmarks/calibration.py --seed $(SEED) $(if $(QUICK),--quick)
+SEED ?= 1
 
 # The test extra is part of the environment: both commands share one set-up. uv installs it in seconds where pip takes
 # minutes; pip does it where uv cannot, as with an index that only pip is told of. The linters take a minute

@@ -3,14 +3,19 @@
 `make test` takes one measurement and one planted fault, `make soak` all of them.
 """
 
+from pathlib import Path
+
+import calibration
 import label_curve
 import numpy as np
 import pytest
 import simulate_cheap
 import simulate_clusters
 import simulate_decisions
+import simulate_few
 import simulate_guardrails
 import simulate_labels
+import simulate_rare
 from scipy.special import ndtri
 
 from benchmarks import simulate
@@ -218,3 +223,37 @@ def test_decisions_of_a_whole_evaluation() -> None:
     assert all(row.holds(3) for row in rows), [row for row in rows if not row.holds(3)]
     stopped = [row.measured for row in rows if row.what == "any `do not ship`" and "-0.1" in row.setting]
     assert min(stopped) >= 0.4
+
+
+def test_one_command_makes_every_simulation_and_says_which_rows_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those of real rankings are left out where these are not there; a row outside its range ends with 1."""
+    monkeypatch.setenv("NDCG_AB_DATA", str(tmp_path))
+    assert {"simulate", "simulate_rare", *calibration.OF_CAST} < set(calibration.simulations())
+    (tmp_path / "simulate_labels.py").write_text("raise SystemExit(1)")
+    (tmp_path / "simulate_good.py").write_text("print('| a | b | 1 | 0.05 | – | ok |')")
+    (tmp_path / "simulate_bad.py").write_text("print('| c | d | 1 | 0.50 | – | OUT |'); raise SystemExit(1)")
+    (tmp_path / "simulate_broken.py").write_text("raise SystemExit('no such thing')")
+    monkeypatch.setattr(calibration, "HERE", tmp_path)
+    monkeypatch.delenv("NDCG_AB_DATA", raising=False)
+    assert calibration.main(["--into", str(tmp_path / "out" / "tables.md")]) == 1
+    printed = capsys.readouterr().out
+    assert "simulate_good: 0 outside" in printed and "simulate_bad: | c | d | 1 | 0.50 | – | OUT |" in printed
+    assert "simulate_broken: no such thing" in printed
+    assert (tmp_path / "out" / "tables.md").read_text().count("## ") == 3
+
+
+@pytest.mark.soak
+def test_a_quick_run_of_rare_differences_lies_within_the_ranges() -> None:
+    assert [row for row in simulate_rare.rows(SEED, 60) if not row.holds(errors=3)] == []
+
+
+@pytest.mark.soak
+def test_no_rule_for_few_queries_has_both_the_error_and_the_power() -> None:
+    """The one that is used keeps the error; Holm over t, and flips alone, do not where differences are skewed."""
+    rows = simulate_few.measured(rng(), 300, "exponential", 20)
+    found = {row.what: row.measured for row in rows}
+    assert [row for row in rows if not row.holds(errors=3)] == []
+    assert found["any false detection, flips"] > 0.08 and found["any false detection, t, Holm"] > 0.06
+    assert found["power, flips and bootstrap (used)"] < found["power, t, Holm"]
