@@ -125,7 +125,7 @@ def test_the_command_refuses_a_file_of_others(tmp_path: Path) -> None:
     path = tmp_path / "ids.txt"
     path.write_text("zip\n")
     systems = [part for name, file in FILES.items() for part in ("--system", f"{name}={file}")]
-    command = ["compare", "--judgments", str(DATA / "judgments.qrels"), *systems, "--intended"]
+    command = ["compare", "--quiet", "--judgments", str(DATA / "judgments.qrels"), *systems, "--intended"]
     found = CliRunner().invoke(app, [*command, str(path)])
     assert (found.exit_code, found.stderr.count("\n")) == (2, 1)
     assert "ids.txt names none of the 20 judged queries" in found.stderr
