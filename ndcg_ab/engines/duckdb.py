@@ -55,7 +55,6 @@ class DuckDBEngine(Engine):
         self.memory = Memory(memory_limit, spill, has_folder=self.in_memory or spill is not None)
         self.numbered: dict[str, str] = {}  # column -> the type of its texts
         self.kinds = 0  # of types that there are
-        self.there: set[str] = set()  # what was put or made in memory
         config = duckdb_settings(self.memory, threads)
         try:
             self.connection = duckdb.connect(":memory:" if self.in_memory else str(path), config=config)
@@ -114,13 +113,11 @@ class DuckDBEngine(Engine):
 
     def _take(self, name: str, table: pa.Table) -> None:
         """In place in memory, copied into a database file."""
-        if self.in_memory and name in self.there:
-            self._clear(name)
-        self.there.add(name)
         if self.in_memory and self.numbered.keys().isdisjoint(table.column_names):
             self.connection.register(name, table)
             return
         if self.in_memory:
+            self._clear(name)
             self.connection.register(f"{name} as text", table)
             select = self._with_numbers(table.column_names, f'"{name} as text"')
             self.connection.execute(f'create temp view "{name}" as {select}')
@@ -142,7 +139,6 @@ class DuckDBEngine(Engine):
             more = "".join(f', {literal(value)} as "{column}"' for column, value in values.items())
             parts.append(f"select {columns}{more} from {source}")
         self._clear(name)
-        self.there.add(name)
         kind = "table" if lasting and not self.in_memory else "temp view"
         with name_file_in_errors(None, self.memory):
             select = self._with_numbers(names, f"({' union all '.join(parts)})")
@@ -160,15 +156,11 @@ class DuckDBEngine(Engine):
         self.build(name)
         self._clear(instead_of)
         self.connection.execute(f'alter table "{name}" rename to "{instead_of}"')
-        self.there = self.there - {name} | {instead_of}
         self.made.pop(name)
         self._forget(instead_of)
 
     def _clear(self, name: str) -> None:
         """Takes away what was put under a name: an Arrow table, a view or a table."""
-        if self.in_memory and not self.is_kept and name not in self.there:
-            return
-        self.there.discard(name)
         for registered in (name, f"{name} as text"):
             self.connection.unregister(registered)
         for kind in ("view", "table"):  # asking first which it is takes three times as long
@@ -178,7 +170,6 @@ class DuckDBEngine(Engine):
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
         if self.is_kept or file.name in self.usual:
             self._clear(file.name)
-        self.there.add(file.name)
         with name_file_in_errors(file, self.memory):
             text = f'create or replace {file.kind} "{file.name}" as {file.text}'
             self.connection.execute(text, dict(parameters) or None).fetchall()
