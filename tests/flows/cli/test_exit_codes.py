@@ -17,7 +17,7 @@ from ndcg_ab.errors import InputError, ParityError, SqlError
 from ndcg_ab.flows.cli import exit_codes, memory_check
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.pipeline import stages
-from tests.places import DATA
+from tests.places import DATA, ROOT
 
 FILES = ["--judgments", str(DATA / "judgments.qrels"), "--system", f"old={DATA / 'old.run'}"]
 COMPARE = ["compare", *FILES, "--system", f"new={DATA / 'new.run'}"]
@@ -31,6 +31,19 @@ def raising(error: BaseException) -> Callable[..., Any]:
         raise error
 
     return fail
+
+
+def test_the_documented_codes_are_the_program_s() -> None:
+    text = (ROOT / "docs" / "commands.md").read_text().partition("## Exit codes")[2].partition("\n## ")[0]
+    meanings = dict(re.findall(r"^\| (\d+) \| (.*) \|$", text, re.MULTILINE))
+    words = {
+        exit_codes.GATE_FAILED: "gate](gates.md) failed",
+        exit_codes.UNUSABLE: "cannot be used",
+        exit_codes.BROKEN: "an error of ndcg-ab itself",
+        exit_codes.PENDING: "is pending",
+    }
+    assert {int(code) for code in meanings} == {0, *words}
+    assert all(said in meanings[str(code)] for code, said in words.items())
 
 
 ERRORS: dict[str, tuple[BaseException, int, str]] = {
