@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from typer.testing import CliRunner
@@ -19,8 +20,10 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError, ParityError
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.temporary_server import TemporaryServer
-from ndcg_ab.history.bundles.bundle import read_bundle
+from ndcg_ab.flows.unobserved import read_finished
+from ndcg_ab.history.bundles.bundle import Finished, read_bundle
 from ndcg_ab.pipeline import stages
+from ndcg_ab.runs.run import Performed
 from tests import servers
 from tests.places import DATA, ROOT
 from tests.planted_secrets import PLANTED, everything_below, found_in, planted_config
@@ -52,13 +55,47 @@ def demo(output: Path, **changes: object) -> Evaluation:
     return Evaluation.model_validate(content)
 
 
+class Nights(NamedTuple):
+    """The demo, run twice into one output directory. said: what the command printed that made the first."""
+
+    output: Path
+    finished: list[Finished]
+    said: tuple[str, str]
+
+
 @pytest.fixture(scope="module")
-def two_nights(server: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list]:
-    """The demo, run twice into one output directory."""
+def two_nights(server: None, tmp_path_factory: pytest.TempPathFactory) -> Nights:
+    """By `ndcg-ab run` in a process, with a Prefect server that it starts and ends itself; and in this process."""
     from ndcg_ab.flows.evaluation import run_observed
 
-    output = with_store(tmp_path_factory.mktemp("results"))
-    return output, [run_observed(demo(output), force=True) for _ in range(2)]
+    output, folder = with_store(tmp_path_factory.mktemp("results")), tmp_path_factory.mktemp("demo")
+    said = run_command(folder, output)
+    (first,) = (output / "demo").glob("2*")
+    url = json.loads((first / "published.json").read_text())["url"]
+    published = {"tracker": "MLflow", "url": url, "trend_url": None, "dashboard": None, "delivered": 0, "pending": None}
+    second = run_observed(read_config(folder / "demo.yaml"), force=True)
+    return Nights(output, [read_finished(Performed(first, False, published)), second], said)
+
+
+def run_command(folder: Path, output: Path) -> tuple[str, str]:
+    """What it prints on its two streams."""
+    config = (ROOT / "configs" / "demo.yaml").read_text().replace("../ndcg-ab-results", str(output))
+    for path in (ROOT / "configs").glob("demo*"):
+        (folder / path.name).write_text(path.read_text())
+    (folder / "demo.yaml").write_text(config)
+    environment = os.environ | {"PREFECT_HOME": str(with_prefect(folder / "prefect"))}
+    environment = {name: value for name, value in environment.items() if not name.startswith("PREFECT_API")}
+    found = subprocess.run(
+        [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(folder / "demo.yaml")],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=ROOT,
+        timeout=240,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    return found.stdout, found.stderr
 
 
 def client_of(output: Path) -> object:
@@ -67,8 +104,8 @@ def client_of(output: Path) -> object:
     return mlflow.MlflowClient(tracking_uri=f"sqlite:///{output / 'mlflow.db'}")
 
 
-def test_the_demo_gives_verdicts_that_are_not_trivial(two_nights: tuple[Path, list]) -> None:
-    _, (first, second) = two_nights
+def test_the_demo_gives_verdicts_that_are_not_trivial(two_nights: Nights) -> None:
+    first, second = two_nights.finished
     verdicts = {row.candidate: row.verdict for row in first.outcome.comparisons if row.metric == "ndcg@10"}
     assert verdicts["all-words"] == "regressed, by more than 0.01"
     assert verdicts["general-first"] == "improved, by more than 0.01"
@@ -79,8 +116,8 @@ def test_the_demo_gives_verdicts_that_are_not_trivial(two_nights: tuple[Path, li
     assert first.outcome.to_json() == second.outcome.to_json(), "the same inputs give the same result"
 
 
-def test_a_bundle_holds_everything(two_nights: tuple[Path, list]) -> None:
-    output, finished = two_nights
+def test_a_bundle_holds_everything(two_nights: Nights) -> None:
+    output, finished, _ = two_nights
     for ordinal, run in enumerate(finished, start=1):
         bundle = read_bundle(run.bundle)
         assert bundle.ordinal == ordinal
@@ -100,8 +137,8 @@ def test_a_bundle_holds_everything(two_nights: tuple[Path, list]) -> None:
     assert first == second, "the same inputs have the same digests"
 
 
-def test_the_history_keeps_every_evaluation(two_nights: tuple[Path, list]) -> None:
-    output, _ = two_nights
+def test_the_history_keeps_every_evaluation(two_nights: Nights) -> None:
+    output, *_ = two_nights
     with DuckDBEngine(output / "demo" / "history.duckdb", files={}) as history:
         assert history.rows("evaluation", ("ordinal",), order="ordinal") == [(1,), (2,)]
         assert [history.count("query_score", {"ordinal": ordinal}) for ordinal in (1, 2)] == [92 * 4 * 2] * 2
@@ -109,8 +146,8 @@ def test_the_history_keeps_every_evaluation(two_nights: tuple[Path, list]) -> No
         assert history.count("comparison", {"conclusion": "regressed"}) == 2
 
 
-def test_mlflow_shows_a_parent_and_a_child_per_system(two_nights: tuple[Path, list]) -> None:
-    output, finished = two_nights
+def test_mlflow_shows_a_parent_and_a_child_per_system(two_nights: Nights) -> None:
+    output, finished, _ = two_nights
     client = client_of(output)
     experiment = client.get_experiment_by_name("demo")
     runs = client.search_runs([experiment.experiment_id], order_by=["attributes.start_time ASC"])
@@ -155,8 +192,8 @@ def test_mlflow_shows_a_parent_and_a_child_per_system(two_nights: tuple[Path, li
     assert [name for name in experiment.tags if name.startswith("mlflow.sharedViewState.")]
 
 
-def test_versions_are_logged_once_per_judgments(two_nights: tuple[Path, list]) -> None:
-    output, _ = two_nights
+def test_versions_are_logged_once_per_judgments(two_nights: Nights) -> None:
+    output, *_ = two_nights
     client = client_of(output)
     experiment = client.get_experiment_by_name("demo")
     models = client.search_logged_models([experiment.experiment_id])
@@ -169,10 +206,10 @@ def test_versions_are_logged_once_per_judgments(two_nights: tuple[Path, list]) -
         assert "ndcg_at_10" in keys
 
 
-def test_publishing_again_adds_nothing(two_nights: tuple[Path, list]) -> None:
+def test_publishing_again_adds_nothing(two_nights: Nights) -> None:
     from ndcg_ab.trackers import tracker_for_bundle
 
-    output, finished = two_nights
+    output, finished, _ = two_nights
     client = client_of(output)
     experiment = client.get_experiment_by_name("demo")
     before = len(client.search_runs([experiment.experiment_id]))
@@ -182,11 +219,19 @@ def test_publishing_again_adds_nothing(two_nights: tuple[Path, list]) -> None:
     assert len(client.search_runs([experiment.experiment_id])) == before
 
 
-def test_a_half_published_bundle_is_published_whole(two_nights: tuple[Path, list], tmp_path: Path) -> None:
+def test_prefect_has_the_decision_as_the_state_of_a_run_without_a_gate(two_nights: Nights) -> None:
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        (run,) = [run for run in client.read_flow_runs() if run.name.startswith("demo 20") and run.state.is_completed()]
+    assert run.state.message.startswith("✗ do not ship ")
+
+
+def test_a_half_published_bundle_is_published_whole(two_nights: Nights, tmp_path: Path) -> None:
     from ndcg_ab.trackers import tracker_for_bundle
     from ndcg_ab.trackers.mlflow.tracker import COMPLETE
 
-    output, finished = two_nights
+    output, finished, _ = two_nights
     client = client_of(output)
     experiment = client.get_experiment_by_name("demo")
     key = read_bundle(finished[1].bundle).key
@@ -225,31 +270,13 @@ def test_a_failed_run_leaves_nothing_behind(
     assert not [path for path in (tmp_path / "results").rglob("*") if path.is_file()]
 
 
-def test_the_command_from_beginning_to_end(tmp_path: Path) -> None:
-    """`ndcg-ab run` in a process of its own, with a Prefect server that it starts and ends itself."""
-    config = (ROOT / "configs" / "demo.yaml").read_text().replace("../ndcg-ab-results", str(tmp_path / "results"))
-    for path in (ROOT / "configs").glob("demo*"):
-        (tmp_path / path.name).write_text(path.read_text())
-    (tmp_path / "demo.yaml").write_text(config)
-    with_store(tmp_path / "results")
-    environment = os.environ | {"PREFECT_HOME": str(with_prefect(tmp_path / "prefect"))}
-    environment = {name: value for name, value in environment.items() if not name.startswith("PREFECT_API")}
-    found = subprocess.run(
-        [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(tmp_path / "demo.yaml")],
-        capture_output=True,
-        text=True,
-        env=environment,
-        cwd=ROOT,
-        timeout=240,
-        check=False,
-    )
-    assert found.returncode == 0, found.stderr
-    assert "Traceback" not in found.stderr
+def test_the_command_from_beginning_to_end(two_nights: Nights) -> None:
+    said, errors = two_nights.said
+    assert "Traceback" not in errors
     for words in ("✗ do not ship", "✓ ship", "regressed", "report.html", "MLflow run  http://127.0.0.1:5000/#/"):
-        assert words in found.stdout
-    assert "mlflow server --backend-store-uri sqlite:///" in found.stdout
-    (page,) = (tmp_path / "results").rglob("demo/2*/report.html")
-    text = page.read_text()
+        assert words in said
+    assert "mlflow server --backend-store-uri sqlite:///" in said
+    text = (two_nights.finished[0].bundle / "report.html").read_text()
     assert "no detectable difference" in text
 
 

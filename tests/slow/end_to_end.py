@@ -2,8 +2,8 @@
 
     python tests/slow/end_to_end.py [STORES] [--daily]
 
---daily: one run, and another that is cancelled beside it; without what other tests show of functions, or what repeats
-for confidence: a pool that is not there, a gate that passes, deployed again while paused, a time limit, `serve`.
+--daily: one run, and another that is cancelled beside it; without what other tests show of functions or repeats for
+confidence: a pool that is not there, a gate that passes, deployed again while paused, a time limit, `serve`.
 STORES: a folder with an empty prefect.db and mlflow.db to begin with; without it they are made, which takes seconds.
 Everything lives on loopback and in a temporary folder, and is ended and removed whatever happens.
 """
@@ -29,7 +29,7 @@ DATA = Path(__file__).resolve().parent.parent / "data"
 PATIENCE = 60.0  # seconds that anything may take
 FINAL = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
 
-ENGINE = '''"""An engine that fails twice, and then answers with a file of results once the file `go` is there."""
+ENGINE = '''"""An engine that fails twice, and then answers with a file, as soon as the file `go` is there."""
 import time
 from pathlib import Path
 

@@ -1,6 +1,7 @@
 """Prefect away, hanging, failing or dying: the night goes on without it, and says so."""
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -17,8 +18,8 @@ from ndcg_ab.report import bundle_files
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
 from tests.slow.broken_servers import OUTAGES, closed, configuration
-from tests.small_evaluation import calling, no_tracker, plain_page, rows_of, runs, small
-from tests.stores import with_prefect, with_store
+from tests.small_evaluation import calling, no_tracker, plain_page, rows_of, small
+from tests.stores import with_prefect
 
 prepare_environment()
 
@@ -58,7 +59,10 @@ def search(queries):
 
 
 def test_prefect_dying_half_way_leaves_the_night_whole(tmp_path: Path) -> None:
-    """With our own retries it took 25 s to go on, with Prefect's 148 s (config/environment.py); here there are none."""
+    """And the gate's word stands.
+
+    With our own retries it took 25 s to go on, with Prefect's 148 s (config/environment.py); here there are none.
+    """
     with closed() as port:
         url = f"http://127.0.0.1:{port}/api"
     environment = os.environ | {
@@ -75,7 +79,12 @@ def test_prefect_dying_half_way_leaves_the_night_whole(tmp_path: Path) -> None:
         wait_for(f"{url}/health", server)
         killed = [{"name": "old", "file": "old.run"}, {"name": "new", "python": "killer_of_prefect:search"}]
         evaluation = small(
-            with_store(tmp_path), systems=killed, queries={"file": "queries.tsv"}, prefect={"api_url": url}
+            tmp_path,
+            systems=killed,
+            queries={"file": "queries.tsv"},
+            prefect={"api_url": url},
+            gate={"judged": 0.99},
+            tracker="json_lines",
         )
         (tmp_path / "inputs" / "killer_of_prefect.py").write_text(KILLER.replace("PROCESS", str(server.pid)))
         command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(configuration(evaluation, tmp_path))]
@@ -85,12 +94,14 @@ def test_prefect_dying_half_way_leaves_the_night_whole(tmp_path: Path) -> None:
     finally:
         server.kill()
         server.wait()
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
+    assert "gate failed: judged: " in done.stderr
     assert "going on without Prefect" in done.stderr
     assert "Prefect has no record of this run, which went on without it" in done.stderr
     assert "Traceback" not in done.stderr
     assert rows_of(evaluation, "select ordinal from evaluation") == [(1,)]
-    assert [run["complete"] for run in runs(evaluation)] == [True, False, False]
+    (bundle,) = (tmp_path / "out" / "small").glob("2*")
+    assert json.loads((bundle / "published.json").read_text())["uri"] == str(tmp_path / "out" / "json_lines")
 
 
 def wait_for(url: str, server: "subprocess.Popen[bytes]") -> None:

@@ -114,7 +114,8 @@ def logging_to(port: int) -> dict[str, object]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
-@pytest.mark.parametrize("when", mostly_soaked(["the server starts", "MLflow is told"], kept=["the server starts"]))
+@pytest.mark.soak
+@pytest.mark.parametrize("when", ["the server starts", "MLflow is told"])
 def test_a_run_is_stopped_while(when: str, tmp_path: Path) -> None:
     """Prefect's server has a new home, which it makes first; MLflow takes connections and never answers."""
     with hanging() as port:

@@ -1,5 +1,9 @@
-"""Judgments and rankings that stay on a real Spark, against the same in DuckDB: one master, one worker, one session."""
+"""Judgments and rankings that stay on a real Spark, against the same in DuckDB: one session for all tests.
 
+`make test` begins a Spark in one process; `make soak` a master, a worker and its executor, which take as much again.
+"""
+
+import contextlib
 import dataclasses
 import functools
 import logging
@@ -27,9 +31,10 @@ from ndcg_ab.report.page.data import PageData, gather_page_data
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.scoring.scoring import open_engine_for
-from ndcg_ab.temporary import clear_abandoned
+from ndcg_ab.temporary import clear_abandoned, folder_of_process, usual
 from ndcg_core.measures.notation import parse
 from tests.places import ROOT
+from tests.repeated import mostly_soaked
 from tests.servers import free_port
 from tests.small_evaluation import calling, no_tracker, plain_page, small
 from tests.spark_cluster import CONF, missing, standalone, with_connect
@@ -63,6 +68,7 @@ METRICS = [
 ]
 # In UTF-16 the last would stand before the one above it; their bytes stand as they do here.
 DOCUMENTS = ["A", "a", "b0", "b00", "d-1", "é", "éa", "ø", "名", "～", "\U0001f600"]
+LOCAL = "local[1]"
 QUERIES = [f"q{number}" for number in range(12)] + ["größe"]
 SCORES_OF_OLD = [2.0, 1.0, 1.0, 0.5, 0.0, -0.0, -1.0]
 
@@ -77,10 +83,16 @@ class Both(NamedTuple):
         return read_bundle(self.here).outcome, read_bundle(self.there).outcome
 
 
-@pytest.fixture(scope="module")
-def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with standalone(tmp_path_factory.mktemp("spark")) as address:
-        yield address
+@pytest.fixture(scope="module", params=mostly_soaked([LOCAL, "standalone"], kept=[LOCAL]))
+def master(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of Spark; its session ends with it, since a process has one at a time."""
+    from pyspark import SparkContext
+
+    with contextlib.ExitStack() as ended:
+        is_local = request.param == LOCAL
+        yield LOCAL if is_local else ended.enter_context(standalone(tmp_path_factory.mktemp("spark")))
+        if (context := SparkContext._active_spark_context) is not None:
+            context.stop()
 
 
 @pytest.fixture(scope="module")
@@ -336,10 +348,23 @@ def test_the_query_for_a_table_on_spark_says_what_the_core_says(both: Both, tmp_
     assert_equal(spark.values(parse(metric)), metric)
 
 
+DUPLICATES = """
+import sys
+import pyarrow as pa
+from ndcg_ab.engines.remote_table import Cluster
+from ndcg_ab.engines.spark import SparkEngine
+
+scratch, address = sys.argv[1:]
+ranking = {"system_id": ["new"] * 3, "query_id": ["q"] * 3, "doc_id": ["a", "é", "é"], "score": [3.0, 2.0, 1.0]}
+judgments = {"query_id": ["q", "q"], "doc_id": ["é", "a"], "grade": [2.0, 0.5]}
+with SparkEngine(Cluster(None, address, scratch=scratch, patience=400)) as engine:
+    engine.put("pulled_ranking", pa.table(ranking))
+    engine.put("pulled_judgment", pa.table(judgments))
+    found = engine.rows("duplicate_document", system_id="new")
+    print(found, engine.rows("judgment", ("doc_id", "grade"), order="doc_id"))
+"""
 CHECK = """
 import sys
-import tempfile
-import time
 from pathlib import Path
 
 from ndcg_ab.engines.spark import SparkEngine
@@ -356,16 +381,37 @@ print(*[finding.message for finding in found], counts, sep="\\n")
 """
 
 
-def test_spark_connect_checks_the_same(both: Both, tmp_path: Path) -> None:
+def by_connect(code: str, folder: Path) -> str:
     """In a process of its own, since one has either kind of session; the server is in the driver of `both`."""
+    command = [sys.executable, "-c", code, str(folder), f"sc://127.0.0.1:{connect_port()}"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_spark_connect_takes_tables_and_gives_rows(both: Both, tmp_path: Path) -> None:
+    """Of a query with a parameter, and of a table that is written there; what was written goes with the engine."""
+    assert by_connect(DUPLICATES, tmp_path) == "[('new', 'q', 'é', 2)] [('a', 0.5), ('é', 2.0)]\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.soak
+def test_spark_connect_checks_the_same(both: Both, tmp_path: Path) -> None:
     alone = small(tmp_path)
     with open_engine_for(alone) as engine:
         found, counts = check_only(alone, engine)
-    command = [sys.executable, "-c", CHECK, str(tmp_path), f"sc://127.0.0.1:{connect_port()}"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-    assert done.returncode == 0, done.stderr
+    said = by_connect(CHECK, tmp_path)
     assert list((tmp_path / "scratch").iterdir()) == []
-    assert done.stdout.splitlines() == [*(finding.message for finding in found), *counts.splitlines()]
+    assert said.splitlines() == [*(finding.message for finding in found), *counts.splitlines()]
+
+
+def test_what_spark_puts_among_temporary_files_is_this_user_s_alone(both: Both, master: str) -> None:
+    """In the folder of this process, which goes with it, or with the next one (tests/ndcg_ab/test_temporary.py)."""
+    folder = folder_of_process()
+    assert (folder / "log4j2.properties").is_file()
+    assert list(folder.glob("blockmgr-*")) or master != LOCAL, "of a master's workers it is their own"
+    assert folder.parent == usual()
+    assert [place.stat().st_mode & 0o777 for place in (folder, folder.parent)] == [0o700, 0o700]
 
 
 HOLDER = """
@@ -381,6 +427,7 @@ with SparkEngine(Cluster(master="local[1]")):
 """
 
 
+@pytest.mark.soak
 def test_what_spark_puts_among_temporary_files_goes_with_the_next_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

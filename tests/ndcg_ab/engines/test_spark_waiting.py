@@ -99,7 +99,7 @@ WAITED: dict[str, tuple[dict[str, object], str, int]] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.skipif(missing() is not None, reason=str(missing()))
 def test_a_real_master_is_asked_what_it_waits_for(tmp_path: Path) -> None:
     page = free_port() + 10_000  # which is free, too
