@@ -1,0 +1,50 @@
+"""What reports say of an outcome that was kept: pure functions of a record, without an evaluation."""
+
+import dataclasses
+from collections import Counter
+
+import pytest
+
+from ndcg_ab.history.bundles.bundle import Bundle, read_bundle
+from ndcg_ab.report.answer import comparison_mark, speaks_for_candidate
+from ndcg_ab.report.comment.comment import format_comment
+from ndcg_ab.results.outcome import Finding
+from ndcg_ab.trackers.json_lines import bundle_records
+from ndcg_core.statistics.verdicts.verdict import Verdict
+from tests.places import GOLDEN
+
+
+@pytest.fixture(scope="module")
+def bundle() -> Bundle:
+    return read_bundle(GOLDEN / "0.1.0" / "small" / "20261120T020000Z")
+
+
+def test_a_line_of_json_for_every_record(bundle: Bundle) -> None:
+    found = Counter(line["record"] for line in bundle_records(bundle))
+    outcome = bundle.outcome
+    parts = {
+        "system": outcome.systems,
+        "comparison": outcome.comparisons,
+        "decision": outcome.decisions,
+        "gate": outcome.gates,
+        "finding": outcome.findings,
+    }
+    assert all(parts.values()), "the bundle holds some of each"
+    assert found == {"evaluation": 1, **{kind: len(rows) for kind, rows in parts.items()}}
+
+
+def test_what_questions_the_answer_is_above_it_in_a_comment(bundle: Bundle) -> None:
+    grave = Finding("rank_disagrees", "warning", "system new: its ranks disagree", 9, "new", "ndcg@10", 0.1)
+    text = format_comment(dataclasses.replace(bundle.outcome, findings=(grave,)))
+    assert text.index("> **system new: its ranks disagree**") < text.index("| candidate |")
+    assert "> **" not in format_comment(dataclasses.replace(bundle.outcome, findings=()))
+
+
+def test_a_guardrail_that_labels_could_turn_is_open_and_speaks_for_nobody(bundle: Bundle) -> None:
+    row = dataclasses.replace(bundle.outcome.comparisons[0], conclusion=Verdict.NOT_WORSE)
+    marks = {
+        settled: comparison_mark(dataclasses.replace(row, label_settled=settled)) for settled in (None, True, False)
+    }
+    assert marks == {None: "✓", True: "✓", False: "?"}
+    speaks = [speaks_for_candidate(dataclasses.replace(row, label_settled=settled)) for settled in (True, False)]
+    assert speaks == [True, None]
