@@ -8,7 +8,9 @@ does, and ends with code 1 if one of them lies outside its accepted range (docs/
 """
 
 import argparse
+import math
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 from simulate import Rng, Row, run, world
@@ -18,10 +20,12 @@ from ndcg_core.statistics.estimates.prediction_powered import FloatArray, Judged
 from ndcg_core.statistics.verdicts.record import CheapCorrected
 
 CORRECTED = (0.94, 0.96)
+AT_LEAST = (0.93, 1.0)
 NARROW = (0.0, 0.8)  # of a correlation of .7 and more, with many queries beside the careful ones
 BIAS, UNIT = 0.05, 0.5
 TIMES = 20  # as many queries as are judged carefully
 ALPHA = 0.05
+RARE_SIZES = (10, 30, 100, 300)
 
 
 def drawn(rng: Rng, pool: FloatArray, count: int, correlation: float) -> tuple[FloatArray, FloatArray]:
@@ -36,31 +40,55 @@ def relative_width(found: CheapCorrected) -> float:
     return float((1 + found.saved / found.careful_queries) ** -0.5)
 
 
+def holds(found: CheapCorrected, truth: float) -> bool:
+    return found.low is not None and found.high is not None and found.low <= truth <= found.high
+
+
 def independent(
     rng: Rng, pool: FloatArray, repetitions: int, careful: int, every: int, correlation: float
 ) -> list[Row]:
-    """Queries that stand for themselves."""
+    """Queries that stand for themselves; counted where a difference is given."""
     truth = float(pool.mean())
     known = np.arange(every) < careful
-    held = usually = 0
-    widths = []
+    held, usually, widths = list[bool](), list[bool](), list[float]()
     for _ in range(repetitions):
         exact, cheap = drawn(rng, pool, every, correlation)
         found = estimate_from_arrays(Judged(cheap, exact, known, known), ALPHA)
-        if found is None:
-            raise AssertionError(f"{careful} careful queries do not vary")
+        if found is None or found.why_none:
+            continue
         alone = interval_from_moments(compute_moments(exact[:careful]), 1 - ALPHA)
-        held += found.low <= truth <= found.high
-        usually += alone.low <= truth <= alone.high
+        held.append(holds(found, truth))
+        usually.append(alone.low <= truth <= alone.high)
         widths.append(relative_width(found))
     setting = f"{careful} of {every} queries, correlation {correlation:g}"
     narrow = NARROW if correlation >= 0.7 and every >= TIMES * careful else None
     return [
-        Row("coverage, corrected by cheap judgments", setting, repetitions, held / repetitions, CORRECTED),
-        Row("coverage, careful judgments alone", setting, repetitions, usually / repetitions),
-        Row("mean width, corrected over careful alone", setting, repetitions, float(np.mean(widths)), narrow),
-        Row("largest width, corrected over careful alone", setting, repetitions, max(widths), (0.0, 1.0)),
+        Row("coverage, corrected by cheap judgments", setting, len(held), float(np.mean(held)), CORRECTED),
+        Row("coverage, careful judgments alone", setting, len(held), float(np.mean(usually))),
+        Row("mean width, corrected over careful alone", setting, len(held), float(np.mean(widths)), narrow),
+        Row("largest width, corrected over careful alone", setting, len(held), max(widths), (0.0, 1.0)),
     ]
+
+
+def rare(rng: Rng, repetitions: int, careful: int, share: float, kind: str) -> list[Row]:
+    """Differences on few queries, all of one sign; cheap judgments see most of them, and as many that are none."""
+    every = TIMES * careful
+    known = np.arange(every) < careful
+    held = []
+    for _ in range(repetitions):
+        size = np.ones(every) if kind == "all alike" else np.minimum(rng.exponential(1, every), 4) / 4
+        exact = size * (rng.random(every) < share)
+        seen = 0.7 * exact * (rng.random(every) < 0.8)
+        cheap = seen + 0.3 * (rng.random(every) < share) * rng.choice([-1, 1], every)
+        found = estimate_from_arrays(Judged(cheap, exact, known, known), ALPHA)
+        truth = share * (1.0 if kind == "all alike" else (1 - math.exp(-4)) / 4)
+        if found is not None and not found.why_none:
+            held.append(holds(found, truth))
+    setting = f"{careful} of {every} queries, {100 * share:.0f} % differ, {kind}"
+    given = Row("difference given, rare differences", setting, repetitions, len(held) / repetitions)
+    if len(held) < repetitions / 20:
+        return [given]
+    return [given, Row("coverage, rare differences", setting, len(held), float(np.mean(held)), AT_LEAST)]
 
 
 def clustered(rng: Rng, pool: FloatArray, repetitions: int, groups: int, *, weighted: bool) -> list[Row]:
@@ -77,9 +105,9 @@ def clustered(rng: Rng, pool: FloatArray, repetitions: int, groups: int, *, weig
         known = members < groups
         given = Judged(of_group_cheap[members] + own_cheap, of_group[members] + own, known, known, weights, members)
         found = estimate_from_arrays(given, ALPHA)
-        if found is None:
+        if found is None or found.why_none:
             raise AssertionError(f"{groups} careful clusters do not vary")
-        held += found.low <= 0 <= found.high
+        held += holds(found, 0)
         widths.append(relative_width(found))
     setting = f"{groups} of {TIMES * groups} clusters, correlation 0.8" + ", log-normal weights" * weighted
     return [
@@ -88,16 +116,19 @@ def clustered(rng: Rng, pool: FloatArray, repetitions: int, groups: int, *, weig
     ]
 
 
-def rows(seed: int, repetitions: int, sizes: Sequence[int] = (30, 100, 500)) -> list[Row]:
+def rows(seed: int, repetitions: int, sizes: Sequence[int] = (60, 100, 500)) -> list[Row]:
     rng = np.random.default_rng([seed, 3])
     pool = world(seed).differences("graded", better=True)
     found: list[Row] = []
     for careful in sizes:
         for correlation in (0.0, 0.3, 0.7, 0.9):
             found += independent(rng, pool, repetitions, careful, TIMES * careful, correlation)
-    found += independent(rng, pool, repetitions, 30, 60, 0.7)
+    found += independent(rng, pool, repetitions, 60, 120, 0.7)
     found += clustered(rng, pool, repetitions, 30, weighted=False)
-    return found + clustered(rng, pool, repetitions, 30, weighted=True)
+    found += clustered(rng, pool, repetitions, 30, weighted=True)
+    for kind, share, careful in product(("all alike", "exponential"), (0.1, 0.3), RARE_SIZES):
+        found += rare(rng, repetitions, careful, share, kind)
+    return found
 
 
 def all_rows(options: argparse.Namespace) -> list[Row]:

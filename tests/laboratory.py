@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -39,8 +39,15 @@ def in_order(*doc_ids: str) -> list[Result]:
 
 
 def evaluation_of(systems: Sequence[str], metrics: Sequence[str], **keys: object) -> Evaluation:
-    files = [{"name": name, "file": f"{name}.run"} for name in systems]
-    return Evaluation(name="test", judgments={"file": "qrels"}, systems=files, metrics=list(metrics), **keys)
+    """Every metric decides, where `keys` do not say otherwise."""
+    content: dict[str, Any] = {
+        "name": "test",
+        "judgments": {"file": "qrels"},
+        "systems": [{"name": name, "file": f"{name}.run"} for name in systems],
+        "metrics": list(metrics),
+        "primary_metrics": "all",
+    }
+    return Evaluation(**(content | keys))
 
 
 def pulled_judgments(judgments: Judgments) -> Pulled:

@@ -36,7 +36,9 @@ ScoresFiles = Annotated[
 BaselineName = Annotated[str | None, of_data(metavar="NAME", help="Compare with this system instead.")]
 MetricNames = Annotated[
     list[str] | None,
-    of_metrics(metavar="METRIC", help="A metric; again for more. (default ndcg@10)"),
+    of_metrics(
+        metavar="METRIC", help="A metric; again for more: the first decides, the others describe. (default ndcg@10)"
+    ),
 ]
 FindingSeverities = Annotated[
     list[str] | None,
@@ -70,6 +72,10 @@ Spill = Annotated[
         metavar="FOLDER",
         help="Where to put what does not fit. (default ndcg-ab-spill among temporary files; of run the results)",
     ),
+]
+PrimaryMetrics = Annotated[
+    list[str] | None,
+    of_metrics(metavar="METRIC", help="A metric that decides; again for more; all: every --metric does."),
 ]
 SecondaryMetrics = Annotated[
     list[str] | None,
@@ -114,6 +120,10 @@ QueriesFile = Annotated[
 DocumentsFile = Annotated[
     str | None,
     of_data(metavar="FILE", help="Titles and addresses of documents for the page: doc_id, title, url."),
+]
+CarefulUnseenFile = Annotated[
+    str | None,
+    of_data(metavar="FILE", help="Ids of the queries judged after that model was fixed: corrected by these alone."),
 ]
 IntendedFile = Annotated[
     str | None,

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def local_inputs(evaluation: "Evaluation") -> list[Path]:
     """The local files that it reads."""
     named = (evaluation.judgments, evaluation.cheap_judgments, evaluation.queries, evaluation.documents)
-    places = (*named, evaluation.intended, *evaluation.more_judgments, *evaluation.systems, *evaluation.scores)
+    ids = (evaluation.intended, evaluation.careful_unseen)
+    places = (*named, *ids, *evaluation.more_judgments, *evaluation.systems, *evaluation.scores)
     return [place.file for place in places if place and isinstance(place.file, Path)]
 
 

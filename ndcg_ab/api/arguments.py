@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ndcg_ab.api.data import read_argument
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.roles import ALL, FIRST
 from ndcg_ab.config.model.sources import InMemoryData
 from ndcg_ab.config.options.from_options import evaluation_from_arguments
 from ndcg_ab.errors import InputError, Setting, format_value, write_sentence
@@ -16,8 +17,9 @@ from ndcg_ab.sources.tables.in_memory import is_table, python_number, type_name
 from ndcg_core.measures.metric import Metric
 
 RANKED = ("judgments", "more_judgments", "cheap_judgments", "systems")  # what rankings are scored by and with
-OPTIONAL = ("queries", "documents", "intended")  # sources that need not be given
-LISTS = ("metrics", "secondary_metrics", "slices")  # one alone may be given without a list
+IDS = ("intended", "careful_unseen")  # of queries: a list of them, or a source
+OPTIONAL = ("queries", "documents", *IDS)  # sources that need not be given
+LISTS = ("metrics", "primary_metrics", "secondary_metrics", "slices")  # one alone may be given without a list
 MAPPINGS = ("guardrails", "gate", "findings", "columns", "judgments_columns", "queries_columns", "documents_columns")
 
 
@@ -66,8 +68,8 @@ def add_optional_places(plain: dict[str, Any]) -> dict[str, InMemoryData | None]
     held = {}
     for name in OPTIONAL:
         columns = plain.pop(f"{name}_columns", None)
-        if name == "intended" and isinstance(plain.get(name), list | tuple | set | frozenset):
-            plain[name] = table_of_ids(plain[name])
+        if name in IDS and isinstance(plain.get(name), list | tuple | set | frozenset):
+            plain[name] = table_of_ids(name, plain[name])
         if plain.get(name) is not None:
             file, held[name] = read_argument(name, plain[name])
             plain[name] = {"file": file, "columns": dict(columns or {})}
@@ -95,13 +97,13 @@ def more_judgments_places(given: Any, slices: Any) -> list[tuple[Any, InMemoryDa
     return [judgments_place(f"more_judgments[{at}]", each, slices) for at, each in enumerate(several)]
 
 
-def table_of_ids(ids: Any) -> pa.Table:
+def table_of_ids(argument: str, ids: Any) -> pa.Table:
     """Ids of queries in memory as a table."""
     for query_id in ids:
         if not isinstance(query_id, str):
-            raise InputError(f"intended: {format_value(query_id)}: must be the text of a query id")
+            raise InputError(f"{argument}: {format_value(query_id)}: must be the text of a query id")
     if not ids:
-        raise InputError("intended: is empty: at least one query id is needed")
+        raise InputError(f"{argument}: is empty: at least one query id is needed")
     return pa.table({"query_id": pa.array(ids, pa.string())})
 
 
@@ -152,6 +154,8 @@ def scores_entries(scores: Any) -> tuple[list[dict[str, Any]], list[InMemoryData
 
 def as_configured(name: str, value: Any) -> Any:
     """An argument as a configuration has it: metrics by their names, lists as lists, Python's own numbers."""
+    if name == "primary_metrics" and value in (FIRST, ALL):
+        return value
     if name in LISTS and value is not None:
         alone = isinstance(value, str | Metric | Mapping)
         return [metric_text(each) for each in ([value] if alone else list_entries(name, value))]

@@ -35,8 +35,10 @@ def compare(
     judgments_precedence: Literal["last", "first", "highest", "lowest", "together"] = "last",
     combine: Literal["majority", "median", "mean", "highest", "lowest"] | None = None,
     cheap_judgments: Data | None = None,
+    careful_unseen: Data | Sequence[str] | None = None,
     metrics: str | Metric | Sequence[str | Metric] | None = None,
     baseline: str | None = None,
+    primary_metrics: str | Metric | Sequence[str | Metric] | None = None,
     secondary_metrics: str | Metric | Sequence[str | Metric] = (),
     guardrails: Mapping[Any, float] | None = None,
     smallest_effect: float | Mapping[Any, float] | None = None,
@@ -79,11 +81,14 @@ def compare(
         query_id, metric and value; or of each system by its name such a path or table, or {query: {metric: value}}.
     more_judgments: more such, one or a list, which by judgments_precedence correct and add to those before them.
     combine: the grade of a document that several judges (a column `judge`) grade; needed where they disagree.
-    cheap_judgments: cheap ones (a model's, clicks) of all those queries and of more, in the format and the columns of
-        the judgments: they correct the differences, and change no verdict.
+    cheap_judgments: by clicks, or a model that has seen none of the judgments, of all those queries and of more, in the
+        format and the columns of the judgments: they correct the differences, and change no verdict.
+    careful_unseen: ids of the queries that were judged after that model was fixed, as `intended`: the others are left
+        out of the correction.
     documents: likewise, doc_id with title and url, for `report`; they change no result.
-    metrics (default ndcg@10), secondary_metrics: as "ndcg@10"; the second family is exploratory.  guardrails: metric
-        -> how much worse no candidate may be.  smallest_effect: what matters, > 0, of every metric or metric -> it.
+    metrics (default ndcg@10): as "ndcg@10"; the first decides, others describe.  primary_metrics: those that decide, or
+        "all".  secondary_metrics: those that describe, so that all of metrics decide.  guardrails: metric -> how much
+        worse no candidate may be.  smallest_effect: what matters, > 0, of every metric or metric -> it.
     baseline: by default the first system.  all_pairs: every two systems too.
     intended: ids of the queries that the change was meant for, tested apart: a list of them, or a path or a table with
         query_id.

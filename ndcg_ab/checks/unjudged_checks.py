@@ -44,7 +44,8 @@ def check_rankings_alone(
         found += check_places(engine, metric)
     refuse_errors(found, evaluation, {name: pulled.origin for name, pulled in rankings.items()})
     results = ", ".join(f"{name} {pulled.count} results" for name, pulled in rankings.items())
-    return apply_severities(found, evaluation), f"{results}; metrics {', '.join(evaluation.metrics)}\n{NOT_CHECKED}"
+    names = ", ".join(metric.name for metric in metrics)
+    return apply_severities(found, evaluation), f"{results}; metrics {names}\n{NOT_CHECKED}"
 
 
 def placeholder_judgments(rankings: Mapping[str, Pulled]) -> Pulled:

@@ -176,7 +176,7 @@ def slice_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling, at
             sampling,
             (attribute, part),
         )
-        for metric in evaluation.primary_metrics
+        for metric in evaluation.deciding_metrics
         for part in slices
         for candidate in candidate_names(evaluation)
     ]
@@ -255,7 +255,7 @@ def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> 
     """
     groups = system_groups(engine)
     columns = []
-    for metric in evaluation.primary_metrics:
+    for metric in evaluation.deciding_metrics:
         for first, second in combinations([evaluation.baseline_name, *candidate_names(evaluation)], 2):
             earlier, later = (groups.get((metric.hash, name), NOTHING) for name in (first, second))
             if earlier.query_ids != later.query_ids:

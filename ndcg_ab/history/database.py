@@ -37,7 +37,7 @@ PATIENCE = 60.0  # seconds to wait for another process that has the history open
 OPERATIONAL = {"output", "directory", "tracker", "mlflow", "prefect", "resources", "engine", "schedule", "retention"}
 OPERATIONAL |= {"documents"}
 # Fields in whose place the content of what they name counts.
-NAMES_OF_INPUTS = ("judgments", "more_judgments", "cheap_judgments", "queries", "intended", "scores")
+NAMES_OF_INPUTS = ("judgments", "more_judgments", "cheap_judgments", "careful_unseen", "queries", "intended", "scores")
 
 
 @dataclasses.dataclass(frozen=True)

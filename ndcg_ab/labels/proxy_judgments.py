@@ -4,11 +4,12 @@ They decide nothing: verdicts, decisions and gates stay those of the careful jud
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ndcg_ab.comparing.families import group_values, paired_columns
 from ndcg_ab.comparing.sampling import read_sampling
@@ -56,7 +57,7 @@ class ProxyTable:
     """What the cheap judgments gave.
 
     table: one row per (metric, candidate, query that they judge), in the columns of `SCHEMA`: 0 where the metric cannot
-    score the query. findings: what the data check noticed about them.
+    score the query. Without queries whose careful grades their judge may have seen. findings: what was noticed.
     """
 
     table: pa.Table
@@ -75,7 +76,33 @@ def load_proxy_scores(evaluation: Evaluation, read: PulledInputs) -> ProxyTable:
     """What the cheap judgments say of the same rankings, which are whole, in tables of their own."""
     with score_by_proxy(evaluation, read) as found:
         found.score()
-        return ProxyTable(proxy_table(found.engine, found.evaluation), proxy_findings(found.findings))
+        table = proxy_table(found.engine, found.evaluation)
+        seen, unknown = seen_queries(read)
+        counted = table.filter(pc.invert(pc.is_in(table["query_id"], pa.array(sorted(seen), pa.string()))))
+        return ProxyTable(counted, (*proxy_findings(found.findings), *unknown))
+
+
+def seen_queries(read: PulledInputs) -> tuple[frozenset[str], list[Finding]]:
+    """The carefully judged queries that the cheap judge may have seen: those that `careful_unseen` does not name.
+
+    None without that key. Warns of ids that are not judged carefully; InputError where none of them is.
+    """
+    if read.unseen is None or read.judgments is None:
+        return frozenset(), []
+    given, judged = set(read.unseen.table["query_id"].to_pylist()), set(read.judgments.query_ids)
+    unknown = sorted(given - judged)
+    if unknown and len(unknown) == len(given):
+        raise InputError(
+            f"{read.unseen.origin}: names none of the {queries_text(len(judged), 'carefully judged')} (such as"
+            f" {unknown[0]!r}): name those that were judged after the judge of the cheap judgments was fixed"
+        )
+    if not unknown:
+        return frozenset(judged - given), []
+    message = (
+        f"careful_unseen: {len(unknown)} of its {len(given)} queries {'is' if len(unknown) == 1 else 'are'} not judged"
+        f" carefully (such as {unknown[0]!r}): left out"
+    )
+    return frozenset(judged - given), [Finding("cheap_judgments", "warning", message, len(unknown))]
 
 
 def refuse_uncovered(careful: Pulled, cheap: Pulled) -> None:
@@ -173,17 +200,33 @@ def add_proxy_corrections(
     engine: with the tables of the careful judgments.
     """
     rows = engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")
-    judged = frozenset(query_id for (query_id,) in rows)
+    every = frozenset(query_id for (query_id,) in rows)
+    judged = every & set(table["query_id"].unique().to_pylist())
+    seen = len(every) - len(judged) if evaluation.careful_unseen else None
     careful = {(column.metric, column.candidate): column for column in paired_columns(engine, evaluation)}
     cheap = proxy_columns(table, evaluation.baseline_name)
     found = []
     for row in compared:
         key = (row.metric, row.candidate)
-        is_corrected = row.family == PRIMARY and key in cheap
-        found.append(
-            replace(row, cheap=correct_difference(careful[key], cheap[key], judged, row.alpha)) if is_corrected else row
-        )
+        if row.family == PRIMARY and key in cheap:
+            corrected = correct_difference(on_queries(careful[key], judged), cheap[key], judged, row.alpha)
+            row = replace(row, cheap=corrected and replace(corrected, seen_queries=seen))
+        found.append(row)
     return found, check_sample(cheap, judged) if cheap else []
+
+
+def on_queries(column: Column, query_ids: Collection[str]) -> Column:
+    """The differences of a column on these queries; its weights and clusters are not looked at."""
+    places = [place for place, query_id in enumerate(column.query_ids) if query_id in query_ids]
+    differences = np.asarray(column.differences)[places]
+    return replace(
+        column,
+        query_ids=tuple(column.query_ids[place] for place in places),
+        differences=differences,
+        baseline_values=None,
+        weights=None,
+        clusters=None,
+    )
 
 
 def check_sample(cheap: Mapping[tuple[str, str], Column], judged: frozenset[str]) -> list[Finding]:

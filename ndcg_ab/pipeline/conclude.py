@@ -16,6 +16,7 @@ from ndcg_ab.checks.secret_checks import check_secrets
 from ndcg_ab.checks.severities import apply_severities, refuse_errors
 from ndcg_ab.checks.unit_checks import check_units
 from ndcg_ab.comparing.changes import find_changes
+from ndcg_ab.comparing.deciding import decide_by_all
 from ndcg_ab.comparing.families import check_heavy_queries, check_slices, make_families
 from ndcg_ab.comparing.intended import check_intended, intended_comparisons
 from ndcg_ab.comparing.sampling import read_sampling
@@ -30,6 +31,7 @@ from ndcg_ab.labels.proxy_judgments import add_proxy_corrections
 from ndcg_ab.results.judge_records import Judges
 from ndcg_ab.results.outcome import Finding, FunctionJudge, LeftOut, Outcome, SystemSummary
 from ndcg_ab.scoring.other_tools import own_metrics
+from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.averages import mean, median, weighted_mean
 
 SHOWN_QUERIES = 300  # whose results are fetched from a cluster, for the page
@@ -68,9 +70,7 @@ def make_outcome(
     if evaluation.scores:
         systems = [replace(row, unanswered=None) for row in systems]
     else:
-        ours = own_metrics(metrics)
-        noticed += [*check_order(engine, ours, weights), *check_scored(engine, ours), *check_coverage(systems)]
-        noticed += check_labels(compared, left_out)
+        noticed += [*note_scoring(engine, metrics, weights, systems), *check_labels(compared, left_out)]
     changes = find_changes(engine, evaluation)
     noticed += check_asked(engine, evaluation, changes)
     engine.settle(lambda: queries_on_page(engine))
@@ -94,6 +94,7 @@ def make_outcome(
         judges=judges,
         changes=changes,
         left_out=left_out,
+        if_all_decided=decide_by_all(engine, evaluation, sampling, compared),
     )
 
 
@@ -140,6 +141,14 @@ def write_query_scores(engine: Engine, path: Path) -> None:
             papq.write_table(table, partial)
         else:
             pacsv.write_csv(table, partial)
+
+
+def note_scoring(
+    engine: Engine, metrics: Sequence[Metric], weights: Mapping[str, float] | None, systems: Sequence[SystemSummary]
+) -> list[Finding]:
+    """What is noticed of rankings and judgments once they are scored."""
+    ours = own_metrics(metrics)
+    return [*check_order(engine, ours, weights), *check_scored(engine, ours), *check_coverage(systems)]
 
 
 def note_configuration(engine: Engine, evaluation: Evaluation) -> list[Finding]:

@@ -11,6 +11,7 @@ from ndcg_ab.pipeline.store import (
     INTENDED,
     JUDGED_BY_FUNCTION,
     QUERIES,
+    UNSEEN,
     Place,
     judgments_key,
     ranking_key,
@@ -21,6 +22,7 @@ from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull_queries, pu
 from ndcg_ab.sources.external_scores import PULLED as SCORES
 from ndcg_ab.sources.judgments.gathering import judgments_layout, named_judgments, pull_judgments_place
 from ndcg_ab.sources.queries import INTENDED as INTENDED_LAYOUT
+from ndcg_ab.sources.queries import UNSEEN as UNSEEN_LAYOUT
 from ndcg_ab.sources.queries import make_query_layout
 
 
@@ -44,6 +46,11 @@ def pull_proxy_judgments(context: Context, _: str) -> str | None:
         force=context.force,
     )
     refuse_uncovered_queries(context)
+    if (unseen := context.evaluation.careful_unseen) is not None:
+        context.store.add(
+            Place(UNSEEN, unseen, UNSEEN_LAYOUT, unseen.shown, "careful unseen", is_remembered=False),
+            lambda: pull_source(unseen, UNSEEN_LAYOUT, context.evaluation.directory),
+        )
     return said
 
 

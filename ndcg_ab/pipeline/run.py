@@ -106,7 +106,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
         pairs = sum(counts)
         results = ", ".join(f"{name} {pulled.count} results" for name, pulled in read.rankings.items())
         counted = f"{queries_text(len(counts), 'judged')}, {pairs} judgment{'s' * (pairs != 1)}; {results}"
-    return findings, f"{counted}; metrics {', '.join(evaluation.metrics)}"
+    return findings, f"{counted}; metrics {', '.join(metric.name for metric in evaluation.metric_list)}"
 
 
 def pull_inputs(evaluation: Evaluation, say: Say = lambda step: None, *, whole: bool = True) -> PulledInputs:

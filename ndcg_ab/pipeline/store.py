@@ -21,7 +21,7 @@ from ndcg_ab.sources.judgments.gathering import add_function_grades
 from ndcg_ab.sources.tables.on_disk import TableWriter, writer_for
 
 JUDGED_BY_FUNCTION = "judged"
-CHEAP, QUERIES, INTENDED = "cheap_judgments", "queries", "intended"
+CHEAP, UNSEEN, QUERIES, INTENDED = "cheap_judgments", "careful_unseen", "queries", "intended"
 
 
 def judgments_key(at: int) -> str:
@@ -151,6 +151,7 @@ class Store(ABC):
             self.get(CHEAP),
             tuple(self.files()),
             self.by_function(),
+            self.get(UNSEEN),
         )
 
     # ---- results, of a store that keeps

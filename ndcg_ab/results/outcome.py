@@ -162,6 +162,7 @@ class Outcome:
     left_out: the primary comparisons without what each system alone contributed to the judgments, where these name
         systems as their sources.
     function_judge: what a function judged; None where none did.
+    if_all_decided: the decisions that would be others if every metric decided, where by default the first one does.
     """
 
     baseline: str
@@ -178,6 +179,7 @@ class Outcome:
     changes: tuple[Changes, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     function_judge: FunctionJudge | None = None
+    if_all_decided: tuple[Decision, ...] = ()
 
     @property
     def is_given(self) -> bool:
@@ -216,7 +218,11 @@ class Outcome:
         failures = {name: f"gate {name} failed: {why}" for name, why in told.items() if why}
         few_judged = [text for name, text in failures.items() if name == JUDGED]
         others = [text for name, text in failures.items() if name not in (JUDGED, *TOLD_BY_VERDICTS)]
-        return decide(candidate, self.comparisons, others, few_judged)
+        found = decide(candidate, self.comparisons, others, few_judged)
+        other = next((each.decision for each in self.if_all_decided if each.candidate == candidate), found.decision)
+        if others or few_judged or other is found.decision:
+            return found
+        return dataclasses.replace(found, reason=f"{found.reason}; with every metric primary: {other.words}")
 
     @property
     def main(self) -> list[Comparison]:
@@ -257,6 +263,7 @@ class Outcome:
             "changes": encode(self.changes),
             "left_out": encode(self.left_out),
             "function_judge": encode(self.function_judge),
+            "if_all_decided": encode(self.if_all_decided),
             "parity": None if self.is_given else {"queries": self.parity_queries, "tolerance": 1e-9},
         }
 
@@ -281,6 +288,7 @@ class Outcome:
             judges=decode(Judges, content.get("judges")),
             changes=decode(tuple[Changes, ...], content.get("changes", ())),
             left_out=decode(tuple[LeftOut, ...], content.get("left_out", ())),
+            if_all_decided=decode(tuple[Decision, ...], content.get("if_all_decided", ())),
         )
 
     @classmethod

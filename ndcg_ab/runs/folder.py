@@ -49,7 +49,7 @@ from ndcg_ab.visible import visible
 RESULT = 1  # to be raised with every change of how rankings are reduced
 PULLED = "pulled"  # the folder of what was pulled, inside the working folder
 # of inputs, in the order in which a bundle has them
-KINDS = ("scores", "judgments", "cheap judgments", "ranking", "queries", "intended")
+KINDS = ("scores", "judgments", "cheap judgments", "careful unseen", "ranking", "queries", "intended")
 Inputs = list[dict[str, Any]]
 
 

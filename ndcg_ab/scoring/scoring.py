@@ -19,7 +19,7 @@ class PulledInputs(NamedTuple):
     """The inputs of an evaluation as they were read.
 
     judgments, rankings (by the names of the systems): None and none where another tool computed the scores.
-    cheap: the cheap judgments; None where there are none.
+    cheap: the cheap judgments; None where there are none. unseen: ids of `careful_unseen`.
     files, by_function: where a function judges, the judgments of each file, and all that it said.
     """
 
@@ -30,6 +30,7 @@ class PulledInputs(NamedTuple):
     cheap: Pulled | None = None
     files: tuple[Pulled, ...] = ()
     by_function: Pulled | None = None
+    unseen: Pulled | None = None
 
 
 def open_engine_for(

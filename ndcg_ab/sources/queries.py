@@ -1,5 +1,6 @@
 """Queries: their texts, what slices them, what they weigh, which belong together, and what requests name of them."""
 
+import dataclasses
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ ATTRIBUTE_SCHEMA = pa.schema([("query_id", pa.string()), ("attribute", pa.string
 # Ids alone: a column of a table, or a text with one on each line. The SQL knows them by another name than that of the
 # column whose texts engines number.
 INTENDED = Layout("intended query", (Field("query_id", pa.string()),), ({"query_id": 0}, 1), ("query_id",))
+UNSEEN = dataclasses.replace(INTENDED, kind="careful query")
 INTENDED_SCHEMA = pa.schema([("intended_id", pa.string())])
 
 

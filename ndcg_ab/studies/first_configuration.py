@@ -125,7 +125,8 @@ judgments:
 systems:                   # the first is the baseline
 {"".join(systems)}
 metrics: [{", ".join(yaml_scalar(metric) for metric in metrics)}]
-# secondary_metrics: [rr]  # shown, and never decisive
+# primary_metrics: all     # by default the first decides, and the others describe
+# secondary_metrics: [rr]  # shown, and never decisive; then all of metrics decide
 # guardrails:              # no candidate may be worse by more than this
 #   recall@100: 0.02
 

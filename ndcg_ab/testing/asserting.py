@@ -11,6 +11,7 @@ from ndcg_ab.api.comparing import compare
 from ndcg_ab.api.data import Data
 from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.loading.hints import closest_hint
+from ndcg_ab.config.model.roles import ALL
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, queries_text, signed
 from ndcg_ab.visible import visible
@@ -38,6 +39,7 @@ def assert_not_worse(
     """Fails where the candidate is worse than the baseline; else what was found (docs/python.md).
 
     judgments, baseline, candidate: paths, tables that speak Arrow, or dictionaries.
+    metrics: each must hold, unless `primary_metrics` or `secondary_metrics` say which.
     margin: None: no regression on a metric may be shown.  A number > 0: it must be shown of every metric that the
         candidate is not worse by that much; smaller regressions pass.  Metric -> number: the same of these metrics.
     gate: more that must hold, as under `gate:` in a configuration (docs/gates.md).
@@ -99,7 +101,8 @@ def compare_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     asked: dict[str, Any] = {"no_regression": not set(metrics) <= set(margins), "proof": True}
     if margins:
         asked["not_worse"] = margins
-    return arguments | {"gate": asked | dict(gate or {})}
+    roles = {} if options.get("primary_metrics") or options.get("secondary_metrics") else {"primary_metrics": ALL}
+    return arguments | roles | {"gate": asked | dict(gate or {})}
 
 
 def parse_margins(margin: Margin | None, metrics: Sequence[str]) -> dict[str, float]:

@@ -1,5 +1,5 @@
 """The answers that the cases of tests/ndcg_ab/pipeline/test_two_stores.py came to when they were last kept, and
-what differs from them: `python -m tests.golden.make_answers` keeps them anew, and prints what became different."""
+what differs from them: `python -m tests.golden.make_answers` keeps them again, and prints what became different."""
 
 import gzip
 import json

@@ -14,6 +14,7 @@ from ..options import (
     Alpha,
     BaselineName,
     Bounded,
+    CarefulUnseenFile,
     CheapJudgmentsFile,
     ClusterColumn,
     ClusterPrefix,
@@ -34,6 +35,7 @@ from ..options import (
     MemoryLimit,
     MetricNames,
     MoreJudgmentsFiles,
+    PrimaryMetrics,
     QueriesFile,
     Quiet,
     RankingsColumns,
@@ -69,6 +71,7 @@ def compare(
     judgments_precedence: JudgmentsPrecedence = None,
     combine: Combine = None,
     cheap_judgments: CheapJudgmentsFile = None,
+    careful_unseen: CarefulUnseenFile = None,
     baseline: BaselineName = None,
     metric: MetricNames = None,
     json: JsonFile = None,
@@ -104,6 +107,7 @@ def compare(
     resamples: Resamples = None,
     alpha: Alpha = None,
     smallest_effect: SmallestEffects = None,
+    primary: PrimaryMetrics = None,
     secondary: SecondaryMetrics = None,
     guardrail: Guardrails = None,
     queries: QueriesFile = None,
@@ -273,7 +277,9 @@ def sensitivity(
             tried = metric_grid(gain or GAINS, discount or DISCOUNTS, ideal or IDEALS, cutoff or CUTOFFS)
         except MetricError as error:
             raise InputError(f"--{error}") from None
-        evaluation = evaluation_from_options(options | {"metric": [each.name for each in tried]}, least_systems=2)
+        evaluation = evaluation_from_options(
+            options | {"metric": [each.name for each in tried], "primary": ["all"]}, least_systems=2
+        )
         json_path = json_file(json, local_inputs(evaluation))
         drawing = picture_path(picture, local_inputs(evaluation)) if picture else None
         refuse_one_file_twice("--picture", json_path, drawing)

@@ -20,6 +20,7 @@ FORMS = {  # a key that holds keys and values -> how it is written where {} was 
     "resources": "{{memory_limit: 4GB}}",
     "judgments": "FILE, or {{file: FILE}}",
     "cheap_judgments": "FILE, or {{file: FILE}}",
+    "careful_unseen": "FILE, or {{file: FILE}}",
     "queries": "FILE, or {{file: FILE}}",
     "intended": "FILE, or {{file: FILE}}",
     "documents": "FILE, or {{file: FILE}}",
@@ -80,7 +81,7 @@ def value_hint(key: str, kind: str, value: Any, expected: str = "") -> str:
         return f"; write {form}"
     if key == "systems" and isinstance(value, dict) and value:
         return "; write each as {name: " + str(next(iter(value))) + ", file: FILE}"
-    if isinstance(value, str) and (kind == "list_type" or key in ("metrics", "secondary_metrics")):
+    if isinstance(value, str) and (kind == "list_type" or key in ("metrics", "primary_metrics", "secondary_metrics")):
         return f"; write [{value}]"
     if kind == "string_type" and isinstance(value, list):
         return ", not in a list"

@@ -15,7 +15,7 @@ EXTENDS = "extends"  # the one key of a file that is none of an evaluation
 SECTIONS = ("statistics", "slices", "gate", "mlflow", "prefect", "schedule", "retention", "resources", "engine")
 FILE_ELSEWHERE = ("path", "filename", "file_name", "filepath", "file_path")  # what others call `file`
 FILES = (FileSource, JudgmentSource, TableSource)  # a text alone is the path of one
-METRIC_LISTS = ("metrics", "secondary_metrics")  # whose entries may be mappings
+METRIC_LISTS = ("metrics", "primary_metrics", "secondary_metrics")  # whose entries may be mappings
 Place = tuple[int | str, ...]
 """Where something is in a configuration: ("systems", 1, "file")."""
 

@@ -23,13 +23,12 @@ from ndcg_ab.config.loading.keys import (
 from ndcg_ab.config.loading.variables import fill_in_content
 from ndcg_ab.config.loading.yaml_files import Loader, read_yaml
 from ndcg_ab.config.model.connections import ADDRESS
-from ndcg_ab.config.model.references import is_looked_up_later, is_reference
+from ndcg_ab.config.model.references import FILE_KEYS, is_looked_up_later, is_reference
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolved
 from ndcg_core.measures.writing import nearest_hint
 
 SET = "--set"
-FILES = ("judgments", "cheap_judgments", "queries", "documents", "intended")  # keys whose file may be given alone
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,7 +115,7 @@ def merge_layers(below: dict[Any, Any], above: dict[Any, Any]) -> dict[Any, Any]
     found = dict(below)
     for key, value in above.items():
         under = found.get(key)
-        if key in FILES and isinstance(under, str):
+        if key in FILE_KEYS and isinstance(under, str):
             under = {"file": under}
         if value is None:
             found.pop(key, None)
@@ -144,7 +143,7 @@ def rebase_paths(content: dict[Any, Any], folder: Path) -> dict[Any, Any]:
         return str(folder / value) if is_relative else value
 
     found = dict(content)
-    for key in (*FILES, "more_judgments", "scores", "output"):
+    for key in (*FILE_KEYS, "more_judgments", "scores", "output"):
         if isinstance(found.get(key), dict):
             found[key] = found[key] | {name: absolute(found[key][name]) for name in ("file",) if name in found[key]}
         elif key in found:
@@ -220,7 +219,7 @@ def find_place(content: dict[Any, Any], key: str, text: str) -> tuple[Place, Any
         place = (*place, part)
         kinds = list(inner_types(annotation_of(place)))
         origins = {get_origin(kind) for kind in kinds}
-        if isinstance(inner, str) and place in {(key,) for key in FILES}:
+        if isinstance(inner, str) and place in {(key,) for key in FILE_KEYS}:
             inner = {"file": inner}
         if inner is True and place == ("gate",):
             inner = {}

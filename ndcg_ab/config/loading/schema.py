@@ -7,6 +7,7 @@ from typing import Any
 
 from ndcg_ab.config.loading.keys import EXTENDS
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.references import FILE_KEYS
 from ndcg_core.measures.metric import COUNTS, NUMBERS, VALUES, Metric
 from ndcg_core.measures.notation import PRESETS
 from ndcg_core.measures.registry import MEASURES
@@ -31,10 +32,11 @@ def json_schema() -> Schema:
         named = [each["$ref"].rpartition("/")[2] for each in (key, *key.get("anyOf", ())) if "$ref" in each]
         if named and "description" not in key:
             key["description"] = parts[named[0]]["description"]
-    for name in ("judgments", "cheap_judgments", "queries", "documents", "intended"):
+    for name in FILE_KEYS:
         keys[name]["anyOf"] = [TEXT, *keys[name]["anyOf"]]
     for name in ("metrics", "secondary_metrics"):
         keys[name]["items"] = {"anyOf": [TEXT, {"$ref": "#/$defs/Metric"}]}
+    keys["primary_metrics"]["anyOf"][0]["items"] = keys["metrics"]["items"]
     for name in ("more_judgments", "scores"):
         entry = keys[name].pop("items")
         keys[name]["anyOf"] = [TEXT, entry, {"type": "array", "items": {"anyOf": [TEXT, entry]}}]

@@ -11,7 +11,7 @@ from ndcg_ab.config.loading.keys import Place
 from ndcg_ab.config.loading.patterns import SHOWN, WILD, matching_files, nothing_matches_text
 from ndcg_ab.config.model.connections import plain_address
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.references import REQUEST
+from ndcg_ab.config.model.references import FILE_KEYS, REQUEST
 from ndcg_ab.config.model.sources import STEM, FileSource, System, TableSource
 from ndcg_ab.errors import InputError
 
@@ -47,7 +47,7 @@ def resolve_at(evaluation: Evaluation, moment: datetime) -> Evaluation:
     zone = ZoneInfo(evaluation.schedule.timezone) if evaluation.schedule else UTC
     local = moment.astimezone(zone)
     changes: dict[str, Any] = {}
-    for name in ("judgments", "cheap_judgments", "queries", "documents", "intended"):
+    for name in FILE_KEYS:
         source = getattr(evaluation, name)
         if source is not None:
             changes[name] = resolve_place(evaluation, source, local, f"{name}.file")
@@ -93,7 +93,7 @@ def check_again(evaluation: Evaluation) -> Evaluation:
 
 def texts_with_dates(evaluation: Evaluation) -> Iterator[tuple[Place, str]]:
     """The texts in which dates are written out, with their places."""
-    for name in ("judgments", "cheap_judgments", "queries", "documents", "intended"):
+    for name in FILE_KEYS:
         if (source := getattr(evaluation, name)) is not None:
             yield from texts_of(source, (name,))
     for at, place in enumerate(evaluation.more_judgments):

@@ -8,6 +8,7 @@ from pydantic import Field, ModelWrapValidatorHandler, ValidationError, Validati
 from pydantic_core import InitErrorDetails
 
 from ndcg_ab.config.loading.hints import closest_hint
+from ndcg_ab.config.model import roles as metric_roles
 from ndcg_ab.config.model.by_metric import read_margins, read_metric
 from ndcg_ab.config.model.external_scores import ScoresSource, read_scores_key
 from ndcg_ab.config.model.operation import (
@@ -23,6 +24,7 @@ from ndcg_ab.config.model.operation import (
     Tracking,
     matching_text,
 )
+from ndcg_ab.config.model.references import FILE_KEYS
 from ndcg_ab.config.model.settings import Gate, Slices, Statistics
 from ndcg_ab.config.model.sources import (
     READING_SCORES,
@@ -32,8 +34,9 @@ from ndcg_ab.config.model.sources import (
     Source,
     System,
     TableSource,
+    refuse_judging_function,
 )
-from ndcg_ab.config.model.units import ROLES, NamedDifference, differences_in, refuse_two_roles, refuse_unknown_metrics
+from ndcg_ab.config.model.units import NamedDifference, differences_in
 from ndcg_ab.config.secrets.plain_secrets import mark_secrets
 from ndcg_ab.errors import RuleError, Setting
 from ndcg_ab.files import resolved
@@ -67,6 +70,9 @@ class Evaluation(Model):
     cheap_judgments: JudgmentSource | None = Field(
         None, description="Cheap judgments (a model's, clicks) of those queries and of more: docs/statistics.md."
     )
+    careful_unseen: FileSource | None = Field(
+        None, description="Ids of the queries judged after the judge of cheap_judgments was fixed: docs/statistics.md."
+    )
     more_judgments: list[JudgmentSource] = Field(
         default_factory=list,
         description="More files of judgments, each as `judgments`; later ones correct earlier ones.",
@@ -91,7 +97,12 @@ class Evaluation(Model):
         description="Values per query that another tool computed, in the place of judgments and rankings.",
     )
     metrics: list[str] = Field(
-        default=["ndcg@10"], min_length=1, description="Metrics, as ndcg@10 or as a mapping with measure and cutoff."
+        default=["ndcg@10"],
+        min_length=1,
+        description="Metrics, as ndcg@10 or as a mapping with measure and cutoff; the first decides, others describe.",
+    )
+    primary_metrics: metric_roles.Primary = Field(
+        None, description="Which metrics decide: a list, first, or all; by default all where other roles are named."
     )
     secondary_metrics: list[str] = Field(
         default_factory=list, description="Metrics of a second, exploratory family of comparisons."
@@ -147,7 +158,7 @@ class Evaluation(Model):
     def _more_alone(cls, value: Any) -> Any:
         return [read_source(each) for each in value] if isinstance(value, list) else [read_source(value)]
 
-    @field_validator("judgments", "cheap_judgments", "queries", "documents", "intended", mode="before")
+    @field_validator(*FILE_KEYS, mode="before")
     @classmethod
     def _file_name_alone(cls, value: Any) -> Any:
         return read_source(value)
@@ -174,11 +185,27 @@ class Evaluation(Model):
             raise ValueError("must be a list")
         return list(dict.fromkeys(read_metric(metric) for metric in value))
 
+    @field_validator("primary_metrics", mode="before")
+    @classmethod
+    def _canonical_primary(cls, value: Any) -> Any:
+        return metric_roles.read_primary(value)
+
+    @model_validator(mode="after")
+    def _settle_roles(self) -> "Evaluation":
+        """From here on `metrics` are those that decide, and `secondary_metrics` all that describe."""
+        if not self.scores or self.names_metrics:
+            given = (self.metrics, self.primary_metrics, self.secondary_metrics, self.guardrails)
+            settled = metric_roles.settle_roles(*given, are_named="metrics" in self.model_fields_set)
+            self.__dict__.update(settled._asdict())  # frozen for everybody else
+        return self
+
     @model_validator(mode="after")
     def _consistent(self) -> "Evaluation":
         self._check_places()
         self._check_tables()
-        self._check_judge()
+        refuse_judging_function(
+            self.judgments, self.more_judgments, self.cheap_judgments, self.queries, self.engine.spark is not None
+        )
         names = [system.name for system in self.systems]
         is_open = any(system.stands_for_many for system in self.systems)
         for name in names:
@@ -215,33 +242,6 @@ class Evaluation(Model):
                     )
         return self
 
-    def _check_judge(self) -> None:
-        """A function judges what the systems return: there is one, it needs texts, and rows that are here."""
-        if self.cheap_judgments is not None and self.cheap_judgments.kind == "python":
-            raise RuleError(
-                Setting("cheap_judgments"), ": a function judges for `judgments` or `more_judgments`: name it there"
-            )
-        places = [("judgments", self.judgments)]
-        places += [(f"more_judgments[{at}]", place) for at, place in enumerate(self.more_judgments)]
-        keys = [key for key, place in places if place is not None and place.kind == "python"]
-        if not keys:
-            return
-        if len(keys) > 1:
-            raise RuleError(
-                Setting(keys[1]), f": {keys[0]} names a function that judges, and there can be one: take one out"
-            )
-        if self.engine.spark is not None:
-            raise RuleError(
-                Setting(keys[0]), ": a function judges rankings that are here, and Spark's stay there: give files"
-            )
-        if self.cheap_judgments is not None:
-            raise RuleError(
-                Setting("cheap_judgments"),
-                f": go with judgments of files alone: take it or the python of {keys[0]} out",
-            )
-        if self.queries is None:
-            raise RuleError(Setting("queries"), f": missing; the function of {keys[0]} is given their texts")
-
     def missing_places(self, value: Any) -> list[InitErrorDetails]:
         """Judgments and systems that are not given, and must be where there are no scores."""
         if self.scores:
@@ -275,6 +275,8 @@ class Evaluation(Model):
         for name in (*self.metrics, *self.secondary_metrics, *self.guardrails) if self.engine.spark else ():
             if not self.scores and isinstance(named(name), GivenMetric):
                 raise ValueError(f"engine.spark: the rankings stay there, and {name} is computed here: leave it out")
+        if self.careful_unseen is not None and self.cheap_judgments is None:
+            raise RuleError(Setting("careful_unseen"), ": goes with `", Setting("cheap_judgments"), "`: give them, too")
         if self.cheap_judgments is not None and self.engine.spark is not None:
             raise ValueError("cheap_judgments: are not scored by Spark: take them or engine.spark out")
         if self.scores and self.engine.spark is not None:
@@ -300,13 +302,13 @@ class Evaluation(Model):
     @property
     def names_metrics(self) -> bool:
         """Whether the primary metrics are named; of scores they need not be, where there is one metric alone."""
-        return "metrics" in self.model_fields_set
+        return "metrics" in self.model_fields_set or isinstance(self.primary_metrics, list)
 
     def _check_metrics(self) -> None:
         """A metric has one role, and a difference that matters belongs to a metric that is tested both ways."""
-        roles = {key: tuple(getattr(self, key)) for key in ROLES}
-        refuse_two_roles(roles, is_default="metrics" not in self.model_fields_set)
-        refuse_unknown_metrics(roles, self.statistics, self.gate)
+        roles = {key: tuple(getattr(self, key)) for key in metric_roles.ROLES}
+        metric_roles.refuse_two_roles(roles, is_default=not self.names_metrics)
+        metric_roles.refuse_unknown_metrics(roles, self.statistics, self.gate)
         for each in self.named_differences():
             each.refuse_out_of(self.range_of(each.metric))
 
@@ -340,7 +342,12 @@ class Evaluation(Model):
         return self.baseline or self.systems[0].name
 
     @property
-    def primary_metrics(self) -> list[Metric]:
+    def described_by_default(self) -> list[str]:
+        """The metrics that only describe since nobody said which ones decide."""
+        return self.secondary_metrics if self.primary_metrics == metric_roles.FIRST else []
+
+    @property
+    def deciding_metrics(self) -> list[Metric]:
         return [self.metric_named(name) for name in self.metrics]
 
     @property

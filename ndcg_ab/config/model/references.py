@@ -30,8 +30,12 @@ AT_USE = (
     ),
     "documents.storage",
     "intended.storage",
+    "careful_unseen.storage",
     *(f"systems[].http.{key}" for key in REQUEST),
 )
+
+# Keys that name a place whose file may be given alone.
+FILE_KEYS = ("judgments", "cheap_judgments", "careful_unseen", "queries", "documents", "intended")
 
 
 def is_reference(content: Any) -> bool:

@@ -4,6 +4,7 @@ A place has the keys of one kind alone; `Place.source` is what they describe.
 """
 
 import re
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -12,6 +13,7 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 from ndcg_ab.config.model.connections import Database, GivenFile, Storage, file_name, plain_address, read_database
 from ndcg_ab.config.model.http import HttpRequest, HttpSource
 from ndcg_ab.config.model.operation import Model, Spark
+from ndcg_ab.errors import RuleError, Setting
 
 FileFormat = Literal["trec", "csv", "tsv", "jsonl", "parquet"]
 # Whether an evaluation of scores is being read: its systems are names alone, and its metrics those of another tool.
@@ -339,3 +341,34 @@ class System(Place):
     def stands_for_many(self) -> bool:
         """Whether it is one system for each file that its pattern matches (`ndcg_ab.config.loading.templates`)."""
         return self.file is not None and STEM in self.name
+
+
+def refuse_judging_function(
+    judgments: JudgmentSource | None,
+    more: Sequence[JudgmentSource],
+    cheap: JudgmentSource | None,
+    queries: TableSource | None,
+    with_spark: bool,
+) -> None:
+    """A function judges what the systems return: there is one, it needs texts, and rows that are here."""
+    if cheap is not None and cheap.kind == "python":
+        raise RuleError(
+            Setting("cheap_judgments"), ": a function judges for `judgments` or `more_judgments`: name it there"
+        )
+    places = [("judgments", judgments), *((f"more_judgments[{at}]", place) for at, place in enumerate(more))]
+    keys = [key for key, place in places if place is not None and place.kind == "python"]
+    if not keys:
+        return
+    if len(keys) > 1:
+        raise RuleError(
+            Setting(keys[1]), f": {keys[0]} names a function that judges, and there can be one: take one out"
+        )
+    if with_spark:
+        raise RuleError(
+            Setting(keys[0]), ": a function judges rankings that are here, and Spark's stay there: give files"
+        )
+    if cheap is not None:
+        rule = f": go with judgments of files alone: take it or the python of {keys[0]} out"
+        raise RuleError(Setting("cheap_judgments"), rule)
+    if queries is None:
+        raise RuleError(Setting("queries"), f": missing; the function of {keys[0]} is given their texts")

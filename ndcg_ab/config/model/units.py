@@ -11,7 +11,6 @@ from ndcg_ab.config.model.settings import Gate, Statistics
 from ndcg_ab.errors import RuleError, Setting
 from ndcg_core.measures.ranges import Range
 
-ROLES = ("metrics", "secondary_metrics", "guardrails")  # of a metric: the keys that give it one
 QUESTIONED = 0.5  # of the largest possible difference; one so large is asked about
 
 
@@ -78,49 +77,3 @@ def differences_in(
         yield NamedDifference("gate.no_drop", name, drop, by_metric=True)
     for name in metrics if gate.slice_regression is not None else ():
         yield NamedDifference("gate.slice_regression", name, gate.slice_regression or 0.0)
-
-
-# ---- the metrics that they name
-
-
-def refuse_two_roles(roles: Mapping[str, Sequence[str]], *, is_default: bool) -> None:
-    """RuleError for a metric that is given in two keys; is_default: whether no primary one is given."""
-    for name in (name for names in roles.values() for name in names):
-        keys = [key for key, names in roles.items() if name in names]
-        if len(keys) > 1 and name in roles["metrics"] and is_default:
-            raise RuleError(
-                f"{name}: is the primary metric where no other is given, and has one role: give another primary metric"
-                " with `",
-                Setting("metrics"),
-                "`",
-            )
-        if len(keys) > 1:
-            places = [part for key in keys for part in (" and `", Setting(key), "`")][1:]
-            raise RuleError(f"{name}: is given in `", *places, "; it has one role: take it out of all but one")
-
-
-def refuse_unknown_metrics(roles: Mapping[str, Sequence[str]], statistics: Statistics, gate: Gate | None) -> None:
-    """RuleError where a difference or a range is given for a metric that has no role, or not the one that it needs."""
-    known = [name for names in roles.values() for name in names]
-    unknown = f"is none of the metrics ({', '.join(known)})"
-    for name, difference in (gate.not_worse if gate else {}).items():
-        if name not in known:
-            secondary, guardrail = Setting("secondary_metrics", name), Setting("guardrails", name, difference)
-            raise RuleError(
-                *(Setting("gate.not_worse"), f": {name}: {unknown}; add it with `", secondary),
-                *("`, or make it a guardrail: `", guardrail, "`"),
-            )
-    for name in gate.no_drop if gate and isinstance(gate.no_drop, dict) else ():
-        if name not in roles["metrics"]:
-            rule = f"is none of the primary metrics ({', '.join(roles['metrics'])}); name one"
-            raise RuleError(Setting("gate.no_drop"), f": {name}: {rule}")
-    for name in statistics.ranges:
-        if name not in known:
-            raise RuleError(Setting("statistics.ranges"), f": {name}: {unknown}; take it out")
-    for name in statistics.smallest_effect if isinstance(statistics.smallest_effect, dict) else ():
-        effect = Setting("statistics.smallest_effect")
-        if name in roles["guardrails"]:
-            raise RuleError(effect, f": {name}: {unknown}; it is a guardrail, whose margin is given there")
-        if name not in known:
-            primary, secondary = Setting("metrics", name), Setting("secondary_metrics", name)
-            raise RuleError(effect, f": {name}: {unknown}; add it with `", primary, "` or `", secondary, "`")

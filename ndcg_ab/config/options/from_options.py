@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from ndcg_ab.config.loading.file import describe_problems
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.references import general_key
+from ndcg_ab.config.model.roles import FIRST
 from ndcg_ab.config.options.option_parsing import (
     SINGLE_GATES,
     as_given,
@@ -19,6 +20,7 @@ from ndcg_ab.config.options.option_parsing import (
     parse_gate,
     parse_margins,
     parse_metrics,
+    parse_primary,
     parse_scores,
     parse_severities,
     parse_smallest_effect,
@@ -54,12 +56,14 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--judgments-precedence", "judgments_precedence", "judgments_precedence"),
     Option("--combine", "combine", "combine"),
     Option("--cheap-judgments", "cheap_judgments", "cheap_judgments", near=("cheap_judgments.file",)),
+    Option("--careful-unseen", "careful_unseen", "careful_unseen", near=("careful_unseen.file",)),
     Option("--system", "systems", "systems", parse_systems, near=("systems[].name",)),
     Option("--scores", "scores", "scores", parse_scores),
     Option("--format", "format", "systems[].format", near=("scores[].format",)),
     Option("--columns", "columns", "systems[].columns", parse_columns, near=("scores[].columns",)),
     Option("--baseline", "baseline", "baseline"),
     Option("--metric", "metrics", "metrics", parse_metrics),
+    Option("--primary", "primary_metrics", "primary_metrics", parse_primary),
     Option("--secondary", "secondary_metrics", "secondary_metrics", parse_metrics),
     Option("--guardrail", "guardrails", "guardrails", parse_margins),
     Option("--queries", "queries", "queries"),
@@ -87,7 +91,13 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--memory-limit", "memory_limit", "resources.memory_limit"),
     Option("--spill", "spill", "resources.spill"),
 )
-EMPTY = ("queries", "documents", "intended", "cheap_judgments")  # with "" not given: `--queries "$QUERIES"`
+EMPTY = (
+    "queries",
+    "documents",
+    "intended",
+    "cheap_judgments",
+    "careful_unseen",
+)  # with "" not given: `--queries "$QUERIES"`
 
 
 def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) -> Evaluation:
@@ -116,7 +126,7 @@ def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) 
             set_key(content, evaluation_key(option, content), option.read(option.name, value))
     if given.get("cheap_judgments") and "judgments" in content:
         content["cheap_judgments"] = content["judgments"] | {"file": given["cheap_judgments"]}
-    return validate_evaluation(content, name_option)
+    return validate_evaluation(one_deciding(content), name_option)
 
 
 def evaluation_key(option: Option, content: Mapping[str, Any]) -> str:
@@ -141,7 +151,14 @@ def evaluation_from_arguments(arguments: Mapping[str, Any]) -> Evaluation:
             key = evaluation_key(option, content)
             # what replaces a file's name is all that is said of the place: a function that judges
             set_key(content, key.removesuffix(".file") if isinstance(value, dict) else key, value)
-    return validate_evaluation(content, name_argument)
+    return validate_evaluation(one_deciding(content), name_argument)
+
+
+def one_deciding(content: dict[str, Any]) -> dict[str, Any]:
+    """Of several metrics the first decides, where it is not said which are primary or secondary."""
+    several = isinstance(metrics := content.get("metrics"), list) and len(metrics) > 1
+    roles = ("primary_metrics", "secondary_metrics")
+    return content | ({"primary_metrics": FIRST} if several and not any(map(content.get, roles)) else {})
 
 
 def validate_evaluation(content: dict[str, Any], name: Callable[[Setting], str] = str) -> Evaluation:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_ab.config.loading.hints import alpha_meant, is_number, plain_number
+from ndcg_ab.config.model.roles import ALL, FIRST
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES
 from ndcg_core.measures.notation import split_metrics
@@ -151,6 +152,11 @@ def parse_metrics(option: str, texts: Sequence[str]) -> list[str]:
             each = " ".join(f"{option} {shlex.quote(metric)}" for metric in several)
             raise InputError(f"{option} {text!r}: names {len(several)} metrics; give each by itself: {each}")
     return list(texts)
+
+
+def parse_primary(option: str, texts: Sequence[str]) -> list[str] | str:
+    """The metrics that decide; ``all``, or ``first``, alone: those of --metric."""
+    return texts[0] if list(texts) in ([ALL], [FIRST]) else parse_metrics(option, texts)
 
 
 PROOF = "proof"  # guardrails must be shown to hold

@@ -49,7 +49,7 @@ def compare_with_last(
     if not path.exists():
         return None
     with database.open_history_for(path) as past:
-        found = find_evaluation_before(past, moment, [metric.hash for metric in evaluation.primary_metrics])
+        found = find_evaluation_before(past, moment, [metric.hash for metric in evaluation.deciding_metrics])
         if found is None:
             return None
         ordinal, began = found
@@ -63,7 +63,7 @@ def compare_with_last(
             later.get((metric.hash, system.name)), earlier.get((metric.hash, system.name))
         )
         for system in evaluation.systems
-        for metric in evaluation.primary_metrics
+        for metric in evaluation.deciding_metrics
     }
     systems = [changed_inputs(system.name, inputs, known, pairs) for system in evaluation.systems]
     causes = {each.system_id: frozenset(each.changed) & frozenset(CAUSES) for each in systems}
@@ -153,7 +153,7 @@ def hold_to_judgments_of_now(
             later.get((metric.hash, name)), attribution.old_rankings.get((metric.hash, name))
         )
         for name in mixed
-        for metric in evaluation.primary_metrics
+        for metric in evaluation.deciding_metrics
     }
     reasons = {row.system_id: row.unknown for row in attribution.moved}
     untold = {name: reasons.get(name) for name in mixed if all(own[key] is None for key in own if key[0] == name)}

@@ -85,7 +85,7 @@ def attribute_means(
     chosen: dict[Key, Metric] = {
         (metric.hash, name): metric
         for name, found in causes.items()
-        for metric in evaluation.primary_metrics
+        for metric in evaluation.deciding_metrics
         if found and (metric.hash, name) in earlier.values and (metric.hash, name) in now
     }
     if not chosen:

@@ -187,11 +187,12 @@ def about_files(evaluation: Evaluation, read: PulledInputs, digested: int | None
     inputs += [row(system.name, "ranking", system, read.rankings[system.name]) for system in ranked]
     if evaluation.queries and read.queries.pulled:
         inputs.append(row(evaluation.queries.source.shown, "queries", evaluation.queries, read.queries.pulled))
-    if evaluation.intended and read.queries.intended:
-        about = {"name": evaluation.intended.shown, "kind": "intended", "version": None}
-        given = evaluation.intended.given
-        origin = f"{type_name(given.data)} in memory" if given else evaluation.intended.origin
-        inputs.append(about | {"origin": origin} | counted(read.queries.intended))
+    ids = (("careful unseen", evaluation.careful_unseen, read.unseen),)
+    for kind, place, pulled in (*ids, ("intended", evaluation.intended, read.queries.intended)):
+        if place and pulled:
+            about = {"name": place.shown, "kind": kind, "version": None}
+            origin = f"{type_name(place.given.data)} in memory" if place.given else place.origin
+            inputs.append(about | {"origin": origin} | counted(pulled))
     finished = datetime.now(UTC).isoformat(timespec="seconds")
     return {"name": evaluation.name, "ordinal": None, "began": None, "finished": finished, "inputs": inputs}
 

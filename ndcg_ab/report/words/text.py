@@ -187,19 +187,28 @@ def format_proxy_correction(comparison: Comparison) -> str | None:
     found = comparison.cheap
     if found is None:
         return None
+    if found.difference is None:
+        return f"not corrected by cheap judgments: {found.why_none}"
     between = f"{signed(found.low)} … {signed(found.high)}, p {format_probability(found.p_value)}"
     saved = round(found.saved)
     worth = f"{saved} more quer{'y' if saved == 1 else 'ies'} judged carefully" if saved else "no careful judgment"
     told = f"{signed(found.difference)} ({between}), worth {worth}"
-    return f"corrected by {found.cheap_queries} queries judged cheaply: {told}"
+    by = f"corrected by {found.cheap_queries} queries judged cheaply"
+    if found.seen_queries is not None:
+        by += f" and {found.careful_queries} judged carefully afterwards"
+    return f"{by}: {told}"
 
 
 def proxy_note(outcome: Outcome) -> str | None:
     """What the corrected differences are and what they are not; None where there are none."""
-    if all(row.cheap is None for row in outcome.main):
+    found = [row.cheap for row in outcome.main if row.cheap is not None]
+    if not found:
         return None
+    said = any(each.seen_queries is not None for each in found)
+    unseen = "judged before the cheap judge was fixed are left out" if said else "must be unknown to the cheap judge"
     return (
-        "cheap judgments correct the difference alone; verdicts, decisions and gates are those of the careful judgments"
+        f"careful grades {unseen}; cheap judgments correct the difference alone, and verdicts, decisions and gates"
+        " are those of the careful judgments"
     )
 
 

@@ -35,6 +35,7 @@ from ndcg_core.statistics.paired import LEAST_OTHERS, Column, sort_by_query
 from ndcg_core.statistics.verdicts.record import CheapCorrected
 
 FloatArray = NDArray[np.float64]
+LEAST_DIFFERING = 30  # careful units with a difference; of rare ones with fewer the interval covers .77 to .92
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +80,8 @@ def correct_difference(careful: Column, cheap: Column, judged: Collection[str], 
     careful: the differences by the careful judgments. cheap: those of all queries by the cheap ones, with 0 where these
     score nothing; its weights and clusters hold. judged: the ids of all queries that are judged carefully, among those
     of cheap, and among them those of careful. alpha: in (0, 1).
-    None for fewer than four careful units or fewer than two others, and where the careful differences do not vary.
+    None for fewer than four careful units or fewer than two others, and where the careful differences do not vary; no
+    difference, but the reason, where fewer than LEAST_DIFFERING careful units differ: the interval would not hold.
     Raises ValueError as `verdicts.comparison.compare_family`, and for a careful query without a cheap one.
     """
     (pairs,) = sort_by_query([cheap])
@@ -108,6 +110,8 @@ def estimate_from_arrays(given: Judged, alpha: float) -> CheapCorrected | None:
     least = _units(given, others)
     if alone is None or alone.error == 0 or alone.freedom < 3 or least < 2:
         return None
+    if (differing := _differing(given)) < LEAST_DIFFERING:
+        return _refused(given, differing)
     weights = np.ones(len(given.cheap)) if given.shares is None else given.shares
     exact = _part(given.careful, weights * given.is_scored)
     near = _part(given.cheap, weights * given.is_careful)
@@ -142,6 +146,19 @@ def estimate_from_arrays(given: Judged, alpha: float) -> CheapCorrected | None:
         share=share,
         saved=careful * ((usual / width) ** 2 - 1),
     )
+
+
+def _differing(given: Judged) -> int:
+    """How many careful units have a difference."""
+    differs = given.is_scored & (np.abs(given.careful) > TIE_TOLERANCE)
+    return int(np.count_nonzero(_summed(differs.astype(np.float64), given)))
+
+
+def _refused(given: Judged, differing: int) -> CheapCorrected:
+    """No difference, and why."""
+    careful, units = int(np.count_nonzero(given.is_scored)), "queries" if given.members is None else "clusters"
+    why = f"{differing} carefully judged {units} differ, and an interval that holds needs {LEAST_DIFFERING}"
+    return CheapCorrected(None, None, None, None, careful, len(given.cheap), None, 0.0, 0.0, why_none=why)
 
 
 def check_balance(cheap: Column, judged: Collection[str]) -> Balance:

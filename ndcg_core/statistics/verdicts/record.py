@@ -46,17 +46,21 @@ class CheapCorrected:
     correlation: of careful and cheap differences, in [-1, 1]; None where the cheap ones do not vary.
     share: of the cheap differences that was taken, >= 0; 0 where they are of no use.
     saved: how many more queries judged carefully would make as narrow an interval, >= 0.
+    seen_queries: left out, since the cheap judge may have seen their careful grades; None where nobody says which ones.
+    why_none: why no difference is given; else None.
     """
 
-    difference: float
-    low: float
-    high: float
-    p_value: float
+    difference: float | None
+    low: float | None
+    high: float | None
+    p_value: float | None
     careful_queries: int
     cheap_queries: int
     correlation: float | None
     share: float
     saved: float
+    seen_queries: int | None = None
+    why_none: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,13 @@ from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources import RANKING
 from ndcg_core.statistics.estimates.prediction_powered import correct_difference
 from ndcg_core.statistics.verdicts.comparison import Column
+from ndcg_core.statistics.verdicts.record import CheapCorrected
 from tests.small_evaluation import calling, no_tracker, plain_page
 
 pytestmark = pytest.mark.slow
 
 RUNNER = CliRunner()
-CAREFUL, EVERY = 40, 400
+CAREFUL, EVERY = 80, 800
 IDS = [f"{number // 4:03d}_{number % 4}" for number in range(EVERY)]
 
 
@@ -98,6 +99,13 @@ def column(case: Case, careful: bool, clusters: bool = False) -> Column:
     return Column("old", "new", "rr", ids, [values[query] for query in ids], clusters=names)
 
 
+def approx_record(corrected: CheapCorrected) -> dict[str, Any]:
+    return {
+        name: None if value is None else pytest.approx(value, rel=1e-9)
+        for name, value in dataclasses.asdict(corrected).items()
+    }
+
+
 @pytest.mark.parametrize("clusters", [False, True], ids=["queries", "clusters"])
 def test_the_difference_is_corrected_by_values_worked_out_by_hand(
     case: Case, found: dict[str, Any], clusters: bool
@@ -105,7 +113,7 @@ def test_the_difference_is_corrected_by_values_worked_out_by_hand(
     made = content(case, *CHEAP, "--cluster-prefix", "_") if clusters else found
     expected = correct_difference(column(case, True, clusters), column(case, False, clusters), case.careful, 0.05)
     assert expected is not None
-    assert made["comparisons"][0]["cheap"] == pytest.approx(dataclasses.asdict(expected), rel=1e-9)
+    assert made["comparisons"][0]["cheap"] == approx_record(expected)
     assert (expected.careful_queries, expected.cheap_queries) == (CAREFUL, EVERY)
     assert expected.saved > 0.5 * CAREFUL
 
@@ -121,7 +129,7 @@ def test_weights_hold(case: Case, tmp_path: Path) -> None:
     columns = [dataclasses.replace(each, weights=[known[query] for query in each.query_ids]) for each in columns]
     expected = correct_difference(*columns, case.careful, 0.05)
     assert expected is not None
-    assert made["comparisons"][0]["cheap"] == pytest.approx(dataclasses.asdict(expected), rel=1e-9)
+    assert made["comparisons"][0]["cheap"] == approx_record(expected)
     lacking = next(place for place, query in enumerate(IDS) if query not in case.careful)
     (tmp_path / "queries.tsv").write_text("query_id\tweight\n" + "".join(rows[:lacking] + rows[lacking + 1 :]))
     ended = RUNNER.invoke(app, command(case, *CHEAP, "--queries", f"{tmp_path}/queries.tsv"))
@@ -157,14 +165,52 @@ def test_it_is_told_below_the_comparison(case: Case) -> None:
     shown = RUNNER.invoke(app, command(case, *CHEAP, "--markdown", "{}/comment.md", "--report", "{}/page.html"))
     assert shown.exit_code == 0, shown.output
     told = " ".join(shown.stdout.split())
-    assert "corrected by 400 queries judged cheaply: +0." in told
+    assert "corrected by 800 queries judged cheaply: +0." in told
     assert "more queries judged carefully" in told
-    note = "cheap judgments correct the difference alone; verdicts, decisions and gates are those of the careful"
+    note = (
+        "careful grades must be unknown to the cheap judge; cheap judgments correct the difference alone, and verdicts"
+    )
     assert f"i {note}" in told
-    assert "- new corrected by 400 queries judged cheaply" in (case.folder / "comment.md").read_text()
+    assert "- new corrected by 800 queries judged cheaply" in (case.folder / "comment.md").read_text()
     page = (case.folder / "page.html").read_text()
-    assert "corrected by 400 queries judged cheaply" in page and f"<li>C{note[1:]}" in page
+    assert "corrected by 800 queries judged cheaply" in page and f"<li>C{note[1:]}" in page
     assert "cheap judgments</td>" in page, "the inputs"
+
+
+def test_the_estimate_is_from_the_queries_that_the_judge_has_not_seen(case: Case, tmp_path: Path) -> None:
+    """The others are in neither part; the ids may be a file, a list, and a key of a configuration."""
+    unseen = case.careful[20:]
+    (tmp_path / "unseen").write_text("".join(f"{query}\n" for query in unseen))
+    made = content(case, *CHEAP, "--careful-unseen", f"{tmp_path}/unseen")
+    seen = set(case.careful[:20])
+    columns = []
+    for one in (column(case, True), column(case, False)):
+        kept = [place for place, query in enumerate(one.query_ids) if query not in seen]
+        ids, values = ([list(each)[place] for place in kept] for each in (one.query_ids, one.differences))
+        columns.append(dataclasses.replace(one, query_ids=tuple(ids), differences=values))
+    expected = correct_difference(*columns, unseen, 0.05)
+    assert expected is not None and expected.careful_queries == CAREFUL - 20 and expected.cheap_queries == EVERY - 20
+    expected = dataclasses.replace(expected, seen_queries=20)
+    assert made["comparisons"][0]["cheap"] == approx_record(expected)
+    runs = {name: str(case.folder / f"{name}.run") for name in ("old", "new")}
+    places = {"cheap_judgments": str(case.folder / "cheap"), "metrics": "rr"}
+    held = ndcg_ab.compare(str(case.folder / "qrels"), runs, careful_unseen=list(unseen), **places)
+    assert json.loads(held.to_json())["comparisons"] == made["comparisons"]
+
+
+def test_ids_of_unseen_queries_that_are_wrong_are_refused_or_noticed(case: Case, tmp_path: Path) -> None:
+    def asked(*ids: str) -> Any:
+        (tmp_path / "unseen").write_text("".join(f"{query}\n" for query in ids))
+        return RUNNER.invoke(app, command(case, *CHEAP, "--careful-unseen", f"{tmp_path}/unseen"))
+
+    none = asked("nobody")
+    assert none.exit_code == 2 and "unseen: names none of the 80 carefully judged queries" in none.output
+    some = asked(*case.careful, "nobody")
+    assert some.exit_code == 0
+    assert "careful_unseen: 1 of its 81 queries is not judged carefully (such as 'nobody'): left out" in some.output
+    alone = RUNNER.invoke(app, command(case, "--careful-unseen", f"{tmp_path}/unseen"))
+    assert alone.exit_code == 2
+    assert "--careful-unseen: goes with `--cheap-judgments`: give them, too" in alone.output
 
 
 def test_a_query_that_they_cannot_score_counts_and_is_said_to(case: Case) -> None:
@@ -251,9 +297,9 @@ def test_a_kept_evaluation_has_it_too(case: Case, found: dict[str, Any], tmp_pat
 REFUSED = {
     "a careful query that is not judged cheaply": (
         "{}/others",
-        "others: 1 of 40 carefully judged queries is not judged cheaply (such as '",
+        "others: 1 of 80 carefully judged queries is not judged cheaply (such as '",
     ),
-    "no other queries": ("{}/few", "few: judges 0 queries beside the 40 that are judged carefully; at least 2 are"),
+    "no other queries": ("{}/few", "few: judges 0 queries beside the 80 that are judged carefully; at least 2 are"),
     "two grades": ("{}/twice", "cheap judgments: {}/twice"),
     "no file": ("{}/nothing", "{}/nothing: there is no such file"),
 }

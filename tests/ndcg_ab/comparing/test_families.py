@@ -131,7 +131,7 @@ def test_every_role_has_its_family(folder: Path) -> None:
     }
     assert list(found)[:3] == ["primary", "secondary", "guardrails"]
     assert [metric["name"] for metric in content["metrics"]] == ["ndcg@3", "rr", "precision@1", "recall@2"]
-    plain = compare(folder, "--metric", "ndcg@3", "--metric", "rr")
+    plain = compare(folder, "--metric", "ndcg@3", "--metric", "rr", "--primary", "all")
     assert rows(content, "primary") == rows(plain, "primary")  # no other family has a part in it
     alone = compare(folder, "--metric", "precision@1")["comparisons"]
     for row, expected in zip(rows(content, "secondary"), alone, strict=True):
@@ -184,7 +184,7 @@ def test_the_smallest_effect_is_in_the_verdict(folder: Path) -> None:
 @pytest.mark.parametrize("weighted", mostly_soaked([False, True], kept=[True]))
 def test_a_slice_is_a_compare_of_its_queries_alone(folder: Path, tmp_path: Path, weighted: bool) -> None:
     queries = ["--queries", "queries:queries.csv" if weighted else "queries:plain.csv", "--metric", "ndcg@3"]
-    queries += ["--metric", "rr", "--smallest-effect", "0.05"]
+    queries += ["--metric", "rr", "--primary", "all", "--smallest-effect", "0.05"]
     content = compare(folder, *queries, "--slice", "language", "--smallest-slice", "6")
     found = rows(content, "slices by language")
     expected = itertools.product(("ndcg@3", "rr"), ("de", "en", "fr"), ("new", "other"))
@@ -334,7 +334,7 @@ def test_exploratory_families_by_max_t(folder: Path) -> None:
     options = ["--metric", "ndcg@3", "--secondary", "rr", "--secondary", "precision@1"]
     content = compare(folder, *options, "--exploratory", "max-t")
     flips = ("--resampling", "sign-flip")
-    primary = compare(folder, "--metric", "rr", "--metric", "precision@1", *flips)["comparisons"]
+    primary = compare(folder, "--primary", "rr", "--primary", "precision@1", *flips)["comparisons"]
     # What only families that decide have, and what is fitted as deep as the deepest of all metrics looks.
     decides = ("selection", "second_p_adjusted", "notes", "likely")
     expected = [without(row | {"family": "secondary", "exploratory": True}, *decides) for row in primary]

@@ -129,6 +129,7 @@ CASES: dict[str, dict[str, Any]] = {
             {"name": "jsonl", "file": "third.jsonl"},
         ],
         "metrics": ["ndcg@3", "rr", "ap"],
+        "primary_metrics": "all",
     },
     "queries, weights, clusters, slices, what was intended": {
         "queries": "queries.tsv",

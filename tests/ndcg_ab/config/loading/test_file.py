@@ -125,8 +125,8 @@ def test_metrics_are_kept_in_their_canonical_form_and_once(tmp_path: Path) -> No
     table = {"measure": "ndcg", "cutoff": 3, "gain": {1: 1, 2: 3}}
     given = ["nDCG@10", " ndcg(ideal=local, gain=exponential)@10 ", {"measure": "ndcg", "cutoff": 10}, table, "RR"]
     found = read(tmp_path, with_keys(metrics=given))
-    assert found.metrics == ["ndcg@10", "ndcg(gain=exponential, ideal=local)@10", "ndcg(gain={1:1, 2:3})@3", "rr"]
-    assert [metric.name for metric in found.metric_list] == found.metrics
+    names = ["ndcg@10", "ndcg(gain=exponential, ideal=local)@10", "ndcg(gain={1:1, 2:3})@3", "rr"]
+    assert [metric.name for metric in found.metric_list] == [*found.metrics, *found.secondary_metrics] == names
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ UNKNOWN = {
     "resources.thread": (with_keys(resources={"thread": 1}), "did you mean 'threads'?"),
     "colour": (
         with_keys(colour="red"),
-        "is unknown (known here: name, judgments, cheap_judgments, more_judgments, judgments_precedence, combine",
+        "is unknown (known here: name, judgments, cheap_judgments, careful_unseen, more_judgments, ",
     ),
 }
 

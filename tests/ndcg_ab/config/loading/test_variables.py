@@ -51,7 +51,7 @@ def found(evaluation: Evaluation) -> dict[str, Any]:
         "judgments": str(evaluation.judgments.file),
         "version": evaluation.systems[0].version,
         "threads": evaluation.resources.threads,
-        "metrics": evaluation.metrics,
+        "metrics": [metric.name for metric in evaluation.metric_list],
         "output": str(evaluation.output),
     }
 

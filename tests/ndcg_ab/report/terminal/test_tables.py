@@ -58,7 +58,12 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     lines = [f"{query},{1 + place % 7},{values[place]}\n" for place, query in enumerate(QUERIES)]
     (folder / "queries.csv").write_text("query_id,weight,language\n" + "".join(lines))
     named = [f"{name}={folder}/{place}.run" for place, name in enumerate(NAMES)]
-    options: dict[str, object] = {"judgments": str(folder / "qrels"), "system": named, "metric": [METRIC, "rr"]}
+    options: dict[str, object] = {
+        "judgments": str(folder / "qrels"),
+        "system": named,
+        "metric": [METRIC, "rr"],
+        "primary": ["all"],
+    }
     options |= {"guardrail": ["recall@2=0.15"], "smallest_effect": ["0.02"]}
     options |= {"queries": str(folder / "queries.csv"), "slice": ["language"], "smallest_slice": 15}
     evaluation = evaluation_from_options(options | {"all_pairs": True, "resamples": 500})

@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from ndcg_core.statistics.estimates import prediction_powered
 from ndcg_core.statistics.estimates.mean_difference import compute_moments, interval_from_moments
 from ndcg_core.statistics.estimates.prediction_powered import (
     Judged,
@@ -20,6 +21,23 @@ from ndcg_core.statistics.verdicts.record import CheapCorrected
 
 FloatArray = NDArray[np.float64]
 ALPHA = 0.05
+
+
+@pytest.fixture(autouse=True)
+def _few_are_enough(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The formulas are those of any number."""
+    if "least_differing" not in request.fixturenames:
+        monkeypatch.setattr(prediction_powered, "LEAST_DIFFERING", 4)
+
+
+@pytest.fixture
+def least_differing() -> int:
+    """As it is."""
+    return prediction_powered.LEAST_DIFFERING
+
+
+def numbers(corrected: CheapCorrected) -> list[float]:
+    return [value for value in dataclasses.astuple(corrected) if value is not None]
 
 
 def drawn(careful: int, every: int, correlation: float, seed: int = 3) -> tuple[FloatArray, FloatArray]:
@@ -69,7 +87,7 @@ def test_the_formulas_of_prediction_powered_inference(careful: int, every: int, 
         mean, mean - margin, mean + margin, p_value, careful, every, np.corrcoef(d, c)[0, 1], share, math.nan
     )
     corrected = found(exact, cheap, careful)
-    assert dataclasses.astuple(corrected)[:-1] == pytest.approx(dataclasses.astuple(expected)[:-1], rel=1e-9)
+    assert numbers(corrected)[:-1] == pytest.approx(numbers(expected)[:-1], rel=1e-9)
     assert corrected.saved == pytest.approx(careful * ((usual / margin) ** 2 - 1), rel=1e-9)
 
 
@@ -107,7 +125,7 @@ def test_the_unit_of_the_cheap_judgments_and_their_bias_change_nothing() -> None
     exact, cheap = drawn(40, 400, 0.7)
     one, other = found(exact, cheap, 40), found(exact, 7 * cheap - 5, 40)
     assert other.share == pytest.approx(one.share / 7)
-    assert dataclasses.astuple(dataclasses.replace(other, share=one.share)) == pytest.approx(dataclasses.astuple(one))
+    assert numbers(dataclasses.replace(other, share=one.share)) == pytest.approx(numbers(one))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -129,7 +147,7 @@ def test_columns_are_paired_by_query_id_in_any_order() -> None:
     back = dataclasses.replace(careful, query_ids=careful.query_ids[::-1], differences=exact[:30][::-1])
     assert correct_difference(back, shuffled, frozenset(names[:30]), ALPHA) == corrected
     assert corrected is not None
-    assert dataclasses.astuple(corrected) == pytest.approx(dataclasses.astuple(found(exact, cheap, 30)), rel=1e-9)
+    assert numbers(corrected) == pytest.approx(numbers(found(exact, cheap, 30)), rel=1e-9)
 
 
 def test_the_classical_interval_behind_it_is_that_of_the_comparison() -> None:
@@ -166,7 +184,7 @@ def test_clusters_are_summed() -> None:
 def test_equal_weights_are_none() -> None:
     exact, cheap = drawn(30, 300, 0.7)
     weighed = found(exact, cheap, 30, shares=np.full(300, 1.0))
-    assert dataclasses.astuple(weighed) == pytest.approx(dataclasses.astuple(found(exact, cheap, 30)), rel=1e-9)
+    assert numbers(weighed) == pytest.approx(numbers(found(exact, cheap, 30)), rel=1e-9)
 
 
 def test_a_query_that_the_careful_judgments_cannot_score_counts_among_the_cheap_ones() -> None:
@@ -209,3 +227,22 @@ def test_a_sample_that_is_no_random_one_is_noticed_as_by_welch() -> None:
     assert check_balance(column, best).p_value < 1e-9
     assert check_balance(dataclasses.replace(column, differences=np.zeros(400)), names[:40]).p_value == 1
     assert check_balance(column, names[:1]).p_value == 1
+
+
+@pytest.mark.parametrize("extra", [-1, 0])
+@pytest.mark.parametrize("clustered", [False, True])
+def test_too_few_careful_differences_give_no_difference(least_differing: int, extra: int, clustered: bool) -> None:
+    """Counted are the queries that differ, or the clusters; the reason is given."""
+    differing, careful, every = least_differing + extra, 100, 1_000
+    rng = np.random.default_rng(1)
+    exact = np.where(np.arange(every) % careful < differing, 1.0, 0.0)
+    cheap = exact + 0.1 * rng.normal(size=every)
+    members = {"members": np.arange(every)} if clustered else {}
+    corrected = found(exact, cheap, careful, **members)
+    if extra == 0:
+        assert corrected.why_none is None and corrected.difference is not None
+        return
+    units = "clusters" if clustered else "queries"
+    assert corrected.why_none == f"29 carefully judged {units} differ, and an interval that holds needs 30"
+    assert (corrected.difference, corrected.low, corrected.high, corrected.p_value) == (None,) * 4
+    assert (corrected.careful_queries, corrected.cheap_queries) == (careful, every)

@@ -1,0 +1,46 @@
+"""What would be decided if every metric did: said where the default made another decision."""
+
+import dataclasses
+
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.pipeline.conclude import make_outcome
+from ndcg_ab.results.outcome import GateResult, Outcome
+from tests.laboratory import evaluation_of, fill, in_order
+
+QUERIES = [f"q{place:02d}" for place in range(20)]
+JUDGMENTS = {query: {"first": 1.0, "second": 1.0, "bad": 0.0} for query in QUERIES}
+OLD = in_order("first", "bad", "other")
+NEW = in_order("bad", "first", "second")  # more of the good ones, and the first of them later
+METRICS = ["recall@3", "rr@10"]
+
+
+def outcome(primary: str, metrics: list[str] = METRICS) -> Outcome:
+    rankings = {name: dict.fromkeys(QUERIES, found) for name, found in (("old", OLD), ("new", NEW))}
+    evaluation = evaluation_of(list(rankings), metrics, primary_metrics=primary)
+    with DuckDBEngine(None, 1) as engine:
+        fill(engine, JUDGMENTS, rankings, metrics)
+        return make_outcome(engine, evaluation, [], len(QUERIES))
+
+
+def test_it_is_said_where_the_default_changed_a_decision() -> None:
+    by_first, by_all = outcome("first"), outcome("all")
+    (decision,) = by_first.decisions
+    assert decision.decision == "judge_results"
+    assert decision.reason.endswith("; with every metric primary: do not ship")
+    assert by_first.if_all_decided == by_all.decisions
+    assert [row.family for row in by_first.main] == ["primary", "secondary"]
+    assert {row.family_size for row in by_first.main} == {1}
+    assert Outcome.from_dict(by_first.to_dict()).decisions == by_first.decisions
+
+
+def test_nothing_is_said_where_nothing_changed_or_the_roles_are_named() -> None:
+    assert outcome("all").if_all_decided == ()
+    backwards = outcome("first", METRICS[::-1])
+    assert [each.decision for each in backwards.decisions] == ["do_not_ship"]
+    assert backwards.if_all_decided == ()
+
+
+def test_a_failed_gate_decides_both_ways() -> None:
+    gate = GateResult("unanswered", False, "new left 3 unanswered", ("new",), ("new left 3 unanswered",))
+    (decision,) = dataclasses.replace(outcome("first"), gates=(gate,)).decisions
+    assert decision.decision == "do_not_ship" and "every metric primary" not in decision.reason
