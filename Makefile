@@ -127,7 +127,8 @@ SEED ?= 1
 
 # The test extra is part of the environment: both commands share one set-up. uv installs it in seconds where pip takes
 # minutes; pip does it where uv cannot, as with an index that only pip is told of. The linters take a minute
-# the first time, and seconds from then on: what they keep is made with the environment.
+# the first time, and seconds from then on: what they keep is made with the environment, as are the empty stores
+# that the tests begin with.
 WANTED := --editable ".[test]"
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'ndcg-ab needs Python 3.11 or newer; say which with: make $(MAKECMDGOALS) PYTHON=python3.12')"
@@ -137,6 +138,7 @@ WANTED := --editable ".[test]"
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt $(WANTED)
 	touch .venv/ready
 	$(MAKE) --no-print-directory lint >/dev/null 2>&1 || true
+	$(BIN)/python -m tests.stores >/dev/null 2>&1 || true
 
 .oldest/ready: .venv/ready
 	$(PYTHON) -m venv .oldest

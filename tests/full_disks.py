@@ -60,7 +60,6 @@ def run(config: Path, errors: Path) -> tuple[int, list[str]]:
     if (child := os.fork()) == 0:
         with errors.open("w") as file:
             os.dup2(file.fileno(), 2)
-        os.environ["PREFECT_SERVER_EPHEMERAL_ENABLED"] = "false"
         sys.argv = ["ndcg-ab", "run", "--quiet", str(config)]
         sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
         from ndcg_ab.flows.cli.main import main
@@ -72,8 +71,7 @@ def run(config: Path, errors: Path) -> tuple[int, list[str]]:
         finally:
             os._exit(98)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    lines = [line for line in errors.read_text().splitlines() if not PROGRESS.match(line)]
-    return code, [line for line in lines if "PREFECT_SERVER_EPHEMERAL_ENABLED" not in line]
+    return code, [line for line in errors.read_text().splitlines() if not PROGRESS.match(line)]
 
 
 def files_of(folder: Path) -> dict[str, str]:
@@ -126,7 +124,6 @@ def wrong_at_levels(levels: list[int], folder: Path) -> list[str]:
     """What is wrong at all of these numbers of bytes."""
     import altair  # noqa: F401  (imported once for all forks)
     import mlflow.store.tracking.sqlalchemy_store  # noqa: F401
-    import prefect  # noqa: F401
 
     wrong, undisturbed = forked(ENOUGH * 3, folder, None)
     for room in levels:

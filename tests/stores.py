@@ -1,4 +1,8 @@
-"""What several tests begin with, made once for all processes of a run: empty stores of MLflow and Prefect, nights."""
+"""What several tests begin with, made once for all processes of a run: nights; and empty stores of MLflow and Prefect.
+
+Empty stores are the same for all runs, and their libraries take twelve seconds to make them: they are kept with the
+environment, as `make .venv/ready` leaves them by `python -m tests.stores`, under the versions that made them.
+"""
 
 import atexit
 import contextlib
@@ -10,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 FOLDER = "NDCG_AB_TEST_STORES"  # in the environment, so that every process of the run knows it
@@ -30,14 +35,28 @@ def folder() -> Path:
 
 def made_once(name: str, make: Callable[[Path], None]) -> Path:
     """A file or folder that `make` makes; who asks for it while another process makes it, waits."""
-    path = folder() / name
-    with (folder() / f"{name}.lock").open("w") as lock:
+    return made_in(folder(), name, make)
+
+
+def made_in(place: Path, name: str, make: Callable[[Path], None]) -> Path:
+    path = place / name
+    with (place / f"{name}.lock").open("w") as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX)
         if not path.exists():
-            half = folder() / f"half-{name}"
-            make(half)
-            half.rename(path)
+            with tempfile.TemporaryDirectory(prefix="half-", dir=place) as half:
+                make(Path(half) / name)
+                (Path(half) / name).rename(path)
     return path
+
+
+def kept(name: str, library: str, make: Callable[[Path], None]) -> Path:
+    """A file that is the same for every run with a version of a library; kept with the environment, if it can be."""
+    place = Path(sys.prefix) / "ndcg-ab-test-stores"
+    try:
+        place.mkdir(exist_ok=True)
+    except OSError:
+        place = folder()
+    return made_in(place, f"{library}-{version(library)}-{name}", make)
 
 
 def in_one_file(database: Path, path: Path) -> None:
@@ -63,7 +82,12 @@ def make_prefect(path: Path) -> None:
 
 def empty_mlflow() -> Path:
     """An MLflow database without runs."""
-    return made_once("mlflow.db", make_mlflow)
+    return kept("mlflow.db", "mlflow", make_mlflow)
+
+
+def empty_prefect() -> Path:
+    """The database of a Prefect server without runs."""
+    return kept(PREFECT_DB, "prefect", make_prefect)
 
 
 def with_store(folder: Path) -> Path:
@@ -76,5 +100,10 @@ def with_store(folder: Path) -> Path:
 def with_prefect(home: Path) -> Path:
     """Puts an empty database where a Prefect server with this ``PREFECT_HOME`` looks for it."""
     home.mkdir(parents=True, exist_ok=True)
-    shutil.copy(made_once(PREFECT_DB, make_prefect), home / PREFECT_DB)
+    shutil.copy(empty_prefect(), home / PREFECT_DB)
     return home
+
+
+if __name__ == "__main__":
+    empty_mlflow()
+    empty_prefect()

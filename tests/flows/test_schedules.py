@@ -18,6 +18,7 @@ from ndcg_ab.config.model.sources import PythonSource
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import RANKING, pull_source
 from tests.places import ROOT
+from tests.repeated import mostly_soaked
 
 prepare_environment()
 
@@ -67,7 +68,7 @@ def test_a_server_is_needed(command: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["serve", "deploy"])
+@pytest.mark.parametrize("command", mostly_soaked(["serve", "deploy"], kept=["deploy"]))
 def test_a_server_that_is_away_is_told_in_one_sentence(command: str, tmp_path: Path) -> None:
     path = config(tmp_path, more="prefect: {api_url: 'http://127.0.0.1:9/api'}")
     words = [sys.executable, "-m", "ndcg_ab.flows.cli.app", command, path]

@@ -15,6 +15,7 @@ from ndcg_ab import InputError, compare, parse
 from ndcg_ab.testing import assert_not_worse
 from ndcg_ab.testing.baselines import Place, RankingBaseline, deepest_cutoff
 from tests.places import DATA, ROOT
+from tests.repeated import mostly_soaked
 
 pytestmark = pytest.mark.slow
 
@@ -86,11 +87,11 @@ def test_a_baseline_is_asked_for_made_held_and_replaced(suite: Suite, pytester: 
     suite(OLD).assert_outcomes(passed=1)
 
 
-@pytest.mark.slow
-def test_workers_write_a_baseline_whole(suite: Suite, pytester: pytest.Pytester) -> None:
+@pytest.mark.parametrize("workers", mostly_soaked(["1", "2"], kept=["1"]))
+def test_workers_write_a_baseline_whole(workers: str, suite: Suite, pytester: pytest.Pytester) -> None:
     second = TEST.format(judgments=str(JUDGMENTS)).replace("test_search", "test_again")
     pytester.makepyfile(test_again=second)
-    made = suite(NEW, "--update-rankings", "-n", "2")
+    made = suite(NEW, "--update-rankings", "-n", workers)
     made.assert_outcomes(passed=2)
     made.stdout.fnmatch_lines(["ndcg-ab: baseline written: tests/baselines/shop.top5.tsv"])
     suite(NEW).assert_outcomes(passed=2)

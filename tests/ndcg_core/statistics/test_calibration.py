@@ -216,9 +216,11 @@ def test_labels_of_judge_next_bring_the_difference_near_sooner(monkeypatch: pyte
     assert near()["judge-next"] > sound["random, shown"]
 
 
-@pytest.mark.slow
-def test_decisions_of_a_whole_evaluation() -> None:
-    """Nobody as good as the baseline is stopped more often than promised, and real harm is."""
+@pytest.mark.parametrize("shapes", mostly_soaked([1, 2], kept=[1]))
+def test_decisions_of_a_whole_evaluation(shapes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody as good as the baseline is stopped more often than promised, and real harm is; `shapes` of differences."""
+    kept = dict(list(simulate_decisions.SHAPES.items())[: 1 + shapes])  # a quick run leaves the first out
+    monkeypatch.setattr(simulate_decisions, "SHAPES", kept)
     rows = simulate_decisions.rows(SEED, 20, quick=True)
     assert all(row.holds(3) for row in rows), [row for row in rows if not row.holds(3)]
     stopped = [row.measured for row in rows if row.what == "any `do not ship`" and "-0.1" in row.setting]

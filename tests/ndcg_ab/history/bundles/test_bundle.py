@@ -22,6 +22,7 @@ from ndcg_ab.history.bundles.published import mark_published
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import perform_run
 from tests.places import ROOT
+from tests.repeated import mostly_soaked
 from tests.small_evaluation import (
     calling,
     changed_run,
@@ -258,7 +259,10 @@ def test_a_bundle_that_retention_takes_tonight_is_not_reused(tmp_path: Path) -> 
     assert night.bundle.exists()
 
 
-@pytest.mark.parametrize("way", ["a file in the way", "full at once", "full at a commit"])
+WAYS = ["a file in the way", "full at once", "full at a commit"]
+
+
+@pytest.mark.parametrize("way", mostly_soaked(WAYS, kept=WAYS[::2]))
 def test_an_output_directory_that_takes_nothing(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nights(tmp_path, 1)
     evaluation = small(tmp_path)
