@@ -26,6 +26,7 @@ from simulate import Rng, Row, run
 
 from ndcg_ab.labels.grade_chances import Pool, fit_grade_model
 from ndcg_ab.labels.imputed_interval import DRAWS
+from ndcg_ab.labels.missing_labels import systems_judged_by_choice
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import discount, gain
@@ -37,6 +38,8 @@ from ndcg_core.statistics.estimates.mean_difference import compute_moments, inte
 SYSTEMS = ("manual_bm25", "manual_ance", "manual_ance_bert", "convdr", "convdr_bert")
 GRADES = (0.0, 1.0, 2.0, 3.0, 4.0)
 COVERED, COVERED_ANEW = (0.93, 1.0), (0.90, 1.0)
+# of a band that is withheld: where the choice is strong, where it is weak, and where there is none
+ACCEPTED = {(0.8, 0.1): (0.93, 1.0), (0.5, 0.1): None, (0.5, 0.5): (0.0, 0.1)}
 ALPHA = 0.05
 IntArray = NDArray[np.int64]
 
@@ -124,15 +127,20 @@ def values(metric: Metric, of: World, hidden: NDArray[np.bool_]) -> NDArray[np.f
     return found
 
 
+def pool_of(of: World, hidden: NDArray[np.bool_]) -> Pool:
+    queries, docs = np.arange(len(of.deeper)), np.arange(len(of.query))
+    grade = np.where(hidden, np.nan, np.array(GRADES)[of.level])
+    ids = pa.array(queries.astype(str)), pa.array(docs.astype(str))
+    return Pool(*ids, of.query, docs, of.ranks, SYSTEMS, grade, GRADES)
+
+
 def covered(
     rng: Rng, metric: Metric, of: World, hidden: NDArray[np.bool_], truth: NDArray[np.float64], systems: set[int]
 ) -> list[tuple[bool, bool]]:
     """Of every comparison with one of the systems: whether band and plain interval cover the target."""
     judged = judged_of(of, hidden)
-    queries, docs = np.arange(len(of.deeper)), np.arange(len(of.query))
-    grade = np.where(hidden, np.nan, np.array(GRADES)[of.level])
-    ids = pa.array(queries.astype(str)), pa.array(docs.astype(str))
-    pool = Pool(*ids, of.query, docs, of.ranks, SYSTEMS, grade, GRADES)
+    queries = np.arange(len(of.deeper))
+    pool = pool_of(of, hidden)
     grades = fit_grade_model(pool).draw(pool, rng, DRAWS)[:, hidden]
     completions = Completions(metric, judged, of.query[hidden], grades)
     places = []
@@ -178,6 +186,26 @@ def measured(rng: Rng, name: str, share: float | None, repetitions: int, anew: b
     ]
 
 
+def by_choice(rng: Rng, name: str, bad: float, good: float, repetitions: int) -> list[Row]:
+    """Hidden are such shares of one system's own documents that are not relevant, and that are: each system in turn."""
+    metric = parse(name)
+    whole = world(metric.cutoff or 0)
+    truth = values(metric, whole, np.zeros(len(whole.query), dtype=bool)).mean(axis=1)
+    found, withheld = [], []
+    for repetition in range(repetitions):
+        system = repetition % len(SYSTEMS)
+        own = (whole.ranks[:, system] > 0) & ((whole.ranks > 0).sum(axis=1) == 1)
+        hidden = own & (rng.random(len(own)) < np.where(whole.level > 0, good, bad))
+        found += covered(rng, metric, whole, hidden, truth, {system})
+        withheld.append(SYSTEMS[system] in systems_judged_by_choice(pool_of(whole, hidden)))
+    setting = f"{name}, {bad:.0%} of one system's own bad and {good:.0%} of its good ones hidden"
+    band = float(np.mean([is_covered for is_covered, _ in found]))
+    return [
+        Row("coverage of the likely band, were it shown", setting, repetitions, band),
+        Row("the likely band is not shown", setting, repetitions, float(np.mean(withheld)), ACCEPTED[bad, good]),
+    ]
+
+
 def rows(seed: int, repetitions: int, names: tuple[str, ...] = ("ndcg@10", "ndcg@20", "precision@10")) -> list[Row]:
     """A quarter of the repetitions on the same queries, where only what is hidden changes."""
     found: list[Row] = []
@@ -187,6 +215,8 @@ def rows(seed: int, repetitions: int, names: tuple[str, ...] = ("ndcg@10", "ndcg
         for share in (0.2, 0.5, None):
             found += measured(rng, name, share, max(repetitions // 4, len(SYSTEMS)), False)
             found += measured(rng, name, share, repetitions, True)
+        for bad, good in ((0.8, 0.1), (0.5, 0.1), (0.5, 0.5)):
+            found += by_choice(rng, name, bad, good, max(repetitions // 4, len(SYSTEMS)))
     return found
 
 

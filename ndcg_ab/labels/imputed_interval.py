@@ -1,6 +1,6 @@
 """Differences with likely grades of the unjudged documents (docs/statistics.md, "Likely grades")."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.labels.bounds import Key, Known, code_numbers, load_known
 from ndcg_ab.labels.grade_chances import Pool, fit_grade_model, load_pool, why_no_model
+from ndcg_ab.labels.missing_labels import systems_judged_by_choice
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.unjudged.completions import Completions
 from ndcg_core.measures.unjudged.places import Places
@@ -48,9 +49,19 @@ def add_imputed_intervals(
             columns, metrics, load_known(engine, bounded), pool, grades, evaluation.statistics.alpha
         )
         found = dict(drawn)
+    chosen = {} if reason else systems_judged_by_choice(pool)
     return [
-        replace(row, likely=found.get(comparison_key(row))) if row.bound_exact is not None else row for row in compared
+        replace(row, likely=against(row, chosen) or found.get(comparison_key(row)))
+        if row.bound_exact is not None
+        else row
+        for row in compared
     ]
+
+
+def against(row: Comparison, chosen: Mapping[str, str]) -> Likely | None:
+    """Why there is no band where what one of the two alone shows was judged by choice; chosen: system -> reason."""
+    reasons = [chosen[name] for name in (row.candidate, row.baseline) if name in chosen]
+    return Likely(0, why_none="; ".join(reasons)) if reasons else None
 
 
 def comparison_key(of: Comparison | Column) -> Key:

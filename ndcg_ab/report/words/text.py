@@ -132,7 +132,7 @@ def format_bounds(comparison: Comparison) -> str | None:
 
 
 def format_likely_difference(comparison: Comparison) -> str | None:
-    """``with likely grades of what is unjudged: +0.1698 (+0.1308 … +0.2088; 7 % of the variance is from the labels)``.
+    """``if what is unjudged is like what is judged at such places: +0.1698 (+0.1308 … +0.2088; 7 % of …)``.
 
     None where no bounds were computed, and of fewer than two queries.
     """
@@ -140,10 +140,10 @@ def format_likely_difference(comparison: Comparison) -> str | None:
     if found is None:
         return None
     if found.label_share is None:
-        return f"no likely grades of what is unjudged: {found.why_none}"
+        return f"no likely difference: {found.why_none}"
     between = f"{signed(found.low)} … {signed(found.high)}"
     share = f"{100 * found.label_share:.0f} % of the variance is from the labels"
-    return f"by likely grades of what is unjudged: {signed(found.difference)} ({between}; {share})"
+    return f"if what is unjudged is like what is judged at such places: {signed(found.difference)} ({between}; {share})"
 
 
 def bounds_note(outcome: Outcome) -> str | None:

@@ -111,4 +111,4 @@ def test_it_is_told_with_details_only(outcome: Outcome) -> None:
     for details in (False, True):
         console = Console(width=160, record=True, file=StringIO())
         print_outcome(console, outcome, details=details)
-        assert ("by likely grades of what is unjudged: +0." in console.export_text()) is details
+        assert ("if what is unjudged is like what is judged at such places: +0." in console.export_text()) is details

@@ -155,13 +155,11 @@ def test_the_note_on_bounds_counts_the_queries_that_could_come_in() -> None:
 def test_likely_grades() -> None:
     assert text.format_likely_difference(row(likely=None)) is None
     why = Likely(0, why_none="nothing like them is judged")
-    assert (
-        text.format_likely_difference(row(likely=why))
-        == "no likely grades of what is unjudged: nothing like them is judged"
-    )
+    assert text.format_likely_difference(row(likely=why)) == "no likely difference: nothing like them is judged"
     found = Likely(20, 0.1698, 0.1308, 0.2088, 0.07)
     assert text.format_likely_difference(row(likely=found)) == (
-        "by likely grades of what is unjudged: +0.1698 (+0.1308 … +0.2088; 7 % of the variance is from the labels)"
+        "if what is unjudged is like what is judged at such places: +0.1698 (+0.1308 … +0.2088; 7 % of the variance is"
+        " from the labels)"
     )
 
 
