@@ -9,7 +9,7 @@ import pytest
 from ndcg_ab import CompareResult, InputError, compare
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SECONDARY
 from ndcg_ab.testing import assert_not_worse
-from ndcg_ab.testing.asserting import fails_gate
+from ndcg_ab.testing.asserting import compare_arguments, fails_gate
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.places import DATA
@@ -18,6 +18,13 @@ JUDGMENTS = DATA / "judgments.qrels"
 OLD, NEW = DATA / "old.run", DATA / "new.run"
 QUERIES = DATA / "queries.tsv"
 ON = {"metrics": "ndcg@5"}
+
+
+def test_margins_must_be_proven() -> None:
+    asked = {"metrics": ["ndcg@5"], "margin": 0.02, "gate": {"unanswered": 0}}
+    gate = {"no_regression": False, "proof": True, "not_worse": {"ndcg@5": 0.02}, "unanswered": 0}
+    assert compare_arguments(asked) == {"metrics": ["ndcg@5"], "gate": gate}
+
 
 # what is given beside the better ranking as the baseline -> how the failure begins; None: it passes
 WORSE: dict[str, tuple[dict[str, Any], str | None]] = {
