@@ -23,7 +23,7 @@ ON = {"metrics": "ndcg@5"}
 def test_margins_must_be_proven() -> None:
     asked = {"metrics": ["ndcg@5"], "margin": 0.02, "gate": {"unanswered": 0}}
     gate = {"no_regression": False, "proof": True, "not_worse": {"ndcg@5": 0.02}, "unanswered": 0}
-    assert compare_arguments(asked) == {"metrics": ["ndcg@5"], "gate": gate}
+    assert compare_arguments(asked)["gate"] == gate
 
 
 # what is given beside the better ranking as the baseline -> how the failure begins; None: it passes
