@@ -26,6 +26,7 @@ BIAS, UNIT = 0.05, 0.5
 TIMES = 20  # as many queries as are judged carefully
 ALPHA = 0.05
 RARE_SIZES = (10, 30, 100, 300)
+SEEN_SIZES = (120, 300)
 
 
 def drawn(rng: Rng, pool: FloatArray, count: int, correlation: float) -> tuple[FloatArray, FloatArray]:
@@ -67,6 +68,27 @@ def independent(
         Row("coverage, careful judgments alone", setting, len(held), float(np.mean(usually))),
         Row("mean width, corrected over careful alone", setting, len(held), float(np.mean(widths)), narrow),
         Row("largest width, corrected over careful alone", setting, len(held), max(widths), (0.0, 1.0)),
+    ]
+
+
+def seen(rng: Rng, pool: FloatArray, repetitions: int, careful: int) -> list[Row]:
+    """A judge that has seen half of the careful grades, and is biased elsewhere; by all, and by the unseen."""
+    every, truth = TIMES * careful, float(pool.mean())
+    is_seen, known = np.arange(every) < careful // 2, np.arange(every) < careful
+    by_all, by_unseen = list[bool](), list[bool]()
+    for _ in range(repetitions):
+        exact, cheap = drawn(rng, pool, every, 0.9)
+        given = Judged(np.where(is_seen, exact, cheap), exact, known, known)
+        left = ~is_seen
+        unseen = Judged(given.cheap[left], exact[left], known[left], known[left])
+        for judged, told in ((given, by_all), (unseen, by_unseen)):
+            found = estimate_from_arrays(judged, ALPHA)
+            if found is not None and not found.why_none:
+                told.append(holds(found, truth))
+    setting = f"half of {careful} careful queries of {every} seen by the judge, bias {BIAS:g}"
+    return [
+        Row("coverage, by all careful queries", setting, len(by_all), float(np.mean(by_all))),
+        Row("coverage, by the unseen ones", setting, len(by_unseen), float(np.mean(by_unseen)), CORRECTED),
     ]
 
 
@@ -126,6 +148,8 @@ def rows(seed: int, repetitions: int, sizes: Sequence[int] = (60, 100, 500)) -> 
     found += independent(rng, pool, repetitions, 60, 120, 0.7)
     found += clustered(rng, pool, repetitions, 30, weighted=False)
     found += clustered(rng, pool, repetitions, 30, weighted=True)
+    for careful in SEEN_SIZES:
+        found += seen(rng, pool, repetitions, careful)
     for kind, share, careful in product(("all alike", "exponential"), (0.1, 0.3), RARE_SIZES):
         found += rare(rng, repetitions, careful, share, kind)
     return found
