@@ -91,7 +91,7 @@ def test_the_html_answers_first_and_draws_the_intervals(result: ndcg_ab.CompareR
         assert row.verdict in words
         assert f"{row.difference:+.4f}" in words
     drawn = [row for row in result.comparisons if row.low is not None]
-    assert page.count("<svg") == page.count('aria-label="interval ') == len(drawn) == 6
+    assert page.count("<svg") == page.count('aria-label="interval ') == len(drawn) == 4
     assert "returned nothing for 1 of the judged queries (such as 'tofu')" in words
     assert f"seed 1935; {result.to_dict()['parity']['queries']} queries computed again" in words
 

@@ -39,6 +39,7 @@ TOGETHER = {
     "mde",
     "selection",
     "second_p_adjusted",
+    "bounded_p_value",
     "queries_needed",
     "notes",
     *VERDICT,
