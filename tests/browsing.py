@@ -22,12 +22,15 @@ def chromium() -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def watched_pages(browser: Any, asked: list[str]) -> Iterator[Callable[..., Any]]:
+def watched_pages(
+    browser: Any, asked: list[str], said: list[str] | None = None, dialogs: list[str] | None = None
+) -> Iterator[Callable[..., Any]]:
     """Makes empty pages, each in a context with the options given; all that they ask for goes to `asked`.
 
-    At the end they are closed, and nothing was said on the console.
+    At the end they are closed; nothing was said on the console, and no dialog came.  said, dialogs: where these go.
     """
-    said: list[str] = []
+    said = [] if said is None else said
+    dialogs = [] if dialogs is None else dialogs
     contexts = []
 
     def made(script: str = "", **options: Any) -> Any:
@@ -37,10 +40,11 @@ def watched_pages(browser: Any, asked: list[str]) -> Iterator[Callable[..., Any]
         page = context.new_page()
         page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
         page.on("request", lambda request: asked.append(request.url.partition("#")[0]))
         return page
 
     yield made
     for context in contexts:
         context.close()
-    assert said == []
+    assert said == dialogs == []

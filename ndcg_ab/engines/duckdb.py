@@ -294,11 +294,14 @@ def condense_database(path: Path) -> None:
         connection.execute(f"attach {literal(str(path))} as {KEPT} (read_only)")
         for name in sorted(tables - {STATE}):
             connection.execute(f'create table "{name}" as select * from {KEPT}."{name}"')
+        for name in views:
+            connection.execute(f'create table "{name}" as select * from {KEPT}."{name}" limit 0')
         connection.execute(f"detach {KEPT}")
         connection.register("incoming", state)
         connection.execute(f"create table {STATE} as select * from incoming")
         connection.unregister("incoming")
-        for name, text in views.items():
+        for name, text in reversed(views.items()):  # what reads others first: to bind views of views takes much longer
+            connection.execute(f'drop table "{name}"')
             connection.execute(f'create view "{name}" as {text}')
     partial.replace(path)
 

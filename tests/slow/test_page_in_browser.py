@@ -4,7 +4,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -74,26 +74,59 @@ def open_page(browser: Any, address: str) -> Iterator[Open]:
     """Opens the page; at the end nothing was asked of the network, no dialog came, nothing was said on the console."""
     asked: list[str] = []
     opens: list[None] = []
-    dialogs: list[str] = []
     with watched_pages(browser, asked) as made:
 
         def opened(width: int = 1280, height: int = 900, ready: bool = True, fragment: str = "", **options: Any) -> Any:
             page = made(viewport={"width": width, "height": height}, **options)
             opens.append(None)
-            page.on("dialog", lambda dialog: dialogs.append(dialog.message))
             page.goto(f"{address}#{fragment}" if fragment else address)
             if ready:
                 page.wait_for_selector("html[data-ready]", timeout=20_000)
             return page
 
         yield opened
-    assert dialogs == []
     assert asked == [address] * len(opens)
 
 
+class Tab(NamedTuple):
+    """What tests share that want a page of the usual size, and what it did: see `open_page`."""
+
+    page: Any
+    asked: list[str]
+    said: list[str]
+    dialogs: list[str]
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Any) -> Iterator[Tab]:
+    heard: tuple[list[str], list[str], list[str]] = ([], [], [])
+    with watched_pages(browser, *heard) as made:
+        yield Tab(made(viewport={"width": 1280, "height": 900}), *heard)
+
+
 @pytest.fixture
-def page(open_page: Open) -> Any:
-    return open_page()
+def open_in_tab(tab: Tab, address: str) -> Iterator[Open]:
+    """Loads the page anew in the tab of all tests: one in a tab of its own takes Chromium three times as long."""
+
+    def opened(width: int = 1280, height: int = 900, scheme: str = "light") -> Any:
+        tab.page.goto("about:blank")
+        tab.page.mouse.move(0, 0)
+        tab.page.set_viewport_size({"width": width, "height": height})
+        tab.page.emulate_media(media="screen", color_scheme=scheme)
+        for heard in (tab.asked, tab.said, tab.dialogs):
+            heard.clear()
+        tab.page.goto(address)
+        tab.page.wait_for_selector("html[data-ready]", timeout=20_000)
+        return tab.page
+
+    yield opened
+    assert tab.dialogs == tab.said == []
+    assert tab.asked == [address]
+
+
+@pytest.fixture
+def page(open_in_tab: Open) -> Any:
+    return open_in_tab()
 
 
 def column(page: Any, name: str) -> list[str]:
@@ -397,8 +430,8 @@ def test_tables_of_metrics_are_sorted_by_their_heads(page: Any) -> None:
 
 
 @pytest.mark.parametrize("width", [360, 768])
-def test_narrow_screens_scroll_inside_tables_alone(open_page: Open, width: int) -> None:
-    page = open_page(width=width, height=740)
+def test_narrow_screens_scroll_inside_tables_alone(open_in_tab: Open, width: int) -> None:
+    page = open_in_tab(width=width, height=740)
     page.get_by_role("button", name="q01", exact=True).click()
     page.get_by_text("More columns").click()
     page.locator("#findings summary").first.click()
@@ -429,8 +462,8 @@ def test_nothing_sticks_out(browser: Any, tmp_path: Path, width: int, name: str)
 
 
 @pytest.mark.parametrize("scheme", DARK_AND_LIGHT)
-def test_contrast(open_page: Open, scheme: str) -> None:
-    page = open_page(color_scheme=scheme)
+def test_contrast(open_in_tab: Open, scheme: str) -> None:
+    page = open_in_tab(scheme=scheme)
     page.get_by_role("button", name="q01", exact=True).click()
     ratios = page.evaluate(CONTRAST, "p, li, a, td, th, caption, figcaption, button, label, summary, span, small, code")
     assert len(ratios) > 200 and min(ratios) >= 4.5
@@ -438,8 +471,8 @@ def test_contrast(open_page: Open, scheme: str) -> None:
     assert dark == (scheme == "dark")
 
 
-def test_print_shows_every_section_on_white(open_page: Open) -> None:
-    page = open_page(color_scheme="dark")
+def test_print_shows_every_section_on_white(open_in_tab: Open) -> None:
+    page = open_in_tab(scheme="dark")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
     for name in SECTIONS:
