@@ -1,6 +1,5 @@
 """Measures that ir_measures has and ndcg-ab has not: their names, and their values, computed once, by it."""
 
-import functools
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -27,7 +26,6 @@ class Answered(NamedTuple):
     ranking: Mapping[str, Mapping[str, float]]
 
 
-@functools.lru_cache(1024)  # the properties of an evaluation ask for the same again and again
 def named(text: str) -> Metric:
     """The metric of ours, or the measure of ir_measures, that a text names."""
     try:

@@ -7,6 +7,7 @@
 """
 
 import dataclasses
+import functools
 import math
 import re
 from collections.abc import Mapping
@@ -39,6 +40,7 @@ PRESETS: dict[str, dict[str, str]] = {
 }
 
 
+@functools.lru_cache(1024)  # an evaluation asks for the same ones again and again
 def parse(text: str) -> Metric:
     """The metric that `text` names: ``measure``, ``measure@k`` or ``measure(choice=value, …)@k``.
 
