@@ -14,6 +14,7 @@ NUMBERED = re.compile(r"(.+)([_\-.:/#])\d+")
 FEWEST_GROUPS = 5  # with fewer the beginnings of ids name collections: dl19-1, dl19-2, …, dl20-1, …
 MOST_OF_ALL = 0.8  # of the queries are in groups
 LARGEST_USUAL = 50  # queries of a usual group
+TOO_SURE = "results may look too certain"
 REPEATED = 0.05  # of the queries repeat the text of another
 
 
@@ -28,8 +29,7 @@ def check_clusters(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     if told is None:
         return []
     message, count = told
-    question = "are they independent? If not, the verdicts are too sure"
-    return [Finding("looks_clustered", "warning", f"{message}: {question}", count)]
+    return [Finding("looks_clustered", "warning", message, count)]
 
 
 def clusters_by_id(query_ids: Sequence[str]) -> tuple[str, int] | None:
@@ -41,11 +41,9 @@ def clusters_by_id(query_ids: Sequence[str]) -> tuple[str, int] | None:
         return None
     start, mark = next(part for part in parts if groups[part] > 1)
     examples = [each for each in query_ids if (found := NUMBERED.fullmatch(each)) and found.groups() == (start, mark)]
-    told = f"the ids of {sum(sizes)} of {len(query_ids)} queries come in {len(sizes)} groups"
-    return (
-        f"{told} (such as {', '.join(map(format_value, examples[:2]))}; --cluster-prefix {mark} makes them clusters)",
-        sum(sizes),
-    )
+    told = f"by their ids {sum(sizes)} of {len(query_ids)} queries form {len(sizes)} groups"
+    such = ", ".join(map(format_value, examples[:2]))
+    return f"{told}: {TOO_SURE} → --cluster-prefix {mark} (groups such as {such})", sum(sizes)
 
 
 def clusters_by_text(texts: Sequence[tuple[str, str]]) -> tuple[str, int] | None:
@@ -59,8 +57,5 @@ def clusters_by_text(texts: Sequence[tuple[str, str]]) -> tuple[str, int] | None
     key = " ".join(text.split()).casefold()
     second = next(query_id for query_id, other in others if " ".join(other.split()).casefold() == key)
     told = f"{len(same)} of {len(texts)} queries have the text of another one"
-    return (
-        f"{told} (such as {format_value(first)} and {format_value(second)}; --cluster COLUMN of the queries names"
-        " clusters)",
-        len(same),
-    )
+    such = f"{format_value(first)} and {format_value(second)}"
+    return f"{told}: {TOO_SURE} → --cluster COLUMN of the queries (such as {such})", len(same)

@@ -36,10 +36,11 @@ GRAVEST_FIRST = sorted(Choice, key=lambda choice: choice.traits.gravity)
 
 
 class Line(NamedTuple):
-    """A finding, or several of one kind, in one line. severity: as of the findings."""
+    """A finding, or several of one kind, in one line. severity, code: as of the findings."""
 
     severity: str
     text: str
+    code: str = ""
 
 
 class Kind(NamedTuple):
@@ -235,7 +236,7 @@ def finding_lines(outcome: Outcome) -> list[Line]:
     systems = len({row.system_id for row in outcome.systems})
     groups = merge_cutoff_groups(groups)
     lines = [
-        Line(severity, text)
+        Line(severity, text, code)
         for (severity, code, about), group in groups.items()
         for text in format_finding_group(code, about, group, systems)
     ]

@@ -15,8 +15,7 @@ from ndcg_ab.report.page.render import template_environment, template_functions
 from ndcg_ab.report.terminal.explained import print_explained
 from ndcg_ab.report.terminal.judgments import print_judgments
 from ndcg_ab.report.terminal.power_tables import print_plans
-from ndcg_ab.report.terminal.screen import method_line, print_answer, print_gates
-from ndcg_ab.report.terminal.tables import print_dimmed
+from ndcg_ab.report.terminal.screen import print_answer, print_gates
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.studies.explain import Explained
@@ -54,7 +53,6 @@ def format_outcome(outcome: Outcome) -> str:
 
     def show(console: Console) -> None:
         print_answer(console, outcome)
-        print_dimmed(console, method_line(outcome))
         print_gates(console, outcome)
 
     return capture_print(show)

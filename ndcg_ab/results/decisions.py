@@ -166,7 +166,7 @@ def whether_enough(row: Comparison) -> str:
     if row.conclusion.direction <= 0 or row.size is not None:
         return ""
     if row.smallest_effect is None:
-        return "; enough? no smallest effect is set"
+        return "; set a smallest effect to decide whether this is enough"
     return f", not shown to be by more than {row.smallest_effect:g}"
 
 
@@ -174,6 +174,5 @@ def whether_settled(row: Comparison) -> str:
     """What keeps a verdict from being final, where grades of unjudged documents could turn it; else empty."""
     if row.label_settled is not False or row.conclusion.traits.is_open:
         return ""
-    between = f"difference between {signed(row.bound_low)} and {signed(row.bound_high)}"
-    verb = "cannot" if row.bound_exact else "may not"
-    return f", but the labels {verb} settle it ({between})"
+    could = "could" if row.bound_exact else "could at most"
+    return f"; unjudged results {could} move it to between {signed(row.bound_low)} and {signed(row.bound_high)}"

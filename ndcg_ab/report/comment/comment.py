@@ -26,6 +26,7 @@ from ndcg_ab.report.words.text import (
     add_recomputed_count,
     format_bounds,
     format_confidence_level,
+    format_interval,
     format_labels,
     format_plain,
     format_proxy_correction,
@@ -110,7 +111,7 @@ def metric_parts(outcome: Outcome, metric: Metric) -> Iterator[str]:
         [
             f"{comparison_mark(row)}{TOGETHER}{escape_text(row.candidate)}",
             format_plain(means[row.candidate].mean),
-            signed(row.difference),
+            f"{signed(row.difference)} {format_interval(row)}".replace(" ", TOGETHER),
             f"`{draw_strip(row, scale, STRIP).replace(' ', TOGETHER)}`" if scale else "",
             escape_text(short_verdict(outcome, row)),
         ]
@@ -118,7 +119,8 @@ def metric_parts(outcome: Outcome, metric: Metric) -> Iterator[str]:
     ]
     if cells:
         yield format_table(
-            ["candidate", "mean", "difference", f"{format_confidence_level(outcome.alpha)} interval", "verdict"], cells
+            ["candidate", "mean", f"difference, {format_confidence_level(outcome.alpha)} interval", "", "verdict"],
+            cells,
         )
     changed = changes_by_candidate(outcome) if metric == outcome.metrics[0] else {}
     told = []
@@ -144,8 +146,7 @@ def query_rows(outcome: Outcome, extremes: Sequence[dict[str, Any]]) -> Iterator
 
 
 def format_table(head: Sequence[str], rows: Sequence[Sequence[str]] | Iterator[Sequence[str]]) -> str:
-    numbers = ("mean", "difference")
-    lines = [head, ["--:" if name in numbers else "---" for name in head], *rows]
+    lines = [head, ["--:" if name == "mean" or name.startswith("difference") else "---" for name in head], *rows]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 

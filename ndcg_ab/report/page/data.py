@@ -15,6 +15,7 @@ from ndcg_ab.config.model.sources import Place, System
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, SqlError
 from ndcg_ab.history.timeline.repeated_tests import RepeatedTests
+from ndcg_ab.report.deciding import deciding_interval
 from ndcg_ab.report.words.text import format_interval, format_likely_difference, format_wins_ties_losses
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring.scoring import PulledInputs
@@ -291,11 +292,17 @@ def slice_rows(outcome: Outcome, attribute: str, metric: str, candidate: str) ->
                 continue
             shared = figure_facts(row) | {"slice": row.slice, "low": None, "high": None}
             found.append(shared | {"role": "baseline", "system": row.baseline, "value": row.baseline_mean})
-            ends = {"low": row.low, "high": row.high}
+            ends = interval_ends(row)
             around = {name: None if end is None else row.baseline_mean + end for name, end in ends.items()}
             value = row.baseline_mean + row.difference
             found.append(shared | around | {"role": "candidate", "system": candidate, "value": value})
     return found
+
+
+def interval_ends(row: Comparison) -> dict[str, float | None]:
+    """The ends of the interval that decides."""
+    found = deciding_interval(row)
+    return {"low": found.low if found else None, "high": found.high if found else None}
 
 
 def figure_facts(row: Comparison) -> dict[str, Any]:
@@ -307,8 +314,7 @@ def figure_facts(row: Comparison) -> dict[str, Any]:
         "metric": row.metric,
         "queries": row.queries,
         "difference": row.difference,
-        "low": row.low,
-        "high": row.high,
+        **interval_ends(row),
         "interval": format_interval(row),
         "bound_low": row.bound_low,
         "bound_high": row.bound_high,

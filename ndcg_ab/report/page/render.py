@@ -21,6 +21,7 @@ from ndcg_ab.disk_cache import cached_text
 from ndcg_ab.files import replacing
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.report.answer import banner_sentences, comparison_mark, finding_lines, is_clean
+from ndcg_ab.report.deciding import deciding_interval
 from ndcg_ab.report.page.block import NOTHING, fit_block, pack_text
 from ndcg_ab.report.page.charts import CHARTS
 from ndcg_ab.report.page.data import KINDS, PageData, figure_facts
@@ -231,16 +232,20 @@ def format_count(count: int, word: str) -> str:
 
 def largest_reach(rows: Sequence[Comparison]) -> float:
     """The largest distance from zero that intervals, bounds and smallest effects span; one table's strips share it."""
-    told = [(row.low, row.high, row.difference, row.smallest_effect, row.bound_low, row.bound_high) for row in rows]
+    told = [
+        (*(deciding_interval(row) or ()), row.difference, row.smallest_effect, row.bound_low, row.bound_high)
+        for row in rows
+    ]
     ends = [end for row in told for end in row if end is not None]
     return max(map(abs, ends), default=0.0) * 1.08 or 1.0
 
 
 def strip_marks(comparison: Comparison, span: float) -> dict[str, float] | None:
     """Where an interval's marks are on a strip of width 200 that runs from -span to span."""
-    if comparison.low is None or comparison.high is None or comparison.difference is None:
+    found = deciding_interval(comparison)
+    if found is None or comparison.difference is None:
         return None
-    places = {"low": comparison.low, "high": comparison.high, "point": comparison.difference}
+    places = {"low": found.low, "high": found.high, "point": comparison.difference}
     if comparison.smallest_effect is not None:
         places |= {"from": -comparison.smallest_effect, "to": comparison.smallest_effect}
     if comparison.bound_low is not None and comparison.bound_high is not None:

@@ -17,20 +17,20 @@ COLUMNS = (20, 40)  # of a document, at least and at most
 
 
 def format_changes(found: Changes) -> str:
-    """``changed the top 10 of 131 of 158 queries, ndcg@10 of 120; 412 documents came in (57 relevant, …), …``"""
+    """``top 10 changed on 131 of 158 queries (ndcg@10 on 120): 412 documents added (57 relevant, …), …``"""
     if not found.changed:
-        return f"changed nothing in the top {found.depth} of {queries_text(found.queries)}"
-    moved = f"; {format_document_moves(found)}" if found.entered or found.left else "; no document came or went"
-    head = f"changed the top {found.depth} of {found.changed} of {queries_text(found.queries)}"
-    return f"{head}, {found.metric} of {found.metric_changed}{moved}"
+        return f"top {found.depth} unchanged on {queries_text(found.queries)}"
+    moved = format_document_moves(found) if found.entered or found.left else "no document added or dropped"
+    head = f"top {found.depth} changed on {found.changed} of {queries_text(found.queries)}"
+    return f"{head} ({found.metric} on {found.metric_changed}): {moved}"
 
 
 def format_document_moves(found: Changes) -> str:
-    """``412 documents came in (57 relevant, 120 unjudged), 412 went (61 relevant, 30 unjudged)``"""
-    came = f"{found.entered} document{'s' * (found.entered != 1)} came in"
+    """``412 documents added (57 relevant, 120 unjudged), 412 dropped (61 relevant, 30 unjudged)``"""
+    came = f"{found.entered} document{'s' * (found.entered != 1)} added"
     return (
         f"{came} ({found.entered_relevant} relevant, {found.entered_unjudged} unjudged),"
-        f" {found.left} went ({found.left_relevant} relevant, {found.left_unjudged} unjudged)"
+        f" {found.left} dropped ({found.left_relevant} relevant, {found.left_unjudged} unjudged)"
     )
 
 

@@ -39,7 +39,7 @@ def format_intended(outcome: Outcome, candidate: str, metric: str) -> str | None
 
 
 def format_part(row: Comparison) -> str:
-    between = f" ({format_interval(row)})" if row.low is not None else ""
+    between = f" {format_interval(row)}" if row.low is not None else ""
     return f": {signed(row.difference)}{between}, {row.short_verdict}"
 
 

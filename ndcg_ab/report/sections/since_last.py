@@ -145,7 +145,7 @@ def unknown_reasons(since: SinceLast) -> list[str]:
 
 def format_row(row: Comparison, system: SystemSince) -> str:
     """``new, ndcg@10: -0.0412 (-0.0630 … -0.0201), regressed; changed: ranking``."""
-    text = f"{row.candidate}, {row.metric}: {signed(row.difference)} ({format_interval(row)}), {row.verdict}"
+    text = f"{row.candidate}, {row.metric}: {signed(row.difference)} {format_interval(row)}, {row.verdict}"
     text += f"; changed: {', '.join(system.changed)}"
     if row.family == SAME_RANKING:
         return f"{text} ({NOT_ITS_OWN})"

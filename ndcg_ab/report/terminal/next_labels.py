@@ -65,9 +65,9 @@ def effect_sentences(found: ToJudgeNext) -> Iterator[str]:
 
 
 def format_narrowing(narrowed: Narrowed, what: str) -> str:
-    """``new against old, ndcg@10: now improved, the labels cannot settle it; these 50 grades are expected to …``."""
+    """``new against old, ndcg@10: now improved, unjudged results could turn it; these 50 grades are expected to …``."""
     row = narrowed.comparison
-    settled = "which no grade can turn" if row.label_settled else "the labels cannot settle it"
+    settled = "which no grade can turn" if row.label_settled else "unjudged results could turn it"
     before = f"{signed(row.bound_low)}…{signed(row.bound_high)}"
     after = f"{signed(narrowed.low)}…{signed(narrowed.high)}"
     head = f"{row.candidate} against {row.baseline}, {row.metric}: now {row.short_verdict}, {settled}"

@@ -14,23 +14,18 @@ from ndcg_ab.report.answer import (
     comparison_notes,
     describe_metric_role,
     finding_lines,
-    gate_line,
     ordered_decisions,
-    reasons_for_doubt,
     short_verdict,
-    warn_of_few_weights,
 )
 from ndcg_ab.report.sections.changes import changes_by_candidate
 from ndcg_ab.report.sections.intended import format_intended
-from ndcg_ab.report.sections.judges import format_judges_line
 from ndcg_ab.report.sections.since_last import print_since
-from ndcg_ab.report.terminal.grid import shorten_middle, wrap_items
+from ndcg_ab.report.terminal.answer_table import print_answer_table, print_doubts, print_warnings
+from ndcg_ab.report.terminal.grid import shorten_middle
 from ndcg_ab.report.terminal.sparklines import common_scale, draw_strip
 from ndcg_ab.report.terminal.tables import STYLES, print_dimmed, print_tables
-from ndcg_ab.report.words.decision_summary import group_decisions
 from ndcg_ab.report.words.explanations import explain_outcome
 from ndcg_ab.report.words.text import (
-    add_recomputed_count,
     format_bounds,
     format_labels_clause,
     format_plain,
@@ -47,8 +42,7 @@ from ndcg_core.measures.metric import Metric
 if TYPE_CHECKING:
     from ndcg_ab.history.bundles.bundle import Finished
 
-MOST_DECISIONS = 8  # candidates with a line each; of more, those with one decision share a line
-WHOLE_REASONS = 3  # candidates whose reasons are shown to their end, and how far they are judged
+WHOLE_REASONS = 3  # candidates of which it is said how far they are judged
 NAMES = (8, 28)  # columns of the names: at least, at most
 STRIPS = (9, 25)  # of the strips
 INDENT = "  "
@@ -57,36 +51,41 @@ EXTREME_CANDIDATES = 4  # candidates whose wins and losses are shown
 
 
 def print_outcome(console: Console, outcome: Outcome, *, details: bool = False, explain: bool = False) -> None:
-    """The answer; explained also in plain words, with details also every table."""
-    print_answer(console, outcome, details=details)
+    """The answer; explained also in plain words, with details also everything else."""
+    print_answer(console, outcome)
     if explain:
         print_plain_words(console, outcome)
     if details:
-        console.print()
-        print_tables(console, outcome)
-    elif outcome.comparisons or outcome.findings:
-        print_dimmed(console, f"{method_line(outcome)}; all tables: --details")
+        print_details(console, outcome)
 
 
-def print_answer(console: Console, outcome: Outcome, *, details: bool = False) -> None:
-    """What questions the answer, the decisions, a line for each comparison that counts, findings in groups."""
-    for banner in banner_sentences(outcome):
-        console.print(Text(f"! {banner}", style="bold yellow"), highlight=False)
-    print_decisions(console, outcome, details=details)
-    if gate := gate_line(outcome):
-        console.print(Text(gate, style="red" if outcome.failures else "green"), highlight=False)
+def print_answer(console: Console, outcome: Outcome) -> None:
+    """The first screen; of a single system its means."""
+    if outcome.decisions:
+        print_answer_table(console, outcome)
+        return
+    print_doubts(console, outcome)
     for metric in outcome.metrics:
         print_metric(console, outcome, metric)
-    lines = [(found.severity, found.text) for found in finding_lines(outcome)]
-    lines += [("warning", text) for text in warn_of_few_weights(outcome)]
-    lines += [("warning", text) for text in [format_judges_line(outcome)] if text]
-    lines += [("note", text) for text in comparison_notes(outcome)]
-    if lines:
-        console.print()
-    for severity, text in lines:
-        traits = Severity(severity).traits
-        told = Text.assemble((traits.mark, traits.colour), f" {text}")
-        console.print(told, highlight=False)
+    print_warnings(console, outcome)
+    if outcome.systems:
+        print_dimmed(console, "a second --system is compared with the first; every number: --details")
+
+
+def print_details(console: Console, outcome: Outcome) -> None:
+    """What the first screen has no room for: whole reasons, every metric, what to keep in mind, all tables."""
+    console.print()
+    for sentence in banner_sentences(outcome):
+        console.print(Text(f"! {sentence}", style="bold yellow"), highlight=False)
+    print_decisions(console, outcome)
+    for metric in outcome.metrics if outcome.decisions else ():
+        print_metric(console, outcome, metric)
+    notes = [line.text for line in finding_lines(outcome) if line.severity == "note"]
+    for text in [*notes, *comparison_notes(outcome)]:
+        traits = Severity.NOTE.traits
+        console.print(Text.assemble((traits.mark, traits.colour), f" {text}"), highlight=False)
+    console.print()
+    print_tables(console, outcome)
 
 
 def print_plain_words(console: Console, outcome: Outcome) -> None:
@@ -102,31 +101,14 @@ def print_plain_words(console: Console, outcome: Outcome) -> None:
                 console.print(Text("\n".join(f"{INDENT}{line}" for line in told)), highlight=False)
 
 
-def print_decisions(console: Console, outcome: Outcome, *, details: bool = False) -> None:
-    """One line for each candidate, what must not ship first; many share their lines.
-
-    The reasons of a few, and with details all, are shown to their end, on more lines where they need them.
-    """
+def print_decisions(console: Console, outcome: Outcome) -> None:
+    """Every candidate with its decision and the whole reason, what must not ship first."""
     decisions = ordered_decisions(outcome)
     words = max((cell_len(found.decision.words) for found in decisions), default=0)
-    if len(decisions) > MOST_DECISIONS and not details:
-        in_doubt = reasons_for_doubt(outcome)
-        for choice, candidates in group_decisions({found.candidate: found.decision for found in decisions}):
-            head = f"{choice.mark} {choice.words:<{words}}  "
-            same = [shorten_middle(name, NAMES[1]) + " (in doubt)" * (name in in_doubt) for name in candidates]
-            first, *others = wrap_items(same, console.width - cell_len(head))
-            console.print(Text.assemble((head, STYLES[choice.traits.tone]), first), highlight=False)
-            for line in others:
-                console.print(Text(" " * cell_len(head) + line), highlight=False)
-        return
     names = max((cell_len(found.candidate) for found in decisions), default=0)
     for found in decisions:
         told, indent = decision_line(found, words, min(names, NAMES[1]))
-        if len(decisions) <= WHOLE_REASONS or details:
-            told.append_text(wrap_with_indent(found.reason, console.width, indent))
-        else:
-            told.append(found.reason)
-            told.truncate(console.width, overflow="ellipsis")
+        told.append_text(wrap_with_indent(found.reason, console.width, indent))
         console.print(told, highlight=False)
 
 
@@ -199,13 +181,6 @@ def metric_headline(metric: Metric, means: dict[str, SystemSummary], about: Sequ
 def pad_name(name: str, width: int) -> str:
     short = shorten_middle(name, width)
     return short + " " * (width - cell_len(short))
-
-
-def method_line(outcome: Outcome) -> str:
-    """How it was tested, in a line."""
-    count = sum(row.p_adjusted is not None for row in outcome.main)
-    tested = f"{count} comparison{'s' * (count != 1)} at alpha {outcome.alpha:g}"
-    return f"\n{tested}; {add_recomputed_count(outcome, '{} recomputed in Python, equal')}"
 
 
 def print_extremes(console: Console, outcome: Outcome, extremes: Sequence[dict[str, Any]]) -> None:

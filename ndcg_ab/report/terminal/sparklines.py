@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ndcg_ab.report.deciding import deciding_interval
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 INTERVAL, POINT, ZERO, WITHIN = "━", "●", "│", "·"
@@ -20,20 +21,22 @@ def common_scale(rows: Sequence[Comparison]) -> Scale | None:
 
     None where there is nothing to draw.
     """
-    ends = [end for row in rows for end in (row.low, row.high, row.difference) if end is not None]
+    drawn = [found for row in rows if (found := deciding_interval(row)) is not None]
+    ends = [*(end for found in drawn for end in found), *(row.difference for row in rows if row.difference is not None)]
     margins = [row.smallest_effect for row in rows if row.smallest_effect is not None]
-    if not any(row.low is not None and row.high is not None for row in rows):
+    if not drawn:
         return None
     low, high = min([0.0, *ends, *(-margin for margin in margins)]), max([0.0, *ends, *margins])
     return Scale(low, high) if high > low else Scale(-1.0, 1.0)
 
 
 def draw_strip(row: Comparison, scale: Scale | None, width: int) -> str:
-    """A comparison's interval ━, its difference ●, zero │ and what is too small to matter (±δ) as dots.
+    """The interval that decides a comparison ━, its difference ●, zero │ and what is too small to matter (±δ) as dots.
 
     width: characters, >= 5; a row without an interval is blank.
     """
-    if scale is None or row.low is None or row.high is None or row.difference is None:
+    found = deciding_interval(row)
+    if scale is None or found is None or row.difference is None:
         return " " * width
 
     def place(value: float) -> int:
@@ -43,7 +46,7 @@ def draw_strip(row: Comparison, scale: Scale | None, width: int) -> str:
     if row.smallest_effect is not None:
         for each in range(place(-row.smallest_effect), place(row.smallest_effect) + 1):
             cells[each] = WITHIN
-    for each in range(place(row.low), place(row.high) + 1):
+    for each in range(place(found.low), place(found.high) + 1):
         cells[each] = INTERVAL
     cells[place(0.0)] = ZERO
     cells[place(row.difference)] = POINT

@@ -18,7 +18,6 @@ from ndcg_ab.report.words.text import (
     format_clusters,
     format_confidence_level,
     format_family,
-    format_interval,
     format_likely_difference,
     format_percent,
     format_plain,
@@ -64,7 +63,7 @@ def test_cells(comparison: Comparison | None) -> list[str]:
         return [""] * 5
     return [
         signed(comparison.difference),
-        format_interval(comparison),
+        format_range(comparison.low, comparison.high),
         format_probability(comparison.p_value),
         format_probability(comparison.p_adjusted),
         format_wins_ties_losses(comparison),
@@ -204,7 +203,7 @@ def print_slices(console: Console, outcome: Outcome) -> None:
                     str(row.queries),
                     format_plain(row.baseline_mean),
                     signed(row.difference),
-                    format_interval(row),
+                    format_range(row.low, row.high),
                 ]
                 cells += [format_probability(row.p_adjusted), format_wins_ties_losses(row)]
                 rows.append(Row([row.slice or "", row.candidate], cells, verdict_cell(row)))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ndcg_ab.report.deciding import deciding_interval
 from ndcg_ab.results.decisions import whether_settled
 from ndcg_ab.results.outcome import Outcome, SystemSummary
 from ndcg_ab.results.wording import LARGE, fully_judged_text, is_lead, queries_text, signed
@@ -30,11 +31,13 @@ def format_probability(value: float | None) -> str:
 
 
 def format_interval(comparison: Comparison) -> str:
-    return format_range(comparison.low, comparison.high)
+    """The interval that decides: ``[+0.0760, +0.1590]``."""
+    found = deciding_interval(comparison)
+    return str(found) if found else "–"
 
 
 def format_range(low: float | None, high: float | None) -> str:
-    return "–" if low is None or high is None else f"{signed(low)} … {signed(high)}"
+    return "–" if low is None or high is None else f"[{signed(low)}, {signed(high)}]"
 
 
 def format_wins_ties_losses(comparison: Comparison) -> str:
@@ -117,7 +120,7 @@ def format_clusters(outcome: Outcome) -> str | None:
 
 
 def format_bounds(comparison: Comparison) -> str | None:
-    """``by other grades undecided (-0.0185) to improved (+0.3414)``.
+    """``depending on unjudged grades: undecided (-0.0185) to improved (+0.3414)``.
 
     None where unjudged documents cannot turn the verdict, where there is none, and where no bounds were computed.
     """
@@ -126,13 +129,13 @@ def format_bounds(comparison: Comparison) -> str | None:
     low, high = (
         end.words if end else "" for end in (comparison.bound_low_conclusion, comparison.bound_high_conclusion)
     )
-    if low == high:
-        return f"by other grades {low} ({signed(comparison.bound_low)} … {signed(comparison.bound_high)})"
-    return f"by other grades {low} ({signed(comparison.bound_low)}) to {high} ({signed(comparison.bound_high)})"
+    ends = signed(comparison.bound_low), signed(comparison.bound_high)
+    told = f"{low} ({ends[0]} to {ends[1]})" if low == high else f"{low} ({ends[0]}) to {high} ({ends[1]})"
+    return f"depending on unjudged grades: {told}"
 
 
 def format_likely_difference(comparison: Comparison) -> str | None:
-    """``if what is unjudged is like what is judged at such places: +0.1698 (+0.1308 … +0.2088; 7 % of …)``.
+    """``if what is unjudged is like what is judged at such places: +0.1698 [+0.1308, +0.2088] (7 % of …)``.
 
     None where no bounds were computed, and of fewer than two queries.
     """
@@ -141,9 +144,9 @@ def format_likely_difference(comparison: Comparison) -> str | None:
         return None
     if found.label_share is None:
         return f"no likely difference: {found.why_none}"
-    between = f"{signed(found.low)} … {signed(found.high)}"
+    between = format_range(found.low, found.high)
     share = f"{100 * found.label_share:.0f} % of the variance is from the labels"
-    return f"if what is unjudged is like what is judged at such places: {signed(found.difference)} ({between}; {share})"
+    return f"if what is unjudged is like what is judged at such places: {signed(found.difference)} {between} ({share})"
 
 
 def bounds_note(outcome: Outcome) -> str | None:
@@ -153,7 +156,7 @@ def bounds_note(outcome: Outcome) -> str | None:
     left_out = max(row.bound_left_out or 0 for row in outcome.main)
     tail = f"; {queries_text(left_out)} without a relevant document could come in" if left_out else ""
     return (
-        "where labels cannot settle a verdict, other grades of the unjudged results in the cutoff give another one;"
+        "where unjudged results could turn a verdict, other grades of those in the cutoff give another one;"
         f" documents further down are taken to gain nothing{tail}"
     )
 
@@ -180,7 +183,7 @@ def format_labels(comparison: Comparison) -> str | None:
 
 
 def format_proxy_correction(comparison: Comparison) -> str | None:
-    """``corrected by 2000 queries judged cheaply: +0.0123 (+0.0040 … +0.0206, p 0.0042), worth 130 more queries …``
+    """``corrected by 2000 queries judged cheaply: +0.0123 ([+0.0040, +0.0206], p 0.0042), worth 130 more queries …``
 
     None where there are no cheap judgments, or nothing that they could correct.
     """
@@ -189,7 +192,7 @@ def format_proxy_correction(comparison: Comparison) -> str | None:
         return None
     if found.difference is None:
         return f"not corrected by cheap judgments: {found.why_none}"
-    between = f"{signed(found.low)} … {signed(found.high)}, p {format_probability(found.p_value)}"
+    between = f"{format_range(found.low, found.high)}, p {format_probability(found.p_value)}"
     saved = round(found.saved)
     worth = f"{saved} more quer{'y' if saved == 1 else 'ies'} judged carefully" if saved else "no careful judgment"
     told = f"{signed(found.difference)} ({between}), worth {worth}"

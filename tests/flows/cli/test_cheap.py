@@ -162,7 +162,9 @@ def test_nothing_else_is_another(case: Case, found: dict[str, Any]) -> None:
 
 
 def test_it_is_told_below_the_comparison(case: Case) -> None:
-    shown = RUNNER.invoke(app, command(case, *CHEAP, "--markdown", "{}/comment.md", "--report", "{}/page.html"))
+    shown = RUNNER.invoke(
+        app, command(case, *CHEAP, "--details", "--markdown", "{}/comment.md", "--report", "{}/page.html")
+    )
     assert shown.exit_code == 0, shown.output
     told = " ".join(shown.stdout.split())
     assert "corrected by 800 queries judged cheaply: +0." in told

@@ -106,15 +106,15 @@ def test_they_can_be_ignored(folder: Path, plain: dict[str, Any]) -> None:
 
 
 def test_the_answer_says_how_many_there_are(folder: Path) -> None:
-    found = RUNNER.invoke(app, command(folder, "--cluster-prefix", "_"))
+    found = RUNNER.invoke(app, command(folder, "--cluster-prefix", "_", "--details"))
     assert "i queries are tested in 12 clusters of 5" in found.stdout
 
 
 def test_ids_that_come_in_groups_are_asked_about(plain: dict[str, Any]) -> None:
     (found,) = (each for each in plain["findings"] if each["code"] == "looks_clustered")
     assert found["message"] == (
-        "the ids of 60 of 60 queries come in 12 groups (such as '101_1', '101_2'; --cluster-prefix _ makes them"
-        " clusters): are they independent? If not, the verdicts are too sure"
+        "by their ids 60 of 60 queries form 12 groups: results may look too certain → --cluster-prefix _ (groups such"
+        " as '101_1', '101_2')"
     )
 
 

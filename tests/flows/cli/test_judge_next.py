@@ -75,7 +75,7 @@ def test_it_says_what_the_grades_can_settle_and_writes_the_sheet(tmp_path: Path)
     command = ["judge-next", *FILES, "-n", "3", "--csv", str(table), "--sheet", str(sheet)]
     found = CliRunner().invoke(app, command, env={"COLUMNS": "1000"})
     assert found.exit_code == 0, found.output
-    assert "new against old, ndcg@10: now improved, the labels cannot settle it; these 3 grades" in found.stdout
+    assert "new against old, ndcg@10: now improved, unjudged results could turn it; these 3 grades" in found.stdout
     row = ndcg_ab.compare(DATA / "judgments.qrels", {"old": DATA / "old.run", "new": DATA / "new.run"}).comparison(
         "new"
     )

@@ -65,7 +65,7 @@ def test_a_failed_gate_costs_no_output(tmp_path: Path) -> None:
     path = tmp_path / "comment.md"
     found = RUNNER.invoke(app, [*WORSE, "--gate", "--markdown", str(path), "--json", str(tmp_path / "j.json")])
     assert found.exit_code == 1
-    assert found.stdout.startswith("✗ do not ship  old  ndcg@5 regressed (-")
+    assert re.search(r"^✗ do not ship  old +▼ -.*\n    ndcg@5 regressed \(-", found.stdout, flags=re.MULTILINE)
     assert path.read_text().startswith("### ✗ do not ship: old\n")
     assert '"decision": "do_not_ship"' in (tmp_path / "j.json").read_text()
 

@@ -12,6 +12,7 @@ from ndcg_ab.checks.ranking_checks import REMARKS, remark_findings
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES, checked_severities
 from ndcg_ab.flows.cli.app import app
+from ndcg_ab.report.answer import finding_lines
 from ndcg_ab.results.codec import decode, encode
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.sources.base import Remark, with_remarks
@@ -68,7 +69,8 @@ def test_an_ignored_finding_is_counted() -> None:
     found = ndcg_ab.compare(
         JUDGMENTS, SYSTEMS, findings={"few_judged": "ignore", "few_queries": "ignore"}, resamples=100, threads=1
     )
-    text = str(found)
+    (line,) = (line.text for line in finding_lines(found._outcome) if "ignored" in line.text)
+    text = f"{found}\n{line}"
     assert "2 findings are ignored, as the configuration says" in " ".join(text.split())
     assert "was its ranking cut" not in text
 

@@ -84,7 +84,7 @@ def test_where_a_metric_has_no_cutoff() -> None:
     other = {"changed": in_order(*"abcdefghijlk")}
     (changes,) = outcome_of(GRADES, {"old": deep, "new": other}, ["ndcg"]).changes
     assert (changes.depth, changes.changed) == (10, 0), "only what stands below differs"
-    assert format_changes(changes) == "changed nothing in the top 10 of 5 queries"
+    assert format_changes(changes) == "top 10 unchanged on 5 queries"
 
 
 def test_of_several_candidates_each_has_its_own() -> None:
@@ -155,8 +155,8 @@ def test_it_is_kept_and_read() -> None:
 def test_it_is_told_in_one_line() -> None:
     outcome = outcome_of(GRADES, {"old": OLD, "new": NEW}, ["ndcg@2"])
     said = (
-        "changed the top 2 of 3 of 5 queries, ndcg@2 of 2; 1 document came in (1 relevant, 0 unjudged),"
-        " 2 went (1 relevant, 0 unjudged)"
+        "top 2 changed on 3 of 5 queries (ndcg@2 on 2): 1 document added (1 relevant, 0 unjudged),"
+        " 2 dropped (1 relevant, 0 unjudged)"
     )
     assert format_changes(outcome.changes[0]) == said
     assert f"- new {said}" in format_comment(outcome).replace("\\", "")

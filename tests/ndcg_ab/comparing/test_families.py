@@ -34,12 +34,12 @@ WEIGHTS = {query: 1 + place % 7 for place, query in enumerate(QUERIES)}
 FAMILY = {"family", "family_size", "procedure", "p_adjusted", "exploratory", "attribute", "slice"}
 VERDICT = {"verdict", "conclusion", "size", "underpowered", "obstacle", "least_queries"}
 TOGETHER = {
+    "bounded_p_value",
     "simultaneous_low",
     "simultaneous_high",
     "mde",
     "selection",
     "second_p_adjusted",
-    "bounded_p_value",
     "queries_needed",
     "notes",
     *VERDICT,

@@ -72,9 +72,9 @@ def test_it_is_told_below_the_metric(result: ndcg_ab.CompareResult) -> None:
     told = format_intended(result._outcome, "new", "ndcg@10")
     row = parts(result)["intended"]
     assert told is not None
-    assert told.startswith(f"moved {row.differing} of the 7 queries it was meant for: {row.difference:+.4f} (")
+    assert told.startswith(f"moved {row.differing} of the 7 queries it was meant for: {row.difference:+.4f} [")
     assert "; and 13 of 13 others: " in told
-    assert told[:40] in str(result) and told[:40] in format_comment(result._outcome).replace("\\", "")
+    assert told[:40] in format_comment(result._outcome).replace("\\", "")
     assert format_intended(result._outcome, "new", "rr") is None
 
 

@@ -128,10 +128,10 @@ def test_a_system_has_bounds_of_its_mean(name: str, outcome: Outcome) -> None:
 def test_what_outer_bounds_turn_may_be_unsettled(monkeypatch: pytest.MonkeyPatch) -> None:
     judgments, rankings = many("axy", "xya", {"a": 1.0})
     (decision,) = concluded(judgments, rankings, ("ap@3",)).decisions
-    assert "the labels cannot settle it" in decision.reason
+    assert "unjudged results could move it" in decision.reason
     monkeypatch.setattr(walk_bounds, "MOST_TRIED", 3)
     outcome = concluded(judgments, rankings, ("ap@3",))
-    assert "the labels may not settle it" in outcome.decisions[0].reason
+    assert "unjudged results could at most move it" in outcome.decisions[0].reason
     assert row_of(outcome, "ap@3").bound_exact is False
     assert [row.bound_low for row in outcome.systems] == [None, None]
 
@@ -233,11 +233,11 @@ def test_a_verdict_that_no_grade_turns_is_settled() -> None:
 def test_a_decision_that_grades_could_turn_says_so() -> None:
     outcome = concluded(*many("ab", "xa", {"a": 1.0}), ("ndcg@1",))
     (decision,) = outcome.decisions
-    told = "but the labels cannot settle it (difference between +0.0000 and +0.9667)"
-    assert decision.reason == f"ndcg@1 improved (+0.9667), {told}; enough? no smallest effect is set"
+    told = "; unjudged results could move it to between +0.0000 and +0.9667"
+    assert decision.reason == f"ndcg@1 improved (+0.9667){told}; set a smallest effect to decide whether this is enough"
     console = Console(width=120, record=True, file=StringIO())
-    print_outcome(console, outcome)
-    line = "by other grades identical (+0.0000) to improved (+0.9667)"
+    print_outcome(console, outcome, details=True)
+    line = "depending on unjudged grades: identical (+0.0000) to improved (+0.9667)"
     text = console.export_text()
     assert f"    {line};" in text
     assert "documents further down are taken to gain nothing" in " ".join(text.split())

@@ -83,7 +83,7 @@ def test_it_is_written_where_the_decision_is(count: int) -> None:
     for text in written[:3]:
         assert text.count("in doubt") >= 1 and "do not ship" in text.replace("\N{NO-BREAK SPACE}", " ")
     assert ("c02 (in doubt)" in screen) is (count == 20)
-    assert (f"c02 {DOUBT}" in screen) is (count == 4)
+    assert (f" L {DOUBT}" in screen) is (count == 4)
     assert re.search(r"c02 *\| \*\*do.not.ship\*\* *\| in doubt, since its ranks", written[1])
     assert "c02 (in doubt)" in written[1].splitlines()[0]
     for text in written:

@@ -25,6 +25,7 @@ from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.answer import comparison_mark, speaks_for_candidate
+from ndcg_ab.report.deciding import deciding_interval
 from ndcg_ab.report.page import render as page
 from ndcg_ab.report.page.charts import CHARTS
 from ndcg_ab.report.page.charts.style import PAGE, Words
@@ -467,7 +468,8 @@ class TestBlock:
         assert len(found) == len(data.outcome.main) == 8
         for row in data.outcome.main:
             kept = found[row.metric, row.candidate]
-            assert (kept["difference"], kept["low"], kept["high"]) == (row.difference, row.low, row.high)
+            assert (kept["low"], kept["high"]) == deciding_interval(row)
+            assert kept["difference"] == row.difference
             assert kept["counts"] == format_wins_ties_losses(row)
             assert (kept["verdict"], kept["delta"]) == (row.verdict, row.smallest_effect)
 

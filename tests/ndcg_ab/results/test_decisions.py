@@ -48,7 +48,7 @@ HARM = dataclasses.replace(DOUBT, conclusion=Verdict.WORSE)
 FEW = dataclasses.replace(DOUBT, difference=0.03, queries=19, queries_needed=210)
 CANNOT = "recall@100 may be worse than 0.02 (+0.0300): 19 queries, about 210 needed"
 UNSETTLED = dataclasses.replace(ENOUGH, label_settled=False, bound_exact=True, bound_low=-0.1, bound_high=0.3)
-COULD_TURN = ", but the labels cannot settle it (difference between -0.1000 and +0.3000)"
+COULD_TURN = "; unjudged results could move it to between -0.1000 and +0.3000"
 
 # (comparisons, failed gates, decision, reason)
 TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
@@ -96,7 +96,7 @@ TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
         [BETTER],
         [],
         "ship_if_cheap",
-        "ndcg@10 improved (+0.0500); enough? no smallest effect is set",
+        "ndcg@10 improved (+0.0500); set a smallest effect to decide whether this is enough",
     ),
     "improved, not shown to be by more": (
         [row("improved", smallest_effect=0.04)],

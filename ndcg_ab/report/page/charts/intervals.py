@@ -71,7 +71,7 @@ def pictures(data: PageData) -> Iterator[Picture]:
 
 
 def describe(rows: Rows) -> str:
-    return " ".join(f"{row['label']}: {signed(row['difference'])} ({row['interval']})." for row in rows)
+    return " ".join(f"{row['label']}: {signed(row['difference'])} {row['interval']}." for row in rows)
 
 
 CHART = Chart(

@@ -59,7 +59,7 @@ def pictures(data: PageData) -> Iterator[Picture]:
 
 def describe(rows: Rows) -> str:
     parts = [row for row in rows if row["role"] == "candidate"]
-    return " ".join(f"{row['slice']}: {signed(row['difference'])} ({row['interval']})." for row in parts)
+    return " ".join(f"{row['slice']}: {signed(row['difference'])} {row['interval']}." for row in parts)
 
 
 CHART = Chart(

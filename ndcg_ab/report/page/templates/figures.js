@@ -44,7 +44,7 @@ const figures = {
   intervals(words) {
     const rows = data.comparisons;
     const units = [...new Set(rows.map((row) => row.unit))];
-    const told = rows.map((row) => `${row.candidate}, ${row.metric}: ${signed(row.difference)} (${row.interval}), ${row.verdict}`);
+    const told = rows.map((row) => `${row.candidate}, ${row.metric}: ${signed(row.difference)} ${row.interval}, ${row.verdict}`);
     const band = rows.some((row) => row.delta !== null) ? " Grey band: the smallest effect that matters." : "";
     const wide = rows.some((row) => row.bound_low !== null) ? " Wide and pale: where grades of unjudged documents could bring it." : "";
     const caption = `Triangle up: improved; down: regressed or, of a guardrail, may be worse; circle: neither.${band}${wide}`;
@@ -77,7 +77,7 @@ const figures = {
         { ...row, role: "candidate", system: words.candidate, value: at(row.difference), low: at(row.low), high: at(row.high) },
       ];
     });
-    const told = mine.map((row) => `${row.slice} (${row.queries} queries): ${signed(row.difference)} (${row.interval})`);
+    const told = mine.map((row) => `${row.slice} (${row.queries} queries): ${signed(row.difference)} ${row.interval}`);
     const caption = `The line is the interval of the difference, drawn around the candidate’s mean. Exploratory: shows where to look, decides nothing.`;
     return { parts: [{ rows, words }], caption, numbers: `${told.join("; ")}.` };
   },

@@ -10,18 +10,22 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from ndcg_ab.finding_codes import CODES
 from ndcg_ab.report.answer import (
     banner_sentences,
     comparison_mark,
     comparison_notes,
     find_hardly_judged,
     finding_lines,
+    ordered_decisions,
     speaks_for_candidate,
 )
+from ndcg_ab.report.deciding import deciding_interval
+from ndcg_ab.report.terminal.answer_table import short_number
 from ndcg_ab.report.terminal.screen import print_outcome
 from ndcg_ab.report.terminal.sparklines import common_scale, draw_strip
-from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Finding, GateResult, Outcome
+from ndcg_core.statistics.verdicts.record import Comparison
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.laboratory import Ranking, in_order, outcome_of
 
@@ -60,42 +64,129 @@ def printed(outcome: Outcome, width: int, **keys: Any) -> list[str]:
     return console.file.getvalue().splitlines()
 
 
-@pytest.mark.parametrize("count", [2, 5, 20])
+BUDGET = {
+    (2, 1): 10,
+    (5, 4): 25,
+    (20, 4): 35,
+}  # lines at 100 columns, by systems and metrics; no feature may spend them
+
+
+@pytest.mark.parametrize("size", BUDGET, ids=str)
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
-def test_every_candidate_has_its_decision_and_its_line(outcome: Outcome, width: int, count: int) -> None:
-    asked = few(outcome, count)
+def test_the_screen_keeps_its_budget(outcome: Outcome, width: int, size: tuple[int, int]) -> None:
+    asked = with_much_to_say(of_metrics(few(outcome, size[0]), size[1]))
     lines = printed(asked, width)
     assert max(map(cell_len, lines)) <= width
-    if width >= 100 or (count == 20 and width >= 80):
-        assert len(lines) <= {2: 25, 5: 40, 20: 120}[count]
-    first = lines[0]
-    assert first[0] in "✓✗?=", "what to do comes first"
-    assert any(first[2:].startswith(choice.words) for choice in Choice)
-    text = "\n".join(lines)
-    for row in asked.main:
-        (line,) = [each for each in lines if f"{row.difference:+.4f}" in each and row.short_verdict in each][:1]
-        assert line[0] in "▲▼●"
-    for found in asked.decisions:
-        assert found.candidate[:4] in text
-    for metric in METRICS:
-        assert re.search(rf"^{re.escape(metric)} · 40 queries · baseline ", text, flags=re.MULTILINE)
+    assert len(lines) <= BUDGET[size] + (width < 100)
+    heads = [line for line in lines if line[0] in "✓✗?=" and line[1:6] != " gate"]
+    shown = ordered_decisions(asked)
+    assert len(heads) == len(shown)
+    for line, found in zip(heads, shown, strict=True):
+        assert line[2:].startswith(found.decision.words)
+        assert found.candidate[:4] in line
+        (row,) = (row for row in asked.main if (row.candidate, row.metric) == (found.candidate, asked.metrics[0].name))
+        interval = deciding_interval(row)
+        assert interval is not None
+        assert f"{comparison_mark(row)} {short_number(row.difference)} [{short_number(interval.low)}, " in line
+    if width >= 100:
+        above = "".join(lines[: lines.index(heads[0])])
+        assert all(metric.name in above for metric in asked.metrics)
 
 
-def test_candidates_stand_in_the_order_of_their_differences(outcome: Outcome) -> None:
-    lines = printed(few(outcome, 5), 120)
-    start = next(place for place, line in enumerate(lines) if line.startswith("rr@3"))
-    shown = [float(found[0]) for line in lines[start + 1 : start + 5] if (found := re.findall(r"[+-]0\.\d{4}", line))]
-    assert len(shown) == 4
-    assert shown == sorted(shown, reverse=True)
+def of_metrics(outcome: Outcome, count: int) -> Outcome:
+    names = [metric.name for metric in outcome.metrics][:count]
+    return dataclasses.replace(
+        outcome,
+        metrics=outcome.metrics[:count],
+        systems=tuple(row for row in outcome.systems if row.metric in names),
+        comparisons=tuple(row for row in outcome.comparisons if row.metric in names),
+    )
 
 
-def test_details_hold_the_tables_below_the_answer(outcome: Outcome) -> None:
+def with_much_to_say(outcome: Outcome) -> Outcome:
+    """Every finding there is, of every system, notes, and labels that could turn everything."""
+    names = {row.system_id for row in outcome.systems}
+    findings = [
+        Finding(code, "warning", f"{name}: {code} " * 9, 9, name, "rr@3", 0.5) for code in CODES for name in names
+    ]
+    rows = [dataclasses.replace(row, notes=("skewed " * 30,), label_settled=False) for row in outcome.comparisons]
+    gates = (GateResult("unanswered", True, "fine"),)
+    return dataclasses.replace(outcome, findings=tuple(findings), comparisons=tuple(rows), gates=gates)
+
+
+def test_a_warning_has_one_line_for_each_cause_and_a_command(outcome: Outcome) -> None:
+    findings = [Finding("different_depths", "warning", f"system {name} is short", 9, name) for name in "abc"]
+    findings += [Finding("few_judged", "warning", "…", 9, "a", "ndcg@10", 0.7)]
+    lines = printed(dataclasses.replace(few(outcome, 2), findings=tuple(findings)), 100)
+    told = [line for line in lines if line.startswith("! ")]
+    assert told == [
+        "! system a is short (and 2 more like it) → ndcg-ab findings different_depths",
+        "! judged@10: a 70 % → ndcg-ab judge-next",
+    ]
+
+
+def test_labels_that_could_turn_it_are_marked_and_explained(outcome: Outcome) -> None:
+    asked = few(outcome, 2)
+    rows = tuple(dataclasses.replace(row, label_settled=False) for row in asked.comparisons)
+    lines = printed(dataclasses.replace(asked, comparisons=rows), 100)
+    assert next(line for line in lines if line[0] in "✓✗?=").count(" L") == 4
+    assert "  L: unjudged results could turn it → ndcg-ab judge-next" in lines
+    assert not any(" L" in line for line in printed(asked, 100))
+
+
+def random_comparison(outcome: Outcome, rng: np.random.Generator) -> Comparison:
+    """Any numbers with any verdict that they can have."""
+    low, middle, high = sorted(rng.normal(0, 0.1, 3))
+    wider = sorted((low - abs(rng.normal(0, 0.02)), high + abs(rng.normal(0, 0.02))))
+    verdicts = [Verdict.UNDECIDED, Verdict.EQUIVALENT, Verdict.IMPROVED if middle > 0 else Verdict.REGRESSED]
+    guardrails = [Verdict.NOT_WORSE, Verdict.MAY_BE_WORSE]
+    conclusion = [*verdicts, *guardrails][rng.integers(5)]
+    is_guardrail = conclusion in guardrails
+    bound = float(rng.uniform(low - 0.05, middle))
+    bound = min(bound, -0.002)
+    margin = {Verdict.NOT_WORSE: -bound + 0.001, Verdict.MAY_BE_WORSE: -bound - 0.001}.get(conclusion, 0.02)
+    return dataclasses.replace(
+        outcome.main[0],
+        difference=float(middle),
+        low=float(low),
+        high=float(high),
+        simultaneous_low=None if is_guardrail or rng.random() < 0.3 else float(wider[0]),
+        simultaneous_high=None if is_guardrail or rng.random() < 0.3 else float(wider[1]),
+        lower_bound=bound if is_guardrail else None,
+        smallest_effect=float(margin),
+        conclusion=conclusion,
+        label_settled=[None, True, False][rng.integers(3)],
+        size=None,
+    )
+
+
+def test_no_interval_and_no_strip_contradicts_its_verdict(outcome: Outcome) -> None:
+    """10,000 comparisons by chance: 0 is outside exactly where a difference is shown; a bound decides a guardrail."""
+    rng = np.random.default_rng(1)
+    for _ in range(10_000):
+        row = random_comparison(outcome, rng)
+        interval = deciding_interval(row)
+        assert interval is not None and row.difference is not None and row.smallest_effect is not None
+        assert interval.low <= row.difference <= interval.high
+        if row.conclusion.is_guardrail:
+            assert (interval.low > -row.smallest_effect) == row.conclusion.holds_margin
+        else:
+            ends = {0: interval.low <= 0 <= interval.high, 1: interval.low >= 0, -1: interval.high <= 0}
+            assert ends[row.conclusion.direction]
+        if row.conclusion.holds_margin and row.label_settled is False:
+            assert comparison_mark(row) == "?", "no tick beside labels that are open"
+        strip = draw_strip(row, common_scale([row]), 25)
+        assert strip.count("●") == 1
+
+
+def test_details_hold_everything_else_below_the_answer(outcome: Outcome) -> None:
     asked = few(outcome, 2)
     short, long = printed(asked, 120), printed(asked, 120, details=True)
-    assert long[: len(short) - 2] == short[:-2]
+    assert long[: len(short)] == short
     assert any("wins/ties/losses" in line for line in long)
-    assert short[-1].endswith("all tables: --details")
-    assert not any("--details" in line for line in long)
+    assert short[-1].endswith("every number: --details")
+    for metric in METRICS:
+        assert any(re.search(rf"^{re.escape(metric)} · 40 queries · baseline ", line) for line in long)
 
 
 def test_a_failed_gate_is_the_first_thing_read(outcome: Outcome) -> None:
@@ -103,13 +194,28 @@ def test_a_failed_gate_is_the_first_thing_read(outcome: Outcome) -> None:
     failed = dataclasses.replace(
         few(outcome, 2), gates=(GateResult("unanswered", False, "3 left", (candidate,), ("3 left",)),)
     )
-    assert printed(failed, 100)[0].startswith("✗ do not ship  ")
-    assert "gate unanswered failed: 3 left" in printed(failed, 200)[0]
+    lines = printed(failed, 100)
+    at = next(place for place, line in enumerate(lines) if line[0] in "✓✗?=")
+    assert lines[at].startswith("✗ do not ship  ")
+    assert "gate unanswered failed: 3 left" in lines[at + 1]
 
 
 def test_a_strip_shows_the_interval_on_the_scale_of_its_table(outcome: Outcome) -> None:
     rows = [
-        dataclasses.replace(outcome.main[0], low=low, high=high, difference=middle, smallest_effect=margin)
+        dataclasses.replace(
+            outcome.main[0],
+            low=low,
+            high=high,
+            simultaneous_low=low,
+            simultaneous_high=high,
+            difference=middle,
+            smallest_effect=margin,
+            conclusion=Verdict.UNDECIDED
+            if middle == 0
+            else Verdict.IMPROVED
+            if (middle or 0) > 0
+            else Verdict.REGRESSED,
+        )
         for low, middle, high, margin in (
             (0.2, 0.4, 0.6, None),
             (-0.2, 0.0, 0.2, None),
@@ -228,8 +334,9 @@ def test_hardly_judged_stands_above_the_decision() -> None:
     (banner,) = banner_sentences(found)
     assert banner.startswith("hardly any result is judged (judged@1: new 0 %; judged@12: old 8 %, new 8 %): ")
     lines = printed(found, 200)
-    assert lines[0] == f"! {banner}"
-    assert lines[1].startswith("✗ do not ship")
+    assert lines[0] == f"! {banner} → ndcg-ab judge-next"
+    assert lines[1].startswith("vs old ") and lines[2].startswith("✗ do not ship")
+    assert f"! {banner}" in printed(found, 200, details=True)
     enough = dataclasses.replace(found, systems=tuple(dataclasses.replace(row, judged=0.1) for row in found.systems))
     assert list(find_hardly_judged(enough)) == []
 
@@ -237,7 +344,8 @@ def test_hardly_judged_stands_above_the_decision() -> None:
 def test_notes_of_comparisons_are_grouped(outcome: Outcome) -> None:
     asked = few(outcome, 3)
     rows = tuple(dataclasses.replace(row, notes=("small sample",)) for row in asked.comparisons)
-    text = " ".join(" ".join(printed(dataclasses.replace(asked, comparisons=rows), 200)).split())
+    lines = printed(dataclasses.replace(asked, comparisons=rows), 200, details=True)
+    text = " ".join(" ".join(lines).split())
     assert text.count("small sample: ") == 1
     assert "small sample: 8 of 8 comparisons" in text
 
@@ -245,6 +353,7 @@ def test_notes_of_comparisons_are_grouped(outcome: Outcome) -> None:
 def test_one_system_alone_is_no_comparison() -> None:
     lines = printed(outcome_of(JUDGMENTS, {"only": ranking(1)}, ["ndcg@3"]), 80)
     assert re.fullmatch(r"ndcg@3 · 40 queries · baseline only 0\.\d{4}", lines[1])
+    assert lines[-1].startswith("a second --system is compared with the first")
 
 
 def test_verdicts_have_a_short_form(outcome: Outcome) -> None:
@@ -274,10 +383,12 @@ def test_what_the_gate_asks_stands_beside_its_metric(outcome: Outcome) -> None:
     secondary = dataclasses.replace(row, family="secondary", exploratory=True)
     margin = {"family": "gate", "conclusion": Verdict.MAY_BE_WORSE, "smallest_effect": 0.01, "underpowered": False}
     tested = dataclasses.replace(row, **margin)  # type: ignore[arg-type]
-    text = "\n".join(printed(dataclasses.replace(asked, comparisons=(secondary, tested)), 160))
+    text = "\n".join(printed(dataclasses.replace(asked, comparisons=(secondary, tested)), 160, details=True))
     assert "rr@3 · 40 queries · secondary · gate: not worse by 0.01 · baseline" in text
     assert re.search(r"^● .* undecided \(MDE .*\); \? may be worse than 0\.01$", text, flags=re.MULTILINE)
-    assert "secondary, decides nothing" in "\n".join(printed(dataclasses.replace(asked, comparisons=(secondary,)), 160))
+    assert "secondary, decides nothing" in "\n".join(
+        printed(dataclasses.replace(asked, comparisons=(secondary,)), 160, details=True)
+    )
 
 
 def test_the_gate_is_told_in_a_line(outcome: Outcome) -> None:
@@ -312,34 +423,47 @@ def test_weights_that_leave_hardly_a_query_are_a_warning(outcome: Outcome) -> No
     for effective in (1.2, 30.0):
         rows = tuple(dataclasses.replace(row, effective_queries=effective) for row in asked.comparisons)
         systems = tuple(dataclasses.replace(row, unweighted_mean=0.5) for row in asked.systems)
-        lines = printed(dataclasses.replace(asked, comparisons=rows, systems=systems), 200)
-        (line,) = [line for line in lines if "weighted by the queries' weights" in line]
+        lines = printed(dataclasses.replace(asked, comparisons=rows, systems=systems), 200, details=effective > 10)
+        line = next(line for line in lines if "weighted by the queries' weights" in line)
         marks[effective] = line[0]
     assert marks == {1.2: "!", 30.0: "i"}
 
 
-def test_the_reasons_of_few_are_told_to_their_end(outcome: Outcome) -> None:
-    """Of two systems on more lines, below each other; of five cut at the width, and whole with details."""
+def test_reasons_take_a_line_and_are_whole_with_details(outcome: Outcome) -> None:
     long = "a reason " * 20
     gates = (GateResult("unanswered", False, long, (), ()),)
     two = printed(dataclasses.replace(few(outcome, 2), gates=gates), 80)
-    told = " ".join(" ".join(two[: two.index("✗ gate failed: unanswered")]).split())
-    assert told.count("a reason") == 20
-    assert len({len(line) - len(line.lstrip()) for line in two[1:3]}) == 1
+    at = next(place for place, line in enumerate(two) if line[0] in "✓✗?=")
+    assert two[at + 1].startswith("    ") and two[at + 1].endswith(" …")
+    assert not two[at + 2].startswith("    ")
     five = dataclasses.replace(few(outcome, 5), gates=gates)
-    assert printed(five, 80)[0].endswith("…")
+    assert sum(line.startswith("    ") and line.endswith(" …") for line in printed(five, 80)) == 4
     whole = " ".join(" ".join(printed(five, 80, details=True)).split())
     assert whole.count("a reason") >= 4 * 20
 
 
 def test_what_must_not_ship_stands_first(outcome: Outcome) -> None:
-    """Then by the difference on the first metric, the largest first; of many, one line for a decision."""
+    """Then by the difference on the first metric, the largest first."""
     asked = few(outcome, 5)
     last = min(asked.main[:4], key=lambda row: row.difference or 0.0).candidate
     failed = GateResult("unanswered", False, f"{last}: few", (last,), (f"{last}: few",))
-    lines = printed(dataclasses.replace(asked, gates=(failed,)), 120)
-    assert lines[0].startswith("✗ do not ship")
-    assert [line[0] for line in lines[:4]] == ["✗", "?", "?", "?"]
-    many = printed(dataclasses.replace(outcome, gates=(failed,)), 120)
-    assert many[0].startswith("✗ do not ship")
-    assert many[1].startswith("? judge more queries")
+    for some in (asked, outcome):
+        lines = [line for line in printed(dataclasses.replace(some, gates=(failed,)), 120) if line[0] in "✓✗?="]
+        assert lines[0].startswith("✗ do not ship")
+        marks = [line[0] for line in lines if line[1:6] != " gate"]
+        assert marks == ["✗", *["?"] * (len(some.decisions) - 1)]
+
+
+def test_of_more_candidates_than_rows_the_others_are_counted(outcome: Outcome) -> None:
+    (first, *_) = outcome.decisions
+    many = [dataclasses.replace(first, candidate=f"{first.candidate}-{at}") for at in range(100)]
+    rows = [dataclasses.replace(outcome.main[0], candidate=found.candidate) for found in many]
+    baseline, one = (
+        row
+        for row in outcome.systems
+        if row.system_id in (outcome.baseline, outcome.main[0].candidate) and row.metric == METRICS[0]
+    )
+    systems = [baseline, *(dataclasses.replace(one, system_id=found.candidate) for found in many)]
+    lines = printed(dataclasses.replace(outcome, gates=(), comparisons=tuple(rows), systems=tuple(systems)), 100)
+    assert len(lines) <= BUDGET[20, 4]
+    assert "and 80 more: --details" in lines

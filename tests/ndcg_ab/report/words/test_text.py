@@ -49,9 +49,9 @@ def system(name: str, queries: int = 12, **changes: Any) -> SystemSummary:
         (text.format_confidence_level(0.001), "99.9 %"),
         (text.format_range(None, 1.0), "–"),
         (text.format_range(1.0, None), "–"),
-        (text.format_range(-0.5, 0.25), "-0.5000 … +0.2500"),
-        (text.format_interval(row(low=0.1, high=0.2)), "+0.1000 … +0.2000"),
-        (text.format_simultaneous_interval(row(simultaneous_low=0.1, simultaneous_high=0.3)), "+0.1000 … +0.3000"),
+        (text.format_range(-0.5, 0.25), "[-0.5000, +0.2500]"),
+        (text.format_interval(row(simultaneous_low=0.1, simultaneous_high=0.3)), "[+0.1000, +0.3000]"),
+        (text.format_simultaneous_interval(row(simultaneous_low=0.1, simultaneous_high=0.3)), "[+0.1000, +0.3000]"),
         (text.format_wins_ties_losses(row(wins=5, ties=4, losses=3)), "5/4/3"),
         (text.judged_label(parse("ndcg@7")), "judged@7"),
         (text.judged_label(parse("ndcg")), "judged"),
@@ -133,15 +133,18 @@ BOUNDED = {
 
 def test_bounds_are_said_where_they_turn_the_verdict() -> None:
     said = text.format_bounds(row(**BOUNDED))
-    assert said == f"by other grades {Verdict.UNDECIDED.words} (-0.0200) to {Verdict.IMPROVED.words} (+0.3400)"
+    assert (
+        said
+        == f"depending on unjudged grades: {Verdict.UNDECIDED.words} (-0.0200) to {Verdict.IMPROVED.words} (+0.3400)"
+    )
     same = text.format_bounds(row(**BOUNDED | {"bound_high_conclusion": Verdict.UNDECIDED}))
-    assert same == f"by other grades {Verdict.UNDECIDED.words} (-0.0200 … +0.3400)"
+    assert same == f"depending on unjudged grades: {Verdict.UNDECIDED.words} (-0.0200 to +0.3400)"
     for settled in (True, None):
         assert text.format_bounds(row(**BOUNDED | {"label_settled": settled})) is None
 
 
 def test_the_note_on_bounds_counts_the_queries_that_could_come_in() -> None:
-    begin = "where labels cannot settle a verdict, other grades of the unjudged results in the cutoff give another one;"
+    begin = "where unjudged results could turn a verdict, other grades of those in the cutoff give another one;"
     begin += " documents further down are taken to gain nothing"
     assert text.bounds_note(outcome(PLAIN)) is None
     assert text.bounds_note(outcome(row(**BOUNDED))) == begin
@@ -158,7 +161,7 @@ def test_likely_grades() -> None:
     assert text.format_likely_difference(row(likely=why)) == "no likely difference: nothing like them is judged"
     found = Likely(20, 0.1698, 0.1308, 0.2088, 0.07)
     assert text.format_likely_difference(row(likely=found)) == (
-        "if what is unjudged is like what is judged at such places: +0.1698 (+0.1308 … +0.2088; 7 % of the variance is"
+        "if what is unjudged is like what is judged at such places: +0.1698 [+0.1308, +0.2088] (7 % of the variance is"
         " from the labels)"
     )
 
@@ -190,7 +193,7 @@ def test_shares_of_judged_results_are_said_where_they_lie_apart() -> None:
 def test_cheap_judgments(saved: float, worth: str) -> None:
     corrected = row(cheap=CheapCorrected(0.0123, 0.004, 0.0206, 0.0042, 100, 2000, 0.7, 0.5, saved))
     assert text.format_proxy_correction(corrected) == (
-        "corrected by 2000 queries judged cheaply: +0.0123 (+0.0040 … +0.0206, p 0.0042), worth " + worth
+        "corrected by 2000 queries judged cheaply: +0.0123 ([+0.0040, +0.0206], p 0.0042), worth " + worth
     )
     assert (text.format_proxy_correction(PLAIN), text.proxy_note(outcome(PLAIN))) == (None, None)
     note = text.proxy_note(outcome(PLAIN, dataclasses.replace(corrected, candidate="other"))) or ""
@@ -253,8 +256,8 @@ def test_relative_change() -> None:
 
 def test_a_comparison_says_as_much_as_it_has() -> None:
     head = "new against old, ndcg@10: "
-    full = row(difference=0.1, low=0.05, high=0.15, p_adjusted=0.002)
-    numbers = "difference +0.1000, 90 % interval +0.0500 … +0.1500, adjusted p 0.0020"
+    full = row(difference=0.1, simultaneous_low=0.05, simultaneous_high=0.15, p_adjusted=0.002)
+    numbers = "difference +0.1000, 90 % interval [+0.0500, +0.1500], adjusted p 0.0020"
     assert text.format_comparison(full, 0.1) == f"{head}improved ({numbers})"
     assert text.format_comparison(row(difference=0.1, low=None, p_adjusted=None), 0.1) == (
         f"{head}improved (difference +0.1000)"

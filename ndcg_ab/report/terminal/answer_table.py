@@ -1,0 +1,250 @@
+"""The first screen: a row for each candidate, the deciding metric with its interval, five warnings at the most."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.text import Text
+
+from ndcg_ab.report.answer import (
+    HARDLY,
+    Line,
+    comparison_mark,
+    comparison_notes,
+    finding_lines,
+    gate_line,
+    list_doubts,
+    ordered_decisions,
+    reasons_for_doubt,
+    warn_of_few_weights,
+)
+from ndcg_ab.report.deciding import deciding_interval
+from ndcg_ab.report.sections.judges import format_judges_line
+from ndcg_ab.report.terminal.grid import shorten_middle
+from ndcg_ab.report.terminal.tables import STYLES
+from ndcg_ab.report.words.text import add_recomputed_count, format_confidence_level, format_plain
+from ndcg_ab.results.decisions import Choice, Decision
+from ndcg_ab.results.outcome import Outcome
+from ndcg_ab.results.severity import Severity
+from ndcg_ab.results.wording import queries_text, signed
+from ndcg_core.measures.metric import Metric
+from ndcg_core.statistics.verdicts.comparison import Comparison
+
+MOST_ROWS = 20  # candidates with a row of their own; of more the first by decision and difference
+MOST_REASONS = 8  # candidates whose reasons are on the screen
+WHOLE_REASONS = 2  # of so few they take two lines
+MOST_WARNINGS = 5
+NAMES = (8, 28)  # columns of the names: at least, at most
+HEADS = 12  # columns that the name of a metric has at least
+GAP = "  "
+INDENT = "    "
+DOUBTED = " (in doubt)"
+OPEN_LABELS = "L"  # beside a difference that unjudged results could turn
+JUDGE = "ndcg-ab judge-next"
+# What to run about a finding; of any other its code is explained.
+COMMANDS = {"few_judged": JUDGE, "judged_differs": JUDGE, "labels_favour": JUDGE, "looks_clustered": ""}
+
+
+class Column(NamedTuple):
+    """A metric: its head, and a text for each candidate with its colour."""
+
+    head: str
+    cells: list[tuple[str, str]]
+
+    @property
+    def width(self) -> int:
+        return max(map(cell_len, (self.head, *(text for text, _ in self.cells))))
+
+
+class Warned(NamedTuple):
+    """One line of a warning. command: what to run about it, or empty. more: what is said of others like it."""
+
+    severity: str
+    text: str
+    command: str
+    more: str = ""
+
+
+def print_answer_table(console: Console, outcome: Outcome) -> None:
+    """The whole answer: at most 10 lines for one candidate and metric, 25 for 4 x 4, 35 for 19 x 4, at 100 columns."""
+    print_doubts(console, outcome)
+    decisions = ordered_decisions(outcome)
+    shown = decisions[:MOST_ROWS]
+    in_doubt = reasons_for_doubt(outcome) if len(decisions) > MOST_REASONS else {}  # else their reasons say it
+    shown_names = [found.candidate + DOUBTED * (found.candidate in in_doubt) for found in shown]
+    names = min(max(map(cell_len, shown_names), default=0), NAMES[1])
+    words = max((cell_len(found.decision.words) for found in shown), default=0)
+    columns = [metric_column(outcome, metric, shown, is_first=at == 0) for at, metric in enumerate(outcome.metrics)]
+    head = table_head(outcome)
+    beside_names = 2 + words + len(GAP)
+    for wanted, least in ((columns, NAMES[1] // 2), (columns[:1], NAMES[0])):  # all metrics, or else the first
+        room = console.width - beside_names - sum(len(GAP) + column.width for column in wanted)
+        if room >= least:
+            break
+    names = min(names, max(room, NAMES[0])) if room >= least else names
+    left = beside_names + names
+    fitting = list(columns_that_fit(columns, console.width - left))
+    room = console.width - sum(len(GAP) + column.width for column in fitting)
+    is_apart = cell_len(head) > room
+    left = left if is_apart else max(left, cell_len(head))
+    if is_apart:
+        console.print(Text(head, style="bold"), highlight=False)
+    heads = GAP.join(set_cell_size(column.head, column.width) for column in fitting)
+    beside = set_cell_size("" if is_apart else head, left)
+    console.print(Text(f"{beside}{GAP}{heads}".rstrip(), style="bold"), highlight=False)
+    for at, found in enumerate(shown):
+        cells = [(column.cells[at], column.width) for column in fitting]
+        print_row(console, found.decision, (words, shown_names[at], names), left, cells)
+        if len(decisions) <= MOST_REASONS:
+            print_reason(console, found, lines=2 if len(decisions) <= WHOLE_REASONS and not outcome.gates else 1)
+    if len(decisions) > len(shown):
+        console.print(Text(f"and {len(decisions) - len(shown)} more: --details"), style="dim", highlight=False)
+    if gate := gate_line(outcome):
+        console.print(Text(gate, style="red" if outcome.failures else "green"), highlight=False)
+    print_warnings(console, outcome)
+    left_out = len(outcome.metrics) - len(fitting)
+    print_method(console, outcome, left_out)
+
+
+def table_head(outcome: Outcome) -> str:
+    """``vs bm25 0.3764 · 158 queries``: what all candidates are compared with, on the deciding metric."""
+    first = outcome.metrics[0].name
+    mean = next((row for row in outcome.systems if (row.system_id, row.metric) == (outcome.baseline, first)), None)
+    known = f" {format_plain(mean.mean)} · {queries_text(mean.queries)}" if mean else ""
+    return f"vs {shorten_middle(outcome.baseline, NAMES[1])}{known}"
+
+
+def metric_column(outcome: Outcome, metric: Metric, decisions: Sequence[Decision], *, is_first: bool) -> Column:
+    """The candidates' differences on a metric; on the first, which decides, with their intervals."""
+    rows = {row.candidate: row for row in outcome.main if row.metric == metric.name}
+    cells = []
+    for found in decisions:
+        row = rows.get(found.candidate)
+        text = difference_cell(row, with_interval=is_first) if row else ""
+        cells.append((text, STYLES[row.conclusion.traits.tone] if row else ""))
+    width = max(HEADS, *(cell_len(text) for text, _ in cells)) if cells else HEADS
+    return Column(shorten_middle(metric.name, width), cells)
+
+
+def difference_cell(row: Comparison, *, with_interval: bool) -> str:
+    """``▲ +.137 [+.101, +.173] L``"""
+    found = deciding_interval(row) if with_interval else None
+    number = short_number(row.difference) + (
+        f" [{short_number(found.low)}, {short_number(found.high)}]" if found else ""
+    )
+    return f"{comparison_mark(row)} {number}" + f" {OPEN_LABELS}" * (row.label_settled is False)
+
+
+def short_number(value: float | None) -> str:
+    """``+.137``: three decimals where they say enough; else as everywhere."""
+    if value is None or abs(value) >= 1:
+        return signed(value)
+    return f"{value:+.3f}".replace("0.", ".", 1)
+
+
+def columns_that_fit(columns: Sequence[Column], room: int) -> Iterator[Column]:
+    """The first one, and as many more as there is room for."""
+    for at, column in enumerate(columns):
+        room -= len(GAP) + column.width
+        if room < 0 and at:
+            return
+        yield column
+
+
+def print_row(
+    console: Console,
+    choice: Choice,
+    widths: tuple[int, str, int],
+    left: int,
+    cells: Sequence[tuple[tuple[str, str], int]],
+) -> None:
+    """widths: of the decision's words, the name, its width.  left: columns before the first metric."""
+    words, name, names = widths
+    line = Text.assemble(
+        (f"{choice.mark} {set_cell_size(choice.words, words)}", f"bold {STYLES[choice.traits.tone]}"),
+        GAP,
+        (shorten_middle(name, names), "bold"),
+    )
+    line.append(" " * max(0, left - cell_len(line.plain)))
+    for (text, style), width in cells:
+        line.append(f"{GAP}{set_cell_size(text, width)}", style=style)
+    line.rstrip()
+    line.truncate(console.width)
+    console.print(line, highlight=False)
+
+
+def print_reason(console: Console, found: Decision, lines: int) -> None:
+    """Why, in so many lines at the most."""
+    room = console.width - len(INDENT)
+    for line in textwrap.wrap(found.reason, room, break_on_hyphens=False, max_lines=lines, placeholder=" …"):
+        console.print(Text(f"{INDENT}{line}"), style="dim", highlight=False)
+
+
+def list_warnings(outcome: Outcome) -> list[Warned]:
+    """What questions the answer, one line for each cause over all systems, the gravest first."""
+    found = [Warned("error", doubt.sentence, JUDGE * (doubt.reason == HARDLY)) for doubt in list_doubts(outcome)]
+    found += [Warned("warning", text, "") for text in warn_of_few_weights(outcome)]
+    if judges := format_judges_line(outcome):
+        found.append(Warned("warning", judges, "ndcg-ab judgments"))
+    causes: dict[str, list[Line]] = {}
+    for line in finding_lines(outcome):
+        if line.severity in ("error", "warning"):
+            causes.setdefault(line.code, []).append(line)
+    for code, lines in causes.items():
+        more = f" (and {len(lines) - 1} more like it)" if len(lines) > 1 else ""
+        command = COMMANDS.get(code, f"ndcg-ab findings {code}")
+        found.append(Warned(lines[0].severity, lines[0].text, command, more))
+    return sorted(found, key=lambda each: each.severity != "error")
+
+
+def print_warnings(console: Console, outcome: Outcome) -> None:
+    """Those that do not question the whole answer, with what to run about each; five in all, the rest is counted."""
+    found = list_warnings(outcome)
+    grave = sum(each.severity == "error" for each in found)
+    lines = [warning_line(each, console.width) for each in found[grave:]]
+    if any(row.label_settled is False for row in outcome.main):
+        legend = Warned("note", f"{OPEN_LABELS}: unjudged results could turn it", JUDGE)
+        lines.insert(0, warning_line(legend, console.width))
+    room = max(MOST_WARNINGS - grave, 1)
+    if len(lines) > room:
+        lines = [*lines[: room - 1], Text(f"and {len(lines) - room + 1} more warnings: --details", style="yellow")]
+    for line in lines:
+        console.print(line, highlight=False)
+
+
+def print_doubts(console: Console, outcome: Outcome) -> None:
+    """What questions the whole answer, above it."""
+    for each in list_warnings(outcome)[: MOST_WARNINGS - 1]:
+        if each.severity == "error":
+            line = warning_line(each, console.width)
+            line.stylize("bold yellow")
+            console.print(line, highlight=False)
+
+
+def warning_line(warned: Warned, width: int) -> Text:
+    """``! the sentence → the command``, the sentence cut where it is too long."""
+    traits = Severity(warned.severity).traits
+    tail = warned.more + (f" → {warned.command}" if warned.command else "")
+    room = max(width - 2 - cell_len(tail), NAMES[1])
+    text = warned.text if cell_len(warned.text) <= room else set_cell_size(warned.text, room - 1) + "…"
+    line = Text.assemble((traits.mark if warned.severity != "note" else " ", traits.colour), f" {text}{tail}")
+    line.truncate(width)
+    return line
+
+
+def print_method(console: Console, outcome: Outcome, left_out: int) -> None:
+    """What the numbers in brackets are, what was computed twice, and where the rest is."""
+    count = sum(row.p_adjusted is not None for row in outcome.main)
+    level = format_confidence_level(outcome.alpha)
+    parts = [f"[ ]: {level} interval{f', {count} comparisons' if count > 1 else ''}"]
+    parts.append(add_recomputed_count(outcome, "{} computed twice"))
+    notes = len([line for line in finding_lines(outcome) if line.severity == "note"]) + len(comparison_notes(outcome))
+    rest = [
+        f"{number} {word}{'s' * (number != 1)}" for number, word in ((notes, "note"), (left_out, "metric")) if number
+    ]
+    parts.append(f"{', '.join([*rest, 'every number'])}: --details")
+    line = Text(" · ".join(parts), style="dim")
+    line.truncate(console.width, overflow="ellipsis")
+    console.print(line, highlight=False)
