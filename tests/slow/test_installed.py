@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -70,7 +71,10 @@ def built(folder: Path) -> Path:
     copy.mkdir()
     for name in (*SOURCES, "pyproject.toml", "README.md", "LICENSE"):
         (copy / name).parent.mkdir(exist_ok=True)
-        subprocess.run(["cp", "-r", str(ROOT / name), str(copy / name)], check=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, copy / name)
     backend = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["build-backend"]
     build = f"import {backend} as backend; backend.build_wheel({str(folder)!r})"
     subprocess.run([sys.executable, "-c", build], check=True, capture_output=True, cwd=copy)

@@ -28,7 +28,7 @@ from ndcg_ab.trackers import base
 from ndcg_ab.trackers import make_tracker as tracker_of_ours
 from tests.repeated import mostly_soaked
 from tests.slow.broken_servers import OUTAGES, closed, configuration, dripping, failing
-from tests.small_evaluation import changed_run, plain_page, rows_of, runs, small, unlogged
+from tests.small_evaluation import changed_run, nights, plain_page, rows_of, runs, small, unlogged
 from tests.stores import with_store
 
 prepare_environment()
@@ -217,10 +217,9 @@ def test_uploads_get_more_time_unless_the_user_says(monkeypatch: pytest.MonkeyPa
 
 def test_three_pending_nights_are_delivered_by_the_next(tracker: Tracker, tmp_path: Path) -> None:
     evaluation = logged_to(tracker, tmp_path)
-    for turn in range(3):
-        changed_run(tmp_path, turn)
-        assert perform(evaluation).published["pending"]
-    (bundles.unpublished_bundles(evaluation)[1] / "bundle.json").write_text("{}")  # one of them is damaged
+    folders = nights(tmp_path, 3)
+    assert bundles.unpublished_bundles(evaluation) == folders
+    (folders[1] / "bundle.json").write_text("{}")  # one of them is damaged
     changed_run(tmp_path, 3)
     with tracker.up():
         night = perform(evaluation)

@@ -3,9 +3,10 @@
 On the seventh, Spark, a query takes seconds: one is run in the session of tests/ndcg_ab/engines/test_spark.py.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
+from typing import TypeVar
 
 import pytest
 
@@ -13,6 +14,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.warehouse.dialects import DIALECTS
 from ndcg_ab.warehouse.names import Tables
 from ndcg_ab.warehouse.query import write_query
+from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
 from tests.laboratory import sql_scores
 from tests.strategies import CUTOFFS, numbered
@@ -20,6 +22,7 @@ from tests.warehouse_values import ODD, WRONG, Warehouse, all_tables, assert_equ
 from tests.warehouses import WAREHOUSES
 
 pytestmark = pytest.mark.slow
+T = TypeVar("T")
 
 TABLE = "gain={0.3:0.5, 0.7:2, 1:1, 2:8, 3:3.5}"
 METRICS = [
@@ -76,11 +79,25 @@ def warehouse(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         yield Warehouse(request.param, run)
 
 
+def share(warehouse: Warehouse, every: Sequence[T]) -> Sequence[T]:
+    """All for DuckDB and SQLite; of the other databases, which take longer, each has its quarter."""
+    return every[SLOW.index(warehouse.name) :: len(SLOW)] if warehouse.name in SLOW else every
+
+
+def assert_ours(warehouse: Warehouse, metric: Metric, name: str) -> None:
+    if metric.score_precision == "double" or DIALECTS[warehouse.name].real32:
+        assert_equal(warehouse.values(metric), name)
+
+
 def test_every_value_is_ours(warehouse: Warehouse) -> None:
+    for name in share(warehouse, METRICS):
+        assert_ours(warehouse, parse(name), name)
+
+
+@pytest.mark.soak
+def test_every_value_is_ours_in_every_database(warehouse: Warehouse) -> None:
     for name in METRICS:
-        metric = parse(name)
-        if metric.score_precision == "double" or DIALECTS[warehouse.name].real32:
-            assert_equal(warehouse.values(metric), name)
+        assert_ours(warehouse, parse(name), name)
 
 
 def test_the_sql_of_an_evaluation_says_the_same() -> None:
@@ -89,13 +106,21 @@ def test_the_sql_of_an_evaluation_says_the_same() -> None:
     assert found == pytest.approx(of_core, rel=1e-12, abs=1e-12)
 
 
+def drawn(count: int) -> list[Metric]:
+    """Metrics in combinations that nobody thought of; but those that refuse the data."""
+    found = {metric.name: metric for number in range(count) for metric in [numbered(number, CUTOFFS)]}
+    return [each for each in found.values() if each.negative != "error" or "negative" not in each.choices()]
+
+
 def test_any_metric(warehouse: Warehouse) -> None:
-    """Drawn ones, in combinations that nobody thought of."""
-    drawn = {metric.name: metric for number in range(40) for metric in [numbered(number, CUTOFFS)]}
-    for metric in drawn.values():
-        refuses = metric.negative == "error" and "negative" in metric.choices()
-        if not refuses and (metric.score_precision == "double" or DIALECTS[warehouse.name].real32):
-            assert_equal(warehouse.values(metric), metric.name)
+    for metric in share(warehouse, drawn(40)):
+        assert_ours(warehouse, metric, metric.name)
+
+
+@pytest.mark.soak
+def test_any_metric_in_every_database(warehouse: Warehouse) -> None:
+    for metric in drawn(400):
+        assert_ours(warehouse, metric, metric.name)
 
 
 def test_what_is_refused_has_no_value(warehouse: Warehouse) -> None:

@@ -207,10 +207,9 @@ def test_damaged_bundles_keep_nobody_back(tmp_path: Path, capsys: pytest.Capture
 def test_a_copy_of_a_bundle_is_no_other_night(tmp_path: Path) -> None:
     (folder,) = nights(tmp_path, 1)
     shutil.copytree(folder, folder.with_name(folder.name + "-copy"))
-    for turn in range(3):
-        changed_run(tmp_path, turn + 4)
-        unlogged(small(tmp_path))
-    assert rows_of(small(tmp_path), "select count(*) from evaluation") == [(4,)]
+    changed_run(tmp_path, 4)
+    unlogged(small(tmp_path))
+    assert rows_of(small(tmp_path), "select count(*) from evaluation") == [(2,)]
 
 
 def test_a_night_that_is_made_up_for_is_not_the_oldest(tmp_path: Path) -> None:
@@ -234,15 +233,15 @@ def test_a_night_that_is_made_up_for_is_not_the_oldest(tmp_path: Path) -> None:
 
 
 def test_retention(tmp_path: Path) -> None:
-    folders = nights(tmp_path, 5)
-    for folder in (folders[0], folders[2], folders[4]):
+    folders = nights(tmp_path, 3)
+    for folder in (folders[0], folders[2]):
         mark_published(folder, {})
-    evaluation = small(tmp_path, retention={"bundles": 2, "query_scores": 3})
-    assert bundles.remove_old_bundles(evaluation) == [folders[0], folders[2]]
-    assert [folder.exists() for folder in folders] == [False, True, False, True, True], "never an unpublished one"
-    assert rows_of(evaluation, "select distinct ordinal from query_score order by all") == [(3,), (4,), (5,)]
-    assert rows_of(evaluation, "select count(*) from evaluation") == [(5,)]
-    assert rows_of(evaluation, "select count(distinct ordinal) from comparison") == [(5,)]
+    evaluation = small(tmp_path, retention={"bundles": 1, "query_scores": 2})
+    assert bundles.remove_old_bundles(evaluation) == [folders[0]]
+    assert [folder.exists() for folder in folders] == [False, True, True], "never an unpublished one"
+    assert rows_of(evaluation, "select distinct ordinal from query_score order by all") == [(2,), (3,)]
+    assert rows_of(evaluation, "select count(*) from evaluation") == [(3,)]
+    assert rows_of(evaluation, "select count(distinct ordinal) from comparison") == [(3,)]
     assert bundles.remove_old_bundles(evaluation) == []
     assert bundles.remove_old_bundles(small(tmp_path)) == [], "by default everything stays"
 
