@@ -238,7 +238,7 @@ def print_method(console: Console, outcome: Outcome, left_out: int) -> None:
     """What the numbers in brackets are, what was computed twice, and where the rest is."""
     count = sum(row.p_adjusted is not None for row in outcome.main)
     level = format_confidence_level(outcome.alpha)
-    parts = [f"[ ]: {level} interval{f', {count} comparisons' if count > 1 else ''}"]
+    parts = [f"[low, high]: {level} interval{f', {count} comparisons' if count > 1 else ''}"]
     parts.append(add_recomputed_count(outcome, "{} computed twice"))
     notes = len([line for line in finding_lines(outcome) if line.severity == "note"]) + len(comparison_notes(outcome))
     rest = [
