@@ -85,7 +85,10 @@ class Both(NamedTuple):
 
 @pytest.fixture(scope="module", params=mostly_soaked([LOCAL, "standalone"], kept=[LOCAL]))
 def master(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of Spark; its session ends with it, since a process has one at a time."""
+    """The address of Spark; its session ends with it.
+
+    A process has one at a time, and a second is not begun well: no selection of tests should ask for both.
+    """
     from pyspark import SparkContext
 
     with contextlib.ExitStack() as ended:
@@ -396,6 +399,7 @@ def test_spark_connect_takes_tables_and_gives_rows(both: Both, tmp_path: Path) -
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("master", ["standalone"], indirect=True, scope="module")
 def test_spark_connect_checks_the_same(both: Both, tmp_path: Path) -> None:
     alone = small(tmp_path)
     with open_engine_for(alone) as engine:
