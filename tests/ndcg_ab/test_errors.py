@@ -1,12 +1,15 @@
 """Texts of others in messages: their secrets are taken out before anything is cut."""
 
 import random
+import tomllib
 from collections.abc import Callable
 
 import pytest
 
-from ndcg_ab.errors import SHOWN, beginning, format_value, in_short, shortened
+from ndcg_ab import errors
+from ndcg_ab.errors import SHOWN, InputError, beginning, format_value, in_short, shortened
 from tests import hiding
+from tests.places import ROOT
 
 KEY = "k3y-of-21-letters+abc"
 
@@ -56,3 +59,14 @@ def test_what_fits_stays_as_it_is() -> None:
     assert format_value("a" * (SHOWN - 2)) == repr("a" * (SHOWN - 2))
     assert format_value("a" * SHOWN) == "'" + "a" * (SHOWN - 1) + "…"
     assert format_value(b"\xff\x00") == r"b'\xff\x00'"
+
+
+def test_what_is_not_installed_is_named_with_the_extra_that_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For each library the extra of pyproject.toml that holds it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {name: " ".join(texts) for name, texts in project["optional-dependencies"].items()}
+    monkeypatch.setattr(errors, "find_spec", lambda name: None)
+    for library, extra in errors.EXTRAS.items():
+        assert library.replace("_", "-") in extras[extra]
+        with pytest.raises(InputError, match=rf"pip install 'ndcg-ab\[{extra}\]'$"):
+            errors.needs("this", library)
