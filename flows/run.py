@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from datetime import datetime
+from importlib.util import find_spec
 from pathlib import Path
 
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -37,6 +38,8 @@ def is_server_named(evaluation: Evaluation) -> bool:
     """
     if evaluation.prefect.server or evaluation.prefect.api_url or os.environ.get(API_URL):
         return True
+    if find_spec("prefect") is None:  # whose files are then of no use
+        return False
     if "prefect" not in sys.modules and not any(map(may_name_server, files_of_prefect())):
         return False
     from .evaluation import named_server

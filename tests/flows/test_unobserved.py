@@ -136,6 +136,14 @@ def test_a_server_is_named(case: str, tmp_path: Path, monkeypatch: pytest.Monkey
     assert run.is_server_named(small(tmp_path, prefect=prefect)) == named
 
 
+def test_files_of_a_prefect_that_is_not_installed_name_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "prefect.toml").write_text('[api]\nurl = "http://127.0.0.1:1/api"\n')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run, "find_spec", lambda name: None)
+    assert not run.is_server_named(small(tmp_path))
+    assert run.is_server_named(small(tmp_path, prefect={"api_url": "http://127.0.0.1:1/api"}))
+
+
 @pytest.mark.parametrize(
     ("name", "text", "may"),
     [

@@ -69,7 +69,8 @@ class Warned(NamedTuple):
 
 def print_answer_table(console: Console, outcome: Outcome) -> None:
     """The whole answer: at most 10 lines for one candidate and metric, 25 for 4 x 4, 35 for 19 x 4, at 100 columns."""
-    print_doubts(console, outcome)
+    doubts, warnings = split_warnings(outcome)
+    print_doubts(console, doubts)
     decisions = ordered_decisions(outcome)
     shown = decisions[:MOST_ROWS]
     in_doubt = reasons_for_doubt(outcome) if len(decisions) > MOST_REASONS else {}  # else their reasons say it
@@ -103,7 +104,7 @@ def print_answer_table(console: Console, outcome: Outcome) -> None:
         console.print(Text(f"and {len(decisions) - len(shown)} more: --details"), style="dim", highlight=False)
     if gate := gate_line(outcome):
         console.print(Text(gate, style="red" if outcome.failures else "green"), highlight=False)
-    print_warnings(console, outcome)
+    print_warnings(console, outcome, warnings, MOST_WARNINGS - len(doubts))
     left_out = len(outcome.metrics) - len(fitting)
     print_method(console, outcome, left_out)
 
@@ -199,28 +200,30 @@ def list_warnings(outcome: Outcome) -> list[Warned]:
     return sorted(found, key=lambda each: each.severity != "error")
 
 
-def print_warnings(console: Console, outcome: Outcome) -> None:
-    """Those that do not question the whole answer, with what to run about each; five in all, the rest is counted."""
+def split_warnings(outcome: Outcome) -> tuple[list[Warned], list[Warned]]:
+    """Those that question the whole answer, above it, and the others, below; at least one line is left for these."""
     found = list_warnings(outcome)
-    grave = sum(each.severity == "error" for each in found)
-    lines = [warning_line(each, console.width) for each in found[grave:]]
+    above = min(sum(each.severity == "error" for each in found), MOST_WARNINGS - 1)
+    return found[:above], found[above:]
+
+
+def print_warnings(console: Console, outcome: Outcome, warnings: Sequence[Warned], room: int) -> None:
+    """The warnings below the answer in so many lines, with what to run about each; the rest is counted."""
+    lines = [warning_line(each, console.width) for each in warnings]
     if any(row.label_settled is False for row in outcome.main):
         legend = Warned("note", f"{OPEN_LABELS}: unjudged results could turn it", JUDGE)
         lines.insert(0, warning_line(legend, console.width))
-    room = max(MOST_WARNINGS - grave, 1)
     if len(lines) > room:
         lines = [*lines[: room - 1], Text(f"and {len(lines) - room + 1} more warnings: --details", style="yellow")]
     for line in lines:
         console.print(line, highlight=False)
 
 
-def print_doubts(console: Console, outcome: Outcome) -> None:
-    """What questions the whole answer, above it."""
-    for each in list_warnings(outcome)[: MOST_WARNINGS - 1]:
-        if each.severity == "error":
-            line = warning_line(each, console.width)
-            line.stylize("bold yellow")
-            console.print(line, highlight=False)
+def print_doubts(console: Console, doubts: Sequence[Warned]) -> None:
+    for each in doubts:
+        line = warning_line(each, console.width)
+        line.stylize("bold yellow")
+        console.print(line, highlight=False)
 
 
 def warning_line(warned: Warned, width: int) -> Text:

@@ -20,7 +20,13 @@ from ndcg_ab.report.answer import (
 from ndcg_ab.report.sections.changes import changes_by_candidate
 from ndcg_ab.report.sections.intended import format_intended
 from ndcg_ab.report.sections.since_last import print_since
-from ndcg_ab.report.terminal.answer_table import print_answer_table, print_doubts, print_warnings
+from ndcg_ab.report.terminal.answer_table import (
+    MOST_WARNINGS,
+    print_answer_table,
+    print_doubts,
+    print_warnings,
+    split_warnings,
+)
 from ndcg_ab.report.terminal.grid import shorten_middle
 from ndcg_ab.report.terminal.sparklines import common_scale, draw_strip
 from ndcg_ab.report.terminal.tables import STYLES, print_dimmed, print_tables
@@ -64,10 +70,11 @@ def print_answer(console: Console, outcome: Outcome) -> None:
     if outcome.decisions:
         print_answer_table(console, outcome)
         return
-    print_doubts(console, outcome)
+    doubts, warnings = split_warnings(outcome)
+    print_doubts(console, doubts)
     for metric in outcome.metrics:
         print_metric(console, outcome, metric)
-    print_warnings(console, outcome)
+    print_warnings(console, outcome, warnings, MOST_WARNINGS - len(doubts))
     if outcome.systems:
         print_dimmed(console, "a second --system is compared with the first; every number: --details")
 
