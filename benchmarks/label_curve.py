@@ -273,20 +273,26 @@ def table(found: Sequence[Measured]) -> str:
 
 def draw(found: Sequence[tuple[int, dict[str, Curve]]], path: Path) -> None:
     """The share of the runs whose verdict stands, over the share of the labels of what is shown."""
-    from ndcg_ab.report.plots import make_canvas, save_figure
+    import altair as alt
 
-    figure, axis = make_canvas(figsize=(7, 4.2))
+    from ndcg_ab.report.pictures import save
+
     needed = [(shown, each) for shown, each in found if any(curve.labels for curve in each.values())]
+    rows = []
     for order in ORDERS[:3]:
-        share = np.sort([each[order].labels / shown for shown, each in needed])
-        axis.step([0, *share], np.arange(len(share) + 1) / len(share), where="post", label=order)
-    axis.set_xlim(0, 1)
-    axis.set_ylim(0, 1)
-    axis.set_xlabel("labels, of the hidden documents that either system shows")
-    axis.set_ylabel("verdicts that stand")
-    axis.set_title("Labels until the verdict of all judgments stands (CAsT 2021, 40 queries)", fontsize=10, loc="left")
-    axis.legend(fontsize=8, loc="lower right")
-    save_figure(figure, path)
+        shares = [0.0, *np.sort([each[order].labels / shown for shown, each in needed])]
+        rows += [{"order": order, "share": share, "settled": at / len(needed)} for at, share in enumerate(shares)]
+    drawn = (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=alt.X("share:Q", title="labels, of the hidden documents that either system shows"),
+            y=alt.Y("settled:Q", title="verdicts that hold"),
+            color=alt.Color("order:N", title=None, sort=None),
+        )
+        .properties(width=560, height=320)
+    )
+    save(drawn, "Labels until the verdict is that of all judgments (CAsT 2021, 40 queries)", path)
 
 
 def main() -> None:

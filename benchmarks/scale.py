@@ -202,7 +202,7 @@ def check_equal(means: dict[str, dict[str, float]]) -> None:
 
 def draw() -> None:
     """docs/images/scale.svg: time and memory for each million rows, over the number of rows."""
-    import matplotlib
+    import matplotlib  # comes with MLflow
 
     matplotlib.use("svg")
     from matplotlib import pyplot

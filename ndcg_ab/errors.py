@@ -73,38 +73,26 @@ class ParityError(Exception):
     """The SQL and the Python core disagree: the numbers must not be believed. Exit code 70."""
 
 
-LIBRARIES = {  # what requirements-slim.txt leaves out: import name -> what people call it
-    "prefect": "Prefect",
-    "mlflow": "MLflow",
-    "altair": "Altair",
-    "vl_convert": "vl-convert",
-    "matplotlib": "Matplotlib",
-    "adbc_driver_manager": "adbc-driver-manager",
-    "adbc_driver_sqlite": "adbc-driver-sqlite",
-    "httpx": "httpx",
-    "jmespath": "jmespath",
-    "pyspark": "PySpark",
-    "sqlglot": "sqlglot",
+OPTIONAL = {  # import name -> what people call it, the extra of ndcg-ab that brings it
+    "prefect": ("Prefect", "nightly"),
+    "mlflow": ("MLflow", "nightly"),
+    "adbc_driver_manager": ("adbc-driver-manager", "databases"),
+    "adbc_driver_sqlite": ("adbc-driver-sqlite", "databases"),
+    "httpx": ("httpx", "http"),
+    "jmespath": ("jmespath", "http"),
+    "pyspark": ("PySpark", "spark"),
+    "sqlglot": ("sqlglot", "spark"),
 }
-EXTRAS = {  # what brings those that are optional
-    "adbc_driver_manager": "databases",
-    "adbc_driver_sqlite": "databases",
-    "httpx": "http",
-    "jmespath": "http",
-    "pyspark": "spark",
-    "sqlglot": "spark",
-}
-TRACKING, PAGE, PICTURE = ("prefect", "mlflow"), ("altair", "vl_convert"), ("matplotlib",)
 
 
 def needs(what: str, *libraries: str) -> None:
-    """Raises InputError where one of LIBRARIES is not installed; what: what cannot be done without."""
-    missing = [LIBRARIES[name] for name in libraries if find_spec(name) is None]
+    """Raises InputError where one of OPTIONAL is not installed; what: what cannot be done without."""
+    missing = [OPTIONAL[name] for name in libraries if find_spec(name) is None]
     if missing:
         verb = "is" if len(missing) == 1 else "are"
-        extras = sorted({EXTRAS[name] for name in libraries if find_spec(name) is None and name in EXTRAS})
-        package = f"'ndcg-ab[{','.join(extras)}]'" if extras else "ndcg-ab"
-        raise InputError(f"{what} needs {' and '.join(missing)}, which {verb} not installed: pip install {package}")
+        names = " and ".join(name for name, _ in missing)
+        extras = ",".join(sorted({extra for _, extra in missing}))
+        raise InputError(f"{what} needs {names}, which {verb} not installed: pip install 'ndcg-ab[{extras}]'")
 
 
 # ---- texts of others in messages: their secrets are taken out first, then they are cut

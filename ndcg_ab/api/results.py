@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from ndcg_ab.errors import PAGE, InputError, needs
+from ndcg_ab.errors import InputError
 from ndcg_ab.report.page.data import PageData, paired_rows
 from ndcg_ab.results import codec
 from ndcg_ab.results.change_records import Changes
@@ -156,10 +156,8 @@ class CompareResult:
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Writes the page that `ndcg-ab compare --report` writes, whole or not at all; its path.
 
-        Raises InputError for a name that does not end in .html or that is in no directory, and where what draws the
-        page is not installed.
+        Raises InputError for a name that does not end in .html or that is in no directory.
         """
-        needs("report()", *PAGE)
         from ndcg_ab.report.page.render import write_page
 
         target = Path(path).expanduser()

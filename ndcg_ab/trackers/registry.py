@@ -29,7 +29,7 @@ def load_json_lines() -> type[Tracker]:
 class Kind(NamedTuple):
     """A tracker of ours.
 
-    label: its name in messages. load: imports its class, when it is asked for. libraries: what it imports of LIBRARIES.
+    label: its name in messages. load: imports its class, when it is asked for. libraries: what it imports of OPTIONAL.
     """
 
     label: str

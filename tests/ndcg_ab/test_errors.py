@@ -66,7 +66,7 @@ def test_what_is_not_installed_is_named_with_the_extra_that_brings_it(monkeypatc
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = {name: " ".join(texts) for name, texts in project["optional-dependencies"].items()}
     monkeypatch.setattr(errors, "find_spec", lambda name: None)
-    for library, extra in errors.EXTRAS.items():
+    for library, (_, extra) in errors.OPTIONAL.items():
         assert library.replace("_", "-") in extras[extra]
         with pytest.raises(InputError, match=rf"pip install 'ndcg-ab\[{extra}\]'$"):
             errors.needs("this", library)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ndcg_ab.errors import PAGE, PICTURE, InputError, needs
+from ndcg_ab.errors import InputError
 
 from ..console import Progress, end_where_a_gate_failed, print_safely, user_errors, warn_of_formulas, write_or_print
 from ..light_imports import import_lightly
@@ -143,8 +143,6 @@ def compare(
     options = dict(locals())
     with user_errors():
         import_lightly()
-        if report:
-            needs("ndcg-ab compare --report", *PAGE)
         from ndcg_ab.config.options.from_options import evaluation_from_options
         from ndcg_ab.pipeline import evaluate
         from ndcg_ab.pipeline.conclude import extreme_queries, read_query_scores, write_query_scores
@@ -258,8 +256,6 @@ def sensitivity(
     options = dict(locals())
     with user_errors():
         import_lightly()
-        if picture:
-            needs("ndcg-ab sensitivity --picture", *PICTURE)
         from ndcg_ab.config.options.from_options import evaluation_from_options
         from ndcg_ab.scoring.scoring import open_engine_for
         from ndcg_ab.studies.sensitivity import (
@@ -286,7 +282,7 @@ def sensitivity(
         with open_engine_for(evaluation) as engine, Progress(quiet) as say:
             found = measure_sensitivity(evaluation, engine, say)
         if drawing:
-            from ndcg_ab.report.plots import draw_sensitivity
+            from ndcg_ab.report.pictures import draw_sensitivity
 
             draw_sensitivity(found, drawing)
         write_or_print(lambda: sensitivity_to_json(found), json_path, to_standard_output=json == "-")

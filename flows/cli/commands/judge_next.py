@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ndcg_ab.errors import PAGE, InputError, needs
+from ndcg_ab.errors import InputError
 from ndcg_ab.visible import visible
 
 from ..console import Progress, print_to_stderr, print_wrapped, user_errors, warn_of_formulas, write_or_print
@@ -88,8 +88,6 @@ def judge_next(
     options = dict(locals())
     with user_errors():
         import_lightly()
-        if sheet:
-            needs("ndcg-ab judge-next --sheet", *PAGE)
         if count < 1:
             raise InputError(f"-n {count}: must be at least 1")
         from ndcg_ab.config.options.option_parsing import parse_metrics

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ndcg_ab.errors import PICTURE, InputError, needs
+from ndcg_ab.errors import InputError, needs
 
 from ..console import (
     Progress,
@@ -213,8 +213,6 @@ def history(
 ) -> None:
     """Show the evaluations of a configuration night by night: values, verdicts, what changed in the inputs."""
     with user_errors():
-        if picture:
-            needs("ndcg-ab history --picture", *PICTURE)
         from ndcg_ab.config.loading.file import read_config
         from ndcg_ab.history.timeline.timeline import query_json, read_query, read_timeline, timeline_json
         from ndcg_ab.report.terminal.timeline import print_query_values, print_timeline
@@ -225,7 +223,7 @@ def history(
         if query is not None:
             rows = read_query(evaluation, query, metric, last)
             if drawing:
-                from ndcg_ab.report.plots import draw_query_values
+                from ndcg_ab.report.pictures import draw_query_values
 
                 draw_query_values(rows, query, drawing)
             write_or_print(lambda: query_json(query, rows), json_path, to_standard_output=json == "-")
@@ -234,7 +232,7 @@ def history(
             return
         found = read_timeline(evaluation, metric, last)
         if drawing:
-            from ndcg_ab.report.plots import draw_timeline
+            from ndcg_ab.report.pictures import draw_timeline
 
             draw_timeline(found, drawing)
         write_or_print(lambda: timeline_json(found), json_path, to_standard_output=json == "-")

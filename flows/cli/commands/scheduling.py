@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ndcg_ab.errors import TRACKING, InputError, needs
+from ndcg_ab.errors import InputError, needs
 
 from ..console import print_line, user_errors
 from ..options import Settings
@@ -20,7 +20,7 @@ ConfigFiles = Annotated[list[Path], typer.Argument(metavar="CONFIG…", help="Co
 def serve(configs: ConfigFiles, settings: Settings = None) -> None:
     """Run evaluations when their schedule says, in this process, until it is stopped: for a laptop."""
     with user_errors():
-        needs("ndcg-ab serve", *TRACKING)
+        needs("ndcg-ab serve", "prefect", "mlflow")
         evaluations = load_scheduled(configs, settings or ())
         from ... import schedules
 
@@ -36,7 +36,7 @@ def deploy(
 ) -> None:
     """Register evaluations with their schedules at a Prefect server, for the workers of a pool."""
     with user_errors():
-        needs("ndcg-ab deploy", *TRACKING)
+        needs("ndcg-ab deploy", "prefect", "mlflow")
         evaluations = load_scheduled(configs, settings or ())
         from ... import schedules
 

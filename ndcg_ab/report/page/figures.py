@@ -69,18 +69,21 @@ def skip_schema_checks() -> contextlib.AbstractContextManager[None]:
 
 
 def save_figure(figure: "Figure", path: Path) -> None:
-    """PNG or SVG by the name, without a browser; whole or not at all."""
+    """PNG, SVG or PDF by the name, without a browser; whole or not at all."""
     import vl_convert
 
     with skip_schema_checks():
         spec, version = figure.to_dict(validate=False), vegalite_version()
+    ending = path.suffix.lower()
     with replacing(path) as partial:
-        if path.suffix == ".png":
+        if ending == ".png":
             partial.write_bytes(compress_png(vl_convert.vegalite_to_png(spec, vl_version=version, scale=2)))
-        elif path.suffix == ".svg":
+        elif ending == ".svg":
             partial.write_text(vl_convert.vegalite_to_svg(spec, vl_version=version), encoding="utf-8")
+        elif ending == ".pdf":
+            partial.write_bytes(vl_convert.vegalite_to_pdf(spec, vl_version=version))
         else:
-            raise InputError(f"{path}: must end in .png or .svg")
+            raise InputError(f"{path}: must end in .png, .svg or .pdf")
 
 
 def compress_png(image: bytes) -> bytes:

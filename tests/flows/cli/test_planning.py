@@ -416,7 +416,7 @@ def test_the_json_keeps_its_contract(scores: Path, tmp_path: Path) -> None:
     assert invoke("--scores", scores, "--json", "-").stdout == (tmp_path / "p.json").read_text()
 
 
-STARTS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+STARTS = {"png": b"\x89PNG", "svg": b"<svg", "pdf": b"%PDF"}
 ENDS = {"png": b"IEND\xaeB`\x82", "svg": b"</svg>", "pdf": b"%%EOF"}
 
 
@@ -437,25 +437,28 @@ def test_the_picture_is_whole(scores: Path, tmp_path: Path, kind: str, source: s
 def test_a_line_for_each_comparison_and_a_mark_for_each_effect(
     scores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from matplotlib import pyplot as plt
+    from ndcg_ab.report import pictures
 
     drawn: list[Any] = []
-    monkeypatch.setattr(plt, "close", drawn.append)
+    monkeypatch.setattr(pictures, "save_figure", lambda figure, _: drawn.append(figure.to_dict()))
     assert invoke("--scores", scores, "--metric", "rr", "--picture", tmp_path / "p.svg").exit_code == 0
     monkeypatch.undo()
-    (axis,) = drawn[0].axes
-    by_label = {line.get_label(): line for line in axis.get_lines()}
     plan = plans("--scores", scores, "--metric", "rr")[0]
-    line = by_label["hybrid against bm25, rr"]
-    for n, effect in zip(line.get_xdata(), line.get_ydata(), strict=True):
-        assert effect == pytest.approx(detectable(n, plan["deviation"]), rel=1e-9)
-    dots = [list(zip(*each.get_data(), strict=True)) for each in axis.get_lines() if each.get_marker() == "o"]
-    assert dots[0] == [(row["queries"], row["effect"]) for row in plan["needed"]]
-    diamonds = [list(zip(*each.get_data(), strict=True)) for each in axis.get_lines() if each.get_marker() == "D"]
-    assert diamonds[0] == [(40, plan["mde"])]
-    assert {"dense against bm25, rr", "40 queries here"} <= set(by_label)
-    assert axis.get_xscale() == "log"
-    plt.close(drawn[0])
+    lines, dots, diamonds = (
+        [row for row in drawn[0]["datasets"][layer["data"]["name"]] if row["plan"] == "hybrid against bm25, rr"]
+        for layer in drawn[0]["layer"]
+        if layer["mark"]["type"] in ("line", "point")
+    )
+    assert len(lines) > 100
+    for row in lines:
+        assert row["effect"] == pytest.approx(detectable(row["queries"], plan["deviation"]), rel=1e-9)
+    assert [(row["queries"], row["effect"]) for row in dots] == [
+        (row["queries"], row["effect"]) for row in plan["needed"]
+    ]
+    assert [(row["queries"], row["effect"], row["here"]) for row in diamonds] == [(40, plan["mde"], "40 queries")]
+    (line,) = [layer for layer in drawn[0]["layer"] if layer["mark"]["type"] == "line"]
+    assert line["encoding"]["color"]["scale"]["domain"] == ["hybrid against bm25, rr", "dense against bm25, rr"]
+    assert line["encoding"]["x"]["scale"]["type"] == "log"
 
 
 @pytest.mark.slow
@@ -464,7 +467,7 @@ def test_it_starts_without_the_platforms(scores: Path, command: list[str]) -> No
     code = (
         "import sys\nfrom ndcg_ab.flows.cli.app import app\n"
         f"try:\n    app({['power', *command, '--json', '-']!r})\nexcept SystemExit as stop:\n    assert not stop.code\n"
-        "assert not {'prefect', 'mlflow', 'duckdb', 'matplotlib', 'scipy.stats'} & set(sys.modules)"
+        "assert not {'prefect', 'mlflow', 'duckdb', 'altair', 'scipy.stats'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=scores.parent, capture_output=True)
 

@@ -12,7 +12,7 @@ from ndcg_ab.report.page.data import OUTCOMES, PageData, Rows
 if TYPE_CHECKING:
     import altair
 
-    Figure = altair.Chart | altair.LayerChart | altair.FacetChart
+    Figure = altair.Chart | altair.LayerChart | altair.FacetChart | altair.VConcatChart
 
 
 @dataclass(frozen=True)

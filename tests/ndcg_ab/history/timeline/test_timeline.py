@@ -19,7 +19,7 @@ from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles.published import mark_published
 from ndcg_ab.history.timeline.timeline import Evaluated, Reused, Timeline, failure_text, read_timeline
 from ndcg_ab.report import bundle_files
-from ndcg_ab.report.plots import draw_query_values, draw_timeline
+from ndcg_ab.report.pictures import draw_query_values, draw_timeline
 from ndcg_ab.report.terminal.timeline import draw_sparkline, format_changed_inputs, print_timeline
 from ndcg_ab.results.codec import records_table
 from ndcg_ab.results.decisions import Choice
@@ -251,7 +251,7 @@ def command(evaluation: Evaluation, *words: str) -> Any:
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_the_picture(ending: str, evaluation: Evaluation, tmp_path: Path) -> None:
-    start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
+    start = {"png": b"\x89PNG", "svg": b"<svg", "pdf": b"%PDF"}[ending]
     for words in ([], ["--query", "bread"]):
         found = command(evaluation, *words, "--last", "4", "--picture", str(tmp_path / f"nights.{ending}"))
         assert found.exit_code == 0, found.output
@@ -267,13 +267,14 @@ def test_the_picture(ending: str, evaluation: Evaluation, tmp_path: Path) -> Non
 def test_a_picture_is_whole_or_not_there(
     evaluation: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from matplotlib.figure import Figure
+    import vl_convert
 
-    def fail(self: object, partial: Path, **_: object) -> None:
+    def fail(*_: object, **__: object) -> bytes:
+        (partial,) = tmp_path.iterdir()
         partial.write_text("half")
         raise OSError("no space")
 
-    monkeypatch.setattr(Figure, "savefig", fail)
+    monkeypatch.setattr(vl_convert, "vegalite_to_png", fail)
     with pytest.raises(OSError, match="no space"):
         draw_timeline(read_timeline(evaluation, None, None), tmp_path / "nights.png")
     assert list(tmp_path.iterdir()) == []
