@@ -672,7 +672,7 @@ class TestFigures:
         assert "Mean ndcg@10 of each system" in drawn and "{" not in drawn.partition("</defs>")[2]
         save_figure(charts["slices device new"], tmp_path / "slices.png")
         assert (tmp_path / "slices.png").read_bytes().startswith(b"\x89PNG")
-        with pytest.raises(InputError, match=r"must end in \.png or \.svg"):
+        with pytest.raises(InputError, match=r"must end in \.png, \.svg or \.pdf"):
             save_figure(charts["nights"], tmp_path / "nights.gif")
         assert sorted(path.name for path in tmp_path.iterdir()) == ["nights.svg", "slices.png"]
 
