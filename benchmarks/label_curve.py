@@ -275,7 +275,7 @@ def draw(found: Sequence[tuple[int, dict[str, Curve]]], path: Path) -> None:
     """The share of the runs whose verdict stands, over the share of the labels of what is shown."""
     import altair as alt
 
-    from ndcg_ab.report.pictures import save
+    from ndcg_ab.report.pictures.commands import save
 
     needed = [(shown, each) for shown, each in found if any(curve.labels for curve in each.values())]
     rows = []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.report.page.data import PageData, paired_rows
+from ndcg_ab.report.page.data import PageData, largest_losses
 from ndcg_ab.results import codec
 from ndcg_ab.results.change_records import Changes
 from ndcg_ab.results.decisions import Decision
@@ -115,9 +115,8 @@ class CompareResult:
     ) -> tuple[Loss, ...]:
         """The queries that a candidate lost most, the largest loss first; candidate and metric as of `comparison`."""
         found = self.comparison(candidate, metric)
-        rows = paired_rows(self._page, found.metric, found.candidate)
-        lost = [row for row in rows if row["outcome"] == "loss"][:most]
-        return tuple(Loss(row["query"], row["text"] or None, row["difference"]) for row in lost)
+        lost = largest_losses(self._page, found.metric, found.candidate, most)
+        return tuple(Loss(row.query, row.text or None, row.difference) for row in lost)
 
     def in_words(self, candidate: str | None = None) -> str:
         """What `ndcg-ab compare --explain` prints of a candidate, by default of the first, as Markdown.

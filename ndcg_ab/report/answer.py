@@ -32,7 +32,7 @@ MOST_NOTES = 3  # notes of comparisons and slices that are shown
 
 MARKS = {kind: kind.traits.mark for kind in Verdict if kind.traits.mark}
 UNDECIDED_MARK = "●"
-GRAVEST_FIRST = sorted(Choice, key=lambda choice: choice.traits.gravity)
+BEST_FIRST = sorted(Choice, key=lambda choice: choice.traits.place)
 
 
 class Line(NamedTuple):
@@ -78,7 +78,7 @@ def deciding_comparisons(outcome: Outcome, candidate: str) -> list[Comparison]:
 
 
 def ordered_decisions(outcome: Outcome) -> list[Decision]:
-    """The decisions as they are shown everywhere: the gravest first, then the largest difference on the first metric.
+    """The decisions as they are shown everywhere: the best first, then the largest difference on the first metric.
 
     The reason of one in doubt begins with the doubt.
     """
@@ -89,7 +89,7 @@ def ordered_decisions(outcome: Outcome) -> list[Decision]:
             replace(row, reason=f"in doubt, since {why[row.candidate]}: {row.reason}") if row.candidate in why else row
             for row in outcome.decisions
         ),
-        key=lambda found: (found.decision.traits.gravity, places.get(found.candidate, len(places))),
+        key=lambda found: (found.decision.traits.place, places.get(found.candidate, len(places))),
     )
 
 

@@ -16,8 +16,8 @@ from ndcg_ab.history import database
 from ndcg_ab.history.bundles.bundle import TABLES, Bundle, read_bundle, read_content
 from ndcg_ab.history.timeline.repeated_tests import RepeatedTests, read_repeated_tests
 from ndcg_ab.report.page.data import gather_page_data
-from ndcg_ab.report.page.figures import draw_figures, save_figure
 from ndcg_ab.report.page.render import write_page
+from ndcg_ab.report.pictures.figures import draw_figures, save_figure
 from ndcg_ab.sources.documents import make_documents
 from ndcg_ab.visible import visible
 

@@ -44,20 +44,20 @@ class Choice(StrEnum):
         """What it means wherever it is shown: a new member is described here, and nowhere else."""
         match self:
             case Choice.SHIP:
-                return Traits(2, "✓", Tone.GOOD, "Ship it.")
+                return Traits(1, "✓", Tone.GOOD, "Ship it.")
             case Choice.SHIP_IF_CHEAP:
-                return Traits(3, "✓", Tone.GOOD, "Ship it if it costs little.")
+                return Traits(2, "✓", Tone.GOOD, "Ship it if it costs little.")
             case Choice.DO_NOT_SHIP:
-                return Traits(1, "✗", Tone.BAD, "Do not ship it.")
+                return Traits(6, "✗", Tone.BAD, "Do not ship it.")
             case Choice.JUDGE_MORE:
                 advice = "Keep the baseline for now: these queries do not settle it."
                 return Traits(4, "?", Tone.OPEN, advice, "judge more queries")
             case Choice.JUDGE_RESULTS:
                 advice = "Judge what is unjudged in the first places: it could turn the result (ndcg-ab judge-next)."
-                return Traits(5, "?", Tone.OPEN, advice, "judge more results")
+                return Traits(3, "?", Tone.OPEN, advice, "judge more results")
             case Choice.NOTHING_CHANGED:
                 advice = "Nothing that matters. If something should have changed: are these the right files?"
-                return Traits(6, "=", Tone.DIM, advice)
+                return Traits(5, "=", Tone.DIM, advice)
             case _:
                 assert_never(self)
 
@@ -73,10 +73,10 @@ class Choice(StrEnum):
 
 
 class Traits(NamedTuple):
-    """What a decision means. gravity: where it is in lists, 1 first. mark: one letter. advice: a sentence.
+    """What a decision means. place: where it is in lists, 1 first, the best one. mark: one letter. advice: a sentence.
     words: for people, where they are not its name."""
 
-    gravity: int
+    place: int
     mark: str
     tone: Tone
     advice: str

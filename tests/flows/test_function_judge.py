@@ -17,7 +17,6 @@ import ndcg_ab
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.schema import json_schema
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.disk_cache import cache_folder
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.pipeline import Stage
@@ -25,6 +24,7 @@ from ndcg_ab.report.comment.markdown import finding_items
 from ndcg_ab.report.words.escaping import escape_text
 from ndcg_ab.report.words.text import function_note
 from ndcg_ab.runs.run import Performed, perform_run
+from ndcg_ab.sources.judgments.grade_cache import cache_folder
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import calling, no_tracker, plain_page

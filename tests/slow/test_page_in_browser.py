@@ -23,7 +23,6 @@ from tests.ndcg_ab.report.test_page import (
     HOSTILE_TEXT,
     NEW,
     OLD,
-    SECTIONS,
     gathered,
     small_outcome,
 )
@@ -351,43 +350,73 @@ class TestRankings:
         page.close()
 
     def test_open_from_a_figure(self, page: Any) -> None:
-        page.locator("#figure-differences .mark-rect path").first.click()
+        page.locator("#figure-differences rect.mark").first.click()
         assert page.locator("#detail-title").inner_text().startswith(column(page, "id")[0])
+
+    def test_open_from_a_card(self, page: Any) -> None:
+        link = page.locator("#card-1 .losses a").first
+        text = link.inner_text()
+        link.click()
+        assert page.locator("#detail-title").inner_text().endswith(text)
+        assert page.locator("#queries select[data-choice=candidate]").input_value() == "1"
+
+    def test_by_keys(self, page: Any) -> None:
+        """By hand: down twice, up once, open; the next, the one before, none beyond the first; fields take letters."""
+        ids = column(page, "id")
+        for key in "jjk":
+            page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.textContent") == ids[0]
+        page.keyboard.press("Enter")
+        titles = []
+        for key in "nnppp":
+            page.keyboard.press(key)
+            titles.append(page.locator("#detail-title").inner_text().partition(" · ")[0])
+        assert titles == [ids[1], ids[2], ids[1], ids[0], ids[0]]
+        page.keyboard.press("j")
+        assert page.evaluate("document.activeElement.textContent") == ids[1]
+        page.keyboard.press("Escape")
+        assert page.locator("#detail").count() == 0
+        page.locator("#search").press_sequentially("jn")
+        assert page.locator("#search").input_value() == "jn" and page.locator("#detail").count() == 0
 
 
 class TestFigures:
     def test_are_drawn_with_words(self, page: Any, data: PageData) -> None:
-        for name in ("intervals", "differences", "values", "slices", "nights"):
+        for name in ("differences", "values", "nights"):
             figure = page.locator(f"#figure-{name}")
             assert figure.locator("h3").inner_text() and "{" not in figure.locator("h3").inner_text()
             assert figure.locator("figcaption").inner_text()
-            assert figure.locator("svg").first.get_attribute("aria-label") or figure.locator("svg [aria-label]").count()
-        told = page.locator("#figure-intervals figcaption").text_content()
-        for row in data.outcome.main:
-            assert f"{row.candidate}, {row.metric}: {signed(row.difference)}" in told
+            assert figure.locator(".plot").get_attribute("aria-label")
         row = next(row for row in data.outcome.main if (row.metric, row.candidate) == ("ndcg@10", "new"))
         told = page.locator("#figure-differences figcaption").inner_text()
         assert re.search(rf"{row.wins} wins?, {row.ties} ties?, {row.losses} loss(es)?", told)
         assert "new in evaluation 2" in page.locator("#figure-nights figcaption").inner_text()
 
     def test_one_bar_for_each_query_and_a_mark_for_the_bad_night(self, page: Any) -> None:
-        assert page.locator("#figure-differences .mark-rect.role-mark path").count() == 40
-        assert page.locator("#figure-values .mark-symbol.role-mark path").count() == 40
-        assert page.locator("#figure-nights .mark-symbol.role-mark.layer_1_marks path").count() == 1
+        assert page.locator("#figure-differences rect.mark").count() == 40
+        assert page.locator("#figure-values path.mark").count() == 40
+        assert page.locator("#figure-nights path.mark.loss").count() == 1
+
+    def test_bars_are_as_high_as_their_differences(self, page: Any) -> None:
+        """By the axis that stands beside them: 0 is where a bar begins, and the largest is the longest."""
+        heights = [float(bar.get_attribute("height")) for bar in page.locator("#figure-differences rect.mark").all()]
+        sizes = [abs(float(text)) for text in column(page, "difference")]
+        scale = max(heights) / max(sizes)
+        assert all(
+            height == pytest.approx(max(1.5, scale * size), abs=0.05)
+            for height, size in zip(heights, sizes, strict=True)
+        )
 
     def test_tell_more_under_the_pointer(self, page: Any) -> None:
-        page.locator("#figure-differences .mark-rect.role-mark path").last.hover()
-        tip = page.locator("#vg-tooltip-element")
-        tip.wait_for(state="visible")
-        assert "difference" in tip.inner_text() and "query" in tip.inner_text()
+        tip = page.locator("#figure-differences rect.mark title").last.text_content()
+        (query, difference) = (column(page, name)[-1] for name in ("id", "difference"))
+        assert tip.startswith(f"{query} · words of") and tip.endswith(f"difference {difference}")
 
     def test_texts_from_data_are_no_placeholders(self, page: Any) -> None:
         place = column(page, "id").index(HOSTILE_QUERY)
         assert column(page, "text")[place] == HOSTILE_TEXT
-        page.locator("#figure-differences .mark-rect.role-mark path").nth(place).hover(force=True)
-        tip = page.locator("#vg-tooltip-element")
-        tip.wait_for(state="visible")
-        assert HOSTILE_TEXT in tip.inner_text() and HOSTILE_QUERY in tip.inner_text()
+        tip = page.locator("#figure-differences rect.mark title").nth(place).text_content()
+        assert tip.startswith(f"{HOSTILE_QUERY} · {HOSTILE_TEXT}")
 
 
 class TestInert:
@@ -398,9 +427,7 @@ class TestInert:
         page.locator("#queries select[data-choice=candidate]").select_option(label=HOSTILE_SYSTEM)
         documents = [row[1] for role in ("baseline", "candidate") for row in ranking(page, role)]
         assert HOSTILE_DOC in documents
-        for mark in page.locator("#figure-slices .mark-symbol.role-mark path").all():
-            mark.hover(force=True)
-        page.locator("#figure-differences .mark-rect.role-mark path").nth(20).hover(force=True)
+        page.locator("#figure-differences rect.mark").nth(20).hover(force=True)
         assert page.evaluate("window.hacked === undefined && !document.querySelector('img, [onload], [onerror]')")
 
     def test_the_policy_holds_without_the_escaping(self, page: Any) -> None:
@@ -456,7 +483,8 @@ def test_nothing_sticks_out(browser: Any, tmp_path: Path, width: int, name: str)
     assert page.locator("select[data-choice=candidate]").first.is_visible()
     assert page.evaluate("document.scrollingElement.scrollWidth") <= width
     if width > 1000:
-        tables = "[...document.querySelectorAll('#metrics > .scroll')]"
+        page.evaluate("document.querySelectorAll('#metrics > details').forEach(each => { each.open = true; })")
+        tables = "[...document.querySelectorAll('#metrics .scroll')].filter(e => e.checkVisibility()).slice(0, 3)"
         assert page.evaluate(f"{tables}.map(e => e.scrollWidth - e.clientWidth)") == [0, 0, 0]
     page.close()
 
@@ -471,16 +499,17 @@ def test_contrast(open_in_tab: Open, scheme: str) -> None:
     assert dark == (scheme == "dark")
 
 
-def test_print_shows_every_section_on_white(open_in_tab: Open) -> None:
+def test_on_paper_are_the_answer_and_what_is_in_doubt_on_two_pages(open_in_tab: Open, data: PageData) -> None:
     page = open_in_tab(scheme="dark")
-    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
-    for name in SECTIONS:
-        assert page.locator(f"#{name} h2").is_visible(), name
-    assert page.locator(".band .choice").first.is_visible() and page.locator("#findings li").first.is_visible()
-    assert not page.locator("#search").is_visible() and not page.get_by_text("More columns").is_visible()
+    for text in [*(each.reason for each in data.outcome.decisions), "Gates"]:
+        assert page.get_by_text(text).first.is_visible()
+    assert page.locator(".card .choice").first.is_visible() and page.locator("#findings li").first.is_visible()
+    for name in ("queries", "figures", "metrics", "slices", "definitions", "inputs", "configuration"):
+        assert not page.locator(f"#{name}").is_visible(), name
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert page.pdf(format="A4").startswith(b"%PDF")
+    made = page.pdf(format="A4", prefer_css_page_size=True)
+    assert 1 <= len(re.findall(rb"/Type\s*/Page[^s]", made)) <= 2
 
 
 def test_without_javascript_words_and_tables_are_there(open_page: Open, data: PageData) -> None:
@@ -489,7 +518,7 @@ def test_without_javascript_words_and_tables_are_there(open_page: Open, data: Pa
     assert page.get_by_text(signed(row.difference)).first.is_visible()
     assert page.locator("noscript p").is_visible()
     assert page.locator("#metrics table").first.is_visible() and page.locator("#findings").is_visible()
-    assert page.locator(".band .choice").first.is_visible()
+    assert page.locator(".card .choice").first.is_visible()
     assert not page.locator("#queries").is_visible() and not page.locator("#figures").is_visible()
 
 
@@ -526,7 +555,7 @@ def test_works_inside_another_page(browser: Any, data: PageData) -> None:
     assert inside.locator("#detail-title").inner_text() == "q01 · words of 1"
     inside.get_by_role("button", name="Close").click()
     assert not inside.locator("#detail").count()
-    assert inside.locator("#figure-intervals svg").count() and said == []
+    assert inside.locator("#figure-differences svg").count() and said == []
     around.close()
 
 

@@ -282,7 +282,7 @@ def sensitivity(
         with open_engine_for(evaluation) as engine, Progress(quiet) as say:
             found = measure_sensitivity(evaluation, engine, say)
         if drawing:
-            from ndcg_ab.report.pictures import draw_sensitivity
+            from ndcg_ab.report.pictures.commands import draw_sensitivity
 
             draw_sensitivity(found, drawing)
         write_or_print(lambda: sensitivity_to_json(found), json_path, to_standard_output=json == "-")

@@ -76,7 +76,7 @@ def power(
         refuse_one_file_twice("--picture", json_path, drawing)
         plans = make_plans(deviation, scores, baseline, candidate, metric, asked, weights, clusters, cluster_prefix)
         if drawing:
-            from ndcg_ab.report.pictures import draw_power
+            from ndcg_ab.report.pictures.commands import draw_power
 
             draw_power(plans, asked, drawing)
         write_or_print(lambda: plans_to_json(plans, asked), json_path, to_standard_output=json == "-")

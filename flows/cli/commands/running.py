@@ -223,7 +223,7 @@ def history(
         if query is not None:
             rows = read_query(evaluation, query, metric, last)
             if drawing:
-                from ndcg_ab.report.pictures import draw_query_values
+                from ndcg_ab.report.pictures.commands import draw_query_values
 
                 draw_query_values(rows, query, drawing)
             write_or_print(lambda: query_json(query, rows), json_path, to_standard_output=json == "-")
@@ -232,7 +232,7 @@ def history(
             return
         found = read_timeline(evaluation, metric, last)
         if drawing:
-            from ndcg_ab.report.pictures import draw_timeline
+            from ndcg_ab.report.pictures.commands import draw_timeline
 
             draw_timeline(found, drawing)
         write_or_print(lambda: timeline_json(found), json_path, to_standard_output=json == "-")

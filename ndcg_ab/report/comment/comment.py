@@ -38,7 +38,7 @@ from ndcg_ab.results.wording import queries_text, signed
 from ndcg_core.measures.metric import Metric
 
 STRIP = 21  # characters
-EXPLAINED = 3  # candidates, the gravest decisions first
+EXPLAINED = 3  # candidates, the best decisions first
 QUERIES = 10  # that moved most
 TOGETHER = "\N{NO-BREAK SPACE}"  # a space that is kept, and at which no line ends
 

@@ -12,17 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ndcg_ab.report.answer import ordered_decisions
 from ndcg_ab.report.page.data import (
     CELLS,
     FULL,
     GROUPS,
     PageData,
-    figure_facts,
-    interval_rows,
     shown_depth,
     timeline_rows,
 )
-from ndcg_ab.report.page.figures import page_figures
+from ndcg_ab.report.words.text import format_wins_ties_losses
 
 AT_ONCE = 2000  # queries whose rankings are taken out of a table together
 DECIMALS = 10  # of values in the table of queries
@@ -103,19 +102,19 @@ def block_content(data: PageData) -> dict[str, Any]:
     return {
         "systems": systems,
         "baseline": 0,
+        "best": next((systems.index(row.candidate) for row in ordered_decisions(outcome)), None),
         "metrics": [metric.name for metric in outcome.metrics],
         "queries": {"id": ids, "text": texts},
         "values": value_columns(data, systems, {name: place for place, name in enumerate(ids)}),
         "given": outcome.is_given,
         "gains": grade_gains(data),
         "depth": shown_depth(outcome.metrics[0]),
-        "comparisons": interval_rows(outcome),
-        "slices": [
-            figure_facts(row) | {"attribute": row.attribute, "slice": row.slice, "baseline_mean": row.baseline_mean}
-            for row in outcome.slices
+        "comparisons": [
+            {"metric": row.metric, "candidate": row.candidate, "queries": row.queries, "difference": row.difference}
+            | {"counts": format_wins_ties_losses(row)}
+            for row in outcome.main
         ],
         "nights": timeline_rows(data),
-        "figures": page_figures(),
         "limits": {"full": FULL, "groups": GROUPS, "cells": CELLS},
     }
 

@@ -3,8 +3,7 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,11 +43,17 @@ FULL = 2000  # queries that are drawn one by one; beyond, the figures draw group
 GROUPS = 1000  # bars that more queries are drawn with, about
 CELLS = 40  # each way, of the grid that more queries are counted in
 TIE = 1e-9
-OUTCOMES = ["win", "tie", "loss"]
 VERDICTS = ["improved", "regressed", "other"]
 KINDS = {Tone.GOOD: "improved", Tone.BAD: "regressed"}
-NUMBERS = ("baseline", "candidate", "difference")
 Rows = Sequence[Mapping[str, Any]]
+
+
+class QueryLoss(NamedTuple):
+    """A query on which a candidate loses. text: of the query, empty where unknown; difference: below 0."""
+
+    query: str
+    text: str
+    difference: float
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -207,69 +212,17 @@ def shown_depth(metric: Metric) -> int:
     return min(MOST_SHOWN, max(SHOWN, metric.cutoff or SHOWN))
 
 
-def paired_rows(data: PageData, metric: str, candidate: str) -> list[dict[str, Any]]:
-    """Queries that both systems are scored on, the largest loss first."""
-    values: dict[str, dict[str, float]] = {candidate: {}, data.outcome.baseline: {}}
-    columns = (data.scores[name].to_pylist() for name in ("system_id", "query_id", "metric", "value"))
-    for system_id, query_id, name, value in zip(*columns, strict=True):
-        if name == metric and system_id in values:
-            values[system_id][query_id] = value
+def largest_losses(data: PageData, metric: str, candidate: str, most: int) -> list[QueryLoss]:
+    """The queries on which a candidate loses most against the baseline, the largest loss first."""
+    of_metric = pc.equal(data.scores["metric"], metric)
+    before, after = (
+        dict(zip(*(found[column].to_pylist() for column in ("query_id", "value")), strict=True))
+        for name in (data.outcome.baseline, candidate)
+        for found in [data.scores.filter(pc.and_(of_metric, pc.equal(data.scores["system_id"], name)))]
+    )
+    lost = sorted((after[query] - before[query], query) for query in before.keys() & after.keys())[:most]
     texts = dict(zip(data.queries["query_id"].to_pylist(), data.queries["text"].to_pylist(), strict=True))
-    rows = []
-    for query_id, baseline in values[data.outcome.baseline].items():
-        if query_id in values[candidate]:
-            value = values[candidate][query_id]
-            row = {"query": query_id, "text": texts.get(query_id) or "", "baseline": baseline, "candidate": value}
-            rows.append(
-                row | {"difference": value - baseline, "outcome": classify_difference(value - baseline), "count": 1}
-            )
-    return sorted(rows, key=lambda row: (row["difference"], row["query"]))
-
-
-def classify_difference(difference: float) -> str:
-    return "tie" if abs(difference) <= TIE else "win" if difference > 0 else "loss"
-
-
-def bar_rows(pairs: Rows) -> list[dict[str, Any]]:
-    """Rows of `differences`: beyond FULL queries one for each group of neighbours with one outcome."""
-    size = 1 if len(pairs) <= FULL else -(-len(pairs) // GROUPS)
-    found = []
-    place = 0
-    for outcome, same in groupby(pairs, lambda row: row["outcome"]):
-        members = list(same)
-        for start in range(0, len(members), size):
-            group = members[start : start + size]
-            row = {"from": place, "to": place + len(group), "outcome": outcome, "count": len(group)}
-            row |= {name: sum(each[name] for each in group) / len(group) for name in NUMBERS}
-            names = [each["query"] for each in group]
-            row |= {"query": names[0] if len(names) == 1 else f"mean of {len(names)} queries"}
-            found.append(row | {"text": group[0]["text"] if len(names) == 1 else ""})
-            place += len(group)
-    return found
-
-
-def point_rows(pairs: Rows) -> list[dict[str, Any]]:
-    """Rows of `values`: beyond FULL queries one for each cell of a grid and outcome."""
-    ends = [row[name] for row in pairs for name in ("baseline", "candidate")]
-    reach = {"least": min(ends), "most": max(ends)}
-    if len(pairs) <= FULL:
-        return [{**row, **reach} for row in pairs]
-    step = (reach["most"] - reach["least"]) / CELLS or 1.0
-    cells: dict[tuple[int, int, str], list[Mapping[str, Any]]] = {}
-    for row in pairs:
-        across, up = (int((row[name] - reach["least"]) / step) for name in ("baseline", "candidate"))
-        cells.setdefault((across, up, row["outcome"]), []).append(row)
-    return [
-        {
-            **{name: sum(each[name] for each in group) / len(group) for name in NUMBERS},
-            **reach,
-            "outcome": outcome,
-            "count": len(group),
-            "query": group[0]["query"] if len(group) == 1 else f"mean of {len(group)} queries",
-            "text": group[0]["text"] if len(group) == 1 else "",
-        }
-        for (_, _, outcome), group in cells.items()
-    ]
+    return [QueryLoss(query, texts.get(query) or "", loss) for loss, query in lost if loss < -TIE]
 
 
 def interval_rows(outcome: Outcome) -> list[dict[str, Any]]:
@@ -280,22 +233,6 @@ def interval_rows(outcome: Outcome) -> list[dict[str, Any]]:
         if row.difference is not None:
             label = {"label": f"{row.metric} · {row.candidate}", "unit": row.metric if row.metric in own_unit else ""}
             found.append(label | {"order": len(found)} | figure_facts(row))
-    return found
-
-
-def slice_rows(outcome: Outcome, attribute: str, metric: str, candidate: str) -> list[dict[str, Any]]:
-    """Rows of `slices`."""
-    found = []
-    for row in outcome.slices:
-        if (row.attribute, row.metric, row.candidate) == (attribute, metric, candidate):
-            if row.baseline_mean is None or row.difference is None:
-                continue
-            shared = figure_facts(row) | {"slice": row.slice, "low": None, "high": None}
-            found.append(shared | {"role": "baseline", "system": row.baseline, "value": row.baseline_mean})
-            ends = interval_ends(row)
-            around = {name: None if end is None else row.baseline_mean + end for name, end in ends.items()}
-            value = row.baseline_mean + row.difference
-            found.append(shared | around | {"role": "candidate", "system": candidate, "value": value})
     return found
 
 

@@ -2,7 +2,7 @@
 
 Words, tables and findings are written by the template and need no script.  Figures, the table of queries and the
 rankings are drawn by `templates/page.js` from one compressed block of data.  Every text from data is escaped or stands
-in that block, and the page's own policy runs no script but the two that were written here.
+in that block, and the page's own policy runs no script but its own.
 """
 
 import base64
@@ -10,24 +10,20 @@ import functools
 import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from ndcg_ab.comparing.since_last import SinceLast
-from ndcg_ab.disk_cache import cached_text
 from ndcg_ab.files import replacing
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.report.answer import banner_sentences, comparison_mark, finding_lines, is_clean
 from ndcg_ab.report.deciding import deciding_interval
-from ndcg_ab.report.page.block import NOTHING, fit_block, pack_text
-from ndcg_ab.report.page.charts import CHARTS
+from ndcg_ab.report.page.block import NOTHING, fit_block
 from ndcg_ab.report.page.data import KINDS, PageData, figure_facts
-from ndcg_ab.report.page.figures import vegalite_version
 from ndcg_ab.report.page.judges import judge_template_functions
-from ndcg_ab.report.page.summary_banner import banner_template_functions
+from ndcg_ab.report.page.summary_banner import banner_template_functions, card_template_functions
 from ndcg_ab.report.sections.changes import format_share
 from ndcg_ab.report.sections.intended import format_intended
 from ndcg_ab.report.sections.repeated_tests import repeated_tests_lines
@@ -66,6 +62,7 @@ if TYPE_CHECKING:
 
 SCRIPTS = ("core.js", "queries.js", "figures.js", "tables.js", "page.js")  # one script, in this order
 TEMPLATES = Path(__file__).parent / "templates"
+FIGURES = ("differences", "values", "nights")  # of the page, drawn by its script
 LARGEST = 4_500_000  # bytes of the page; beyond, rankings are left out, then queries
 
 
@@ -79,20 +76,20 @@ def write_page(path: Path, data: PageData) -> None:
 def render_page(data: PageData) -> str:
     """The page with as many rankings and queries as fit into LARGEST."""
     template = template_environment().get_template("page.html")
-    runtime, script = build_vega_runtime(), page_script()
+    script = page_script()
     context = {
         "data": data,
         "outcome": data.outcome,
         "about": data.about,
         "title": data.about.get("name") or (data.about.get("evaluation") or {}).get("name") or "Comparison",
         "style": (TEMPLATES / "page.css").read_text(encoding="utf-8"),
-        "runtime": pack_vega_runtime(),
         "script": script,
-        "hashes": [script_digest(runtime), script_digest(script)],
-        "charts": list(CHARTS),
+        "hash": script_digest(script),
+        "charts": FIGURES,
         "documents": format_document_counts(data),
         "gates": data.about.get("gates") or data.outcome.gates,
         **template_functions(data.outcome),
+        **card_template_functions(data),
         **judge_template_functions(data.outcome),
         **since_template_functions(data.about),
         "nights_lines": list(repeated_tests_lines(data.over_nights)),
@@ -152,7 +149,6 @@ def template_functions(outcome: Outcome) -> dict[str, Any]:
         "bounds_note": bounds_note(outcome),
         "between": format_range,
         "bounds_text": format_bounds,
-        "has_bounds": any(row.bound_low is not None for row in outcome.main),
         "cheap_note": proxy_note(outcome),
         "cheap_text": format_proxy_correction,
         "intended_text": format_intended,
@@ -231,11 +227,8 @@ def format_count(count: int, word: str) -> str:
 
 
 def largest_reach(rows: Sequence[Comparison]) -> float:
-    """The largest distance from zero that intervals, bounds and smallest effects span; one table's strips share it."""
-    told = [
-        (*(deciding_interval(row) or ()), row.difference, row.smallest_effect, row.bound_low, row.bound_high)
-        for row in rows
-    ]
+    """The largest distance from zero that intervals and smallest effects span; one table's strips share it."""
+    told = [(*(deciding_interval(row) or ()), row.difference, row.smallest_effect) for row in rows]
     ends = [end for row in told for end in row if end is not None]
     return max(map(abs, ends), default=0.0) * 1.08 or 1.0
 
@@ -248,8 +241,6 @@ def strip_marks(comparison: Comparison, span: float) -> dict[str, float] | None:
     places = {"low": found.low, "high": found.high, "point": comparison.difference}
     if comparison.smallest_effect is not None:
         places |= {"from": -comparison.smallest_effect, "to": comparison.smallest_effect}
-    if comparison.bound_low is not None and comparison.bound_high is not None:
-        places |= {"least": comparison.bound_low, "most": comparison.bound_high}
     return {name: round(100 + 100 * value / span, 2) for name, value in places.items()}
 
 
@@ -266,23 +257,6 @@ def drop_unset_keys(part: Any) -> Any:
         kept = {key: drop_unset_keys(value) for key, value in part.items()}
         return {key: value for key, value in kept.items() if value is not None and value != [] and value != {}}
     return [drop_unset_keys(each) for each in part] if isinstance(part, list) else part
-
-
-@functools.cache
-def build_vega_runtime() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script; putting it together takes two seconds, so that it is kept."""
-    import vl_convert
-
-    version, snippet = vegalite_version(), "window.vegaEmbed = vegaEmbed;"
-    about = ["vl-convert", metadata.version("vl-convert-python"), version, snippet]
-    bundle = cached_text(about, lambda: str(vl_convert.javascript_bundle(snippet, vl_version=version)))
-    return bundle.replace("\r\n", "\n")
-
-
-@functools.cache
-def pack_vega_runtime() -> str:
-    """The same as it is in a page, in less than half the room."""
-    return pack_text(build_vega_runtime())
 
 
 def page_script() -> str:

@@ -176,10 +176,10 @@ def decision_cell(each: Evaluated) -> str:
 
 
 def latest_decisions(each: Evaluated) -> list[Text]:
-    """``6: ✗ do not ship new: ndcg@10 regressed (-0.0400)``, the gravest first, then the largest difference."""
+    """``6: ✗ do not ship new: ndcg@10 regressed (-0.0400)``, the best first, then the largest difference."""
     ordered = sorted(
         each.decisions,
-        key=lambda name: (each.decisions[name].traits.gravity, -(each.differences.get(name) or 0.0)),
+        key=lambda name: (each.decisions[name].traits.place, -(each.differences.get(name) or 0.0)),
     )
     lines = []
     for name in ordered:

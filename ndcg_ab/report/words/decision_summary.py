@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ndcg_ab.report.answer import GRAVEST_FIRST, ordered_decisions, reasons_for_doubt
+from ndcg_ab.report.answer import BEST_FIRST, ordered_decisions, reasons_for_doubt
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
 
@@ -10,8 +10,8 @@ NAMED = 2  # candidates that one decision names; more are counted
 
 
 def group_decisions(decisions: Mapping[str, Choice]) -> list[tuple[Choice, list[str]]]:
-    """Each decision with the candidates that it is about, the gravest first."""
-    groups = [(choice, [name for name, found in decisions.items() if found is choice]) for choice in GRAVEST_FIRST]
+    """Each decision with the candidates that it is about, the best first."""
+    groups = [(choice, [name for name, found in decisions.items() if found is choice]) for choice in BEST_FIRST]
     return [(choice, names) for choice, names in groups if names]
 
 

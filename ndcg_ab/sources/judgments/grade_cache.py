@@ -5,14 +5,13 @@ notebook: `compare` has no folder of its own, and an evaluation's results may be
 put aside; where nothing can be kept, the functions are asked every time.
 """
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from ndcg_ab.disk_cache import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,3 +108,12 @@ def connect_database(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def cache_folder() -> Path | None:
+    """``$XDG_CACHE_HOME/ndcg-ab``, by default ``~/.cache/ndcg-ab``; None where there is no such place."""
+    try:
+        above = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    except RuntimeError:
+        return None
+    return above / "ndcg-ab" if above.is_absolute() else None

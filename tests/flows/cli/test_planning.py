@@ -437,7 +437,7 @@ def test_the_picture_is_whole(scores: Path, tmp_path: Path, kind: str, source: s
 def test_a_line_for_each_comparison_and_a_mark_for_each_effect(
     scores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ndcg_ab.report import pictures
+    from ndcg_ab.report.pictures import commands as pictures
 
     drawn: list[Any] = []
     monkeypatch.setattr(pictures, "save_figure", lambda figure, _: drawn.append(figure.to_dict()))

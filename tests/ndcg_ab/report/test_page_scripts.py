@@ -29,6 +29,7 @@ DATA: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def script() -> MiniRacer:
     found = MiniRacer()
+    found.eval("const document = { addEventListener() {} }")
     for name in ("core.js", "queries.js", "figures.js"):
         found.eval((TEMPLATES / name).read_text(encoding="utf-8"))
     found.eval(f"data = {json.dumps(DATA)}")
@@ -50,7 +51,7 @@ def test_the_largest_loss_and_the_largest_win(script: MiniRacer) -> None:
 
 
 def test_bars_stand_in_the_order_of_their_differences(script: MiniRacer) -> None:
-    rows = called(script, "figures.differences(names()).parts[0].rows")
+    rows = called(script, "figures.differences(names()).rows")
     assert [(row["query"], row["difference"], row["outcome"]) for row in rows] == [
         ("bread", -0.625, "loss"),
         ("milk", 0.0, "tie"),
@@ -60,7 +61,7 @@ def test_bars_stand_in_the_order_of_their_differences(script: MiniRacer) -> None
 
 
 def test_a_mark_has_the_values_of_both_systems(script: MiniRacer) -> None:
-    rows = called(script, "figures.values(names()).parts[0].rows")
+    rows = called(script, "figures.values(names()).rows")
     assert {(row["query"], row["baseline"], row["candidate"]) for row in rows} == {
         ("tea", 0.5, 0.75),
         ("milk", 0.25, 0.25),
@@ -77,3 +78,33 @@ def test_the_last_night_and_those_that_regressed(script: MiniRacer) -> None:
 @pytest.mark.parametrize(("value", "text"), [(0.03125, "+0.0312"), (0.09375, "+0.0938"), (-0.5, "-0.5000")])
 def test_numbers_are_written_as_python_writes_them(value: float, text: str, script: MiniRacer) -> None:
     assert called(script, f"signed({value})") == text == f"{value:+.4f}"
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "at"),
+    [
+        (0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        (-0.25, 0.75, [-0.2, 0, 0.2, 0.4, 0.6]),
+        (0, 92, [0, 20, 40, 60, 80]),
+        (0.701, 0.704, [0.701, 0.7015, 0.702, 0.7025, 0.703, 0.7035, 0.704]),
+    ],
+)
+def test_axes_are_divided_by_round_numbers(least: float, most: float, at: list[float], script: MiniRacer) -> None:
+    assert called(script, f"ticks({least}, {most}).at") == pytest.approx(at)
+    texts = called(script, f"ticks({least}, {most}).at.map(ticks({least}, {most}).text)")
+    assert [float(text) for text in texts] == pytest.approx(at) and len(set(texts)) == len(at)
+
+
+def test_many_queries_are_drawn_in_groups(script: MiniRacer) -> None:
+    """6,000 queries: bars of neighbours with one outcome, and marks of like values; none is lost."""
+    script.eval(
+        "kept = data; data = { ...data, values: [[Array.from({ length: 6000 }, (_, i) => (i * 7919 % 6000) / 6000),"
+        " Array.from({ length: 6000 }, (_, i) => (i * 104729 % 6000) / 6000)]],"
+        " queries: { id: Array.from({ length: 6000 }, (_, i) => `q${i}`), text: Array(6000).fill('') } }"
+    )
+    for name in ("differences", "values"):
+        rows = called(script, f"figures.{name}(names()).rows")
+        assert len(rows) <= 1700 and sum(row["count"] for row in rows) == 6000
+        total = sum(row["count"] * row["difference"] for row in rows)
+        assert total == pytest.approx(0, abs=1e-6)
+    script.eval("data = kept")

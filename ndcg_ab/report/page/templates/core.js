@@ -2,7 +2,7 @@
 const TIE = 1e-9;
 const byId = (id) => document.getElementById(id);
 const collator = new Intl.Collator("en", { numeric: true });
-const state = { metric: 0, candidate: 1, attribute: "", show: "all", search: "", column: "difference", rising: true, page: 0, chosen: null };
+const state = { metric: 0, candidate: 1, show: "all", search: "", column: "difference", rising: true, page: 0, chosen: null };
 let data;
 
 /* Four decimals as Python writes them: odd multiples of 1/32 lie exactly between two numbers, and go to the even one. */
@@ -16,7 +16,6 @@ const signed = (value) => (value === null ? "–" : (value < 0 ? "-" : "+") + de
 const PLURALS = { query: "queries", loss: "losses" };
 const counted = (count, word) => `${count.toLocaleString("en")} ${count === 1 ? word : PLURALS[word] || `${word}s`}`;
 const outcomeOf = (difference) => (Math.abs(difference) <= TIE ? "tie" : difference > 0 ? "win" : "loss");
-const filled = (text, words) => text.replace(/\{(metric|candidate|baseline|attribute)\}/g, (whole, name) => words[name]);
 
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
@@ -37,7 +36,6 @@ const names = () => ({
   metric: data.metrics[state.metric],
   candidate: data.systems[state.candidate] || "–",
   baseline: data.systems[data.baseline],
-  attribute: state.attribute,
 });
 
 /* Queries that both systems are scored on. */

@@ -1,4 +1,9 @@
-// Figures: their rows and captions, drawn by Vega.
+// Figures: their rows, captions and marks, drawn as SVG. A mark that is one query opens it.
+const SVG = "http://www.w3.org/2000/svg";
+const SHAPES = { win: "M0,-6L6,5H-6Z", loss: "M0,6L6,-5H-6Z", tie: "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0" };
+const DASHES = ["", "6 3", "2 2", "8 3 2 3", "12 4", "4 2", "1 3", "10 2 2 2"];
+const EDGE = { left: 58, right: 12, top: 8, bottom: 44 };
+const NIGHTS_NAMED = 6; // below the axis
 const span = (group, name) => group.reduce((sum, row) => sum + row[name], 0) / group.length;
 
 function merged(group) {
@@ -41,45 +46,22 @@ const thinned = (count, how, otherwise) =>
   count > data.limits.full ? ` More than ${data.limits.full.toLocaleString("en")} queries: ${how}.` : ` ${otherwise}`;
 
 const figures = {
-  intervals(words) {
-    const rows = data.comparisons;
-    const units = [...new Set(rows.map((row) => row.unit))];
-    const told = rows.map((row) => `${row.candidate}, ${row.metric}: ${signed(row.difference)} ${row.interval}, ${row.verdict}`);
-    const band = rows.some((row) => row.delta !== null) ? " Grey band: the smallest effect that matters." : "";
-    const wide = rows.some((row) => row.bound_low !== null) ? " Wide and pale: where grades of unjudged documents could bring it." : "";
-    const caption = `Triangle up: improved; down: regressed or, of a guardrail, may be worse; circle: neither.${band}${wide}`;
-    const numbers = `${told.join(". ")}.`;
-    return { numbers, parts: units.map((unit) => ({ rows: rows.filter((row) => row.unit === unit), words: { ...words, metric: unit } })), caption };
-  },
   differences(words) {
     const rows = pairs().filter((row) => row.outcome).sort(compare("difference", true));
     if (!rows.length) return null;
     const [worst, best] = [rows[0], rows[rows.length - 1]];
     const caption = `${tally(words, rows)} Largest loss ${told(worst, "loss")}, largest win ${told(best, "win")}.`
-      + thinned(rows.length, "each bar is the mean of neighbours in this order", "Choose a bar to open it in the table below.");
-    return { parts: [{ rows: bars(rows), words }], caption };
+      + thinned(rows.length, "each bar is the mean of neighbours in this order", "Choose a bar to open it in the table above.");
+    const title = `${words.metric}: what ${words.candidate} wins and loses on each query against ${words.baseline}`;
+    return { title, caption, rows: bars(rows), plot: plotDifferences };
   },
   values(words) {
     const rows = pairs().filter((row) => row.outcome);
     if (!rows.length) return null;
     const caption = `${tally(words, rows)} Triangle up: win; down: loss; circle: tie.`
-      + thinned(rows.length, "queries with like values are one mark, larger for more of them", "Choose a mark to open it in the table below.");
-    return { parts: [{ rows: points(rows), words, square: true }], caption };
-  },
-  slices(words) {
-    const mine = data.slices.filter((row) => row.attribute === state.attribute && row.metric === words.metric
-      && row.candidate === words.candidate && row.difference !== null && row.baseline_mean !== null);
-    if (!mine.length) return null;
-    const rows = mine.flatMap((row) => {
-      const at = (end) => (end === null ? null : row.baseline_mean + end);
-      return [
-        { ...row, role: "baseline", system: words.baseline, value: row.baseline_mean, low: null, high: null },
-        { ...row, role: "candidate", system: words.candidate, value: at(row.difference), low: at(row.low), high: at(row.high) },
-      ];
-    });
-    const told = mine.map((row) => `${row.slice} (${row.queries} queries): ${signed(row.difference)} ${row.interval}`);
-    const caption = `The line is the interval of the difference, drawn around the candidate’s mean. Exploratory: shows where to look, decides nothing.`;
-    return { parts: [{ rows, words }], caption, numbers: `${told.join("; ")}.` };
+      + thinned(rows.length, "queries with like values are one mark, larger for more of them", "Choose a mark to open it in the table above.");
+    const title = `${words.metric} of each query: ${words.baseline} across, ${words.candidate} up`;
+    return { title, caption, rows: points(rows), plot: plotValues };
   },
   nights(words) {
     const rows = data.nights.filter((row) => row.metric === words.metric);
@@ -88,7 +70,7 @@ const figures = {
     const now = rows.filter((row) => row.ordinal === last && row.mean !== null).map((row) => `${row.system} ${plain(row.mean)}`);
     const fallen = rows.filter((row) => row.regressed).map((row) => `${row.system} in evaluation ${row.ordinal}`);
     const caption = `Last: ${now.join(", ")}. Triangle: a night with the verdict regressed (${fallen.length ? fallen.join(", ") : "none"}).`;
-    return { parts: [{ rows, words }], caption };
+    return { title: `Mean ${words.metric} of each system, night after night`, caption, rows, plot: plotNights };
   },
 };
 
@@ -104,52 +86,139 @@ function tally(words, rows) {
 
 const told = (row, outcome) => (row.outcome === outcome ? `${signed(row.difference)} (${row.id})` : "none");
 
-function withWords(part, words) {
-  if (typeof part === "string") return filled(part, words);
-  if (Array.isArray(part)) return part.map((each) => withWords(each, words));
-  if (part === null || typeof part !== "object") return part;
-  return Object.fromEntries(Object.entries(part).map(([key, value]) => [key, withWords(value, words)]));
+function drawn(name, attributes = {}, ...children) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
 }
 
-async function drawFigure(name) {
+/* From the least to the most in steps of 1, 2 or 5 times a power of ten, about `count` of them. */
+function ticks(least, most, count = 6) {
+  const rough = (most - least) / count || 1;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough * 0.999);
+  const found = [];
+  for (let at = Math.ceil(least / step - 1e-9); at * step <= most + step * 1e-9; at++) found.push(at * step);
+  return { at: found, text: (value) => value.toFixed(Math.max(0, -Math.floor(Math.log10(step) + 1e-9))) };
+}
+
+/* An empty figure with its axes; x and y: where a value is on it. */
+function frame(width, height, across, up, names) {
+  const inner = [width - EDGE.left - EDGE.right, height - EDGE.top - EDGE.bottom];
+  const x = (value) => EDGE.left + inner[0] * (value - across[0]) / (across[1] - across[0] || 1);
+  const y = (value) => EDGE.top + inner[1] * (1 - (value - up[0]) / (up[1] - up[0] || 1));
+  const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", class: "plot" });
+  const [ends, low] = [width - EDGE.right, height - EDGE.bottom];
+  const marked = ticks(...up);
+  for (const at of marked.at) {
+    svg.append(drawn("line", { class: "grid", x1: EDGE.left, x2: ends, y1: y(at), y2: y(at) }));
+    svg.append(drawn("text", { x: EDGE.left - 8, y: y(at) + 4, "text-anchor": "end" }, marked.text(at)));
+  }
+  const below = names.below || ticks(...across, Math.max(2, Math.floor(inner[0] / 90)));
+  for (const at of below.at) {
+    svg.append(drawn("text", { x: x(at), y: low + 17, "text-anchor": "middle" }, below.text(at)));
+  }
+  svg.append(drawn("line", { class: "axis", x1: EDGE.left, x2: ends, y1: low, y2: low }));
+  svg.append(drawn("text", { class: "name", x: EDGE.left + inner[0] / 2, y: height - 6, "text-anchor": "middle" }, names.across));
+  const turned = `translate(13 ${EDGE.top + inner[1] / 2}) rotate(-90)`;
+  svg.append(drawn("text", { class: "name", transform: turned, "text-anchor": "middle" }, names.up));
+  return { svg, x, y };
+}
+
+/* A mark with its words as a tip; one that is a single query can be chosen. */
+function mark(name, attributes, row) {
+  const text = [row.text ? `${row.query} · ${row.text}` : row.query,
+    `baseline ${plain(row.baseline)}, candidate ${plain(row.candidate)}, difference ${signed(row.difference)}`].join("\n");
+  const place = Number.isInteger(row.place) ? { "data-place": row.place } : {};
+  return drawn(name, { ...attributes, ...place, class: `mark ${row.outcome}` }, drawn("title", {}, text));
+}
+
+function plotDifferences(rows, width, words) {
+  const ends = rows.map((row) => row.difference);
+  const up = [Math.min(0, ...ends), Math.max(0, ...ends)];
+  const count = rows[rows.length - 1].to;
+  const { svg, x, y } = frame(width, 300, [0, count], up, { across: "queries, the largest loss first", up: `difference in ${words.metric}` });
+  for (const row of rows) {
+    const [top, bottom] = [y(Math.max(row.difference, 0)), y(Math.min(row.difference, 0))];
+    const wide = x(row.to) - x(row.from);
+    svg.append(mark("rect", { x: x(row.from), y: top, width: Math.max(0.5, wide - (wide > 3 ? 1 : 0)), height: Math.max(1.5, bottom - top) }, row));
+  }
+  svg.append(drawn("line", { class: "axis", x1: x(0), x2: x(count), y1: y(0), y2: y(0) }));
+  return svg;
+}
+
+function plotValues(rows, width, words) {
+  const side = Math.min(width, 520);
+  const ends = [rows[0].least, rows[0].most];
+  const { svg, x, y } = frame(side, side, ends, ends, { across: words.baseline, up: words.candidate });
+  svg.append(drawn("line", { class: "axis", x1: x(ends[0]), x2: x(ends[1]), y1: y(ends[0]), y2: y(ends[1]) }));
+  for (const row of rows) {
+    const size = Math.min(3, Math.sqrt(row.count));
+    svg.append(mark("path", { d: SHAPES[row.outcome], transform: `translate(${x(row.baseline)} ${y(row.candidate)}) scale(${size})` }, row));
+  }
+  return svg;
+}
+
+function plotNights(rows, width, words) {
+  const nights = [...new Map(rows.map((row) => [row.ordinal, row.night])).entries()];
+  const place = new Map(nights.map(([ordinal], at) => [ordinal, at]));
+  const means = rows.map((row) => row.mean).filter((mean) => mean !== null);
+  const room = (Math.max(...means) - Math.min(...means)) * 0.08 || 0.05;
+  const every = Math.max(1, Math.ceil(nights.length / Math.min(NIGHTS_NAMED, Math.floor(width / 110))));
+  const named = { at: nights.map((_, at) => at).filter((at) => (nights.length - 1 - at) % every === 0), text: (at) => nights[at][1] };
+  const { svg, x, y } = frame(width, 300, [-0.5, nights.length - 0.5], [Math.min(...means) - room, Math.max(...means) + room],
+    { across: "night (UTC)", up: `mean ${words.metric}`, below: named });
+  const systems = [...new Set(rows.map((row) => row.system))];
+  systems.forEach((system, at) => {
+    const mine = rows.filter((row) => row.system === system);
+    const look = `stroke: var(--line${(at % 8) + 1}); stroke-dasharray: ${DASHES[at % DASHES.length] || "none"}`;
+    let path = "";
+    let gap = true;
+    for (const row of mine) {
+      if (row.mean !== null) path += `${gap ? "M" : "L"}${x(place.get(row.ordinal))},${y(row.mean)}`;
+      gap = row.mean === null;
+    }
+    svg.append(drawn("path", { d: path, class: "line", style: look }));
+    for (const row of mine.filter((each) => each.mean !== null)) {
+      const at_ = `translate(${x(place.get(row.ordinal))} ${y(row.mean)})`;
+      const tip = drawn("title", {}, `${system}, evaluation ${row.ordinal}, ${row.night}\n${plain(row.mean)}, ${row.verdict || "baseline"}`);
+      const shape = row.regressed ? { class: "mark loss", d: SHAPES.loss, transform: `${at_} scale(1.4)` }
+        : { class: "mark", d: SHAPES.tie, transform: `${at_} scale(.7)`, style: `fill: var(--line${(at % 8) + 1})` };
+      svg.append(drawn("path", shape, tip));
+    }
+  });
+  return svg;
+}
+
+/* The names of the lines, each with a piece of its line. */
+function legend(rows) {
+  const systems = [...new Set(rows.map((row) => row.system))];
+  return element("p", { class: "names" }, ...systems.map((system, at) => {
+    const look = `stroke: var(--line${(at % 8) + 1}); stroke-dasharray: ${DASHES[at % DASHES.length] || "none"}`;
+    const piece = drawn("svg", { width: 34, height: 10, "aria-hidden": "true" }, drawn("path", { d: "M0,5H34", class: "line", style: look }));
+    return element("span", {}, piece, ` ${system}`);
+  }));
+}
+
+function drawFigure(name) {
   const figure = byId(`figure-${name}`);
   const found = figures[name](names());
-  figure.hidden = !found || !found.parts.length || !found.parts[0].rows.length;
-  if (figure.hidden) return;
-  const title = filled(data.figures.titles[name], names());
-  figure.querySelector("h3").textContent = title;
-  const numbers = found.numbers ? [" ", element("span", { class: "unseen" }, found.numbers)] : [];
-  figure.querySelector("figcaption").replaceChildren(found.caption, ...numbers);
+  figure.hidden = !found;
+  if (!found) return;
+  figure.querySelector("h3").textContent = found.title;
+  figure.querySelector("figcaption").textContent = found.caption;
   const holder = figure.querySelector(".chart");
-  const width = holder.clientWidth || 640;
-  const slots = found.parts.map(() => element("div"));
-  holder.replaceChildren(...slots);
-  for (const [place, part] of found.parts.entries()) {
-    const spec = withWords(data.figures.specs[name], part.words);
-    const side = part.square ? Math.min(width, 520) : width;
-    const look = structuredClone(data.figures.config);
-    look.axis = { ...look.axis, labelLimit: Math.round(width * 0.42), titleLimit: side - 60 };
-    look.legend = { ...look.legend, columns: width < 480 ? 1 : 3, labelLimit: width - 80 };
-    Object.assign(spec, {
-      width: side, description: `${title}. ${found.caption} ${found.numbers || ""}`.trim(), config: look,
-      autosize: { type: "fit", contains: "padding" },
-      datasets: { rows: part.rows },
-    });
-    if (part.square) spec.height = side;
-    if (spec.height.step) spec.height = 60 + spec.height.step * new Set(part.rows.map((row) => row.label || row.slice)).size;
-    if (spec.layer && part.rows.every((row) => !row.delta)) {
-      spec.layer = spec.layer.filter((layer) => !layer.encoding.x2 || layer.encoding.x2.field !== "delta");
-    }
-    const { view } = await window.vegaEmbed(slots[place], spec, {
-      mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false,
-      tooltip: { disableDefaultStyle: true },
-    });
-    view.addEventListener("click", (event, item) => {
-      if (item && item.datum && Number.isInteger(item.datum.place)) choose(item.datum.place);
-    });
-  }
+  const svg = found.plot(found.rows, Math.max(300, holder.clientWidth || 640), names());
+  svg.setAttribute("aria-label", `${found.title}. ${found.caption}`);
+  holder.replaceChildren(...(name === "nights" ? [legend(found.rows)] : []), svg);
 }
 
-async function drawFigures() {
-  for (const name of Object.keys(figures)) await drawFigure(name);
+function drawFigures() {
+  for (const name of Object.keys(figures)) drawFigure(name);
 }
+
+document.addEventListener("click", (event) => {
+  const chosen = event.target.closest(".plot [data-place]");
+  if (chosen) choose(Number(chosen.dataset.place));
+});

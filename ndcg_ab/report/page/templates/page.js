@@ -9,7 +9,7 @@ function fill(choice, entries) {
 function show() {
   for (const select of document.querySelectorAll("select[data-choice]")) select.value = String(state[select.dataset.choice]);
   drawTable();
-  return drawFigures();
+  drawFigures();
 }
 
 function listen() {
@@ -34,9 +34,6 @@ function listen() {
     clearTimeout(waiting);
     waiting = setTimeout(drawFigures, 150);
   });
-  window.addEventListener("beforeprint", () => {
-    for (const details of document.querySelectorAll("details:not(.screen-only)")) details.open = true;
-  });
 }
 
 // Inside another page (MLflow shows artifacts so) a link to a place would load that page: move there instead.
@@ -52,29 +49,24 @@ document.addEventListener("click", (event) => {
   const target = byId(where);
   if (!target) return;
   event.preventDefault();
-  if (target.tagName === "DETAILS") target.open = true;
+  const folded = target.tagName === "DETAILS" ? target : target.querySelector(":scope > details");
+  if (folded) folded.open = true;
   target.scrollIntoView();
   target.focus({ preventScroll: true });
 });
 
 async function start() {
-  const runtime = element("script");  // that the page's policy names: no other could be run
-  runtime.textContent = await unpacked("runtime");
-  document.head.append(runtime);
   data = JSON.parse(await unpacked("data"));
   const candidates = data.systems.map((name, place) => [place, name]).filter(([place]) => place !== data.baseline);
-  state.candidate = candidates.length ? candidates[0][0] : -1; // one system alone
-  const attributes = [...new Set(data.slices.map((row) => row.attribute))];
-  state.attribute = attributes[0] || "";
+  state.candidate = data.best === null ? -1 : data.best; // one system alone
   fill("metric", data.metrics.map((name, place) => [place, name]));
   fill("candidate", candidates);
-  fill("attribute", attributes.map((name) => [name, name]));
   for (const part of document.querySelectorAll(".with-script")) part.hidden = false;
   listen();
   listenToQueries();
   listenToHeads();
-  if (location.hash.startsWith(`#${OPEN}`)) await arrive(true);
-  else await show();
+  if (location.hash.startsWith(`#${OPEN}`)) arrive(true);
+  else show();
   document.documentElement.dataset.ready = "true";
 }
 

@@ -207,6 +207,28 @@ function close() {
   (button || byId("search")).focus();
 }
 
+/* j, k: the keyboard's place among the rows of this page of the table, where Enter opens; n, p: the query that follows. */
+const keys = { j: () => walk(1), k: () => walk(-1), n: () => follow(1), p: () => follow(-1), Escape: close };
+
+function walk(step) {
+  const buttons = [...document.querySelectorAll("#query-table button[data-place]")];
+  if (!buttons.length) return;
+  const here = document.activeElement.closest("#query-table tr");
+  const before = here && here.classList.contains("opened") ? here.previousElementSibling : here;
+  const at = before ? buttons.indexOf(before.querySelector("button[data-place]")) : -1;
+  const next = at < 0 ? buttons[0] : buttons[Math.min(buttons.length - 1, Math.max(0, at + step))];
+  next.focus({ preventScroll: true });
+  next.closest("tr").scrollIntoView({ block: "nearest" });
+}
+
+function follow(step) {
+  const rows = shownRows();
+  if (!rows.length) return;
+  const at = rows.findIndex((row) => row.place === state.chosen);
+  const next = at < 0 ? 0 : at + step;
+  if (rows[next]) choose(rows[next].place);
+}
+
 function goTo(where) {
   if (location.hash.slice(1) !== where) location.hash = where;
 }
@@ -230,13 +252,13 @@ function followAddress() {
   return true;
 }
 
-async function arrive(isLoad) {
+function arrive(isLoad) {
   const asked = location.hash.slice(1) || OPEN;
   if (!isLoad && (!asked.startsWith(OPEN) || asked === (state.chosen === null ? OPEN : address()))) return;
   const { metric, candidate } = state;
   const found = followAddress();
   if (found) uncover();
-  if (isLoad || metric !== state.metric || candidate !== state.candidate) await show();
+  if (isLoad || metric !== state.metric || candidate !== state.candidate) show();
   else drawTable();
   if (found) {
     document.querySelector("tr.chosen").scrollIntoView({ block: "start" });
@@ -268,8 +290,12 @@ function listenToQueries() {
     } else if (Number(button.dataset.place) === state.chosen) close();
     else choose(Number(button.dataset.place));
   });
-  byId("query-table").addEventListener("keydown", (event) => {
-    if (event.key === "Escape") close();
+  document.addEventListener("keydown", (event) => {
+    if (event.target.closest("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+    const key = keys[event.key];
+    if (!key) return;
+    event.preventDefault();
+    key();
   });
   byId("before").addEventListener("click", () => { state.page--; drawTable(); });
   byId("after").addEventListener("click", () => { state.page++; drawTable(); });

@@ -19,7 +19,7 @@ from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles.published import mark_published
 from ndcg_ab.history.timeline.timeline import Evaluated, Reused, Timeline, failure_text, read_timeline
 from ndcg_ab.report import bundle_files
-from ndcg_ab.report.pictures import draw_query_values, draw_timeline
+from ndcg_ab.report.pictures.commands import draw_query_values, draw_timeline
 from ndcg_ab.report.terminal.timeline import draw_sparkline, format_changed_inputs, print_timeline
 from ndcg_ab.results.codec import records_table
 from ndcg_ab.results.decisions import Choice
@@ -259,7 +259,7 @@ def test_the_picture(ending: str, evaluation: Evaluation, tmp_path: Path) -> Non
         assert content.startswith(start)
     if ending == "svg":
         draw_timeline(read_timeline(evaluation, None, None), tmp_path / "all.svg")
-        assert b"#b2182b" in (tmp_path / "all.svg").read_bytes(), "what regressed is marked"
+        assert b"#b5440b" in (tmp_path / "all.svg").read_bytes(), "what regressed is marked"
     assert not list(tmp_path.glob(".*"))
     assert command(evaluation, "--picture", str(tmp_path / "nights.gif")).exit_code == 2
 

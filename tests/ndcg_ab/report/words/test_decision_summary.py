@@ -5,11 +5,13 @@ import functools
 import re
 from collections.abc import Callable
 
+import pyarrow as pa
 import pytest
 
 from ndcg_ab.report.answer import ordered_decisions
 from ndcg_ab.report.comment.comment import decision_rows, format_comment
 from ndcg_ab.report.comment.markdown import answer_note, comparison_note, comparison_table
+from ndcg_ab.report.page.data import PageData
 from ndcg_ab.report.page.summary_banner import candidate_cards, summary_lines
 from ndcg_ab.report.words.decision_summary import format_decisions, format_reasons, format_run_name
 from ndcg_ab.report.words.text import system_rows
@@ -38,11 +40,11 @@ def outcome(baseline: str, gates: tuple[GateResult, ...] = (), **candidates: str
         ({"a": Choice.SHIP}, "ship a"),
         ({"a": Choice.JUDGE_MORE}, "judge more queries: a"),
         ({"a": Choice.NOTHING_CHANGED, "b": Choice.SHIP_IF_CHEAP}, "ship if cheap: b; nothing changed: a"),
-        ({"a": Choice.SHIP, "b": Choice.DO_NOT_SHIP}, "do not ship b; ship a"),
+        ({"a": Choice.SHIP, "b": Choice.DO_NOT_SHIP}, "ship a; do not ship b"),
         (dict.fromkeys("abcde", Choice.DO_NOT_SHIP), "do not ship a, b and 3 more"),
     ],
 )
-def test_the_gravest_comes_first(decisions: dict[str, Choice], text: str) -> None:
+def test_the_best_comes_first(decisions: dict[str, Choice], text: str) -> None:
     assert format_decisions(decisions) == text
 
 
@@ -53,7 +55,7 @@ def test_the_gravest_comes_first(decisions: dict[str, Choice], text: str) -> Non
         (lambda: outcome("good", new="bad"), "✗ 12 do not ship new"),
         (lambda: outcome("bad", new="good"), "✓ 12 ship if cheap: new"),
         (lambda: outcome("good", new="good"), "= 12 nothing changed: new"),
-        (lambda: outcome("good", new="bad", same="good"), "✗ 12 do not ship new; nothing changed: same"),
+        (lambda: outcome("good", new="bad", same="good"), "= 12 nothing changed: same; do not ship new"),
         (lambda: outcome("good"), "12 nothing is compared"),
         (lambda: outcome("bad", FAILED, new="good"), "✗ gate failed 12: do not ship new"),
     ],
@@ -75,18 +77,24 @@ def test_one_order_wherever_decisions_stand() -> None:
     made = [Decision(name, chosen[name], "why") for name in ways]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Outcome, "decisions", made)
-        order = ["b", "a", "d", "c"]
+        order = ["d", "c", "b", "a"]
         assert [row.candidate for row in ordered_decisions(found)] == order
-        assert [card.decision.candidate for card in candidate_cards(found)] == order
+        assert [card.decision.candidate for card in candidate_cards(page_of(found))] == order
         assert [line.candidates for line in summary_lines(found)] == [[name] for name in order]
         assert [row[1] for row in comparison_table(found)["data"]] == order
         assert re.findall(r"^\*\*. .*?(\w)\*\*:", comparison_note(found), re.M) == order
-        assert format_run_name(found, 3) == "✗ 3 do not ship b, a; ship d; nothing changed: c"
+        assert format_run_name(found, 3) == "✓ 3 ship d; nothing changed: c; do not ship b, a"
         written = format_comment(found)
-        assert written.startswith("### ✗ do not ship: b, a · ✓ ship: d · = nothing changed: c")
+        assert written.startswith("### ✓ ship: d · = nothing changed: c · ✗ do not ship: b, a")
         assert [row[1] for row in decision_rows(found)] == order
         metric = found.metrics[0]
         assert [system.system_id for system, _ in system_rows(found, metric)] == ["old", "d", "c", "b", "a"]
+
+
+def page_of(outcome: Outcome) -> PageData:
+    """A page without queries."""
+    none = {name: pa.array([], pa.string()) for name in ("query_id", "text", "system_id", "metric")}
+    return PageData(outcome, {}, pa.table(none), pa.table(none | {"value": pa.array([], pa.float64())}), pa.table(none))
 
 
 def test_reasons_are_told_with_the_decisions() -> None:

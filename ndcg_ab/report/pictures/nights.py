@@ -3,36 +3,31 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ndcg_ab.report.page.charts.style import Chart, Colours, Picture, Words, number_tip
 from ndcg_ab.report.page.data import PageData, Rows, timeline_rows
+from ndcg_ab.report.pictures.style import DASHES, LINES, WORSE, Chart, Picture, Words
 
 if TYPE_CHECKING:
-    from ndcg_ab.report.page.charts.style import Figure
-
-DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 4], [4, 2], [1, 3], [10, 2, 2, 2]]
+    from ndcg_ab.report.pictures.style import Figure
 
 
-def draw(rows: Any, words: Words, colours: Colours) -> "Figure":
+def draw(rows: Any, words: Words) -> "Figure":
     """One line for each system over the evaluations; one in which it regressed is marked.
 
-    Rows: night (the evaluation's date), ordinal, system, mean, difference, verdict, regressed.
+    Rows: night (the evaluation's date), system, mean, regressed.
     """
     import altair as alt
 
-    tips = [alt.Tooltip("system:N"), alt.Tooltip("ordinal:Q", title="evaluation"), alt.Tooltip("night:N")]
-    tips += [number_tip("mean", ""), number_tip("difference", "+"), alt.Tooltip("verdict:N")]
     legend = alt.Legend(title=None, symbolType="stroke", symbolSize=500, symbolStrokeWidth=2)
     base = alt.Chart(rows).encode(
         x=alt.X("night:O", title="night (UTC)", sort=None, axis=alt.Axis(labelAngle=0, labelOverlap="greedy")),
         y=alt.Y("mean:Q", title=f"mean {words.metric}", scale=alt.Scale(zero=False)),
-        tooltip=tips,
     )
     line = base.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=50)).encode(
-        color=alt.Color("system:N", sort=None, scale=alt.Scale(range=list(colours.lines)), legend=legend),
+        color=alt.Color("system:N", sort=None, scale=alt.Scale(range=list(LINES)), legend=legend),
         strokeDash=alt.StrokeDash("system:N", sort=None, scale=alt.Scale(range=DASHES), legend=legend),
     )
     fall = base.transform_filter("datum.regressed").mark_point(
-        shape="triangle-down", size=240, filled=True, opacity=1, color=colours.loss
+        shape="triangle-down", size=240, filled=True, opacity=1, color=WORSE
     )
     return alt.layer(line, fall).properties(width=640, height=280)
 

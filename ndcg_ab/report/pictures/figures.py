@@ -1,44 +1,22 @@
-"""The charts drawn, once for two uses: in the browser, and as PNG or SVG without one.
-
-On the page the rows come from the page's data and the words are placeholders that its script fills in; a static figure
-has both inside.
-"""
+"""The charts of an evaluation drawn, and saved as PNG, SVG or PDF without a browser."""
 
 import contextlib
-import functools
 import struct
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import replacing
-from ndcg_ab.report.page.charts import CHARTS
-from ndcg_ab.report.page.charts.style import PAGE, PAPER, Chart, Picture, Words, chart_config
 from ndcg_ab.report.page.data import PageData
+from ndcg_ab.report.pictures import CHARTS
+from ndcg_ab.report.pictures.style import Chart, Picture, chart_config
 
 if TYPE_CHECKING:
-    from ndcg_ab.report.page.charts.style import Figure
+    from ndcg_ab.report.pictures.style import Figure
 
 PNG_START = b"\x89PNG\r\n\x1a\n"
-
-
-@functools.cache
-def page_figures() -> Mapping[str, Any]:
-    """What the page's script draws with: titles, the shared look, and specifications without rows, title and names.
-
-    The same for every page: a process makes it once.
-    """
-    import altair as alt
-
-    specs = {}
-    with skip_schema_checks():
-        for name, chart in CHARTS.items():
-            spec = chart.draw(alt.NamedData(name="rows"), Words(), PAGE).to_dict(validate=False)
-            specs[name] = {key: part for key, part in spec.items() if key not in ("$schema", "config", "datasets")}
-    titles = {name: chart.title for name, chart in CHARTS.items()}
-    return {"specs": specs, "config": chart_config(PAGE), "titles": titles}
 
 
 def draw_figures(data: PageData, charts: Iterable[str] = tuple(CHARTS)) -> "dict[str, Figure]":
@@ -52,11 +30,11 @@ def draw_figure(chart: Chart, picture: Picture) -> "Figure":
     """With its rows, its title, and its numbers in words for those who cannot see it."""
     import altair as alt
 
-    title = picture.words.fill(chart.title)
+    title = chart.title.format_map(vars(picture.words))
     with skip_schema_checks():
-        drawn = chart.draw(alt.InlineData(values=list(picture.rows)), picture.words, PAPER)
+        drawn = chart.draw(alt.InlineData(values=list(picture.rows)), picture.words)
         made: Figure = drawn.properties(title=title, description=f"{title}. {chart.describe(picture.rows)}").configure(
-            **chart_config(PAPER)
+            **chart_config()
         )
     return made
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ndcg_ab.history.timeline.timeline import QueryValue, Timeline
-from ndcg_ab.report.page.charts.style import PAPER, chart_config
-from ndcg_ab.report.page.charts.timeline import DASHES
-from ndcg_ab.report.page.figures import save_figure, skip_schema_checks
+from ndcg_ab.report.pictures.figures import save_figure, skip_schema_checks
+from ndcg_ab.report.pictures.style import BETTER, DASHES, INK, LINES, SOFT, WORSE, chart_config
 from ndcg_ab.report.terminal.sensitivity_tables import MARKS, SHORT
 from ndcg_ab.studies.power import Asked, Plan
 from ndcg_ab.studies.sensitivity import Sensitivity, comparison_matrix, matrix_axes, verdict_kind
@@ -18,10 +17,10 @@ from ndcg_core.statistics.verdicts.verdict import Tone, Verdict
 if TYPE_CHECKING:
     import altair
 
-    from ndcg_ab.report.page.charts.style import Figure
+    from ndcg_ab.report.pictures.style import Figure
 
 GATE_FAILED = "gate failed"
-BETTER, WORSE, WITHIN_GUARDRAIL = "#1b7837", "#b2182b", "#b35806"  # told apart by shape, too
+WITHIN_GUARDRAIL = "#946c00"
 SHAPES = {Tone.GOOD: ("triangle-up", BETTER), Tone.BAD: ("triangle-down", WORSE)}
 TWO_LINES = "split(datum.label, '\\n')"
 
@@ -29,7 +28,7 @@ TWO_LINES = "split(datum.label, '\\n')"
 def save(figure: "Figure", title: str, path: Path) -> None:
     """With its title and the look of every chart; whole or not at all."""
     with skip_schema_checks():
-        made = figure.properties(title=title).configure(**chart_config(PAPER))
+        made = figure.properties(title=title).configure(**chart_config())
     save_figure(made, path)
 
 
@@ -94,7 +93,7 @@ def draw_history(
         .encode(
             x=night,
             y=value,
-            color=alt.Color("series:N", title=None, scale=alt.Scale(domain=order, range=list(PAPER.lines))),
+            color=alt.Color("series:N", title=None, scale=alt.Scale(domain=order, range=list(LINES))),
             strokeDash=alt.StrokeDash("series:N", title=None, scale=alt.Scale(domain=order, range=DASHES)),
         )
     )
@@ -199,7 +198,7 @@ def draw_power(plans: Sequence[Plan], asked: Asked, path: Path) -> None:
     counts += [need.queries for plan in plans for need in plan.needed if need.queries]
     grid = sorted({round(n) for n in np.geomspace(min(counts), max(counts), 200)})
     names = [f"{plan.name}: {plan.obstacle}" if plan.obstacle else plan.name for plan in plans]
-    scale = alt.Scale(domain=names, range=list(PAPER.lines))
+    scale = alt.Scale(domain=names, range=list(LINES))
     encoding = {
         "x": alt.X("queries:Q", title="queries", scale=alt.Scale(type="log", domain=[grid[0], max(grid[-1], 2)])),
         "y": alt.Y("effect:Q", title="detectable effect"),
@@ -210,15 +209,15 @@ def draw_power(plans: Sequence[Plan], asked: Asked, path: Path) -> None:
         alt.Chart(alt.InlineData(values=lines)).mark_line(strokeWidth=2, clip=True).encode(**encoding),
         alt.Chart(alt.InlineData(values=met)).mark_point(filled=True, size=70, opacity=1).encode(**encoding),
         alt.Chart(alt.InlineData(values=present))
-        .mark_point(shape="diamond", filled=True, size=140, opacity=1, stroke=PAPER.ink)
+        .mark_point(shape="diamond", filled=True, size=140, opacity=1, stroke=INK)
         .encode(**encoding),
         alt.Chart(alt.InlineData(values=present))
-        .mark_text(align="left", dx=9, dy=-9, color=PAPER.ink)
+        .mark_text(align="left", dx=9, dy=-9, color=INK)
         .encode(x=encoding["x"], y=encoding["y"], text="here:N"),
     ]
     if asked.effects:
         effects = alt.InlineData(values=[{"effect": effect} for effect in asked.effects])
-        layers.insert(0, alt.Chart(effects).mark_rule(color=PAPER.soft, strokeDash=[2, 3]).encode(y="effect:Q"))
+        layers.insert(0, alt.Chart(effects).mark_rule(color=SOFT, strokeDash=[2, 3]).encode(y="effect:Q"))
     title = f"What a number of queries detects (alpha {asked.alpha:g}, {100 * asked.power:g} % power)"
     save(alt.layer(*layers).properties(width=620, height=380), title, path)
 

@@ -4,30 +4,25 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from ndcg_ab.report.page.charts.style import Chart, Colours, Picture, Words, number_tip
 from ndcg_ab.report.page.data import VERDICTS, PageData, Rows, interval_rows
+from ndcg_ab.report.pictures.style import BETTER, NEITHER, SOFT, WORSE, Chart, Picture, Words
 from ndcg_ab.results.wording import signed
 
 if TYPE_CHECKING:
-    from ndcg_ab.report.page.charts.style import Figure
+    from ndcg_ab.report.pictures.style import Figure
 
 
-def draw(rows: Any, words: Words, colours: Colours) -> "Figure":
+def draw(rows: Any, words: Words) -> "Figure":
     """Mean differences with their intervals, zero, the band of the smallest effect, and bounds of unjudged documents.
 
-    Rows: label, order, candidate, metric, difference, low, high, bound_low and bound_high (or null), likely (in words,
-    or null), delta (or null), minus_delta, verdict, kind (one of VERDICTS).
+    Rows: label, order, candidate, metric, difference, low, high, bound_low and bound_high (or null),
+    delta (or null), minus_delta, kind (one of VERDICTS).
     """
     import altair as alt
 
     sort = alt.EncodingSortField("order", op="min")
     order = alt.Y("label:N", sort=sort, title=None, axis=alt.Axis(domain=False, ticks=False))
-    tips = [alt.Tooltip("candidate:N"), alt.Tooltip("metric:N"), number_tip("difference", "+")]
-    tips += [number_tip("low", "+"), number_tip("high", "+"), alt.Tooltip("delta:Q", title="smallest effect ±")]
-    tips += [alt.Tooltip("verdict:N")]
-    colour = alt.Color(
-        "kind:N", scale=alt.Scale(domain=VERDICTS, range=[colours.win, colours.loss, colours.tie]), legend=None
-    )
+    colour = alt.Color("kind:N", scale=alt.Scale(domain=VERDICTS, range=[BETTER, WORSE, NEITHER]), legend=None)
     shape = alt.Shape(
         "kind:N", scale=alt.Scale(domain=VERDICTS, range=["triangle-up", "triangle-down", "circle"]), legend=None
     )
@@ -39,24 +34,22 @@ def draw(rows: Any, words: Words, colours: Colours) -> "Figure":
     )
     band = (
         base.transform_filter("isValid(datum.delta)")
-        .mark_bar(color=colours.soft, opacity=0.22, height=alt.RelativeBandSize(band=0.9), aria=False)
-        .encode(y=order, x="minus_delta:Q", x2="delta:Q", tooltip=tips)
+        .mark_bar(color=SOFT, opacity=0.22, height=alt.RelativeBandSize(band=0.9), aria=False)
+        .encode(y=order, x="minus_delta:Q", x2="delta:Q")
     )
-    zero = base.mark_rule(color=colours.soft, aria=False).encode(x=alt.datum(0))
-    ends = [alt.Tooltip("candidate:N"), number_tip("bound_low", "+"), number_tip("bound_high", "+")]
-    ends.append(alt.Tooltip("likely:N"))
+    zero = base.mark_rule(color=SOFT, aria=False).encode(x=alt.datum(0))
     bounds = (
         base.transform_filter("isValid(datum.bound_low)")
         .mark_bar(opacity=0.22, height=10, aria=False)
-        .encode(y=order, x="bound_low:Q", x2="bound_high:Q", color=colour, tooltip=ends)
+        .encode(y=order, x="bound_low:Q", x2="bound_high:Q", color=colour)
     )
     whisker = (
         base.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=3)
-        .encode(y=order, x=where, x2="high:Q", color=colour, tooltip=tips)
+        .encode(y=order, x=where, x2="high:Q", color=colour)
     )
     point = base.mark_point(filled=True, opacity=1, size=110).encode(
-        y=order, x="difference:Q", color=colour, shape=shape, tooltip=tips
+        y=order, x="difference:Q", color=colour, shape=shape
     )
     return alt.layer(zero, band, bounds, whisker, point).properties(width=560, height=alt.Step(30))
 
