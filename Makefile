@@ -8,7 +8,7 @@ WORKERS ?= 2
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help soak demo demo-night demo-http check test tested coverage oldest lint fuzz completions kills audit docs reference
+.PHONY: help soak demo demo-night demo-http check test tested coverage oldest lint fuzz completions kills audit docs reference site
 .PHONY: pictures benchmark calibration clean
 
 # What there is to make: the first line of what stands above each target.
@@ -105,6 +105,10 @@ docs: .venv/ready
 reference: .venv/ready
 	$(BIN)/python -m pdoc --docformat restructuredtext --no-show-source --no-include-undocumented \
 		--output-directory build/reference ndcg_ab ndcg_ab.testing ndcg_core
+
+# The documentation as a site with a search, which needs no network: build/site/index.html.
+site: .venv/ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict --config-file docs/site/mkdocs.yml
 
 # Draws the README's pictures from the demo; a test holds them current.
 pictures: .venv/ready
