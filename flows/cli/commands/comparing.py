@@ -25,6 +25,7 @@ from ..options import (
     Exploratory,
     FindingSeverities,
     Guardrails,
+    InputFiles,
     IntendedFile,
     IntervalMethod,
     JsonFile,
@@ -52,7 +53,6 @@ from ..options import (
     Strict,
     SystemFiles,
     Threads,
-    of_data,
     of_metrics,
     of_output,
     of_statistics,
@@ -61,11 +61,9 @@ from ..outputs import json_file, local_inputs, page_path, picture_path, refuse_o
 
 
 def compare(
-    judgments: Annotated[str | None, of_data(metavar="FILE", help="The judgments (qrels).")] = None,
-    system: Annotated[
-        list[str] | None,
-        of_data(metavar="NAME=FILE", help="A system and its rankings; the first is the baseline."),
-    ] = None,
+    files: InputFiles = None,
+    judgments: JudgmentsFile = None,
+    system: SystemFiles = None,
     scores: ScoresFiles = None,
     more_judgments: MoreJudgmentsFiles = None,
     judgments_precedence: JudgmentsPrecedence = None,
@@ -146,12 +144,12 @@ def compare(
         if report:
             needs("ndcg-ab compare --report", *PAGE)
         from ndcg_ab.config.options.from_options import evaluation_from_options
+        from ndcg_ab.config.options.positional import place_files
         from ndcg_ab.pipeline import evaluate
         from ndcg_ab.pipeline.conclude import extreme_queries, read_query_scores, write_query_scores
         from ndcg_ab.scoring.scoring import open_engine_for
 
-        refuse_nothing_given(judgments, system, scores)
-        evaluation = evaluation_from_options(options)
+        evaluation = evaluation_from_options(place_files(options, "compare", ", or --scores FILE"))
         inputs = local_inputs(evaluation)
         json_path = json_file(json, inputs)
         scores_path = scores_file(per_query, inputs) if per_query else None
@@ -196,17 +194,11 @@ def compare(
         end_where_a_gate_failed(outcome)
 
 
-def refuse_nothing_given(judgments: str | None, systems: list[str] | None, scores: list[str] | None) -> None:
-    """A comparison is of rankings, which need judgments, or of scores."""
-    for option, value in (("--judgments", judgments), ("--system", systems)):
-        if not value and not scores:
-            raise InputError(f"{option}: is missing: give --judgments FILE and --system NAME=FILE, or --scores FILE")
-
-
 def explain(
-    judgments: JudgmentsFile,
-    system: SystemFiles,
     query: Annotated[str, typer.Option(metavar="QUERY_ID", help="The query to explain.")],
+    files: InputFiles = None,
+    judgments: JudgmentsFile = None,
+    system: SystemFiles = None,
     metric: MetricNames = None,
     combine: Combine = None,
     judgments_format: JudgmentsFormat = None,
@@ -219,19 +211,21 @@ def explain(
     with user_errors():
         import_lightly()
         from ndcg_ab.config.options.from_options import evaluation_from_options
+        from ndcg_ab.config.options.positional import place_files
         from ndcg_ab.engines import open_engine
         from ndcg_ab.report.terminal.explained import print_explained
         from ndcg_ab.studies.explain import explain_query
 
-        evaluation = evaluation_from_options(options)
+        evaluation = evaluation_from_options(place_files(options, "explain --query ID"))
         with open_engine() as engine:
             explained = explain_query(evaluation, query, engine)
         print_safely(print_explained, explained, query)
 
 
 def sensitivity(
-    judgments: JudgmentsFile,
-    system: SystemFiles,
+    files: InputFiles = None,
+    judgments: JudgmentsFile = None,
+    system: SystemFiles = None,
     baseline: BaselineName = None,
     combine: Combine = None,
     gain: Annotated[list[str] | None, typer.Option(metavar="GAIN", help="Gains to try. (default three)")] = None,
@@ -261,6 +255,7 @@ def sensitivity(
         if picture:
             needs("ndcg-ab sensitivity --picture", *PICTURE)
         from ndcg_ab.config.options.from_options import evaluation_from_options
+        from ndcg_ab.config.options.positional import place_files
         from ndcg_ab.scoring.scoring import open_engine_for
         from ndcg_ab.studies.sensitivity import (
             CUTOFFS,
@@ -278,7 +273,8 @@ def sensitivity(
         except MetricError as error:
             raise InputError(f"--{error}") from None
         evaluation = evaluation_from_options(
-            options | {"metric": [each.name for each in tried], "primary": ["all"]}, least_systems=2
+            place_files(options, "sensitivity") | {"metric": [each.name for each in tried], "primary": ["all"]},
+            least_systems=2,
         )
         json_path = json_file(json, local_inputs(evaluation))
         drawing = picture_path(picture, local_inputs(evaluation)) if picture else None
@@ -297,10 +293,7 @@ def sensitivity(
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
-    compare: "--judgments qrels.txt --system old=old.run --system new=new.run.gz"
-    " --metric ndcg@10 --metric recall@100 --json result.json",
-    explain: "--judgments qrels.txt --system new=new.run --query q17"
-    " --metric 'ndcg(preset=elasticsearch)@10' --metric ndcg@10",
-    sensitivity: "--judgments qrels.txt --system old=old.run --system new=new.run"
-    " --cutoff 5 --cutoff 10 --picture sensitivity.png",
+    compare: "judgments.qrels old.run new.run.gz --metric nDCG@10 --metric R@100 --report report.html",
+    explain: "judgments.qrels new.run --query q17 --metric 'ndcg(preset=elasticsearch)@10' --metric ndcg@10",
+    sensitivity: "judgments.qrels old.run new.run --cutoff 5 --cutoff 10 --picture sensitivity.png",
 }

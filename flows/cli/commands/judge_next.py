@@ -18,6 +18,7 @@ from ..options import (
     BaselineName,
     DocumentsFile,
     JudgmentsColumns,
+    JudgmentsFile,
     JudgmentsFormat,
     MemoryLimit,
     QueriesFile,
@@ -27,6 +28,7 @@ from ..options import (
     Seed,
     Settings,
     Spill,
+    SystemFiles,
     Threads,
     of_data,
     of_metrics,
@@ -47,13 +49,14 @@ OF_FILES = (
 
 
 def judge_next(
-    config: Annotated[
-        Path | None, typer.Argument(metavar="CONFIG", help="Configuration file (YAML); or files, as of compare.")
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="CONFIG|[JUDGMENTS BASELINE CANDIDATE…]", help="A configuration (YAML); or files, as of compare."
+        ),
     ] = None,
-    judgments: Annotated[str | None, of_data(metavar="FILE", help="The judgments (qrels).")] = None,
-    system: Annotated[
-        list[str] | None, of_data(metavar="NAME=FILE", help="A system and its rankings; the first is the baseline.")
-    ] = None,
+    judgments: JudgmentsFile = None,
+    system: SystemFiles = None,
     baseline: BaselineName = None,
     candidate: Annotated[
         list[str] | None,
@@ -94,8 +97,10 @@ def judge_next(
             raise InputError(f"-n {count}: must be at least 1")
         from ndcg_ab.config.options.option_parsing import parse_metrics
         from ndcg_ab.config.options.resource_options import ResourceOptions
+        from ndcg_ab.studies.checking import is_configuration
 
         chosen = parse_metrics("--metric", [metric])[0] if metric else None
+        config = Path(files[0]) if files and is_configuration([Path(file) for file in files]) else None
         if config:
             refuse_files(options)
             evaluation = evaluation_from_config(config, settings, at, ResourceOptions(threads, memory_limit, spill))
@@ -160,14 +165,13 @@ def evaluation_from_config(
 
 def evaluation_from_files(options: Mapping[str, object]) -> "Evaluation":
     from ndcg_ab.config.options.from_options import evaluation_from_options
+    from ndcg_ab.config.options.positional import place_files
 
     for option, value in (("--at", options["at"]), ("--set", options["settings"])):
         if value:
             raise InputError(f"{option}: goes with a configuration, and files were given")
-    for name in ("judgments", "system"):
-        if not options[name]:
-            raise InputError(f"--{name}: is missing: give a configuration, or --judgments FILE and --system NAME=FILE")
-    return evaluation_from_options(options, least_systems=2)
+    placed = place_files(options, "judge-next", ", or a configuration")
+    return evaluation_from_options(placed, least_systems=2)
 
 
 def sheet_path(path: Path, inputs: list[Path]) -> Path:
@@ -177,5 +181,5 @@ def sheet_path(path: Path, inputs: list[Path]) -> Path:
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
-    judge_next: "--judgments qrels.txt --system old=old.run --system new=new.run -n 50 --sheet judge.html",
+    judge_next: "judgments.qrels old.run new.run -n 50 --sheet judge.html",
 }

@@ -28,13 +28,14 @@ from ..options import (
     Explain,
     FindingSeverities,
     JsonFile,
+    JudgmentsFile,
     MemoryLimit,
     MetricNames,
     Quiet,
     Settings,
     Spill,
     Strict,
-    of_data,
+    SystemFiles,
 )
 from ..outputs import json_file, local_inputs, picture_path
 
@@ -47,10 +48,8 @@ def check(
         list[Path] | None,
         typer.Argument(metavar="CONFIG|FILE", help="A configuration; or rankings, with or without judgments."),
     ] = None,
-    judgments: Annotated[Path | None, of_data(metavar="FILE", help="The judgments, where nothing is guessed.")] = None,
-    system: Annotated[
-        list[str] | None, of_data(metavar="NAME=FILE", help="A system and its rankings; again for more.")
-    ] = None,
+    judgments: JudgmentsFile = None,
+    system: SystemFiles = None,
     metric: MetricNames = None,
     finding: FindingSeverities = None,
     strict: Strict = False,
@@ -67,7 +66,8 @@ def check(
     with user_errors():
         from ndcg_ab.config.loading.file import read_config
         from ndcg_ab.config.loading.templates import resolve_at
-        from ndcg_ab.config.options.option_parsing import parse_metrics, parse_severities, parse_system
+        from ndcg_ab.config.options.option_parsing import parse_metrics, parse_severities
+        from ndcg_ab.config.options.positional import systems_by_name
         from ndcg_ab.config.options.resource_options import ResourceOptions, read_resources, with_resource_options
         from ndcg_ab.pipeline import check_only
         from ndcg_ab.report.terminal.tables import print_findings
@@ -75,7 +75,7 @@ def check(
         from ndcg_ab.studies.checking import check_files, is_configuration
         from ndcg_ab.trackers import refuse_unknown_tracker
 
-        systems = dict(map(parse_system, system or ()))
+        systems = systems_by_name(system or ())
         room = ResourceOptions(None, memory_limit, spill)
         severities = parse_severities("--finding", finding or ())
         keys: dict[str, Any] = {
@@ -101,8 +101,8 @@ def check(
             if evaluation:
                 findings, counts = check_only(evaluation, engine, say)
             else:
-                paths = {name: Path(file) for name, file in systems.items()}
-                findings, counts = check_files(given, judgments, paths, keys, engine, say)
+                named = Path(judgments) if judgments else None
+                findings, counts = check_files(given, named, systems, keys, engine, say)
         if not quiet:
             print_wrapped([counts])
             print_safely(print_findings, findings, examples=True)

@@ -56,6 +56,32 @@ def outcome(files: Path, *options: str, systems: tuple[str, ...] = ("old", "new"
     return json.loads(found.stdout)
 
 
+@pytest.mark.parametrize("words", ["{}/qrels {}/old.run {}/new.run", "--qrels {}/qrels --run {}/old.run {}/new.run"])
+def test_options_need_not_be_written(files: Path, words: str) -> None:
+    """The first file is the judgments; systems are named after the others."""
+    command = words.replace("{}", str(files)).split()
+    if "--run" in command:
+        command[-1] = f"--run=new={command[-1]}"
+    found = RUNNER.invoke(app, ["compare", *command, "--preview", "--json", "-"])
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout) == outcome(files, "--preview")
+
+
+@pytest.mark.parametrize("command", ["explain --query q01 --metric ndcg@3", "sensitivity --gain linear --cutoff 3"])
+def test_other_commands_take_files_in_the_same_way(files: Path, command: str) -> None:
+    name, *options = command.split()
+    systems = [f"--system={each}={files}/{each}.run" for each in ("old", "new")]
+    long, short = (
+        RUNNER.invoke(app, [name, *words, *options])
+        for words in (
+            ["--judgments", f"{files}/qrels", *systems],
+            [f"{files}/{each}" for each in ("qrels", "old.run", "new.run")],
+        )
+    )
+    assert (long.exit_code, long.stdout) == (0, short.stdout), short.output
+    assert "old" in long.stdout
+
+
 def test_the_tables_say_who_won(files: Path) -> None:
     asked = ["--details", "--metric", "ndcg@3", "--metric", "rr"]
     found = RUNNER.invoke(app, compare(files, *asked, systems=("old", "new", "half")))
