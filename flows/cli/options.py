@@ -24,7 +24,7 @@ Quiet = Annotated[bool, of_output("--quiet", "-q", help="Print nothing but error
 InputFiles = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[JUDGMENTS BASELINE CANDIDATE…]",
+        metavar="JUDGMENTS BASELINE CANDIDATE",
         help="Judgments, then rankings, the baseline's first; systems are named after the files.",
     ),
 ]

@@ -8,7 +8,15 @@ import typer
 
 from ndcg_ab.errors import PAGE, PICTURE, InputError, needs
 
-from ..console import Progress, end_where_a_gate_failed, print_safely, user_errors, warn_of_formulas, write_or_print
+from ..console import (
+    Progress,
+    end_where_a_gate_failed,
+    name_written,
+    print_safely,
+    user_errors,
+    warn_of_formulas,
+    write_or_print,
+)
 from ..light_imports import import_lightly
 from ..options import (
     Alpha,
@@ -58,6 +66,7 @@ from ..options import (
     of_statistics,
 )
 from ..outputs import json_file, local_inputs, page_path, picture_path, refuse_one_file_twice, scores_file, text_file
+from ..short_help import HelpAll
 
 
 def compare(
@@ -136,6 +145,7 @@ def compare(
     memory_limit: MemoryLimit = None,
     spill: Spill = None,
     quiet: Quiet = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Compare systems from files: no configuration, nothing written but what you ask for."""
     options = dict(locals())
@@ -191,6 +201,8 @@ def compare(
             from ndcg_ab.report.terminal.screen import print_outcome
 
             print_safely(print_outcome, outcome, details=details, explain=explain)
+        paths = (json_path, markdown_path, scores_path, report_path)
+        name_written(*paths, quiet=quiet, is_output_taken="-" in (json, markdown))
         end_where_a_gate_failed(outcome)
 
 
@@ -247,6 +259,7 @@ def sensitivity(
     memory_limit: MemoryLimit = None,
     spill: Spill = None,
     quiet: Quiet = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Compare under all combinations of gain, discount, ideal and cutoff: does the verdict depend on the definition?"""
     options = dict(locals())
@@ -290,6 +303,7 @@ def sensitivity(
             from ndcg_ab.report.terminal.sensitivity_tables import print_sensitivity
 
             print_safely(print_sensitivity, found)
+        name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

@@ -1,7 +1,7 @@
 """The command that says what is to be judged next: judge-next."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +11,16 @@ import typer
 from ndcg_ab.errors import PAGE, InputError, needs
 from ndcg_ab.visible import visible
 
-from ..console import Progress, print_to_stderr, print_wrapped, user_errors, warn_of_formulas, write_or_print
+from ..console import (
+    Progress,
+    name_written,
+    print_safely,
+    print_to_stderr,
+    print_wrapped,
+    user_errors,
+    warn_of_formulas,
+    write_or_print,
+)
 from ..light_imports import import_lightly
 from ..options import (
     At,
@@ -35,6 +44,7 @@ from ..options import (
     of_output,
 )
 from ..outputs import check_writable, local_inputs, refuse_one_file_twice, text_file
+from ..short_help import HelpAll
 from .running import parse_moment
 
 if TYPE_CHECKING:
@@ -52,7 +62,7 @@ def judge_next(
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="CONFIG|[JUDGMENTS BASELINE CANDIDATE…]", help="A configuration (YAML); or files, as of compare."
+            metavar="CONFIG|JUDGMENTS BASELINE CANDIDATE", help="A configuration (YAML); or files, as of compare."
         ),
     ] = None,
     judgments: JudgmentsFile = None,
@@ -69,7 +79,7 @@ def judge_next(
         int, of_output("--count", "-n", metavar="N", help="How many to name. (default 50)", show_default=False)
     ] = MOST,
     csv: Annotated[
-        str | None, of_output(metavar="FILE", help="Write them as CSV; - writes them here. (default here)")
+        str | None, of_output(metavar="FILE", help="Write them as CSV; - writes them here. (default a table)")
     ] = None,
     jsonl: Annotated[str | None, of_output(metavar="FILE", help="Write them as JSON Lines.")] = None,
     sheet: Annotated[Path | None, of_output(metavar="FILE", help="Write a sheet to judge in, as HTML.")] = None,
@@ -86,6 +96,7 @@ def judge_next(
     memory_limit: MemoryLimit = None,
     spill: Spill = None,
     quiet: Quiet = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Name the unjudged documents whose grades would settle the comparison soonest."""
     options = dict(locals())
@@ -113,7 +124,7 @@ def judge_next(
             raise InputError("--csv - and --jsonl -: only one of them can be written here; name a file for the other")
         for option, other in (("--csv", "--jsonl"), ("--csv", "--sheet"), ("--jsonl", "--sheet")):
             refuse_one_file_twice(other, paths[option], paths[other], option)
-        from ndcg_ab.report.terminal.next_labels import effect_sentences, to_csv, to_json_lines
+        from ndcg_ab.report.terminal.next_labels import effect_sentences, print_to_judge, to_csv, to_json_lines
         from ndcg_ab.scoring.scoring import open_engine_for
         from ndcg_ab.studies import judge_next as study
 
@@ -124,22 +135,35 @@ def judge_next(
             from ndcg_ab.report.judging_sheet import write_judging_sheet
 
             write_judging_sheet(sheet_file, found.rows, found.grades, f"{alone.name}: what to judge next")
-        is_csv_here = csv == "-" or not (csv or jsonl or sheet)
         write_or_print(lambda: to_json_lines(found.rows), paths["--jsonl"], to_standard_output=jsonl == "-")
         write_or_print(lambda: to_csv(found.rows), paths["--csv"], to_standard_output=False)
-        if is_csv_here and found.rows:
+        is_alone = not (csv or jsonl or sheet)
+        is_csv_here = bool(found.rows) and (csv == "-" or (is_alone and not is_terminal()))
+        if is_csv_here:
             written = to_csv(found.rows)
-            sys.stdout.write(visible(written) if sys.stdout.isatty() else written)
+            sys.stdout.write(visible(written) if is_terminal() else written)
+        elif is_alone and found.rows:
+            print_safely(print_to_judge, found.rows)
         if quiet:
             return
         if is_csv_here or csv:
             texts = (text for row in found.rows for text in (row.query_id, row.doc_id, row.text, row.title, row.url))
             warn_of_formulas("--csv" if csv in (None, "-") else f"--csv {csv}", texts)
-        if (is_csv_here and found.rows) or jsonl == "-":
-            for line in effect_sentences(found):
-                print_to_stderr(line)
-        else:
-            print_wrapped(effect_sentences(found))
+        tell_effects(effect_sentences(found), is_output_taken=is_csv_here or jsonl == "-")
+        name_written(*paths.values(), is_output_taken=is_csv_here or jsonl == "-")
+
+
+def is_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def tell_effects(sentences: Iterable[str], *, is_output_taken: bool) -> None:
+    """What the grades can settle; on standard error where standard output has the rows."""
+    if is_output_taken:
+        for line in sentences:
+            print_to_stderr(line)
+    else:
+        print_wrapped(sentences)
 
 
 def refuse_files(options: Mapping[str, object]) -> None:

@@ -7,7 +7,7 @@ import typer
 
 from ndcg_ab.errors import InputError
 
-from ..console import Progress, print_safely, user_errors, write_or_print
+from ..console import Progress, name_written, print_safely, user_errors, write_or_print
 from ..light_imports import import_lightly
 from ..options import (
     Alpha,
@@ -30,6 +30,7 @@ from ..options import (
     of_data,
 )
 from ..outputs import json_file, local_inputs
+from ..short_help import HelpAll
 
 NO_SYSTEM = "judgments=judgments"  # an evaluation has a system; this one is not read
 OF_SYSTEMS = (
@@ -43,7 +44,7 @@ def judgments(
     second: Annotated[str, typer.Argument(metavar="FILE", help="Other judgments of the same, such as a model's.")],
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[BASELINE CANDIDATE…]", help="Rankings of systems to compare under both."),
+        typer.Argument(metavar="BASELINE CANDIDATE", help="Rankings of systems to compare under both."),
     ] = None,
     system: SystemFiles = None,
     baseline: BaselineName = None,
@@ -72,6 +73,7 @@ def judgments(
     memory_limit: MemoryLimit = None,
     spill: Spill = None,
     quiet: Quiet = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Compare two sets of judgments: their grades, and the order and the verdicts of systems under each."""
     options = dict(locals())
@@ -103,6 +105,7 @@ def judgments(
             from ndcg_ab.report.terminal.judgments import print_judgments
 
             print_safely(print_judgments, compared)
+        name_written(json_path, quiet=quiet, is_output_taken=json == "-")
 
 
 def refuse_without_systems(options: Mapping[str, object]) -> None:

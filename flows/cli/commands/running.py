@@ -13,6 +13,7 @@ from ndcg_ab.errors import PICTURE, InputError, needs
 from ..console import (
     Progress,
     end_where_a_gate_failed,
+    name_written,
     print_line,
     print_safely,
     print_wrapped,
@@ -231,6 +232,7 @@ def history(
             write_or_print(lambda: query_json(query, rows), json_path, to_standard_output=json == "-")
             if json != "-":
                 print_safely(print_query_values, query, rows)
+            name_written(json_path, drawing, is_output_taken=json == "-")
             return
         found = read_timeline(evaluation, metric, last)
         if drawing:
@@ -240,6 +242,7 @@ def history(
         write_or_print(lambda: timeline_json(found), json_path, to_standard_output=json == "-")
         if json != "-":
             print_safely(print_timeline, found)
+        name_written(json_path, drawing, is_output_taken=json == "-")
 
 
 def publish(

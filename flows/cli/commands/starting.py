@@ -10,7 +10,16 @@ import typer
 
 from ndcg_ab.errors import InputError
 
-from ..console import Progress, print_line, print_safely, print_wrapped, program_name, user_errors, write_or_print
+from ..console import (
+    Progress,
+    name_written,
+    print_line,
+    print_safely,
+    print_wrapped,
+    program_name,
+    user_errors,
+    write_or_print,
+)
 from ..options import JsonFile, JudgmentsFile, MetricNames, Quiet, SystemFiles, of_data, of_output
 from ..outputs import check_writable, json_file
 
@@ -127,6 +136,7 @@ def metrics(
         if json != "-":
             texts = [format_metric(each, given) for each, given in zip(found, metric or (), strict=True)]
             print("\n".join(texts) if found else format_lists(), end="")
+        name_written(path, is_output_taken=json == "-")
 
 
 def schema(
@@ -140,6 +150,7 @@ def schema(
         from ndcg_ab.config.loading.schema import schema_text
 
         write_or_print(schema_text, path, to_standard_output=path is None)
+        name_written(path)
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet as papq
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from ndcg_ab.flows.cli.app import app
@@ -244,6 +245,43 @@ def test_every_command_shows_an_example(command: str) -> None:
     found = RUNNER.invoke(app, [command, "--help"])
     assert found.exit_code == 0
     assert f"Example: ndcg-ab {command}" in " ".join(found.output.split())
+
+
+def shown_options(*words: str) -> set[str]:
+    found = RUNNER.invoke(app, [*words], env={"COLUMNS": "200"})
+    assert found.exit_code == 0, found.output
+    return set(re.findall(r"^│ (--[a-z-]+)", found.output, flags=re.MULTILINE))
+
+
+def test_help_shows_what_is_used_most_and_help_all_every_option() -> None:
+    parameters = typer.main.get_command(app).commands["compare"].params
+    every = {each.opts[0] for each in parameters if each.opts[0].startswith("--")} | {"--help"}
+    short = shown_options("compare", "--help")
+    assert {"--metric", "--report", "--gate", "--help-all"} < short < every
+    assert len(short) <= 14
+    assert shown_options("compare", "--help-all") == every
+    assert shown_options("compare", "--help") == short, "it is shown once"
+    assert shown_options("help", "compare") == short
+
+
+def test_what_only_explains_comes_together_and_has_its_old_names() -> None:
+    topics = re.findall(r"^│ (\w+) ", RUNNER.invoke(app, ["help"]).output, flags=re.MULTILINE)
+    assert sorted(set(topics)) == ["findings", "metrics", "pipeline", "schema"]
+    for words in (["metrics", "MAP"], ["findings", "few_judged"], ["schema"], ["pipeline"]):
+        found = RUNNER.invoke(app, ["help", *words])
+        assert found.exit_code == 0
+        assert found.stdout == RUNNER.invoke(app, words).stdout
+
+
+def test_the_last_line_names_every_file_that_was_written(files: Path) -> None:
+    names = [str(files / name) for name in ("r.json", "c.md", "s.csv")]
+    options = [word for pair in zip(("--json", "--markdown", "--per-query"), names, strict=True) for word in pair]
+    found = RUNNER.invoke(app, compare(files, "--preview", *options))
+    assert found.stdout.splitlines()[-1] == f"written: {', '.join(names)}"
+    assert "written" not in RUNNER.invoke(app, compare(files, "--preview", *options, "--quiet")).output
+    found = RUNNER.invoke(app, compare(files, "--preview", "--json", "-", *options[2:4]))
+    assert found.stderr.splitlines()[-1] == f"written: {names[1]}"
+    json.loads(found.stdout)
 
 
 def test_a_narrow_terminal_gets_two_tables(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
