@@ -212,11 +212,14 @@ def explain(
     judgments: JudgmentsFile = None,
     system: SystemFiles = None,
     metric: MetricNames = None,
+    more_judgments: MoreJudgmentsFiles = None,
+    judgments_precedence: JudgmentsPrecedence = None,
     combine: Combine = None,
     judgments_format: JudgmentsFormat = None,
     format: RankingsFormat = None,  # noqa: A002
     judgments_columns: JudgmentsColumns = None,
     columns: RankingsColumns = None,
+    json: JsonFile = None,
 ) -> None:
     """Explain one query's value place by place; with two metrics, which choice moves the number."""
     options = dict(locals())
@@ -226,12 +229,16 @@ def explain(
         from ndcg_ab.config.options.positional import place_files
         from ndcg_ab.engines import open_engine
         from ndcg_ab.report.terminal.explained import print_explained
-        from ndcg_ab.studies.explain import explain_query
+        from ndcg_ab.studies.explain import explain_query, explained_to_json
 
         evaluation = evaluation_from_options(place_files(options, "explain --query ID"))
+        json_path = json_file(json, local_inputs(evaluation))
         with open_engine() as engine:
             explained = explain_query(evaluation, query, engine)
-        print_safely(print_explained, explained, query)
+        write_or_print(lambda: explained_to_json(explained, query), json_path, to_standard_output=json == "-")
+        if json != "-":
+            print_safely(print_explained, explained, query)
+        name_written(json_path)
 
 
 def sensitivity(
@@ -239,6 +246,8 @@ def sensitivity(
     judgments: JudgmentsFile = None,
     system: SystemFiles = None,
     baseline: BaselineName = None,
+    more_judgments: MoreJudgmentsFiles = None,
+    judgments_precedence: JudgmentsPrecedence = None,
     combine: Combine = None,
     gain: Annotated[list[str] | None, typer.Option(metavar="GAIN", help="Gains to try. (default three)")] = None,
     discount: Annotated[list[str] | None, typer.Option(metavar="DISCOUNT", help="Discounts. (default four)")] = None,

@@ -25,11 +25,14 @@ from ..light_imports import import_lightly
 from ..options import (
     At,
     BaselineName,
+    Combine,
     DocumentsFile,
     JudgmentsColumns,
     JudgmentsFile,
     JudgmentsFormat,
+    JudgmentsPrecedence,
     MemoryLimit,
+    MoreJudgmentsFiles,
     QueriesFile,
     Quiet,
     RankingsColumns,
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
 MOST = 50
 OF_FILES = (
     *("judgments", "system", "baseline", "queries", "documents", "seed"),
+    *("more_judgments", "judgments_precedence", "combine"),
     *("judgments_format", "format", "judgments_columns", "columns"),
 )
 
@@ -85,6 +89,9 @@ def judge_next(
     sheet: Annotated[Path | None, of_output(metavar="FILE", help="Write a sheet to judge in, as HTML.")] = None,
     queries: QueriesFile = None,
     documents: DocumentsFile = None,
+    more_judgments: MoreJudgmentsFiles = None,
+    judgments_precedence: JudgmentsPrecedence = None,
+    combine: Combine = None,
     seed: Seed = None,
     at: At = None,
     settings: Settings = None,

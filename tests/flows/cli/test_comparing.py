@@ -273,6 +273,14 @@ def test_what_only_explains_comes_together_and_has_its_old_names() -> None:
         assert found.stdout == RUNNER.invoke(app, words).stdout
 
 
+def test_findings_as_json() -> None:
+    (entry,) = json.loads(RUNNER.invoke(app, ["findings", "few_judged", "--json", "-"]).stdout)["findings"]
+    assert (entry["code"], entry["severity"]) == ("few_judged", "warning")
+    assert len(json.loads(RUNNER.invoke(app, ["help", "findings", "--json", "-"]).stdout)["findings"]) > 40
+    refused = RUNNER.invoke(app, ["findings", "few_juged", "--json", "-"])
+    assert (refused.exit_code, refused.stdout) == (2, "")
+
+
 def test_the_last_line_names_every_file_that_was_written(files: Path) -> None:
     names = [str(files / name) for name in ("r.json", "c.md", "s.csv")]
     options = [word for pair in zip(("--json", "--markdown", "--per-query"), names, strict=True) for word in pair]

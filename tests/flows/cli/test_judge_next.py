@@ -70,6 +70,14 @@ def test_the_first_are_worth_most_and_have_their_words(tmp_path: Path) -> None:
     assert lines[0]["ranks"] == {"old": 2}
 
 
+def test_grades_that_came_in_are_not_asked_for_again(tmp_path: Path) -> None:
+    first = listed(*FILES, "-n", "1")[0]
+    more = tmp_path / "more.qrels"
+    more.write_text(f"{first['query_id']} 0 {first['doc_id']} 1\n")
+    rest = listed(*FILES, "-n", "30", "--more-judgments", str(more))
+    assert (first["query_id"], first["doc_id"]) not in {(row["query_id"], row["doc_id"]) for row in rest}
+
+
 def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file or a pipe gets CSV, as ever."""
     rows = listed(*FILES, "-n", "2")
