@@ -88,6 +88,14 @@ CODES: Mapping[str, Code] = {
         " out.",
         "Check relevant_from and the gain table against the scale of the grades.",
     ),
+    "reversed_grades": Code(
+        "warning",
+        "No grade is 0 or below, and in every system lower grades stand above higher ones, far more often than chance"
+        " would have it: 1 may be the best grade, or low scores the better ones.",
+        "Where 1 is the best, give a gain to every grade, as `--metric 'ndcg(gain={1:3, 2:2, 3:1, 4:0})@10'`, or, for"
+        " metrics that count relevant documents too, turn the grades: `awk '{$4 = 4 - $4} 1' FILE > NEW` for 1 to 4."
+        " Where scores are distances, negate them.",
+    ),
     # ---- ids
     "no_shared_query": Code(
         "error",

@@ -13,8 +13,9 @@ import typer
 from ndcg_ab import __version__
 
 from .commands import about, comparing, judge_next, judgments, planning, running, scheduling, starting, writing
-from .exit_codes import Program
+from .exit_codes import TOPICS, Program
 from .mistakes import Command
+from .short_help import ShortHelp
 from .streams import prepare_streams
 
 OBJECTS = 50_000  # new ones after which Python looks for circles; after 700 it takes a fifth of MLflow's import
@@ -47,10 +48,15 @@ def main(
     prepare_streams()
 
 
+explaining = typer.Typer(name="help", no_args_is_help=True, help="Explain what there is, or another command.")
 for group in (comparing, judge_next, judgments, planning, writing, running, scheduling, starting, about):
     for command, example in group.COMMANDS.items():
-        name = command.__name__.replace("_", "-")
-        app.command(cls=Command, epilog=f"Example: ndcg-ab {name} {example}")(command)
+        name, is_topic = command.__name__.replace("_", "-"), command.__name__ in TOPICS
+        kind = ShortHelp if "help_all" in command.__annotations__ else Command
+        app.command(name, cls=kind, epilog=f"Example: ndcg-ab {name} {example}", hidden=is_topic)(command)
+        if is_topic:
+            explaining.command(name, cls=Command, epilog=f"Example: ndcg-ab help {name} {example}")(command)
+app.add_typer(explaining)
 
 
 if __name__ == "__main__":

@@ -125,6 +125,13 @@ def print_wrapped(lines: Iterable[str]) -> None:
         console.print(visible(line), highlight=False, markup=False)
 
 
+def name_written(*paths: Path | None, quiet: bool = False, is_output_taken: bool = False) -> None:
+    """The last line: every file that was written; on standard error where standard output has a result itself."""
+    names = ", ".join(str(path) for path in paths if path)
+    if names and not quiet:
+        (print_to_stderr if is_output_taken else print_line)(f"written: {names}")
+
+
 def write_or_print(text: Callable[[], str], path: Path | None, *, to_standard_output: bool) -> None:
     """JSON to a file, to standard output (in which it has no character that a terminal could obey), or nowhere."""
     if path:

@@ -14,6 +14,7 @@ from ndcg_ab.files import unusable
 from .exit_codes import write_error
 
 MOST_OF_PATH = 60  # characters of a path that cannot be used: its end, where its name is
+SYSTEM = ("--system", "--run")
 LONGEST_COMPLAINT = 600  # characters of a parser's own words, which repeat a value
 UsageError: Any = typer.BadParameter.__mro__[1]  # of click, or of the copy of it that a newer typer holds
 
@@ -61,8 +62,8 @@ def find_mistake(command: str, options: set[str], args: Sequence[str]) -> str | 
     if args and "--set" not in options and re.fullmatch(r"[^-].*\.ya?ml", args[0]):
         return f"{command} {args[0]}: takes files, not a configuration; say ndcg-ab run {args[0]}"
     for option, name, file in zip(args, args[1:], args[2:], strict=False):
-        if option == "--system" and "=" not in name and not file.startswith("-"):
-            return f"--system {name} {file}: must be NAME=FILE; say --system {name}={file}"
+        if option in SYSTEM and not re.search(r"[=./]", name) and not file.startswith("-"):
+            return f"{option} {name} {file}: must be NAME=FILE; say {option} {name}={file}"
     return None
 
 

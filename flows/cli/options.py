@@ -21,10 +21,24 @@ At = Annotated[
     str | None, typer.Option(metavar="TIME", help="The moment of the evaluation, as 2026-11-20T02:00. (default now)")
 ]
 Quiet = Annotated[bool, of_output("--quiet", "-q", help="Print nothing but errors.")]
-JudgmentsFile = Annotated[str, of_data(metavar="FILE", help="The judgments (qrels).")]
+InputFiles = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="JUDGMENTS BASELINE CANDIDATE",
+        help="Judgments, then rankings, the baseline's first; systems are named after the files.",
+    ),
+]
+JudgmentsFile = Annotated[
+    str | None, of_data("--judgments", "--qrels", metavar="FILE", help="The judgments (qrels), by an option.")
+]
 SystemFiles = Annotated[
-    list[str],
-    of_data(metavar="NAME=FILE", help="A system and its rankings; the first is the baseline."),
+    list[str] | None,
+    of_data(
+        "--system",
+        "--run",
+        metavar="[NAME=]FILE",
+        help="A system and its rankings; the first is the baseline.",
+    ),
 ]
 ScoresFiles = Annotated[
     list[str] | None,

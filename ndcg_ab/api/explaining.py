@@ -13,6 +13,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.sources.tables.in_memory import python_number
 from ndcg_ab.sources.tables.schema import JUDGMENT, read_value
 from ndcg_ab.studies.explain import Explained, explain_query
+from ndcg_core.measures.external_metric import name_among
 from ndcg_core.measures.metric import Metric
 
 ALONE = "ranking"  # the name of a system that has none
@@ -34,8 +35,10 @@ class ExplainResult:
         Raises InputError for a system or a metric that is not explained.
         """
         for explained in self.systems:
+            known = [each.metric.name for each in explained.explanations]
+            name = metric and name_among(metric, known)
             for explanation in explained.explanations:
-                if system in (None, explained.system_id) and metric in (None, explanation.metric.name):
+                if system in (None, explained.system_id) and name in (None, explanation.metric.name):
                     return explanation.value
         raise InputError(f"system = {system!r}, metric = {metric!r}: is not explained here")
 

@@ -14,7 +14,7 @@ from ndcg_ab.results import codec
 from ndcg_ab.results.change_records import Changes
 from ndcg_ab.results.decisions import Decision
 from ndcg_ab.results.outcome import Finding, GateResult, Outcome, SystemSummary
-from ndcg_core.measures.external_metric import canonical_name
+from ndcg_core.measures.external_metric import name_among
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.writing import nearest_hint
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -105,9 +105,10 @@ class CompareResult:
         rows = self._outcome.main
         if not rows:
             raise InputError(f"candidate: there is none: {self.baseline!r} is the only system")
-        name = metric.name if isinstance(metric, Metric) else metric and canonical_name(metric)
+        known = [row.metric for row in rows]
+        name = metric.name if isinstance(metric, Metric) else metric and name_among(metric, known)
         chosen = choose_name("candidate", candidate, [row.candidate for row in rows])
-        measure = choose_name("metric", name, [row.metric for row in rows])
+        measure = choose_name("metric", name, known)
         return next(row for row in rows if (row.candidate, row.metric) == (chosen, measure))
 
     def losses(

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 
 from ndcg_ab.checks.added_checks import run_added_checks
 from ndcg_ab.checks.examples import MOST, examples_of
+from ndcg_ab.checks.grade_order import check_grade_order
 from ndcg_ab.checks.near_ids import check_documents_alike, check_queries_alike
 from ndcg_ab.checks.ranking_checks import TableNotice, check_depths, check_rankings, read_notices, remark_findings
 from ndcg_ab.checks.severities import refuse_errors
-from ndcg_ab.checks.unmatched_ids import check_documents, query_spelling_hint
+from ndcg_ab.checks.unmatched_ids import check_documents, query_spelling_hint, unshared_queries_hint
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine, InFiles
 from ndcg_ab.errors import InputError
@@ -70,6 +71,7 @@ def check_tables(
         refuse_errors(found, evaluation, {name: pulled.origin for name, pulled in rankings.items()})
     found += check_depths(engine, metrics)
     found += check_documents_alike(engine, metrics, judgments, rankings, found)
+    found += check_grade_order(engine, metrics, judgments, rankings)
     return [*found, *note_remote_tables(judgments, rankings)]
 
 
@@ -103,7 +105,7 @@ def check_loaded_rows(
         )
         message = SENTENCES[code].format(subject=subject, count=row.count, example=example, own=own, **words)
         if code == "no_shared_query":
-            message += query_spelling_hint(pulled.query_ids, judgments.query_ids)
+            message += unshared_queries_hint(pulled, judgments)
         system = None if code in OF_JUDGMENTS else subject
         examples = examples_of(pulled, row.places)
         found.append(Finding(code, CODES[code].severity, message, row.count, system, examples=examples))

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.checks.examples import MOST, examples_of
+from ndcg_ab.checks.respelling import mend_command
 from ndcg_ab.checks.unmatched_ids import is_seam
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.results.outcome import Finding
@@ -87,7 +88,7 @@ def check_documents_alike(
             message = (
                 f"system {name}: {len(places)} of its unjudged results would be judged if {words} (such as {own!r} in"
                 f" query {places[0][0]!r}, where {judged!r} is judged)"
-            )
+            ) + mend_command(own, judged, pulled, judgments)
             examples = examples_of(pulled, places[:MOST])
             found.append(Finding("near_document", "warning", message, len(places), name, examples=examples))
     return found
@@ -115,7 +116,7 @@ def check_queries_alike(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
             message = (
                 f"system {name}: {queries_text(len(alike), 'judged')} would be answered if {words} (such as"
                 f" {alike[0][1]!r}, which its ranking spells {alike[0][0]!r})"
-            )
+            ) + mend_command(*alike[0], pulled, judgments, "query_id")
             examples = examples_of(pulled, [(query_id, "") for query_id, _ in alike[:MOST]])
             found.append(Finding("near_query", "warning", message, len(alike), name, examples=examples))
     return found

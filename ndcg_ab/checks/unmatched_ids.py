@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from ndcg_ab.checks.examples import MOST, examples_of
+from ndcg_ab.checks.respelling import meeting_ids, mend_command
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.results.outcome import Finding
@@ -92,7 +93,9 @@ def check_documents(engine: Engine, judgments: Pulled, rankings: Mapping[str, Pu
         )
         code = "unmatched_document"
         if spelling:
+            pair = meeting_ids(own, judged, spelling.own, spelling.judged)
             message += f"{spelling.words}; spell document ids alike in both"
+            message += mend_command(*pair, rankings[name], judgments)
         elif met.returned >= LEAST_RESULTS and met.queries >= LEAST_QUERIES:
             message += "its document ids and those of the judgments must be the same"
         else:
@@ -158,6 +161,16 @@ def query_spelling_hint(own: Iterable[str], judged: Iterable[str]) -> str:
     """``; they meet when …``, where another spelling makes query ids meet; else nothing."""
     spelling = find_spelling({"": frozenset(own)}, {"": frozenset(judged)})
     return f"; {spelling.words}" if spelling else ""
+
+
+def unshared_queries_hint(ranking: Pulled, judgments: Pulled) -> str:
+    """The same of a ranking, with the command that mends its file or that of the judgments, where one does."""
+    own, judged = ({"": frozenset(pulled.query_ids)} for pulled in (ranking, judgments))
+    spelling = find_spelling(own, judged)
+    if spelling is None:
+        return ""
+    pair = meeting_ids(own, judged, spelling.own, spelling.judged)
+    return f"; {spelling.words}" + mend_command(*pair, ranking, judgments, "query_id")
 
 
 def find_spelling(own: Ids, judged: Ids) -> Spelling | None:

@@ -1,5 +1,6 @@
 """`ndcg-ab check` over files: which is which is guessed, and judgments need not be among them."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import named
 from ndcg_ab.pipeline import Say, check_only
+from ndcg_ab.results.codec import encode
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.sources.files.guessing import Guess, guess_content
 from ndcg_ab.studies.first_configuration import guess_inputs
@@ -56,6 +58,12 @@ def check_files(
     check = check_only if found.judgments else check_rankings_alone
     findings, counts = check(evaluation, engine, say)
     return findings, "\n".join([*found.words(), counts])
+
+
+def checked_to_json(counts: str, findings: Sequence[Finding]) -> str:
+    """What was read in words, and the findings."""
+    content = {"schema": 1, "read": counts.splitlines(), "findings": encode(list(findings))}
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def source_entry(found: Guess | None) -> dict[str, Any]:

@@ -1,7 +1,10 @@
 """`ndcg-ab explain`: one query, place by place, so that nobody has to ask why two tools differ."""
 
 import dataclasses
+import json
+from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import Any
 
 import pyarrow.compute as pc
 
@@ -9,6 +12,7 @@ from ndcg_ab.checks.data_checks import check_tables
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, Setting
+from ndcg_ab.results.codec import encode
 from ndcg_ab.scoring import loading
 from ndcg_ab.scoring.other_tools import measured_elsewhere
 from ndcg_ab.scoring.parity import refuse_disagreement
@@ -61,6 +65,26 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
         ways = tuple(tuple(steps(first, other, results, grades, highest)) for other in others)
         found.append(Explained(name, explained, ways))
     return found
+
+
+def explained_to_json(explained: Sequence[Explained], query_id: str) -> str:
+    """Every system's places and ideals by metric, and the steps from the first metric to each other one."""
+    systems = [
+        {
+            "system_id": each.system_id,
+            "metrics": [explanation_record(explanation) for explanation in each.explanations],
+            "steps": [[encode(step._asdict()) for step in way] for way in each.steps],
+        }
+        for each in explained
+    ]
+    content = {"schema": 1, "query_id": query_id, "systems": systems}
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def explanation_record(explanation: Explanation) -> dict[str, Any]:
+    places = {name: [place._asdict() for place in getattr(explanation, name)] for name in ("places", "ideal")}
+    metric: dict[str, Any] = encode(explanation.metric)
+    return metric | {"value": explanation.value, "because": explanation.because} | places
 
 
 def nearest_ids(query_id: str, table: object) -> str:

@@ -12,10 +12,11 @@ import yaml
 from pydantic import ValidationError
 
 from ndcg_ab.config.loading.file import describe_problems
-from ndcg_ab.config.loading.templates import file_stem, resolve_at
+from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.loading.variables import fill_in_content
 from ndcg_ab.config.loading.yaml_files import Loader
 from ndcg_ab.config.model.evaluation import NAME, Evaluation
+from ndcg_ab.config.options.positional import distinct_names
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolved, write_text
 from ndcg_ab.sources.files.guessing import JUDGMENTS, QUERIES, RANKING, Guess, guess_content
@@ -75,19 +76,18 @@ def guess_inputs(
     """files: those of which nothing is said; the other ones as they were named by options."""
     named: dict[str, Guess] = {name: guess_content(path, RANKING) for name, path in systems.items()}
     single = {kind: guess_content(path, kind) for kind, path in ((JUDGMENTS, judgments), (QUERIES, queries)) if path}
+    rankings: list[Guess] = []
     for path in files:
         found = guess_content(path)
         if found.kind == RANKING:
-            name = file_stem(path)
-            if name in named:
-                raise InputError(
-                    f"{path}: the system {name!r} has {named[name].path} already: name it, --system NAME=FILE"
-                )
-            named[name] = found
+            if any(path == other.path for other in (*rankings, *named.values())):
+                raise InputError(f"{path}: is given twice; each system has a ranking of its own")
+            rankings.append(found)
         elif found.kind in single:
             raise InputError(f"{path}: looks like {found.kind}, as {single[found.kind].path} does; one file is needed")
         else:
             single[found.kind] = found
+    named |= zip(distinct_names([str(each.path) for each in rankings], [*named]), rankings, strict=True)
     if needs_judgments and JUDGMENTS not in single:
         raise InputError("no judgments: name them with --judgments FILE")
     if not named:

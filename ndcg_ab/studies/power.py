@@ -18,7 +18,7 @@ from ndcg_ab.results.wording import signed
 from ndcg_ab.sources.external_scores import LARGEST
 from ndcg_ab.sources.queries import pull_clusters, pull_weights
 from ndcg_ab.studies.query_scores import Scores, read_scores
-from ndcg_core.measures.external_metric import GivenMetric, canonical_name
+from ndcg_core.measures.external_metric import GivenMetric, name_among
 from ndcg_core.measures.ranges import value_range
 from ndcg_core.statistics.estimates.mean_difference import compute_moments, effective_number
 from ndcg_core.statistics.estimates.power import MOST, Detectable, power_curve, queries_needed
@@ -241,7 +241,9 @@ def plans_from_scores(
     if base in chosen:
         first = "" if baseline is not None else ", as the first system of the file"
         raise InputError(Setting("--candidate"), f" {format_value(base)}: is the baseline{first}; name another one")
-    names = [check_known_name(scores, "--metric", canonical_name(text), scores.metrics) for text in metrics or ()]
+    names = [
+        check_known_name(scores, "--metric", name_among(text, scores.metrics), scores.metrics) for text in metrics or ()
+    ]
     return [
         plan_from_differences(scores, base, candidate, metric, asked, sampling)
         for candidate in chosen or [name for name in scores.systems if name != base]

@@ -17,6 +17,7 @@ from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, queries_text, sig
 from ndcg_ab.visible import visible
 from ndcg_core.measures.external_metric import canonical_name
 from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.metric_aliases import translate
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
@@ -89,9 +90,7 @@ def compare_with_gate(judgments: Data, systems: Mapping[str, Data], options: Map
 def compare_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `compare`: a margin and what else must hold become its gate."""
     arguments = {name: value for name, value in options.items() if name != "margin"}
-    metrics = [
-        canonical_name(name) if isinstance(name, str) else name for name in as_configured("metrics", options["metrics"])
-    ]
+    metrics = [our_name(name) for name in as_configured("metrics", options["metrics"])]
     margins = parse_margins(options["margin"], metrics)
     gate = options["gate"]
     if gate is not None and not isinstance(gate, Mapping):
@@ -116,7 +115,12 @@ def parse_margins(margin: Margin | None, metrics: Sequence[str]) -> dict[str, fl
             raise InputError(
                 f"margin = {format_value(margin)}: must be a number above 0, or map metrics to such numbers"
             )
-    return {canonical_name(name) if isinstance(name, str) else name: number for name, number in given.items()}
+    return {our_name(name): number for name, number in given.items()}
+
+
+def our_name(name: Any) -> Any:
+    """The name of a metric as it is written here; what is no name as it is."""
+    return canonical_name(translate(name)) if isinstance(name, str) else name
 
 
 def format_failure(result: CompareResult) -> Iterator[str]:

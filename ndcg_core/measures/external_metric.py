@@ -2,9 +2,11 @@
 
 import dataclasses
 import re
+from collections.abc import Collection
 from typing import Any
 
 from ndcg_core.measures.metric import Metric, MetricError
+from ndcg_core.measures.metric_aliases import translate
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.registry import Counted, Measure, Quotient
 
@@ -77,9 +79,9 @@ def unknown_quotient(counted: Counted) -> Quotient:
 
 
 def find_our_metric(name: str) -> Metric | None:
-    """The metric of ours that a name means; None where it means none."""
+    """The metric that a name is here; None where it is none, and where another tool alone calls one so."""
     try:
-        return parse(name)
+        return parse(name) if translate(name).casefold() == name.casefold() else None
     except MetricError:
         return None
 
@@ -89,6 +91,12 @@ def canonical_name(name: str) -> str:
     sign = NEGATED if name.startswith(NEGATED) else ""
     ours = find_our_metric(name.removeprefix(NEGATED))
     return name if ours is None else sign + ours.name
+
+
+def name_among(text: str, known: Collection[str]) -> str:
+    """The one of the known names that a text means, as it stands or as ours is written: rr@10 for MRR@10."""
+    plain, ours = canonical_name(text), canonical_name(translate(text))
+    return ours if plain not in known and ours in known else plain
 
 
 def make_metric(name: str) -> Metric:

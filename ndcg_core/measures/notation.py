@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ndcg_core.measures.metric import COUNTS, DEEPEST, NUMBERS, VALUES, Metric, MetricError
-from ndcg_core.measures.metric_aliases import SHORT, translation_hint
+from ndcg_core.measures.metric_aliases import SHORT, translate, translate_measure, translation_hint
 from ndcg_core.measures.registry import MEASURES
 from ndcg_core.measures.writing import unknown_value_message
 
@@ -44,16 +44,16 @@ PRESETS: dict[str, dict[str, str]] = {
 def parse(text: str) -> Metric:
     """The metric that `text` names: ``measure``, ``measure@k`` or ``measure(choice=value, …)@k``.
 
-    Measures are read without regard to case (nDCG@10), and choices by their `SHORT` names, too.  Raises MetricError
-    with the rule that was broken.
+    Measures are read without regard to case (nDCG@10), by the names of other tools (MRR@10, P_10, map), and choices by
+    their `SHORT` names, too.  Raises MetricError with the rule that was broken.
     """
     if answer := translation_hint(text):
         raise MetricError(f"metric {text!r}: {answer}")
-    found = re.fullmatch(r"\s*([A-Za-z_]+)\s*(?:\((.*)\))?\s*(?:@\s*([^\s()]+))?\s*", text, flags=re.DOTALL)
+    found = re.fullmatch(r"\s*([A-Za-z_]+)\s*(?:\((.*)\))?\s*(?:@\s*([^\s()]+))?\s*", translate(text), flags=re.DOTALL)
     if not found or not re.fullmatch(r"[^\s,]*", found[3] or ""):
         several = split_metrics(text)
         if found and all(part.isdecimal() for part in several[1:]):
-            several = [several[0], *(text[: found.start(3)].strip() + part for part in several[1:])]
+            several = [several[0], *(text[: text.index("@") + 1].strip() + part for part in several[1:])]
         rule = f"names {len(several)} metrics, {' and '.join(several)}: give each by itself"
         if len(several) < 2:
             rule = "must look like ndcg@10 or ndcg(gain=exponential, ideal=local)@10"
@@ -117,7 +117,7 @@ def preset_choices(name: str) -> dict[str, str]:
 def read_choice(choice: str, value: Any) -> Any:
     """One choice from text, or from what a YAML or JSON file holds. Raises MetricError where it cannot be read."""
     if choice == "measure":
-        return str(value).lower()
+        return translate_measure(str(value))
     if choice in COUNTS:
         if value is None:
             return None

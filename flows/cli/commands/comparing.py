@@ -8,7 +8,15 @@ import typer
 
 from ndcg_ab.errors import InputError
 
-from ..console import Progress, end_where_a_gate_failed, print_safely, user_errors, warn_of_formulas, write_or_print
+from ..console import (
+    Progress,
+    end_where_a_gate_failed,
+    name_written,
+    print_safely,
+    user_errors,
+    warn_of_formulas,
+    write_or_print,
+)
 from ..light_imports import import_lightly
 from ..options import (
     Alpha,
@@ -25,6 +33,7 @@ from ..options import (
     Exploratory,
     FindingSeverities,
     Guardrails,
+    InputFiles,
     IntendedFile,
     IntervalMethod,
     JsonFile,
@@ -52,20 +61,18 @@ from ..options import (
     Strict,
     SystemFiles,
     Threads,
-    of_data,
     of_metrics,
     of_output,
     of_statistics,
 )
 from ..outputs import json_file, local_inputs, page_path, picture_path, refuse_one_file_twice, scores_file, text_file
+from ..short_help import HelpAll
 
 
 def compare(
-    judgments: Annotated[str | None, of_data(metavar="FILE", help="The judgments (qrels).")] = None,
-    system: Annotated[
-        list[str] | None,
-        of_data(metavar="NAME=FILE", help="A system and its rankings; the first is the baseline."),
-    ] = None,
+    files: InputFiles = None,
+    judgments: JudgmentsFile = None,
+    system: SystemFiles = None,
     scores: ScoresFiles = None,
     more_judgments: MoreJudgmentsFiles = None,
     judgments_precedence: JudgmentsPrecedence = None,
@@ -138,18 +145,19 @@ def compare(
     memory_limit: MemoryLimit = None,
     spill: Spill = None,
     quiet: Quiet = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Compare systems from files: no configuration, nothing written but what you ask for."""
     options = dict(locals())
     with user_errors():
         import_lightly()
         from ndcg_ab.config.options.from_options import evaluation_from_options
+        from ndcg_ab.config.options.positional import place_files
         from ndcg_ab.pipeline import evaluate
         from ndcg_ab.pipeline.conclude import extreme_queries, read_query_scores, write_query_scores
         from ndcg_ab.scoring.scoring import open_engine_for
 
-        refuse_nothing_given(judgments, system, scores)
-        evaluation = evaluation_from_options(options)
+        evaluation = evaluation_from_options(place_files(options, "compare", ", or --scores FILE"))
         inputs = local_inputs(evaluation)
         json_path = json_file(json, inputs)
         scores_path = scores_file(per_query, inputs) if per_query else None
@@ -191,46 +199,53 @@ def compare(
             from ndcg_ab.report.terminal.screen import print_outcome
 
             print_safely(print_outcome, outcome, details=details, explain=explain)
+        paths = (json_path, markdown_path, scores_path, report_path)
+        name_written(*paths, quiet=quiet, is_output_taken="-" in (json, markdown))
         end_where_a_gate_failed(outcome)
 
 
-def refuse_nothing_given(judgments: str | None, systems: list[str] | None, scores: list[str] | None) -> None:
-    """A comparison is of rankings, which need judgments, or of scores."""
-    for option, value in (("--judgments", judgments), ("--system", systems)):
-        if not value and not scores:
-            raise InputError(f"{option}: is missing: give --judgments FILE and --system NAME=FILE, or --scores FILE")
-
-
 def explain(
-    judgments: JudgmentsFile,
-    system: SystemFiles,
     query: Annotated[str, typer.Option(metavar="QUERY_ID", help="The query to explain.")],
+    files: InputFiles = None,
+    judgments: JudgmentsFile = None,
+    system: SystemFiles = None,
     metric: MetricNames = None,
+    more_judgments: MoreJudgmentsFiles = None,
+    judgments_precedence: JudgmentsPrecedence = None,
     combine: Combine = None,
     judgments_format: JudgmentsFormat = None,
     format: RankingsFormat = None,  # noqa: A002
     judgments_columns: JudgmentsColumns = None,
     columns: RankingsColumns = None,
+    json: JsonFile = None,
 ) -> None:
     """Explain one query's value place by place; with two metrics, which choice moves the number."""
     options = dict(locals())
     with user_errors():
         import_lightly()
         from ndcg_ab.config.options.from_options import evaluation_from_options
+        from ndcg_ab.config.options.positional import place_files
         from ndcg_ab.engines import open_engine
         from ndcg_ab.report.terminal.explained import print_explained
-        from ndcg_ab.studies.explain import explain_query
+        from ndcg_ab.studies.explain import explain_query, explained_to_json
 
-        evaluation = evaluation_from_options(options)
+        evaluation = evaluation_from_options(place_files(options, "explain --query ID"))
+        json_path = json_file(json, local_inputs(evaluation))
         with open_engine() as engine:
             explained = explain_query(evaluation, query, engine)
-        print_safely(print_explained, explained, query)
+        write_or_print(lambda: explained_to_json(explained, query), json_path, to_standard_output=json == "-")
+        if json != "-":
+            print_safely(print_explained, explained, query)
+        name_written(json_path)
 
 
 def sensitivity(
-    judgments: JudgmentsFile,
-    system: SystemFiles,
+    files: InputFiles = None,
+    judgments: JudgmentsFile = None,
+    system: SystemFiles = None,
     baseline: BaselineName = None,
+    more_judgments: MoreJudgmentsFiles = None,
+    judgments_precedence: JudgmentsPrecedence = None,
     combine: Combine = None,
     gain: Annotated[list[str] | None, typer.Option(metavar="GAIN", help="Gains to try. (default three)")] = None,
     discount: Annotated[list[str] | None, typer.Option(metavar="DISCOUNT", help="Discounts. (default four)")] = None,
@@ -251,12 +266,14 @@ def sensitivity(
     memory_limit: MemoryLimit = None,
     spill: Spill = None,
     quiet: Quiet = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Compare under all combinations of gain, discount, ideal and cutoff: does the verdict depend on the definition?"""
     options = dict(locals())
     with user_errors():
         import_lightly()
         from ndcg_ab.config.options.from_options import evaluation_from_options
+        from ndcg_ab.config.options.positional import place_files
         from ndcg_ab.scoring.scoring import open_engine_for
         from ndcg_ab.studies.sensitivity import (
             CUTOFFS,
@@ -274,7 +291,8 @@ def sensitivity(
         except MetricError as error:
             raise InputError(f"--{error}") from None
         evaluation = evaluation_from_options(
-            options | {"metric": [each.name for each in tried], "primary": ["all"]}, least_systems=2
+            place_files(options, "sensitivity") | {"metric": [each.name for each in tried], "primary": ["all"]},
+            least_systems=2,
         )
         json_path = json_file(json, local_inputs(evaluation))
         drawing = picture_path(picture, local_inputs(evaluation)) if picture else None
@@ -290,13 +308,11 @@ def sensitivity(
             from ndcg_ab.report.terminal.sensitivity_tables import print_sensitivity
 
             print_safely(print_sensitivity, found)
+        name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
-    compare: "--judgments qrels.txt --system old=old.run --system new=new.run.gz"
-    " --metric ndcg@10 --metric recall@100 --json result.json",
-    explain: "--judgments qrels.txt --system new=new.run --query q17"
-    " --metric 'ndcg(preset=elasticsearch)@10' --metric ndcg@10",
-    sensitivity: "--judgments qrels.txt --system old=old.run --system new=new.run"
-    " --cutoff 5 --cutoff 10 --picture sensitivity.png",
+    compare: "judgments.qrels old.run new.run.gz --metric nDCG@10 --metric R@100 --report report.html",
+    explain: "judgments.qrels new.run --query q17 --metric 'ndcg(preset=elasticsearch)@10' --metric ndcg@10",
+    sensitivity: "judgments.qrels old.run new.run --cutoff 5 --cutoff 10 --picture sensitivity.png",
 }

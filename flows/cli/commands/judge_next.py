@@ -1,7 +1,7 @@
 """The command that says what is to be judged next: judge-next."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,15 +11,28 @@ import typer
 from ndcg_ab.errors import InputError
 from ndcg_ab.visible import visible
 
-from ..console import Progress, print_to_stderr, print_wrapped, user_errors, warn_of_formulas, write_or_print
+from ..console import (
+    Progress,
+    name_written,
+    print_safely,
+    print_to_stderr,
+    print_wrapped,
+    user_errors,
+    warn_of_formulas,
+    write_or_print,
+)
 from ..light_imports import import_lightly
 from ..options import (
     At,
     BaselineName,
+    Combine,
     DocumentsFile,
     JudgmentsColumns,
+    JudgmentsFile,
     JudgmentsFormat,
+    JudgmentsPrecedence,
     MemoryLimit,
+    MoreJudgmentsFiles,
     QueriesFile,
     Quiet,
     RankingsColumns,
@@ -27,12 +40,14 @@ from ..options import (
     Seed,
     Settings,
     Spill,
+    SystemFiles,
     Threads,
     of_data,
     of_metrics,
     of_output,
 )
 from ..outputs import check_writable, local_inputs, refuse_one_file_twice, text_file
+from ..short_help import HelpAll
 from .running import parse_moment
 
 if TYPE_CHECKING:
@@ -42,18 +57,20 @@ if TYPE_CHECKING:
 MOST = 50
 OF_FILES = (
     *("judgments", "system", "baseline", "queries", "documents", "seed"),
+    *("more_judgments", "judgments_precedence", "combine"),
     *("judgments_format", "format", "judgments_columns", "columns"),
 )
 
 
 def judge_next(
-    config: Annotated[
-        Path | None, typer.Argument(metavar="CONFIG", help="Configuration file (YAML); or files, as of compare.")
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="CONFIG|JUDGMENTS BASELINE CANDIDATE", help="A configuration (YAML); or files, as of compare."
+        ),
     ] = None,
-    judgments: Annotated[str | None, of_data(metavar="FILE", help="The judgments (qrels).")] = None,
-    system: Annotated[
-        list[str] | None, of_data(metavar="NAME=FILE", help="A system and its rankings; the first is the baseline.")
-    ] = None,
+    judgments: JudgmentsFile = None,
+    system: SystemFiles = None,
     baseline: BaselineName = None,
     candidate: Annotated[
         list[str] | None,
@@ -66,12 +83,15 @@ def judge_next(
         int, of_output("--count", "-n", metavar="N", help="How many to name. (default 50)", show_default=False)
     ] = MOST,
     csv: Annotated[
-        str | None, of_output(metavar="FILE", help="Write them as CSV; - writes them here. (default here)")
+        str | None, of_output(metavar="FILE", help="Write them as CSV; - writes them here. (default a table)")
     ] = None,
     jsonl: Annotated[str | None, of_output(metavar="FILE", help="Write them as JSON Lines.")] = None,
     sheet: Annotated[Path | None, of_output(metavar="FILE", help="Write a sheet to judge in, as HTML.")] = None,
     queries: QueriesFile = None,
     documents: DocumentsFile = None,
+    more_judgments: MoreJudgmentsFiles = None,
+    judgments_precedence: JudgmentsPrecedence = None,
+    combine: Combine = None,
     seed: Seed = None,
     at: At = None,
     settings: Settings = None,
@@ -83,6 +103,7 @@ def judge_next(
     memory_limit: MemoryLimit = None,
     spill: Spill = None,
     quiet: Quiet = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Name the unjudged documents whose grades would settle the comparison soonest."""
     options = dict(locals())
@@ -92,8 +113,10 @@ def judge_next(
             raise InputError(f"-n {count}: must be at least 1")
         from ndcg_ab.config.options.option_parsing import parse_metrics
         from ndcg_ab.config.options.resource_options import ResourceOptions
+        from ndcg_ab.studies.checking import is_configuration
 
         chosen = parse_metrics("--metric", [metric])[0] if metric else None
+        config = Path(files[0]) if files and is_configuration([Path(file) for file in files]) else None
         if config:
             refuse_files(options)
             evaluation = evaluation_from_config(config, settings, at, ResourceOptions(threads, memory_limit, spill))
@@ -106,7 +129,7 @@ def judge_next(
             raise InputError("--csv - and --jsonl -: only one of them can be written here; name a file for the other")
         for option, other in (("--csv", "--jsonl"), ("--csv", "--sheet"), ("--jsonl", "--sheet")):
             refuse_one_file_twice(other, paths[option], paths[other], option)
-        from ndcg_ab.report.terminal.next_labels import effect_sentences, to_csv, to_json_lines
+        from ndcg_ab.report.terminal.next_labels import effect_sentences, print_to_judge, to_csv, to_json_lines
         from ndcg_ab.scoring.scoring import open_engine_for
         from ndcg_ab.studies import judge_next as study
 
@@ -117,22 +140,35 @@ def judge_next(
             from ndcg_ab.report.judging_sheet import write_judging_sheet
 
             write_judging_sheet(sheet_file, found.rows, found.grades, f"{alone.name}: what to judge next")
-        is_csv_here = csv == "-" or not (csv or jsonl or sheet)
         write_or_print(lambda: to_json_lines(found.rows), paths["--jsonl"], to_standard_output=jsonl == "-")
         write_or_print(lambda: to_csv(found.rows), paths["--csv"], to_standard_output=False)
-        if is_csv_here and found.rows:
+        is_alone = not (csv or jsonl or sheet)
+        is_csv_here = bool(found.rows) and (csv == "-" or (is_alone and not is_terminal()))
+        if is_csv_here:
             written = to_csv(found.rows)
-            sys.stdout.write(visible(written) if sys.stdout.isatty() else written)
+            sys.stdout.write(visible(written) if is_terminal() else written)
+        elif is_alone and found.rows:
+            print_safely(print_to_judge, found.rows)
         if quiet:
             return
         if is_csv_here or csv:
             texts = (text for row in found.rows for text in (row.query_id, row.doc_id, row.text, row.title, row.url))
             warn_of_formulas("--csv" if csv in (None, "-") else f"--csv {csv}", texts)
-        if (is_csv_here and found.rows) or jsonl == "-":
-            for line in effect_sentences(found):
-                print_to_stderr(line)
-        else:
-            print_wrapped(effect_sentences(found))
+        tell_effects(effect_sentences(found), is_output_taken=is_csv_here or jsonl == "-")
+        name_written(*paths.values(), is_output_taken=is_csv_here or jsonl == "-")
+
+
+def is_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def tell_effects(sentences: Iterable[str], *, is_output_taken: bool) -> None:
+    """What the grades can settle; on standard error where standard output has the rows."""
+    if is_output_taken:
+        for line in sentences:
+            print_to_stderr(line)
+    else:
+        print_wrapped(sentences)
 
 
 def refuse_files(options: Mapping[str, object]) -> None:
@@ -158,14 +194,13 @@ def evaluation_from_config(
 
 def evaluation_from_files(options: Mapping[str, object]) -> "Evaluation":
     from ndcg_ab.config.options.from_options import evaluation_from_options
+    from ndcg_ab.config.options.positional import place_files
 
     for option, value in (("--at", options["at"]), ("--set", options["settings"])):
         if value:
             raise InputError(f"{option}: goes with a configuration, and files were given")
-    for name in ("judgments", "system"):
-        if not options[name]:
-            raise InputError(f"--{name}: is missing: give a configuration, or --judgments FILE and --system NAME=FILE")
-    return evaluation_from_options(options, least_systems=2)
+    placed = place_files(options, "judge-next", ", or a configuration")
+    return evaluation_from_options(placed, least_systems=2)
 
 
 def sheet_path(path: Path, inputs: list[Path]) -> Path:
@@ -175,5 +210,5 @@ def sheet_path(path: Path, inputs: list[Path]) -> Path:
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
-    judge_next: "--judgments qrels.txt --system old=old.run --system new=new.run -n 50 --sheet judge.html",
+    judge_next: "judgments.qrels old.run new.run -n 50 --sheet judge.html",
 }

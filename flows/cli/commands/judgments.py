@@ -7,7 +7,7 @@ import typer
 
 from ndcg_ab.errors import InputError
 
-from ..console import Progress, print_safely, user_errors, write_or_print
+from ..console import Progress, name_written, print_safely, user_errors, write_or_print
 from ..light_imports import import_lightly
 from ..options import (
     Alpha,
@@ -25,10 +25,12 @@ from ..options import (
     Seed,
     SmallestEffects,
     Spill,
+    SystemFiles,
     Threads,
     of_data,
 )
 from ..outputs import json_file, local_inputs
+from ..short_help import HelpAll
 
 NO_SYSTEM = "judgments=judgments"  # an evaluation has a system; this one is not read
 OF_SYSTEMS = (
@@ -40,10 +42,11 @@ OF_SYSTEMS = (
 def judgments(
     first: Annotated[str, typer.Argument(metavar="FILE", help="Judgments (qrels), such as people's.")],
     second: Annotated[str, typer.Argument(metavar="FILE", help="Other judgments of the same, such as a model's.")],
-    system: Annotated[
+    files: Annotated[
         list[str] | None,
-        of_data(metavar="NAME=FILE", help="Compare systems under both; the first is the baseline."),
+        typer.Argument(metavar="BASELINE CANDIDATE", help="Rankings of systems to compare under both."),
     ] = None,
+    system: SystemFiles = None,
     baseline: BaselineName = None,
     metric: MetricNames = None,
     smallest_effect: SmallestEffects = None,
@@ -70,40 +73,46 @@ def judgments(
     memory_limit: MemoryLimit = None,
     spill: Spill = None,
     quiet: Quiet = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Compare two sets of judgments: their grades, and the order and the verdicts of systems under each."""
     options = dict(locals())
     with user_errors():
         import_lightly()
         from ndcg_ab.config.options.from_options import evaluation_from_options
+        from ndcg_ab.config.options.positional import place_files
         from ndcg_ab.studies.judgments import compare_judgments
 
+        if files or system:
+            options |= {"system": place_files(options | {"judgments": first}, "judgments OTHER")["system"]}
         refuse_without_systems(options)
         formats = split_for_files("--judgments-format", judgments_format)
         names = split_for_files("--judgments-columns", judgments_columns)
-        options |= {"system": system or [NO_SYSTEM]}
+        with_systems = bool(options["system"])
+        options |= {"system": options["system"] or [NO_SYSTEM]}
         evaluations = [
             evaluation_from_options(
                 options | {"judgments": file, "judgments_format": file_format, "judgments_columns": columns_of_file},
-                least_systems=2 if system else 1,
+                least_systems=2 if with_systems else 1,
             )
             for file, file_format, columns_of_file in zip((first, second), formats, names, strict=True)
         ]
         json_path = json_file(json, [path for each in evaluations for path in local_inputs(each)])
         with Progress(quiet) as say:
-            compared = compare_judgments(evaluations[0], evaluations[1], say, with_systems=bool(system))
+            compared = compare_judgments(evaluations[0], evaluations[1], say, with_systems=with_systems)
         write_or_print(compared.to_json, json_path, to_standard_output=json == "-")
         if not quiet and json != "-":
             from ndcg_ab.report.terminal.judgments import print_judgments
 
             print_safely(print_judgments, compared)
+        name_written(json_path, quiet=quiet, is_output_taken=json == "-")
 
 
 def refuse_without_systems(options: Mapping[str, object]) -> None:
     for name in OF_SYSTEMS:
         if options[name] not in (None, []) and not options["system"]:
             option = f"--{name.replace('_', '-')}"
-            raise InputError(f"{option}: is about systems, and none is given: add --system NAME=FILE, twice or more")
+            raise InputError(f"{option}: is about systems, and none is given: add two rankings or more")
 
 
 def split_for_files(option: str, given: Sequence[str] | None) -> tuple[str | None, str | None]:
@@ -116,5 +125,5 @@ def split_for_files(option: str, given: Sequence[str] | None) -> tuple[str | Non
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
-    judgments: "human.qrels model.qrels --system old=old.run --system new=new.run --json agreement.json",
+    judgments: "human.qrels model.qrels old.run new.run --json agreement.json",
 }

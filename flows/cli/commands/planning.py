@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ..console import print_safely, user_errors, write_or_print
+from ..console import name_written, print_safely, user_errors, write_or_print
 from ..light_imports import import_lightly
 from ..options import ClusterPrefix, JsonFile, Quiet
 from ..outputs import json_file, picture_path, refuse_one_file_twice
@@ -84,6 +84,7 @@ def power(
             from ndcg_ab.report.terminal.power_tables import print_plans
 
             print_safely(print_plans, plans, asked)
+        name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

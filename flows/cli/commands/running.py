@@ -13,6 +13,7 @@ from ndcg_ab.errors import InputError, needs
 from ..console import (
     Progress,
     end_where_a_gate_failed,
+    name_written,
     print_line,
     print_safely,
     print_wrapped,
@@ -28,18 +29,21 @@ from ..options import (
     Explain,
     FindingSeverities,
     JsonFile,
+    JudgmentsFile,
     MemoryLimit,
     MetricNames,
     Quiet,
     Settings,
     Spill,
     Strict,
-    of_data,
+    SystemFiles,
+    Threads,
 )
 from ..outputs import json_file, local_inputs, picture_path
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation
+    from ndcg_ab.history.bundles.bundle import Finished
 
 
 def check(
@@ -47,15 +51,15 @@ def check(
         list[Path] | None,
         typer.Argument(metavar="CONFIG|FILE", help="A configuration; or rankings, with or without judgments."),
     ] = None,
-    judgments: Annotated[Path | None, of_data(metavar="FILE", help="The judgments, where nothing is guessed.")] = None,
-    system: Annotated[
-        list[str] | None, of_data(metavar="NAME=FILE", help="A system and its rankings; again for more.")
-    ] = None,
+    judgments: JudgmentsFile = None,
+    system: SystemFiles = None,
     metric: MetricNames = None,
     finding: FindingSeverities = None,
     strict: Strict = False,
     at: At = None,
     settings: Settings = None,
+    json: JsonFile = None,
+    threads: Threads = None,
     memory_limit: MemoryLimit = None,
     spill: Spill = None,
     quiet: Quiet = False,
@@ -67,16 +71,17 @@ def check(
     with user_errors():
         from ndcg_ab.config.loading.file import read_config
         from ndcg_ab.config.loading.templates import resolve_at
-        from ndcg_ab.config.options.option_parsing import parse_metrics, parse_severities, parse_system
+        from ndcg_ab.config.options.option_parsing import parse_metrics, parse_severities
+        from ndcg_ab.config.options.positional import systems_by_name
         from ndcg_ab.config.options.resource_options import ResourceOptions, read_resources, with_resource_options
         from ndcg_ab.pipeline import check_only
         from ndcg_ab.report.terminal.tables import print_findings
         from ndcg_ab.scoring.scoring import open_engine_for
-        from ndcg_ab.studies.checking import check_files, is_configuration
+        from ndcg_ab.studies.checking import check_files, checked_to_json, is_configuration
         from ndcg_ab.trackers import refuse_unknown_tracker
 
-        systems = dict(map(parse_system, system or ()))
-        room = ResourceOptions(None, memory_limit, spill)
+        systems = systems_by_name(system or ())
+        room = ResourceOptions(threads, memory_limit, spill)
         severities = parse_severities("--finding", finding or ())
         keys: dict[str, Any] = {
             "findings": severities,
@@ -101,11 +106,15 @@ def check(
             if evaluation:
                 findings, counts = check_only(evaluation, engine, say)
             else:
-                paths = {name: Path(file) for name, file in systems.items()}
-                findings, counts = check_files(given, judgments, paths, keys, engine, say)
-        if not quiet:
+                named = Path(judgments) if judgments else None
+                findings, counts = check_files(given, named, systems, keys, engine, say)
+        inputs = [*given, *systems.values(), *([Path(judgments)] if judgments else [])]
+        json_path = json_file(json, inputs + (local_inputs(evaluation) if evaluation else []))
+        write_or_print(lambda: checked_to_json(counts, findings), json_path, to_standard_output=json == "-")
+        if not quiet and json != "-":
             print_wrapped([counts])
             print_safely(print_findings, findings, examples=True)
+        name_written(json_path, quiet=quiet)
 
 
 def refuse_unrunnable(evaluation: "Evaluation") -> None:
@@ -125,8 +134,10 @@ def run(
     ] = False,
     at: At = None,
     settings: Settings = None,
+    json: JsonFile = None,
     details: Details = False,
     explain: Explain = False,
+    threads: Threads = None,
     memory_limit: MemoryLimit = None,
     spill: Spill = None,
     quiet: Quiet = False,
@@ -139,9 +150,9 @@ def run(
         from ndcg_ab.config.loading.file import read_config
         from ndcg_ab.config.options.resource_options import ResourceOptions, with_resource_options
 
-        evaluation = with_resource_options(
-            read_config(config, settings or ()), ResourceOptions(None, memory_limit, spill)
-        )
+        room = ResourceOptions(threads, memory_limit, spill)
+        evaluation = with_resource_options(read_config(config, settings or ()), room)
+        json_path = json_file(json, [*local_inputs(evaluation), config])
         moment = parse_moment(at)
         with Progress(quiet) as say:
             from ndcg_ab.config.environment import prepare_environment
@@ -155,15 +166,10 @@ def run(
             say("starting")
 
             finished = run_evaluation(evaluation, say, force=force, at=moment)
-        if not quiet:
-            from ndcg_ab.report.terminal.screen import print_run
-
-            print_safely(print_run, finished, details=details, explain=explain)
-            place = shlex.quote(str(config))
-            for words, command in ("history", "history"), ("again", "run --force"), ("all tables", "run --details"):
-                name, _, option = command.partition(" ")
-                line = f"{words:>11}  {program_name()} {name} {place} {option}".rstrip()
-                print_line(line)
+        write_or_print(finished.outcome.to_json, json_path, to_standard_output=json == "-")
+        if not quiet and json != "-":
+            print_finished(finished, config, details=details, explain=explain)
+        name_written(json_path, quiet=quiet)
         if finished.reused:  # its findings are those of the configuration that it was made with
             from ndcg_ab.checks.secret_checks import check_secrets
 
@@ -181,6 +187,17 @@ def run(
         end_where_a_gate_failed(finished.outcome)
         if finished.pending:
             raise typer.Exit(PENDING)
+
+
+def print_finished(finished: "Finished", config: Path, *, details: bool, explain: bool) -> None:
+    """Who won, where everything is, and the commands that go on from there."""
+    from ndcg_ab.report.terminal.screen import print_run
+
+    print_safely(print_run, finished, details=details, explain=explain)
+    place = shlex.quote(str(config))
+    for words, command in ("history", "history"), ("again", "run --force"), ("all tables", "run --details"):
+        name, _, option = command.partition(" ")
+        print_line(f"{words:>11}  {program_name()} {name} {place} {option}".rstrip())
 
 
 def parse_moment(text: str | None) -> datetime | None:
@@ -210,6 +227,7 @@ def history(
     ] = None,
     json: JsonFile = None,
     settings: Settings = None,
+    quiet: Quiet = False,
 ) -> None:
     """Show the evaluations of a configuration night by night: values, verdicts, what changed in the inputs."""
     with user_errors():
@@ -227,8 +245,9 @@ def history(
 
                 draw_query_values(rows, query, drawing)
             write_or_print(lambda: query_json(query, rows), json_path, to_standard_output=json == "-")
-            if json != "-":
+            if json != "-" and not quiet:
                 print_safely(print_query_values, query, rows)
+            name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")
             return
         found = read_timeline(evaluation, metric, last)
         if drawing:
@@ -236,8 +255,9 @@ def history(
 
             draw_timeline(found, drawing)
         write_or_print(lambda: timeline_json(found), json_path, to_standard_output=json == "-")
-        if json != "-":
+        if json != "-" and not quiet:
             print_safely(print_timeline, found)
+        name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")
 
 
 def publish(

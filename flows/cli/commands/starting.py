@@ -10,8 +10,17 @@ import typer
 
 from ndcg_ab.errors import InputError
 
-from ..console import Progress, print_line, print_safely, print_wrapped, program_name, user_errors, write_or_print
-from ..options import JsonFile, MetricNames, Quiet, of_data, of_output
+from ..console import (
+    Progress,
+    name_written,
+    print_line,
+    print_safely,
+    print_wrapped,
+    program_name,
+    user_errors,
+    write_or_print,
+)
+from ..options import JsonFile, JudgmentsFile, MetricNames, Quiet, SystemFiles, of_data, of_output
 from ..outputs import check_writable, json_file
 
 CONFIG = "ndcg-ab.yaml"
@@ -22,11 +31,8 @@ def init(
         list[Path] | None,
         typer.Argument(metavar="FILE", help="Judgments, rankings, queries: guessed which is which."),
     ] = None,
-    judgments: Annotated[Path | None, of_data(metavar="FILE", help="The judgments (qrels).")] = None,
-    system: Annotated[
-        list[str] | None,
-        of_data(metavar="NAME=FILE", help="A system and its rankings; again for more; the first is the baseline."),
-    ] = None,
+    judgments: JudgmentsFile = None,
+    system: SystemFiles = None,
     queries: Annotated[Path | None, of_data(metavar="FILE", help="Queries with texts, attributes, weights.")] = None,
     metric: MetricNames = None,
     name: Annotated[
@@ -43,7 +49,7 @@ def init(
 ) -> None:
     """Write a first configuration from the files that there are, after reading and checking them."""
     with user_errors():
-        from ndcg_ab.config.options.option_parsing import parse_system
+        from ndcg_ab.config.options.positional import systems_by_name
         from ndcg_ab.engines import open_engine
         from ndcg_ab.files import write_text
         from ndcg_ab.pipeline import check_only
@@ -57,16 +63,13 @@ def init(
             read_evaluation,
         )
 
-        systems = [(named, Path(file)) for named, file in map(parse_system, system or ())]
-        for named, _ in systems:
-            if [other for other, _ in systems].count(named) > 1:
-                raise InputError(f"--system: the name {named!r} is given twice; every system needs its own")
-        given = [*(files or ()), *(file for _, file in systems), *(file for file in (judgments, queries) if file)]
+        systems, judged = systems_by_name(system or ()), Path(judgments) if judgments else None
+        given = [*(files or ()), *systems.values(), *(file for file in (judged, queries) if file)]
         path = None if output_file == "-" else check_writable("--output-file", output_file, given)
         if path is not None and path.exists() and not force:
             raise InputError(f"--output-file {path}: is there already; name another one, or overwrite it with --force")
         folder = path.parent if path else Path()
-        found = guess_inputs(files or (), judgments, dict(systems), queries)
+        found = guess_inputs(files or (), judged, systems, queries)
         settings = (found, folder, name or name_for(folder), metric or ["ndcg@10"])
         evaluation = read_evaluation(configuration_text(*settings), folder)
         with open_engine(None, None, None) as engine, Progress(quiet) as say:
@@ -103,8 +106,7 @@ def example(
         if not quiet:
             place = shlex.quote(str(folder))
             print_line(f"written: {', '.join(path.name for path in written)} in {folder}\n")
-            systems = f"--system old={place}/old.run --system new={place}/new.run"
-            print_line(f"  {program_name()} compare --judgments {place}/judgments.qrels {systems}")
+            print_line(f"  {program_name()} compare {place}/judgments.qrels {place}/old.run {place}/new.run")
             print_line(
                 f"  {program_name()} init {place}/judgments.qrels {place}/old.run {place}/new.run {place}/queries.tsv"
             )
@@ -134,6 +136,7 @@ def metrics(
         if json != "-":
             texts = [format_metric(each, given) for each, given in zip(found, metric or (), strict=True)]
             print("\n".join(texts) if found else format_lists(), end="")
+        name_written(path, is_output_taken=json == "-")
 
 
 def schema(
@@ -147,6 +150,7 @@ def schema(
         from ndcg_ab.config.loading.schema import schema_text
 
         write_or_print(schema_text, path, to_standard_output=path is None)
+        name_written(path)
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

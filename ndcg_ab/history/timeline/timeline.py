@@ -15,7 +15,7 @@ from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.timeline.repeated_tests import RepeatedTests, read_repeated_tests
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.decisions import Choice
-from ndcg_core.measures.external_metric import canonical_name
+from ndcg_core.measures.external_metric import name_among
 from ndcg_core.statistics.over_time.attribution import CAUSES
 from ndcg_core.statistics.verdicts.verdict import Size, Verdict
 
@@ -247,8 +247,8 @@ def primary_of(evaluation: Evaluation, past: Any) -> str:
 
 
 def known_metric(past: Any, metric: str, path: Path) -> str:
-    name = canonical_name(metric)
     known = sorted({found for (found,) in past.rows("system_summary", ("metric",))})
+    name = name_among(metric, known)
     if name not in known:
         raise InputError(f"--metric {metric!r}: {path} has only {', '.join(known)}")
     return name

@@ -44,7 +44,13 @@ DOUBTED = " (in doubt)"
 OPEN_LABELS = "L"  # beside a difference that unjudged results could turn
 JUDGE = "ndcg-ab judge-next"
 # What to run about a finding; of any other its code is explained.
-COMMANDS = {"few_judged": JUDGE, "judged_differs": JUDGE, "labels_favour": JUDGE, "looks_clustered": ""}
+COMMANDS = {
+    "few_judged": JUDGE,
+    "judged_differs": JUDGE,
+    "labels_favour": JUDGE,
+    "looks_clustered": "",
+    "reversed_grades": "",
+}
 
 
 class Column(NamedTuple):

@@ -1,4 +1,4 @@
-"""What is to be judged next as CSV, as JSON Lines and in sentences."""
+"""What is to be judged next as a table, as CSV, as JSON Lines and in sentences."""
 
 import csv
 import io
@@ -6,6 +6,10 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from rich.console import Console
+from rich.text import Text
+
+from ndcg_ab.report.terminal.grid import Grid, Row
 from ndcg_ab.results.wording import signed
 from ndcg_ab.studies.judge_next import Narrowed, ToJudgeNext
 from ndcg_ab.studies.to_judge import ToJudge
@@ -26,6 +30,24 @@ COLUMNS = (
     "metric",
 )
 LOOP = "Put their grades into a file of judgments, and give it beside the others: --more-judgments FILE"
+
+
+def print_to_judge(console: Console, rows: Sequence[ToJudge]) -> None:
+    """A table for people: where each document stands in the rankings, and what its grade would do."""
+    systems = list(dict.fromkeys(system for row in rows for system, _ in row.ranks))
+    told = [
+        Row(
+            (row.query_id, row.doc_id),
+            (
+                *(str(dict(row.ranks).get(system, "–")) for system in systems),
+                signed(row.effect),
+                f"{signed(row.lowest)}…{signed(row.highest)}",
+            ),
+        )
+        for row in rows
+    ]
+    title = Text.assemble(("to judge next", "bold"), ": ranks, expected effect of a grade, difference by that grade")
+    Grid(("query", "document"), (*systems, "effect", "difference"), told, verdicts=False).print(console, title)
 
 
 def to_csv(rows: Sequence[ToJudge]) -> str:

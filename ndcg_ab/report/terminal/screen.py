@@ -34,6 +34,7 @@ from ndcg_ab.report.words.explanations import explain_outcome
 from ndcg_ab.report.words.text import (
     format_bounds,
     format_labels_clause,
+    format_percent,
     format_plain,
     format_proxy_correction,
     order_comparisons,
@@ -76,7 +77,7 @@ def print_answer(console: Console, outcome: Outcome) -> None:
         print_metric(console, outcome, metric)
     print_warnings(console, outcome, warnings, MOST_WARNINGS - len(doubts))
     if outcome.systems:
-        print_dimmed(console, "a second --system is compared with the first; every number: --details")
+        print_dimmed(console, "give a second ranking to compare it with; every number: --details")
 
 
 def print_details(console: Console, outcome: Outcome) -> None:
@@ -181,7 +182,10 @@ def metric_headline(metric: Metric, means: dict[str, SystemSummary], about: Sequ
     known = means.get(baseline)
     parts = [f" · {queries_text(known.queries)}" if known else ""]
     parts += [f" · {told}" for told in about]
-    parts.append(f" · baseline {shorten_middle(baseline, NAMES[1])} {format_plain(known.mean)}" if known else "")
+    if known:
+        role = "baseline " if len(means) > 1 else ""
+        parts.append(f" · {role}{shorten_middle(baseline, NAMES[1])} {format_plain(known.mean)}")
+        parts.append("" if role else f" (median {format_plain(known.median)}, judged {format_percent(known.judged)})")
     return Text.assemble((metric.name, "bold"), "".join(parts))
 
 

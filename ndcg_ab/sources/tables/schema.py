@@ -26,12 +26,16 @@ SayColumns = Callable[[str, Mapping[str, str]], str]
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """One column: its name here, its type, whether a table can do without it, and what an empty value stands for."""
+    """One column: its name here, its type, whether a table can do without it, and what an empty value stands for.
+
+    other: a name by which it is known, too, where no column has its own.
+    """
 
     name: str
     type: pa.DataType
     required: bool = True
     blank: str | None = None
+    other: str | None = None
 
     @property
     def may_lack(self) -> bool:
@@ -83,6 +87,8 @@ class Layout:
         missing: list[Field] = []
         for field in self.fields:
             name = columns.get(field.name, field.name)
+            if field.name not in columns and field.other in found and name not in found:
+                name = field.other
             if found.count(name) > 1:
                 times = found.count(name)
                 raise InputError(
@@ -184,7 +190,7 @@ def slice_hint(name: str, attributes: Sequence[str]) -> str:
 
 JUDGMENT = Layout(
     "judgment",
-    (Field("query_id", pa.string()), Field("doc_id", pa.string()), Field("grade", pa.float64())),
+    (Field("query_id", pa.string()), Field("doc_id", pa.string()), Field("grade", pa.float64(), other="relevance")),
     ({"query_id": 0, "doc_id": 2, "grade": 3}, 4),
 )
 JUDGED = Layout(  # with who judged and where the judgment came from, which a file may say

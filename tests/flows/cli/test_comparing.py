@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet as papq
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from ndcg_ab.flows.cli.app import app
@@ -54,6 +55,32 @@ def outcome(files: Path, *options: str, systems: tuple[str, ...] = ("old", "new"
     found = RUNNER.invoke(app, compare(files, "--json", "-", *options, systems=systems))
     assert found.exit_code == 0, found.output
     return json.loads(found.stdout)
+
+
+@pytest.mark.parametrize("words", ["{}/qrels {}/old.run {}/new.run", "--qrels {}/qrels --run {}/old.run {}/new.run"])
+def test_options_need_not_be_written(files: Path, words: str) -> None:
+    """The first file is the judgments; systems are named after the others."""
+    command = words.replace("{}", str(files)).split()
+    if "--run" in command:
+        command[-1] = f"--run=new={command[-1]}"
+    found = RUNNER.invoke(app, ["compare", *command, "--preview", "--json", "-"])
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout) == outcome(files, "--preview")
+
+
+@pytest.mark.parametrize("command", ["explain --query q01 --metric ndcg@3", "sensitivity --gain linear --cutoff 3"])
+def test_other_commands_take_files_in_the_same_way(files: Path, command: str) -> None:
+    name, *options = command.split()
+    systems = [f"--system={each}={files}/{each}.run" for each in ("old", "new")]
+    long, short = (
+        RUNNER.invoke(app, [name, *words, *options])
+        for words in (
+            ["--judgments", f"{files}/qrels", *systems],
+            [f"{files}/{each}" for each in ("qrels", "old.run", "new.run")],
+        )
+    )
+    assert (long.exit_code, long.stdout) == (0, short.stdout), short.output
+    assert "old" in long.stdout
 
 
 def test_the_tables_say_who_won(files: Path) -> None:
@@ -218,6 +245,51 @@ def test_every_command_shows_an_example(command: str) -> None:
     found = RUNNER.invoke(app, [command, "--help"])
     assert found.exit_code == 0
     assert f"Example: ndcg-ab {command}" in " ".join(found.output.split())
+
+
+def shown_options(*words: str) -> set[str]:
+    found = RUNNER.invoke(app, [*words], env={"COLUMNS": "200"})
+    assert found.exit_code == 0, found.output
+    return set(re.findall(r"^│ (--[a-z-]+)", found.output, flags=re.MULTILINE))
+
+
+def test_help_shows_what_is_used_most_and_help_all_every_option() -> None:
+    parameters = typer.main.get_command(app).commands["compare"].params
+    every = {each.opts[0] for each in parameters if each.opts[0].startswith("--")} | {"--help"}
+    short = shown_options("compare", "--help")
+    assert {"--metric", "--report", "--gate", "--help-all"} < short < every
+    assert len(short) <= 14
+    assert shown_options("compare", "--help-all") == every
+    assert shown_options("compare", "--help") == short, "it is shown once"
+    assert shown_options("help", "compare") == short
+
+
+def test_what_only_explains_comes_together_and_has_its_old_names() -> None:
+    topics = re.findall(r"^│ (\w+) ", RUNNER.invoke(app, ["help"]).output, flags=re.MULTILINE)
+    assert sorted(set(topics)) == ["findings", "metrics", "pipeline", "schema"]
+    for words in (["metrics", "MAP"], ["findings", "few_judged"], ["schema"], ["pipeline"]):
+        found = RUNNER.invoke(app, ["help", *words])
+        assert found.exit_code == 0
+        assert found.stdout == RUNNER.invoke(app, words).stdout
+
+
+def test_findings_as_json() -> None:
+    (entry,) = json.loads(RUNNER.invoke(app, ["findings", "few_judged", "--json", "-"]).stdout)["findings"]
+    assert (entry["code"], entry["severity"]) == ("few_judged", "warning")
+    assert len(json.loads(RUNNER.invoke(app, ["help", "findings", "--json", "-"]).stdout)["findings"]) > 40
+    refused = RUNNER.invoke(app, ["findings", "few_juged", "--json", "-"])
+    assert (refused.exit_code, refused.stdout) == (2, "")
+
+
+def test_the_last_line_names_every_file_that_was_written(files: Path) -> None:
+    names = [str(files / name) for name in ("r.json", "c.md", "s.csv")]
+    options = [word for pair in zip(("--json", "--markdown", "--per-query"), names, strict=True) for word in pair]
+    found = RUNNER.invoke(app, compare(files, "--preview", *options))
+    assert found.stdout.splitlines()[-1] == f"written: {', '.join(names)}"
+    assert "written" not in RUNNER.invoke(app, compare(files, "--preview", *options, "--quiet")).output
+    found = RUNNER.invoke(app, compare(files, "--preview", "--json", "-", *options[2:4]))
+    assert found.stderr.splitlines()[-1] == f"written: {names[1]}"
+    json.loads(found.stdout)
 
 
 def test_a_narrow_terminal_gets_two_tables(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:

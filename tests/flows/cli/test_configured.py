@@ -1,5 +1,6 @@
 """What every command that reads a configuration has: --set; and the moment of check."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,26 @@ def test_check_finds_the_files_of_its_moment(config: str) -> None:
     found = invoke("check", config, "--at", "2026-11-20T02:00", "--set", "metrics=[rr]")
     assert found.exit_code == 0, found.output
     assert found.stdout.splitlines()[0].endswith("metrics rr")
+
+
+def test_check_as_json_has_the_findings(config: str) -> None:
+    found = invoke("check", config, "--at", "2026-11-20T02:00", "--json", "-")
+    content = json.loads(found.stdout)
+    assert content["read"][-1].startswith("20 judged queries")
+    assert "unanswered_query" in {finding["code"] for finding in content["findings"]}
+
+
+def test_run_writes_the_results_that_it_keeps(config: str, tmp_path: Path) -> None:
+    path = tmp_path / "found.json"
+    options = ["--at", "2026-11-20T02:00", "--set", "tracker={json_lines: {folder: lines}}", "--set", "output=out"]
+    command = ["run", config, *options, "--set", "statistics.preview=true", "--threads", "1"]
+    found = invoke(*command, "--json", str(path))
+    assert found.exit_code == 0, found.output
+    assert found.stdout.splitlines()[-1] == f"written: {path}"
+    (bundle,) = (tmp_path / "out" / "t").glob("*/bundle.json")
+    assert json.loads(bundle.read_text())["outcome"] == json.loads(path.read_text())
+    again = invoke(*command, "--json", "-")
+    assert again.stdout == path.read_text(), "reused, and nothing beside it"
 
 
 @pytest.mark.parametrize("command", ["check", "run", "history", "publish", "serve", "deploy"])

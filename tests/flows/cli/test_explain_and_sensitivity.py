@@ -34,6 +34,27 @@ def test_explain_shows_ranking_ideal_and_division() -> None:
     assert "ndcg@3 = 3.500000 / 4.130930 = 0.847267, in SQL as in the Python core" in text
 
 
+def test_explain_as_json_has_the_places_and_the_value() -> None:
+    content = json.loads(
+        run("explain", *FILES, "--query", "pasta", "--metric", "nDCG@3", "--metric", "rr", "--json", "-")
+    )
+    (system,) = content["systems"]
+    first, second = system["metrics"]
+    assert (content["query_id"], system["system_id"], first["name"], second["name"]) == ("pasta", "new", "ndcg@3", "rr")
+    assert first["value"] == pytest.approx(3.5 / 4.130930, abs=1e-6)
+    assert first["places"][0]["doc_id"] == "pasta-guide"
+    assert first["ideal"][0]["grade"] == 3
+    assert system["steps"][0][-1]["value"] == second["value"]
+
+
+def test_more_judgments_change_what_is_explained(tmp_path: Path) -> None:
+    """As a comparison by them does; `judge-next` names what to put there."""
+    more = tmp_path / "more.qrels"
+    more.write_text("pasta 0 pasta-story 3\n")
+    command = ["explain", *FILES, "--query", "pasta", "--metric", "ndcg@3"]
+    assert "2 pasta-story 2.595 3 3" in run(*command, "--more-judgments", str(more))
+
+
 def test_explain_goes_from_one_metric_to_the_other() -> None:
     command = ["explain", *BOTH, "--query", "pasta", "--metric", "ndcg(preset=elasticsearch)@10", "--metric", "ndcg@3"]
     text = run(*command)

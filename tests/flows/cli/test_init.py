@@ -106,7 +106,7 @@ def test_keys_that_are_commented_out_are_right(folder: Path) -> None:
 REFUSED = {
     ("runs/old.run",): "no judgments: name them with --judgments FILE",
     ("judgments.qrels",): "no ranking: name one for each system",
-    ("judgments.qrels", "runs/old.run", "runs/old.run"): "runs/old.run: the system 'old' has runs/old.run already",
+    ("judgments.qrels", "runs/old.run", "runs/old.run"): "runs/old.run: is given twice",
     ("judgments.qrels", "judgments.qrels", "runs/old.run"): "judgments.qrels: looks like judgments, as judgments.qrels",
     ("judgments.qrels", "runs/no.run"): "runs/no.run: there is no such file",
     ("judgments.qrels", "runs"): "runs: is not a file",
@@ -114,7 +114,7 @@ REFUSED = {
     ("judgments.qrels", "runs/old.run", "--name", "a/b"): "name = 'a/b': must be letters",
     ("judgments.qrels", "runs/old.run", "--output-file", "no/c.yaml"): "--output-file no/c.yaml: there is no directory",
     ("judgments.qrels", "--system", "a=runs/old.run", "--system", "a=runs/new.run"): "--system: the name 'a' is given",
-    ("judgments.qrels", "--system", "old.run"): "--system 'old.run': must be NAME=FILE",
+    ("judgments.qrels", "--system", "old"): "--system 'old': must be NAME=FILE",
 }
 
 

@@ -70,6 +70,29 @@ def test_the_first_are_worth_most_and_have_their_words(tmp_path: Path) -> None:
     assert lines[0]["ranks"] == {"old": 2}
 
 
+def test_grades_that_came_in_are_not_asked_for_again(tmp_path: Path) -> None:
+    first = listed(*FILES, "-n", "1")[0]
+    more = tmp_path / "more.qrels"
+    more.write_text(f"{first['query_id']} 0 {first['doc_id']} 1\n")
+    rest = listed(*FILES, "-n", "30", "--more-judgments", str(more))
+    assert (first["query_id"], first["doc_id"]) not in {(row["query_id"], row["doc_id"]) for row in rest}
+
+
+def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file or a pipe gets CSV, as ever."""
+    rows = listed(*FILES, "-n", "2")
+    monkeypatch.setattr("ndcg_ab.flows.cli.commands.judge_next.is_terminal", lambda: True)
+    found = CliRunner().invoke(app, ["judge-next", *FILES, "-n", "2"], env={"COLUMNS": "100"})
+    lines = [line.split() for line in found.stdout.splitlines()]
+    assert ["query", "document", "old", "new", "effect", "difference"] in lines
+    ranks = json.loads(rows[0]["ranks"])
+    (line,) = [line for line in lines if line[:1] == [rows[0]["query_id"]]]
+    assert line[1:4] == [rows[0]["doc_id"], str(ranks["old"]), str(ranks["new"])]
+    assert float(line[4]) == pytest.approx(float(rows[0]["effect"]), abs=5e-5)
+    csv_asked = CliRunner().invoke(app, ["judge-next", *FILES, "-n", "2", "--csv", "-"])
+    assert csv_asked.stdout.startswith("place,query_id,")
+
+
 def test_it_says_what_the_grades_can_settle_and_writes_the_sheet(tmp_path: Path) -> None:
     table, sheet = tmp_path / "next.csv", tmp_path / "sheet.html"
     command = ["judge-next", *FILES, "-n", "3", "--csv", str(table), "--sheet", str(sheet)]

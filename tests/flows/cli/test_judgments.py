@@ -178,11 +178,11 @@ def test_formats_and_columns_of_each_file(folder: Path) -> None:
         (["{}/people", "{}/nothing"], "{}/nothing: there is no such file"),
         (
             ["{}/people", "{}/model", "--metric", "rr"],
-            "--metric: is about systems, and none is given: add --system NAME=FILE, twice or more",
+            "--metric: is about systems, and none is given: add two rankings or more",
         ),
         (
             ["{}/people", "{}/model", "--seed", "0"],
-            "--seed: is about systems, and none is given: add --system NAME=FILE, twice or more",
+            "--seed: is about systems, and none is given: add two rankings or more",
         ),
         (
             ["{}/people", "{}/model", "--system", "old={}/old.run"],

@@ -52,20 +52,7 @@ MISTAKES: dict[str, Mistake] = {
     "sensitivity of scores": Mistake(["say ndcg-ab compare --scores FILE"], command="sensitivity --scores=s.csv"),
     "? in output": config("output: a?b/out", "output = 'a?b/out': holds a '?'", "name another folder"),
     # names of metrics
-    "P@10": metric("P@10", "--metric: metric 'P@10': is written 'precision@10' here"),
-    "P_10 of trec_eval": metric("P_10", "is written 'precision@10' here"),
-    "ndcg_cut_10 of trec_eval": metric("ndcg_cut_10", "is written 'ndcg@10' here"),
-    "ndcg_cut.10 of trec_eval": metric("ndcg_cut.10", "is written 'ndcg@10' here"),
-    "recall_100 of trec_eval": metric("recall_100", "is written 'recall@100' here"),
-    "R@100": metric("R@100", "is written 'recall@100' here"),
-    "recip_rank": metric("recip_rank", "is written 'rr' here"),
-    "MRR@10": metric("MRR@10", "is written 'rr@10' here"),
-    "success@1": metric("success@1", "is written 'accuracy@1' here"),
-    "hit_rate@5": metric("hit_rate@5", "is written 'accuracy@5' here"),
-    "ndcg10": metric("ndcg10", "is written 'ndcg@10' here"),
-    "MAP": metric("MAP", "is written 'ap' here"),
-    "map_cut.100": metric("map_cut.100", "is written 'ap@100' here"),
-    "R-prec": metric("R-prec", "is written 'rprec' here"),
+    "bpref_10 of trec_eval": metric("bpref_10", "--metric: metric 'bpref_10': has no cutoff here: say 'bpref'"),
     "SDCG@10 of ir_measures": metric("SDCG@10", "--metric: metric 'SDCG@10': ir_measures", "it needs max_rel"),
     "explain of ir_measures": Mistake(
         ["metric 'SetP': ir_measures", "how is not known here"],
@@ -152,9 +139,7 @@ MISTAKES: dict[str, Mistake] = {
     "a confidence for alpha": Mistake(["must be below 0.5; did you mean 0.05?"], "--alpha 0.95"),
     "a confidence with a sign": Mistake(["say --alpha 0.05"], "--alpha 95%"),
     # systems, queries, outputs
-    "a system without a name": Mistake(
-        ["must be NAME=FILE; say --system new=runs/new.run.gz"], "--system runs/new.run.gz"
-    ),
+    "a system without a name": Mistake(["--system 'new': must be NAME=FILE; say --system new=new"], "--system new"),
     "a system in two words": Mistake(["say --system new=new.run"], "--system new new.run"),
     "a name twice": Mistake(["--system: the name 'old' is given twice"], f"--system old={RUN}"),
     "a baseline misspelt": Mistake(["must be one of the systems (old); did you mean 'old'?"], "--baseline odl"),

@@ -203,7 +203,8 @@ def test_what_is_refused(tmp_path: Path) -> None:
         "--system: goes with rankings": ["--scores", two, "--system", "a=b"],
         "--documents: goes with rankings": ["--scores", two, "--documents", "d.csv"],
         "is not known of scores that another tool computed": ["--scores", two, "--require", "judged=0.5"],
-        "is missing: give --judgments FILE and --system NAME=FILE, or --scores FILE": [],
+        "--judgments: is missing: give the files, ndcg-ab compare JUDGMENTS BASELINE CANDIDATE…, or --scores": [],
+        "a.eval: is no option; say --scores a.eval": ["--scores", one, "a.eval"],
         "does not say whose values these are": ["--scores", str(DATA / "old.run"), "--format", "trec_eval"],
     }
     for sentence, options in cases.items():

@@ -99,6 +99,7 @@ def test_the_html_answers_first_and_draws_the_intervals(result: ndcg_ab.CompareR
 def test_the_strip_shows_the_interval() -> None:
     """Zero in the middle, the whisker from low to high, on the scale that the table shares."""
     result = ndcg_ab.compare(JUDGMENTS, SYSTEMS, smallest_effect=0.02)
+    assert result.comparison("new", "MRR") == result.comparison("new", "rr")
     row = result.comparison()
     page = result._repr_html_()
     low, high = (float(found) for found in re.findall(r'<line x1="([\d.]+)" x2="([\d.]+)" y1="8"', page)[0])

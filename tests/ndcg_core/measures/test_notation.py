@@ -75,11 +75,8 @@ def test_many_spellings_one_name(text: str, name: str) -> None:
         ("infap(negative=unjudged)", "choose unjudged = condense as well"),
         ("ap(max_grade=3)", "max_grade = 3 has no effect on ap: leave it out"),
         ("err(relevant_from=2)", "relevant_from = 2 has no effect on err: leave it out"),
-        ("MAP@100", "is written 'ap@100' here"),
-        ("map_cut_100", "is written 'ap@100' here"),
-        ("R-prec", "is written 'rprec' here"),
-        ("bpref_10", "is written 'bpref' here"),
-        ("rbp.95", "is written 'rbp(p=0.95)' here"),
+        ("bpref_10", "has no cutoff here: say 'bpref'"),
+        ("P(rel=2, rel=3)@5", "relevant_from is given twice"),
         ("gm_map", "the geometric mean of average precision is not computed here; the nearest is 'ap'"),
         ("", "must look like"),
         ("ndcg@10@5", "cutoff = '10@5'"),
@@ -91,8 +88,32 @@ def test_what_is_wrong_is_said(text: str, said: str) -> None:
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        *[("P@10", "precision@10"), ("P_10", "precision@10"), ("prec@10", "precision@10"), ("set_P", "precision")],
+        *[("R@100", "recall@100"), ("recall_100", "recall@100"), ("Recall.100", "recall@100")],
+        *[("MRR", "rr"), ("MRR@10", "rr@10"), ("recip_rank", "rr"), ("mrr_at_10", "rr@10")],
+        *[("nDCG@10", "ndcg@10"), ("ndcg_cut_10", "ndcg@10"), ("ndcg_cut.10", "ndcg@10"), ("NDCG 10", "ndcg@10")],
+        *[("map", "ap"), ("MAP", "ap"), ("MAP@100", "ap@100"), ("map_cut_100", "ap@100"), ("map-cut.100", "ap@100")],
+        *[
+            ("success_1", "accuracy@1"),
+            ("Success@1", "accuracy@1"),
+            ("hit_rate@5", "accuracy@5"),
+            ("HR@5", "accuracy@5"),
+        ],
+        *[("R-prec", "rprec"), ("Rprec", "rprec"), ("rbp.95", "rbp(persistence=0.95)"), ("infAP", "infap")],
+        *[("judged_at_10", "judged@10"), ("P(rel=2)@10", "precision(relevant_from=2)@10"), ("MAP(rel=2)", "ap(rel=2)")],
+    ],
+)
+def test_names_of_other_tools_are_read_and_ours_is_written(theirs: str, ours: str) -> None:
+    assert parse(theirs).name == parse(ours).name
+    assert parse(parse(theirs).name) == parse(theirs)
+
+
 def test_a_mapping_reads_as_the_written_form() -> None:
     assert from_mapping({"measure": "ndcg", "cutoff": 10, "gain": {1: 1, 2: 3}}) == parse("ndcg(gain={1:1, 2:3})@10")
+    assert from_mapping({"measure": "MRR", "cutoff": 10}) == parse("rr@10")
     with pytest.raises(MetricError, match="cutoff = True"):
         from_mapping({"measure": "ndcg", "cutoff": True})
 

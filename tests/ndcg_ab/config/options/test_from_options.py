@@ -25,7 +25,7 @@ def evaluated(**options: Any) -> Any:
 
 
 def test_every_option_has_a_row() -> None:
-    options = {option for parameter in COMPARE.params for option in parameter.opts if option.startswith("--")}
+    options = {option for parameter in COMPARE.params for option in parameter.opts[:1] if option.startswith("--")}
     assert {option.name for option in OPTIONS} == options - OF_THE_COMMAND - WITH_ANOTHER
     assert {option.parameter for option in OPTIONS} <= {str(parameter.name) for parameter in COMPARE.params}
 
@@ -42,6 +42,20 @@ def test_what_is_not_given_is_the_model_s() -> None:
     flags = dict.fromkeys(("unweighted", "unclustered", "gate", "strict", "all_pairs", "preview"), False)
     assert evaluated() == evaluated(**empty, **places, **flags, alpha=None, require=None)
     assert (evaluated().metrics, evaluated().statistics.alpha) == (["ndcg@10"], 0.05)
+
+
+def test_metrics_are_read_as_people_write_them() -> None:
+    """Wherever one is named; what is kept is our name."""
+    found = evaluated(
+        metric=["ndcg_cut_10", "MAP"],
+        secondary=["P_5"],
+        guardrail=["MRR@10=0.02"],
+        smallest_effect=["nDCG@10=0.01"],
+        require=["map=0.1"],
+    )
+    assert (found.metrics, found.secondary_metrics) == (["ndcg@10", "ap"], ["precision@5"])
+    assert (found.guardrails, found.statistics.smallest_effect) == ({"rr@10": 0.02}, {"ndcg@10": 0.01})
+    assert found.gate is not None and found.gate.not_worse == {"ap": 0.1}
 
 
 def test_values_get_to_their_keys() -> None:

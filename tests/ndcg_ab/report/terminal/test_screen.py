@@ -352,8 +352,8 @@ def test_notes_of_comparisons_are_grouped(outcome: Outcome) -> None:
 
 def test_one_system_alone_is_no_comparison() -> None:
     lines = printed(outcome_of(JUDGMENTS, {"only": ranking(1)}, ["ndcg@3"]), 80)
-    assert re.fullmatch(r"ndcg@3 · 40 queries · baseline only 0\.\d{4}", lines[1])
-    assert lines[-1].startswith("a second --system is compared with the first")
+    assert re.fullmatch(r"ndcg@3 · 40 queries · only 0\.\d{4} \(median 0\.\d{4}, judged \d\d %\)", lines[1])
+    assert lines[-1] == "give a second ranking to compare it with; every number: --details"
 
 
 def test_verdicts_have_a_short_form(outcome: Outcome) -> None:

@@ -174,7 +174,8 @@ def test_a_terminal_of_its_own(columns: int, tmp_path: Path) -> None:
     os.close(ours)
     assert process.wait() == 0
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()).replace("\r", "")
-    assert max(map(len, text.splitlines())) <= columns
+    *lines, last = text.splitlines()
+    assert last.startswith("written: ") and max(map(len, lines)) <= columns, "a path is as long as it is"
     outcome = Outcome.read(tmp_path / "found.json")
     for number in numbers_of(outcome):
         assert re.search(rf"(?<!\S){re.escape(number)}(?=[\s,])", text), number

@@ -248,7 +248,7 @@ PARQUET: dict[str, tuple[dict[str, list[object] | pa.Array], list[str]]] = {
 OPTIONS: dict[str, tuple[list[str], list[str]]] = {
     "no such ranking": (["--system", "new={}/none.run"], ["none.run: there is no such file"]),
     "a directory": (["--system", "new={}"], ["is not a file"]),
-    "no equals sign": (["--system", "old.run"], ["--system 'old.run': must be NAME=FILE"]),
+    "no equals sign": (["--system", "old"], ["--system 'old': must be NAME=FILE"]),
     "a name twice": (["--system", "old={}/old.run"], ["--system: the name 'old' is given twice"]),
     "no such baseline": (["--baseline", "odl"], ["--baseline = 'odl': must be one of the systems (old)"]),
     "no such metric": (["--metric", "ndgc@10"], ["--metric: metric 'ndgc@10'", "did you mean 'ndcg'?"]),

@@ -189,6 +189,19 @@ def test_columns_can_have_other_names(name: str, content: str | None, tmp_path: 
     ]
 
 
+@pytest.mark.parametrize("file_format", ["csv", "jsonl", "parquet"])
+def test_a_column_relevance_holds_the_grades_where_none_is_called_so(file_format: str, tmp_path: Path) -> None:
+    for columns, expected in ((("relevance",), 2.0), (("grade", "relevance"), 1.0)):
+        row = {"query_id": "q", "doc_id": "d"} | dict(zip(columns, (1.0, 2.0)[-len(columns) :], strict=True))
+        path = tmp_path / f"judged.{file_format}"
+        if file_format == "parquet":
+            papq.write_table(pa.Table.from_pylist([row]), path)
+        else:
+            csv_text = ",".join(row) + "\n" + ",".join(map(str, row.values())) + "\n"
+            put(path, csv_text if file_format == "csv" else json.dumps(row))
+        assert read_file(path, JUDGMENT, file_format, {})["grade"].to_pylist() == [expected]
+
+
 @pytest.mark.parametrize(
     ("name", "file_format"),
     [("a.run.gz", "trec"), ("qrels.dl19-passage.txt", "trec"), ("a.CSV", "csv"), ("a.csv.gz", "csv"), ("a.tsv", "tsv")]

@@ -1,0 +1,112 @@
+"""Files that are given without an option: the judgments first, then a ranking for each system, the baseline first."""
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ndcg_ab.config.loading.templates import file_stem
+from ndcg_ab.config.options.option_parsing import parse_system
+from ndcg_ab.errors import InputError, format_value
+
+USAGE = "JUDGMENTS BASELINE CANDIDATE…"
+
+
+def place_files(options: Mapping[str, Any], command: str, otherwise: str = "") -> dict[str, Any]:
+    """The options with `judgments` and `system` from `files`, those without an option.
+
+    Without --judgments the first file is the judgments, without --system the others are rankings.
+    otherwise: what can be given instead of files.  InputError where it cannot be told which file is which, or where one
+    is missing.
+    """
+    placed = dict(options)
+    given = [str(file) for file in options.get("files") or ()]
+    if given and options.get("scores"):
+        raise InputError(f"{format_text(given[0])}: is no option; say --scores {shlex.quote(given[0])}")
+    if given and options.get("system"):
+        placed["judgments"] = only_judgments(given, options)
+    elif given and options.get("judgments"):
+        placed["system"] = given
+    elif given:
+        placed["judgments"], placed["system"] = given[0], given[1:]
+        if is_named(given[0]):
+            raise InputError(f"{format_text(given[0])}: the first file is the judgments, without a name: {USAGE}")
+    for name in ("judgments", "system"):
+        if not placed.get(name) and not options.get("scores"):
+            raise InputError(f"--{name}: is missing: give the files, ndcg-ab {command} {USAGE}{otherwise}")
+    return placed | {"system": name_systems(placed.get("system") or ())}
+
+
+def only_judgments(given: Sequence[str], options: Mapping[str, Any]) -> str:
+    """The one file beside --system; InputError where there are others, which must be named in the same way."""
+    rest = [file for place, file in enumerate(given) if place or options.get("judgments") or is_named(file)]
+    if rest:
+        systems = " ".join(f"--system {shlex.quote(system)}" for system in name_systems(rest))
+        raise InputError(
+            f"{' '.join(map(format_text, rest))}: is no option; say {systems}, or give all files without --system and"
+            f" --judgments: {USAGE}"
+        )
+    return given[0]
+
+
+def format_text(text: str) -> str:
+    """A name in a message, as it was typed where it can be."""
+    return text if re.fullmatch(r"[\w./=:+-]{1,80}", text) else format_value(text)
+
+
+def is_named(text: str) -> bool:
+    """Whether a text is NAME=FILE; a file of the very name is a file, and in an address = names no system."""
+    is_address = re.match(r"[a-z][a-z0-9+.-]*://", text, flags=re.IGNORECASE)
+    return "=" in text and not is_address and not Path(text).exists()
+
+
+def name_systems(texts: Sequence[str]) -> list[str]:
+    """Each as NAME=FILE: names that are not given are those of the files.
+
+    What is neither NAME=FILE nor like a file's name stays as it is, to be refused.
+    """
+    alone = [not is_named(text) and bool(re.search(r"[./\\]", text) or Path(text).exists()) for text in texts]
+    taken = [text.partition("=")[0] for text, is_alone in zip(texts, alone, strict=True) if not is_alone]
+    names = iter(distinct_names([text for text, is_alone in zip(texts, alone, strict=True) if is_alone], taken))
+    return [f"{next(names)}={text}" if is_alone else text for text, is_alone in zip(texts, alone, strict=True)]
+
+
+def systems_by_name(texts: Sequence[str]) -> dict[str, Path]:
+    """name -> file of every --system; InputError for a name that is given twice."""
+    found: dict[str, Path] = {}
+    for name, file in map(parse_system, name_systems(texts)):
+        if name in found:
+            raise InputError(f"--system: the name {name!r} is given twice; every system needs its own")
+        found[name] = Path(file)
+    return found
+
+
+def distinct_names(files: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
+    """A name for each file, the plainest that tells all of them apart: bm25, the folder's, folder-bm25, bm25-2."""
+    ways: tuple[Callable[[str], str], ...] = (stem, folder, lambda file: f"{folder(file)}-{stem(file)}")
+    for way in ways:
+        names = [way(file) for file in files]
+        if all(names) and len({*names, *taken}) == len(names) + len({*taken}):
+            return names
+    counts: Counter[str] = Counter(taken)
+    names = []
+    for name in map(stem, files):
+        counts[name] += 1
+        names.append(name if counts[name] == 1 else f"{name}-{counts[name]}")
+    return names
+
+
+def parts_of(file: str) -> list[str]:
+    return [part for part in re.split(r"[/\\]", file.partition("?")[0]) if part]
+
+
+def stem(file: str) -> str:
+    """What a file is called, without the endings of its format."""
+    return file_stem(Path((parts_of(file) or [file])[-1]))
+
+
+def folder(file: str) -> str:
+    """The folder that a file is in; empty where none is named."""
+    return (parts_of(file)[-2:-1] or [""])[0]

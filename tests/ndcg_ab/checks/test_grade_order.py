@@ -1,0 +1,74 @@
+"""Grades that begin with 1 for the best, told by the rankings; nothing is told of any other scale."""
+
+import random
+import re
+
+import pytest
+
+import ndcg_ab
+from ndcg_ab.checks.grade_order import concordance, is_reversed
+from ndcg_ab.results.outcome import Finding
+
+QUERIES = [f"q{number}" for number in range(20)]
+DOCS = [f"d{number}" for number in range(12)]
+DRAW = random.Random(8)
+WORTH = {query: {doc: DRAW.choice([1, 2, 3, 4]) for doc in DOCS} for query in QUERIES}
+
+
+def ranking(quality: float) -> dict[str, dict[str, float]]:
+    """Scores by what documents are worth and by chance."""
+    return {
+        query: {doc: quality * worth + 2 * DRAW.random() for doc, worth in docs.items()}
+        for query, docs in WORTH.items()
+    }
+
+
+SYSTEMS = {"old": ranking(1), "new": ranking(2)}
+
+
+def told(grades: dict[str, dict[str, int]], systems: dict[str, dict[str, dict[str, float]]]) -> list[Finding]:
+    found = ndcg_ab.compare(grades, systems, preview=True, threads=1).findings
+    return [finding for finding in found if finding.code == "reversed_grades"]
+
+
+def marks(best: int) -> dict[str, dict[str, int]]:
+    """Grades that fall with the worth, from `best` on."""
+    return {query: {doc: best + 4 - worth for doc, worth in docs.items()} for query, docs in WORTH.items()}
+
+
+def test_grades_from_1_for_the_best_are_told_with_what_to_write() -> None:
+    (finding,) = told(marks(1), SYSTEMS)
+    assert finding.message.startswith("lower grades stand higher in every system: is 1 the best? → --metric ")
+    metric = re.search("--metric '(.*?)'", finding.message)
+    assert metric and metric[1] == "ndcg(gain={1:3, 2:2, 3:1, 4:0})@10"
+    right = {query: {doc: worth - 1 for doc, worth in docs.items()} for query, docs in WORTH.items()}
+    mended = ndcg_ab.compare(marks(1), SYSTEMS, metrics=metric[1], preview=True)
+    assert mended.findings == ()
+    assert mended.comparison().difference == pytest.approx(
+        ndcg_ab.compare(right, SYSTEMS, preview=True).comparison().difference
+    )
+
+
+@pytest.mark.parametrize(
+    ("grades", "systems"),
+    [
+        (WORTH, SYSTEMS),  # the higher, the better
+        (marks(0), SYSTEMS),  # 0 is no grade of the best
+        (marks(1), SYSTEMS | {"odd": ranking(-2)}),  # one system likes high grades
+        ({query: dict.fromkeys(docs, 1) for query, docs in WORTH.items()}, SYSTEMS),
+        (marks(1), {"chance": ranking(0)}),
+    ],
+    ids=["right", "with 0", "one system disagrees", "one grade", "by chance"],
+)
+def test_others_are_not(grades: dict[str, dict[str, int]], systems: dict[str, dict[str, dict[str, float]]]) -> None:
+    assert told(grades, systems) == []
+
+
+def test_how_far_an_order_is_that_of_the_grades() -> None:
+    assert concordance([3, 2, 1]) == 1
+    assert concordance([1, 2, 2, 3]) == -1
+    assert concordance([2, 1, 3]) == pytest.approx(-1 / 3)
+    assert concordance([2, 2]) is None
+    assert is_reversed([-0.5, -0.4] * 5)
+    assert not is_reversed([-0.5, -0.4] * 3), "few queries"
+    assert not is_reversed([-1.0, 0.5] * 6), "as far as chance goes"

@@ -1,0 +1,72 @@
+"""Files without options: which is which, what systems are called, and what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ndcg_ab.config.options.positional import distinct_names, name_systems, place_files, systems_by_name
+from ndcg_ab.errors import InputError
+
+
+def placed(**options: Any) -> tuple[str, list[str]]:
+    found = place_files(options, "compare")
+    return found["judgments"], found["system"]
+
+
+def test_the_first_is_the_judgments_and_the_others_are_rankings() -> None:
+    expected = ("q.qrels", ["old=runs/old.run", "new=runs/new.run.gz"])
+    files = ["runs/old.run", "runs/new.run.gz"]
+    assert placed(files=["q.qrels", *files]) == expected
+    assert placed(files=files, judgments="q.qrels") == expected
+    assert placed(judgments="q.qrels", system=files) == expected
+    assert placed(files=["q.qrels"], system=["old=runs/old.run", files[1]]) == expected
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        (["bm25.run", "bm25.v2.run.gz"], ["bm25", "bm25.v2"]),
+        (["old/test.run", "new/test.run"], ["old", "new"]),
+        (["a/bm25.run", "b/bm25.run", "b/dense.run"], ["a-bm25", "b-bm25", "b-dense"]),
+        (["x/old/test.run", "y/old/test.run"], ["test", "test-2"]),
+        (["s3://bucket/nights/new.run?version=3", "C:\\runs\\old.csv"], ["new", "old"]),
+    ],
+)
+def test_names_are_the_plainest_that_tell_files_apart(files: list[str], names: list[str]) -> None:
+    assert distinct_names(files) == names
+
+
+def test_a_name_that_is_given_is_nobody_else_s(tmp_path: Path) -> None:
+    assert name_systems(["new=a.run", "runs/new.run"]) == ["new=a.run", "runs=runs/new.run"]
+    strange = tmp_path / "a=b"
+    strange.touch()
+    assert name_systems([str(strange), "https://x.org/r?a=b"]) == [f"a=b={strange}", "r=https://x.org/r?a=b"]
+    assert name_systems(["new"]) == ["new"], "no file is called so: to be refused"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"files": ["a.run", "b.run"], "system": ["o=o.run"]},
+            "b.run: is no option; say --system b=b.run, or give",
+        ),
+        ({"files": ["b.run"], "system": ["o=o.run"], "judgments": "q"}, "b.run: is no option; say --system b=b.run"),
+        ({"files": ["n=b.run"], "system": ["o=o.run"]}, "n=b.run: is no option; say --system n=b.run"),
+        ({"files": ["q=q.qrels", "b.run"]}, "q=q.qrels: the first file is the judgments, without a name: JUDGMENTS"),
+        ({"files": ["new.eval"], "scores": ["old.eval"]}, "new.eval: is no option; say --scores new.eval"),
+        ({"files": ["q.qrels"]}, "--system: is missing: give the files, ndcg-ab compare JUDGMENTS BASELINE CANDIDATE…"),
+        ({}, "--judgments: is missing: give the files, ndcg-ab compare JUDGMENTS"),
+    ],
+)
+def test_what_cannot_be_told_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as refused:
+        place_files(options, "compare")
+    assert str(refused.value).startswith(message)
+
+
+def test_a_system_named_twice_is_refused() -> None:
+    assert systems_by_name(["a.run", "b=b.run"]) == {"a": Path("a.run"), "b": Path("b.run")}
+    with pytest.raises(InputError, match="the name 'a' is given twice"):
+        systems_by_name(["a=x.run", "a=y.run"])
