@@ -4,18 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ndcg_ab import __version__
-from ndcg_ab.report.answer import (
-    banner_sentences,
-    comparison_mark,
-    comparison_notes,
-    describe_metric_role,
-    finding_lines,
-    gate_line,
-    join_first,
-    ordered_decisions,
-    short_verdict,
-    warn_of_few_weights,
-)
+from ndcg_ab.report.answer.answer import Answer, make_answer
+from ndcg_ab.report.answer.doubts import warn_of_few_weights
+from ndcg_ab.report.answer.findings import join_first
+from ndcg_ab.report.answer.marks import comparison_mark, describe_metric_role, short_verdict
 from ndcg_ab.report.sections.changes import changes_by_candidate
 from ndcg_ab.report.sections.intended import format_intended
 from ndcg_ab.report.terminal.sparklines import common_scale, draw_strip
@@ -48,12 +40,13 @@ def format_comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) ->
 
     extremes: as `ndcg_ab.pipeline.conclude.extreme_queries` gives them; of the first metric the largest are shown.
     """
+    answer = make_answer(outcome)
     parts = [f"### {format_title(outcome)}"]
-    parts += [f"> **{escape_text(banner)}**" for banner in banner_sentences(outcome)]
-    if outcome.decisions:
-        parts.append(format_table(["", "candidate", "decision", "why"], decision_rows(outcome)))
-    if told := gate_line(outcome):
-        parts.append(escape_text(told))
+    parts += [f"> **{escape_text(doubt.sentence)}**" for doubt in answer.doubts]
+    if answer.candidates:
+        parts.append(format_table(["", "candidate", "decision", "why"], decision_rows(answer)))
+    if answer.gate:
+        parts.append(escape_text(answer.gate))
     for metric in outcome.metrics:
         parts += metric_parts(outcome, metric)
     if moved := list(query_rows(outcome, extremes)):
@@ -68,9 +61,9 @@ def format_comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) ->
     if lines := [
         escape_text(text)
         for text in (
-            *(line.text for line in finding_lines(outcome)),
+            *(line.text for line in answer.findings),
             *warn_of_few_weights(outcome),
-            *comparison_notes(outcome),
+            *answer.notes,
         )
     ]:
         parts.append(format_folded(f"What to keep in mind ({len(lines)})", "\n".join(f"- {line}" for line in lines)))
@@ -82,7 +75,7 @@ def format_comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) ->
 
 
 def format_title(outcome: Outcome) -> str:
-    """Every decision with its candidates, what must not ship first."""
+    """Every decision with its candidates, the best first."""
     told = [
         f"{choice.mark} {choice.words}: {escape_text(join_first(names))}"
         for choice, names in group_decisions(candidates_by_choice(outcome))
@@ -90,10 +83,10 @@ def format_title(outcome: Outcome) -> str:
     return " · ".join(told) or "Nothing is compared"
 
 
-def decision_rows(outcome: Outcome) -> Iterator[list[str]]:
-    for found in ordered_decisions(outcome):
-        words = f"**{found.decision.words.replace(' ', TOGETHER)}**"
-        yield [found.decision.mark, escape_text(found.candidate), words, escape_text(found.reason)]
+def decision_rows(answer: Answer) -> Iterator[list[str]]:
+    for found in answer.candidates:
+        words = f"**{found.choice.words.replace(' ', TOGETHER)}**"
+        yield [found.choice.mark, escape_text(found.name), words, escape_text(found.reason)]
 
 
 def metric_parts(outcome: Outcome, metric: Metric) -> Iterator[str]:

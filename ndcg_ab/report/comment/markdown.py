@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from ndcg_ab.report.answer import banner_sentences, comparison_mark, finding_lines, ordered_decisions
+from ndcg_ab.report.answer.answer import make_answer
+from ndcg_ab.report.answer.marks import comparison_mark
 from ndcg_ab.report.sections.changes import format_changes
 from ndcg_ab.report.sections.intended import format_intended
 from ndcg_ab.report.sections.judges import format_judges_line
@@ -30,7 +31,7 @@ def comparison_table(outcome: Outcome) -> dict[str, list[Any]]:
     """The comparisons as MLflow shows tables ({"columns", "data"}): what to do first, numbers as people read them."""
     columns = ["decision", "candidate", "metric", "verdict", "difference", "interval", "adjusted p"]
     columns += ["wins/ties/losses", "family"]
-    decisions = {row.candidate: format_decision(row) for row in ordered_decisions(outcome)}
+    decisions = {each.name: f"{each.choice.mark} {each.choice.words}" for each in make_answer(outcome).candidates}
     places = list(decisions)
     data = [
         [
@@ -109,13 +110,14 @@ def answer_note(outcome: Outcome) -> str:
 
 def answer_lines(outcome: Outcome) -> list[str]:
     """The decisions, what questions every verdict, and the gates that failed."""
+    answer = make_answer(outcome)
     lines = []
-    for row in ordered_decisions(outcome):
-        what = f"{row.decision.mark} {format_choice(row.decision, [row.candidate])}"
-        lines += [f"**{escape_text(what)}**: {escape_text(row.reason)}", ""]
+    for each in answer.candidates:
+        what = f"{each.choice.mark} {format_choice(each.choice, [each.name])}"
+        lines += [f"**{escape_text(what)}**: {escape_text(each.reason)}", ""]
     lines = lines or ["Nothing is compared.", ""]
-    for text in banner_sentences(outcome):
-        lines += [f"> **{escape_text(text)}**", ""]
+    for doubt in answer.doubts:
+        lines += [f"> **{escape_text(doubt.sentence)}**", ""]
     lines += [f"- gate {escape_text(gate.name)} **failed**: {escape_text(gate.message)}" for gate in outcome.failures]
     return [*lines, ""] if outcome.failures else lines
 
@@ -123,7 +125,7 @@ def answer_lines(outcome: Outcome) -> list[str]:
 def finding_items(outcome: Outcome) -> list[str]:
     """What the data check found, how judges differ, and what a function judged."""
     told = [("warning", format_judges_line(outcome)), ("note", function_note(outcome))]
-    lines = [*told, *((line.severity, line.text) for line in finding_lines(outcome))]
+    lines = [*told, *((line.severity, line.text) for line in make_answer(outcome).findings)]
     return [f"- {severity}: {escape_text(text)}" for severity, text in lines if text]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.report.answer import ordered_decisions
+from ndcg_ab.report.answer.answer import make_answer
 from ndcg_ab.report.page.data import (
     CELLS,
     FULL,
@@ -102,7 +102,7 @@ def block_content(data: PageData) -> dict[str, Any]:
     return {
         "systems": systems,
         "baseline": 0,
-        "best": next((systems.index(row.candidate) for row in ordered_decisions(outcome)), None),
+        "best": next((systems.index(each.name) for each in make_answer(outcome).candidates), None),
         "metrics": [metric.name for metric in outcome.metrics],
         "queries": {"id": ids, "text": texts},
         "values": value_columns(data, systems, {name: place for place, name in enumerate(ids)}),

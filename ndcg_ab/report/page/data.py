@@ -14,7 +14,7 @@ from ndcg_ab.config.model.sources import Place, System
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, SqlError
 from ndcg_ab.history.timeline.repeated_tests import RepeatedTests
-from ndcg_ab.report.deciding import deciding_interval
+from ndcg_ab.report.answer.interval import deciding_interval
 from ndcg_ab.report.words.text import format_interval, format_likely_difference, format_wins_ties_losses
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring.scoring import PulledInputs

@@ -18,8 +18,9 @@ import yaml
 from ndcg_ab.comparing.since_last import SinceLast
 from ndcg_ab.files import replacing
 from ndcg_ab.finding_codes import CODES
-from ndcg_ab.report.answer import banner_sentences, comparison_mark, finding_lines, is_clean
-from ndcg_ab.report.deciding import deciding_interval
+from ndcg_ab.report.answer.answer import make_answer
+from ndcg_ab.report.answer.interval import deciding_interval
+from ndcg_ab.report.answer.marks import comparison_mark
 from ndcg_ab.report.page.block import NOTHING, fit_block
 from ndcg_ab.report.page.data import KINDS, PageData, figure_facts
 from ndcg_ab.report.page.judges import judge_template_functions
@@ -36,13 +37,13 @@ from ndcg_ab.report.words.text import (
     format_confidence_level,
     format_family,
     format_interval,
+    format_own_interval,
     format_percent,
     format_plain,
     format_probability,
     format_proxy_correction,
     format_range,
     format_relative_change,
-    format_simultaneous_interval,
     format_verdict,
     format_weights,
     format_wins_ties_losses,
@@ -89,7 +90,7 @@ def render_page(data: PageData) -> str:
         "documents": format_document_counts(data),
         "gates": data.about.get("gates") or data.outcome.gates,
         **template_functions(data.outcome),
-        **card_template_functions(data),
+        **card_template_functions(data, make_answer(data.outcome)),
         **judge_template_functions(data.outcome),
         **since_template_functions(data.about),
         "nights_lines": list(repeated_tests_lines(data.over_nights)),
@@ -126,15 +127,16 @@ def template_environment() -> "Environment":
 def template_functions(outcome: Outcome) -> dict[str, Any]:
     """What the template calls."""
     metrics, first = outcome.metrics, outcome.metrics[0]
-    lines = finding_lines(outcome)
+    answer = make_answer(outcome)
+    lines = answer.findings
     severities = [line.severity for line in lines]
     others = [row for row in outcome.comparisons if row.family not in (*MAIN, PAIRS) and row.attribute is None]
     return {
-        **banner_template_functions(outcome),
-        "banners": banner_sentences(outcome),
+        **banner_template_functions(answer),
+        "banners": [doubt.sentence for doubt in answer.doubts],
         "finding_lines": lines,
         "codes": CODES,
-        "clean": is_clean(outcome),
+        "clean": answer.is_clean,
         "spans": {
             metric.name: largest_reach([row for row in outcome.main if row.metric == metric.name]) for metric in metrics
         },
@@ -166,7 +168,7 @@ def template_functions(outcome: Outcome) -> dict[str, Any]:
         "role": metric_role,
         "rows_of": system_rows,
         "strip": strip_marks,
-        "together": format_simultaneous_interval,
+        "own_interval": format_own_interval,
         "verdict_parts": split_verdict,
         "verdict_text": format_verdict,
         "wins_ties_losses": format_wins_ties_losses,

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ndcg_ab.history.timeline.repeated_tests import Entry, Monitor, RepeatedTests, discoveries
-from ndcg_ab.report.answer import MARKS
+from ndcg_ab.report.answer.marks import MARKS
 from ndcg_ab.report.words.text import format_probability
 from ndcg_core.statistics.verdicts.verdict import readable
 

@@ -17,7 +17,7 @@ from ndcg_ab.comparing.since_last import (
     SystemSince,
     is_note,
 )
-from ndcg_ab.report.answer import comparison_mark
+from ndcg_ab.report.answer.marks import comparison_mark
 from ndcg_ab.report.terminal.tables import STYLES
 from ndcg_ab.report.words.escaping import escape_text
 from ndcg_ab.report.words.text import format_interval, format_plain

@@ -8,29 +8,15 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_ab.report.answer import (
-    HARDLY,
-    Line,
-    comparison_mark,
-    comparison_notes,
-    finding_lines,
-    gate_line,
-    list_doubts,
-    ordered_decisions,
-    reasons_for_doubt,
-    warn_of_few_weights,
-)
-from ndcg_ab.report.deciding import deciding_interval
-from ndcg_ab.report.sections.judges import format_judges_line
+from ndcg_ab.report.answer.answer import JUDGE, Answer, Candidate, Estimate, Warned, make_answer
 from ndcg_ab.report.terminal.grid import shorten_middle
 from ndcg_ab.report.terminal.tables import STYLES
 from ndcg_ab.report.words.text import add_recomputed_count, format_confidence_level, format_plain
-from ndcg_ab.results.decisions import Choice, Decision
+from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.severity import Severity
 from ndcg_ab.results.wording import queries_text, signed
 from ndcg_core.measures.metric import Metric
-from ndcg_core.statistics.verdicts.comparison import Comparison
 
 MOST_ROWS = 20  # candidates with a row of their own; of more the first by decision and difference
 MOST_REASONS = 8  # candidates whose reasons are on the screen
@@ -42,15 +28,6 @@ GAP = "  "
 INDENT = "    "
 DOUBTED = " (in doubt)"
 OPEN_LABELS = "L"  # beside a difference that unjudged results could turn
-JUDGE = "ndcg-ab judge-next"
-# What to run about a finding; of any other its code is explained.
-COMMANDS = {
-    "few_judged": JUDGE,
-    "judged_differs": JUDGE,
-    "labels_favour": JUDGE,
-    "looks_clustered": "",
-    "reversed_grades": "",
-}
 
 
 class Column(NamedTuple):
@@ -64,27 +41,18 @@ class Column(NamedTuple):
         return max(map(cell_len, (self.head, *(text for text, _ in self.cells))))
 
 
-class Warned(NamedTuple):
-    """One line of a warning. command: what to run about it, or empty. more: what is said of others like it."""
-
-    severity: str
-    text: str
-    command: str
-    more: str = ""
-
-
 def print_answer_table(console: Console, outcome: Outcome) -> None:
     """The whole answer: at most 10 lines for one candidate and metric, 25 for 4 x 4, 35 for 19 x 4, at 100 columns."""
-    doubts, warnings = split_warnings(outcome)
+    answer = make_answer(outcome)
+    doubts, warnings = split_warnings(answer)
     print_doubts(console, doubts)
-    decisions = ordered_decisions(outcome)
-    shown = decisions[:MOST_ROWS]
-    in_doubt = reasons_for_doubt(outcome) if len(decisions) > MOST_REASONS else {}  # else their reasons say it
-    shown_names = [found.candidate + DOUBTED * (found.candidate in in_doubt) for found in shown]
+    shown = answer.candidates[:MOST_ROWS]
+    has_reasons = len(answer.candidates) <= MOST_REASONS  # which say it where a decision is in doubt
+    shown_names = [found.name + DOUBTED * bool(found.doubt and not has_reasons) for found in shown]
     names = min(max(map(cell_len, shown_names), default=0), NAMES[1])
-    words = max((cell_len(found.decision.words) for found in shown), default=0)
-    columns = [metric_column(outcome, metric, shown, is_first=at == 0) for at, metric in enumerate(outcome.metrics)]
-    head = table_head(outcome)
+    words = max((cell_len(found.choice.words) for found in shown), default=0)
+    columns = [metric_column(metric, shown, is_first=at == 0) for at, metric in enumerate(outcome.metrics)]
+    head = table_head(answer)
     beside_names = 2 + words + len(GAP)
     for wanted, least in ((columns, NAMES[1] // 2), (columns[:1], NAMES[0])):  # all metrics, or else the first
         room = console.width - beside_names - sum(len(GAP) + column.width for column in wanted)
@@ -103,45 +71,42 @@ def print_answer_table(console: Console, outcome: Outcome) -> None:
     console.print(Text(f"{beside}{GAP}{heads}".rstrip(), style="bold"), highlight=False)
     for at, found in enumerate(shown):
         cells = [(column.cells[at], column.width) for column in fitting]
-        print_row(console, found.decision, (words, shown_names[at], names), left, cells)
-        if len(decisions) <= MOST_REASONS:
-            print_reason(console, found, lines=2 if len(decisions) <= WHOLE_REASONS and not outcome.gates else 1)
-    if len(decisions) > len(shown):
-        console.print(Text(f"and {len(decisions) - len(shown)} more: --details"), style="dim", highlight=False)
-    if gate := gate_line(outcome):
-        console.print(Text(gate, style="red" if outcome.failures else "green"), highlight=False)
-    print_warnings(console, outcome, warnings, MOST_WARNINGS - len(doubts))
-    left_out = len(outcome.metrics) - len(fitting)
-    print_method(console, outcome, left_out)
+        print_row(console, found.choice, (words, shown_names[at], names), left, cells)
+        if has_reasons:
+            is_short = len(answer.candidates) > WHOLE_REASONS or answer.gate
+            print_reason(console, found.reason, lines=1 if is_short else 2)
+    if more := len(answer.candidates) - len(shown):
+        console.print(Text(f"and {more} more: --details"), style="dim", highlight=False)
+    if answer.gate:
+        console.print(Text(answer.gate, style="red" if outcome.failures else "green"), highlight=False)
+    print_warnings(console, answer, warnings, MOST_WARNINGS - len(doubts))
+    print_method(console, outcome, answer, left_out=len(outcome.metrics) - len(fitting))
 
 
-def table_head(outcome: Outcome) -> str:
+def table_head(answer: Answer) -> str:
     """``vs bm25 0.3764 · 158 queries``: what all candidates are compared with, on the deciding metric."""
-    first = outcome.metrics[0].name
-    mean = next((row for row in outcome.systems if (row.system_id, row.metric) == (outcome.baseline, first)), None)
-    known = f" {format_plain(mean.mean)} · {queries_text(mean.queries)}" if mean else ""
-    return f"vs {shorten_middle(outcome.baseline, NAMES[1])}{known}"
+    known = "" if answer.queries is None else f" {format_plain(answer.mean)} · {queries_text(answer.queries)}"
+    return f"vs {shorten_middle(answer.baseline, NAMES[1])}{known}"
 
 
-def metric_column(outcome: Outcome, metric: Metric, decisions: Sequence[Decision], *, is_first: bool) -> Column:
+def metric_column(metric: Metric, candidates: Sequence[Candidate], *, is_first: bool) -> Column:
     """The candidates' differences on a metric; on the first, which decides, with their intervals."""
-    rows = {row.candidate: row for row in outcome.main if row.metric == metric.name}
     cells = []
-    for found in decisions:
-        row = rows.get(found.candidate)
+    for found in candidates:
+        row = next((each for each in found.estimates if each.metric == metric.name), None)
         text = difference_cell(row, with_interval=is_first) if row else ""
-        cells.append((text, STYLES[row.conclusion.traits.tone] if row else ""))
+        cells.append((text, STYLES[row.comparison.conclusion.traits.tone] if row else ""))
     width = max(HEADS, *(cell_len(text) for text, _ in cells)) if cells else HEADS
     return Column(shorten_middle(metric.name, width), cells)
 
 
-def difference_cell(row: Comparison, *, with_interval: bool) -> str:
+def difference_cell(row: Estimate, *, with_interval: bool) -> str:
     """``▲ +.137 [+.101, +.173] L``"""
-    found = deciding_interval(row) if with_interval else None
+    found = row.interval if with_interval else None
     number = short_number(row.difference) + (
         f" [{short_number(found.low)}, {short_number(found.high)}]" if found else ""
     )
-    return f"{comparison_mark(row)} {number}" + f" {OPEN_LABELS}" * (row.label_settled is False)
+    return f"{row.mark} {number}" + f" {OPEN_LABELS}" * row.is_open
 
 
 def short_number(value: float | None) -> str:
@@ -182,41 +147,24 @@ def print_row(
     console.print(line, highlight=False)
 
 
-def print_reason(console: Console, found: Decision, lines: int) -> None:
+def print_reason(console: Console, reason: str, lines: int) -> None:
     """Why, in so many lines at the most."""
     room = console.width - len(INDENT)
-    for line in textwrap.wrap(found.reason, room, break_on_hyphens=False, max_lines=lines, placeholder=" …"):
+    for line in textwrap.wrap(reason, room, break_on_hyphens=False, max_lines=lines, placeholder=" …"):
         console.print(Text(f"{INDENT}{line}"), style="dim", highlight=False)
 
 
-def list_warnings(outcome: Outcome) -> list[Warned]:
-    """What questions the answer, one line for each cause over all systems, the gravest first."""
-    found = [Warned("error", doubt.sentence, JUDGE * (doubt.reason == HARDLY)) for doubt in list_doubts(outcome)]
-    found += [Warned("warning", text, "") for text in warn_of_few_weights(outcome)]
-    if judges := format_judges_line(outcome):
-        found.append(Warned("warning", judges, "ndcg-ab judgments"))
-    causes: dict[str, list[Line]] = {}
-    for line in finding_lines(outcome):
-        if line.severity in ("error", "warning"):
-            causes.setdefault(line.code, []).append(line)
-    for code, lines in causes.items():
-        more = f" (and {len(lines) - 1} more like it)" if len(lines) > 1 else ""
-        command = COMMANDS.get(code, f"ndcg-ab findings {code}")
-        found.append(Warned(lines[0].severity, lines[0].text, command, more))
-    return sorted(found, key=lambda each: each.severity != "error")
-
-
-def split_warnings(outcome: Outcome) -> tuple[list[Warned], list[Warned]]:
+def split_warnings(answer: Answer) -> tuple[Sequence[Warned], Sequence[Warned]]:
     """Those that question the whole answer, above it, and the others, below; at least one line is left for these."""
-    found = list_warnings(outcome)
+    found = answer.warnings
     above = min(sum(each.severity == "error" for each in found), MOST_WARNINGS - 1)
     return found[:above], found[above:]
 
 
-def print_warnings(console: Console, outcome: Outcome, warnings: Sequence[Warned], room: int) -> None:
+def print_warnings(console: Console, answer: Answer, warnings: Sequence[Warned], room: int) -> None:
     """The warnings below the answer in so many lines, with what to run about each; the rest is counted."""
     lines = [warning_line(each, console.width) for each in warnings]
-    if any(row.label_settled is False for row in outcome.main):
+    if any(each.is_open for found in answer.candidates for each in found.estimates):
         legend = Warned("note", f"{OPEN_LABELS}: unjudged results could turn it", JUDGE)
         lines.insert(0, warning_line(legend, console.width))
     if len(lines) > room:
@@ -243,13 +191,13 @@ def warning_line(warned: Warned, width: int) -> Text:
     return line
 
 
-def print_method(console: Console, outcome: Outcome, left_out: int) -> None:
+def print_method(console: Console, outcome: Outcome, answer: Answer, left_out: int) -> None:
     """What the numbers in brackets are, what was computed twice, and where the rest is."""
     count = sum(row.p_adjusted is not None for row in outcome.main)
     level = format_confidence_level(outcome.alpha)
     parts = [f"[low, high]: {level} interval{f', {count} comparisons' if count > 1 else ''}"]
     parts.append(add_recomputed_count(outcome, "{} computed twice"))
-    notes = len([line for line in finding_lines(outcome) if line.severity == "note"]) + len(comparison_notes(outcome))
+    notes = sum(line.severity == "note" for line in answer.findings) + len(answer.notes)
     rest = [
         f"{number} {word}{'s' * (number != 1)}" for number, word in ((notes, "note"), (left_out, "metric")) if number
     ]

@@ -8,15 +8,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_ab.report.answer import (
-    banner_sentences,
-    comparison_mark,
-    comparison_notes,
-    describe_metric_role,
-    finding_lines,
-    ordered_decisions,
-    short_verdict,
-)
+from ndcg_ab.report.answer.answer import Answer, Candidate, make_answer
+from ndcg_ab.report.answer.marks import comparison_mark, describe_metric_role, short_verdict
 from ndcg_ab.report.sections.changes import changes_by_candidate
 from ndcg_ab.report.sections.intended import format_intended
 from ndcg_ab.report.sections.since_last import print_since
@@ -40,7 +33,6 @@ from ndcg_ab.report.words.text import (
     order_comparisons,
     system_rows,
 )
-from ndcg_ab.results.decisions import Decision
 from ndcg_ab.results.outcome import Outcome, SystemSummary
 from ndcg_ab.results.severity import Severity
 from ndcg_ab.results.wording import queries_text, signed
@@ -68,14 +60,15 @@ def print_outcome(console: Console, outcome: Outcome, *, details: bool = False, 
 
 def print_answer(console: Console, outcome: Outcome) -> None:
     """The first screen; of a single system its means."""
-    if outcome.decisions:
+    answer = make_answer(outcome)
+    if answer.candidates:
         print_answer_table(console, outcome)
         return
-    doubts, warnings = split_warnings(outcome)
+    doubts, warnings = split_warnings(answer)
     print_doubts(console, doubts)
     for metric in outcome.metrics:
         print_metric(console, outcome, metric)
-    print_warnings(console, outcome, warnings, MOST_WARNINGS - len(doubts))
+    print_warnings(console, answer, warnings, MOST_WARNINGS - len(doubts))
     if outcome.systems:
         print_dimmed(console, "give a second ranking to compare it with; every number: --details")
 
@@ -83,13 +76,14 @@ def print_answer(console: Console, outcome: Outcome) -> None:
 def print_details(console: Console, outcome: Outcome) -> None:
     """What the first screen has no room for: whole reasons, every metric, what to keep in mind, all tables."""
     console.print()
-    for sentence in banner_sentences(outcome):
-        console.print(Text(f"! {sentence}", style="bold yellow"), highlight=False)
-    print_decisions(console, outcome)
-    for metric in outcome.metrics if outcome.decisions else ():
+    answer = make_answer(outcome)
+    for doubt in answer.doubts:
+        console.print(Text(f"! {doubt.sentence}", style="bold yellow"), highlight=False)
+    print_decisions(console, answer)
+    for metric in outcome.metrics if answer.candidates else ():
         print_metric(console, outcome, metric)
-    notes = [line.text for line in finding_lines(outcome) if line.severity == "note"]
-    for text in [*notes, *comparison_notes(outcome)]:
+    notes = [line.text for line in answer.findings if line.severity == "note"]
+    for text in [*notes, *answer.notes]:
         traits = Severity.NOTE.traits
         console.print(Text.assemble((traits.mark, traits.colour), f" {text}"), highlight=False)
     console.print()
@@ -109,21 +103,20 @@ def print_plain_words(console: Console, outcome: Outcome) -> None:
                 console.print(Text("\n".join(f"{INDENT}{line}" for line in told)), highlight=False)
 
 
-def print_decisions(console: Console, outcome: Outcome) -> None:
-    """Every candidate with its decision and the whole reason, what must not ship first."""
-    decisions = ordered_decisions(outcome)
-    words = max((cell_len(found.decision.words) for found in decisions), default=0)
-    names = max((cell_len(found.candidate) for found in decisions), default=0)
-    for found in decisions:
+def print_decisions(console: Console, answer: Answer) -> None:
+    """Every candidate with its decision and the whole reason."""
+    words = max((cell_len(found.choice.words) for found in answer.candidates), default=0)
+    names = max((cell_len(found.name) for found in answer.candidates), default=0)
+    for found in answer.candidates:
         told, indent = decision_line(found, words, min(names, NAMES[1]))
         told.append_text(wrap_with_indent(found.reason, console.width, indent))
         console.print(told, highlight=False)
 
 
-def decision_line(found: Decision, words: int, names: int) -> tuple[Text, int]:
+def decision_line(found: Candidate, words: int, names: int) -> tuple[Text, int]:
     """``✗ do not ship  dense  ``, to which the reason is added, and how many columns it takes."""
-    choice = found.decision
-    head, name = f"{choice.mark} {choice.words:<{words}}", pad_name(found.candidate, names)
+    choice = found.choice
+    head, name = f"{choice.mark} {choice.words:<{words}}", pad_name(found.name, names)
     line = Text.assemble((head, f"bold {STYLES[choice.traits.tone]}"), "  ", (name, "bold"), "  ")
     return line, cell_len(line.plain)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ndcg_ab.report.deciding import deciding_interval
+from ndcg_ab.report.answer.interval import deciding_interval
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 INTERVAL, POINT, ZERO, WITHIN = "━", "●", "│", "·"

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.errors import shortened
-from ndcg_ab.report.answer import is_clean
+from ndcg_ab.report.answer.answer import make_answer
 from ndcg_ab.report.sections.changes import print_changes
 from ndcg_ab.report.sections.intended import print_intended
 from ndcg_ab.report.sections.judges import print_judges
@@ -18,14 +18,15 @@ from ndcg_ab.report.words.text import (
     format_clusters,
     format_confidence_level,
     format_family,
+    format_interval,
     format_likely_difference,
+    format_own_interval,
     format_percent,
     format_plain,
     format_probability,
     format_range,
     format_relative_change,
     format_shared_queries,
-    format_simultaneous_interval,
     format_verdict,
     format_weights,
     format_wins_ties_losses,
@@ -63,7 +64,7 @@ def test_cells(comparison: Comparison | None) -> list[str]:
         return [""] * 5
     return [
         signed(comparison.difference),
-        format_range(comparison.low, comparison.high),
+        format_interval(comparison),
         format_probability(comparison.p_value),
         format_probability(comparison.p_adjusted),
         format_wins_ties_losses(comparison),
@@ -105,7 +106,7 @@ def print_tables(console: Console, outcome: Outcome) -> None:
         flips = "a preview, without flips" if preview else f"{outcome.resamples} resamples, seed {outcome.seed}"
         again = add_recomputed_count(outcome, "{} computed again by the Python core, and equal")
         print_dimmed(console, f"alpha {outcome.alpha:g}, {flips}; {again}")
-    if outcome.findings or is_clean(outcome):
+    if outcome.findings or make_answer(outcome).is_clean:
         print_findings(console, outcome.findings)
     print_details(console, outcome)
     print_changes(console, outcome)
@@ -203,7 +204,7 @@ def print_slices(console: Console, outcome: Outcome) -> None:
                     str(row.queries),
                     format_plain(row.baseline_mean),
                     signed(row.difference),
-                    format_range(row.low, row.high),
+                    format_interval(row),
                 ]
                 cells += [format_probability(row.p_adjusted), format_wins_ties_losses(row)]
                 rows.append(Row([row.slice or "", row.candidate], cells, verdict_cell(row)))
@@ -230,7 +231,7 @@ def print_pairs(console: Console, outcome: Outcome) -> None:
 def print_details(console: Console, outcome: Outcome) -> None:
     """What describes the differences and decides nothing, one table and one list of queries for each metric."""
     weighted = format_weights(outcome) is not None
-    head = ["relative change", "family's interval", "d_z", "changed", "P(> δ)", "P(|·| < δ)", "P(< −δ)"]
+    head = ["relative change", "own interval", "d_z", "changed", "P(> δ)", "P(|·| < δ)", "P(< −δ)"]
     head += ["t", "Wilcoxon", "sign", "top 1 %"] + ["unweighted"] * weighted
     in_company = any(row.mde_alone not in (None, row.mde) for row in outcome.main)
     head += ["MDE alone"] * in_company
@@ -241,7 +242,7 @@ def print_details(console: Console, outcome: Outcome) -> None:
             size = "–" if found.effect_size is None else f"{found.effect_size:+.2f}"
             cells = [
                 format_relative_change(found),
-                format_simultaneous_interval(row),
+                format_own_interval(row),
                 size,
                 format_percent(found.changed),
                 format_percent(found.above),

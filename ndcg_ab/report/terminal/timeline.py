@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ndcg_ab.comparing.since_last import STILL
 from ndcg_ab.history.timeline.timeline import Evaluated, QueryValue, Reused, Timeline
-from ndcg_ab.report.answer import MARKS
+from ndcg_ab.report.answer.marks import MARKS
 from ndcg_ab.report.sections.repeated_tests import print_repeated_tests
 from ndcg_ab.report.terminal.grid import plain_table
 from ndcg_ab.report.terminal.tables import STYLES

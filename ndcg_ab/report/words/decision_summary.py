@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 
-from ndcg_ab.report.answer import BEST_FIRST, ordered_decisions, reasons_for_doubt
+from ndcg_ab.report.answer.answer import make_answer
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
 
+BEST_FIRST = sorted(Choice, key=lambda choice: choice.traits.place)
 NAMED = 2  # candidates that one decision names; more are counted
 
 
@@ -17,10 +18,8 @@ def group_decisions(decisions: Mapping[str, Choice]) -> list[tuple[Choice, list[
 
 def candidates_by_choice(outcome: Outcome) -> dict[str, Choice]:
     """Candidate, with a word where its decision is in doubt -> decision."""
-    in_doubt = reasons_for_doubt(outcome)
     return {
-        f"{row.candidate} (in doubt)" if row.candidate in in_doubt else row.candidate: row.decision
-        for row in ordered_decisions(outcome)
+        f"{each.name} (in doubt)" if each.doubt else each.name: each.choice for each in make_answer(outcome).candidates
     }
 
 
@@ -52,7 +51,7 @@ def format_run_name(outcome: Outcome, ordinal: int) -> str:
 def format_reasons(outcome: Outcome) -> str:
     """The decisions with their reasons, in one line."""
     each = [
-        f"{row.decision.mark} {format_choice(row.decision, [row.candidate])} ({row.reason})"
-        for row in ordered_decisions(outcome)
+        f"{each.choice.mark} {format_choice(each.choice, [each.name])} ({each.reason})"
+        for each in make_answer(outcome).candidates
     ]
     return "; ".join(each) or "nothing is compared"

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple, assert_never
 
-from ndcg_ab.report.answer import deciding_comparisons, finding_lines, list_doubts, ordered_decisions
+from ndcg_ab.report.answer.answer import make_answer
+from ndcg_ab.report.answer.doubts import list_doubts
+from ndcg_ab.report.answer.findings import finding_lines
 from ndcg_ab.report.sections.changes import format_changes
 from ndcg_ab.report.words.escaping import escape_text
 from ndcg_ab.report.words.text import (
@@ -43,11 +45,12 @@ class PlainWords(NamedTuple):
 
 def explain_outcome(outcome: Outcome) -> list[PlainWords]:
     """One for each candidate, in the order of the decisions."""
-    return [explain_candidate(outcome, found.candidate) for found in ordered_decisions(outcome)]
+    return [explain_candidate(outcome, found.name) for found in make_answer(outcome).candidates]
 
 
 def explain_candidate(outcome: Outcome, candidate: str) -> PlainWords:
-    rows = deciding_comparisons(outcome, candidate)
+    found = next(each for each in make_answer(outcome).candidates if each.name == candidate)
+    rows = [each.comparison for each in found.deciding]
     tellers = (explain_comparison, explain_answer, explain_certainty, explain_doubts, advise_next_steps)
     return PlainWords(
         candidate,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ndcg_ab.report.deciding import deciding_interval
+from ndcg_ab.report.answer.interval import deciding_interval
 from ndcg_ab.results.decisions import whether_settled
 from ndcg_ab.results.outcome import Outcome, SystemSummary
 from ndcg_ab.results.wording import LARGE, fully_judged_text, is_lead, queries_text, signed
@@ -234,9 +234,9 @@ def function_note(outcome: Outcome) -> str | None:
     return f"{judged}; it agrees with {counted} ({', '.join(numbers)})"
 
 
-def format_simultaneous_interval(comparison: Comparison) -> str:
-    """The simultaneous interval: it holds at once with those of the whole family."""
-    return format_range(comparison.simultaneous_low, comparison.simultaneous_high)
+def format_own_interval(comparison: Comparison) -> str:
+    """The comparison's own interval, which is not widened for its family; the one that decides is `format_interval`."""
+    return format_range(comparison.low, comparison.high)
 
 
 def format_relative_change(descriptive: Descriptive | None) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from ndcg_ab.history.bundles.bundle import Bundle
-from ndcg_ab.report.answer import comparison_mark
+from ndcg_ab.report.answer.marks import comparison_mark
 from ndcg_ab.report.comment.markdown import comparison_note, format_decision, system_note
 from ndcg_ab.report.sections.since_last import since_items, since_mark
 from ndcg_ab.report.words.text import format_plain, system_rows

@@ -12,7 +12,7 @@ from ndcg_ab.checks.ranking_checks import REMARKS, remark_findings
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES, checked_severities
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.report.answer import finding_lines
+from ndcg_ab.report.answer.findings import finding_lines
 from ndcg_ab.results.codec import decode, encode
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.sources.base import Remark, with_remarks

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import ndcg_ab
-from ndcg_ab.report.answer import banner_sentences, ordered_decisions, reasons_for_doubt
+from ndcg_ab.report.answer.answer import make_answer
+from ndcg_ab.report.answer.doubts import reasons_for_doubt
 from ndcg_ab.report.comment.comment import format_comment
 from ndcg_ab.report.comment.markdown import answer_note
 from ndcg_ab.report.page import render
@@ -43,10 +44,10 @@ def evaluated(count: int, doubts: list[str]) -> Outcome:
 def test_it_concerns_the_systems_that_it_names() -> None:
     outcome = evaluated(20, ["c03", "c05", "c11"])
     assert list(reasons_for_doubt(outcome)) == ["c03", "c05", "c11"]
-    assert {row.candidate for row in ordered_decisions(outcome) if row.reason.startswith(DOUBT)} == {
-        *reasons_for_doubt(outcome)
-    }
-    assert len(banner_sentences(outcome)) == 3
+    answer = make_answer(outcome)
+    assert {each.name for each in answer.candidates if each.reason.startswith(DOUBT)} == {*reasons_for_doubt(outcome)}
+    assert {each.name: each.doubt for each in answer.candidates if each.doubt} == reasons_for_doubt(outcome)
+    assert len(answer.doubts) == 3
 
 
 def test_of_the_baseline_it_concerns_every_candidate() -> None:
@@ -64,8 +65,8 @@ def test_the_plain_words_of_others_are_silent_about_it() -> None:
 
 
 def test_many_systems_share_a_sentence() -> None:
-    (banner,) = banner_sentences(evaluated(20, [f"c{place:02d}" for place in range(1, 9)]))
-    assert banner == (
+    (banner,) = make_answer(evaluated(20, [f"c{place:02d}" for place in range(1, 9)])).doubts
+    assert banner.sentence == (
         "8 of 20 systems give queries ranks that disagree with their scores, which decide:"
         " c01 3, c02 3, c03 3, c04 3, c05 3, c06 3 and 2 more"
     )

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from ndcg_ab.history.bundles.bundle import Bundle, read_bundle
-from ndcg_ab.report.answer import comparison_mark, speaks_for_candidate
+from ndcg_ab.report.answer.marks import comparison_mark, speaks_for_candidate
 from ndcg_ab.report.comment.comment import format_comment
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.trackers.json_lines import bundle_records

@@ -24,7 +24,8 @@ from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report import bundle_files
-from ndcg_ab.report.answer import comparison_mark, speaks_for_candidate
+from ndcg_ab.report.answer.answer import make_answer, make_estimate
+from ndcg_ab.report.answer.marks import comparison_mark, speaks_for_candidate
 from ndcg_ab.report.page import render as page
 from ndcg_ab.report.page.data import PageData, about_files, gather_page_data, largest_losses
 from ndcg_ab.report.page.render import write_page
@@ -316,7 +317,7 @@ class TestWords:
             (GUARDRAILS, Verdict.MAY_BE_WORSE, ("●", "tie", "")),
             (GUARDRAILS, Verdict.WORSE, ("✗", "loss", "")),
         ):
-            made = card_row(dataclasses.replace(row, family=family, conclusion=conclusion), 0.5)
+            made = card_row(make_estimate(dataclasses.replace(row, family=family, conclusion=conclusion)))
             assert (made.mark, made.kind, made.moved) == expected
 
     def test_a_guardrail_s_difference_has_no_colour(self, data: PageData, text: str) -> None:
@@ -329,13 +330,13 @@ class TestWords:
         outcome = small_outcome(["old", *"abcde"])
         worse = [dataclasses.replace(row, conclusion=Verdict.REGRESSED) for row in outcome.main if row.candidate == "b"]
         others = [row for row in outcome.comparisons if row.candidate != "b"]
-        lines = summary_lines(dataclasses.replace(outcome, comparisons=(*others, *worse)))
+        lines = summary_lines(make_answer(dataclasses.replace(outcome, comparisons=(*others, *worse))))
         assert [(line.choice, list(line.candidates), line.more) for line in lines] == [
             ("nothing_changed", list("acde"), 0),
             ("do_not_ship", ["b"], 0),
         ]
         assert [line.reason for line in lines] == ["", ""]
-        alike = summary_lines(small_outcome(["old", *"abcdefg"]))
+        alike = summary_lines(make_answer(small_outcome(["old", *"abcdefg"])))
         assert [(line.choice, list(line.candidates), line.more) for line in alike] == [
             ("nothing_changed", list("abcd"), 3)
         ]

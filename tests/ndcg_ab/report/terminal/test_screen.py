@@ -11,16 +11,12 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from ndcg_ab.finding_codes import CODES
-from ndcg_ab.report.answer import (
-    banner_sentences,
-    comparison_mark,
-    comparison_notes,
-    find_hardly_judged,
-    finding_lines,
-    ordered_decisions,
-    speaks_for_candidate,
-)
-from ndcg_ab.report.deciding import deciding_interval
+from ndcg_ab.report.answer.answer import make_answer
+from ndcg_ab.report.answer.doubts import find_hardly_judged
+from ndcg_ab.report.answer.findings import finding_lines
+from ndcg_ab.report.answer.interval import deciding_interval
+from ndcg_ab.report.answer.marks import comparison_mark, speaks_for_candidate
+from ndcg_ab.report.answer.notes import comparison_notes
 from ndcg_ab.report.terminal.answer_table import short_number
 from ndcg_ab.report.terminal.screen import print_outcome
 from ndcg_ab.report.terminal.sparklines import common_scale, draw_strip
@@ -79,12 +75,12 @@ def test_the_screen_keeps_its_budget(outcome: Outcome, width: int, size: tuple[i
     assert max(map(cell_len, lines)) <= width
     assert len(lines) <= BUDGET[size] + (width < 100)
     heads = [line for line in lines if line[0] in "✓✗?=" and line[1:6] != " gate"]
-    shown = ordered_decisions(asked)
+    shown = make_answer(asked).candidates
     assert len(heads) == len(shown)
     for line, found in zip(heads, shown, strict=True):
-        assert line[2:].startswith(found.decision.words)
-        assert found.candidate[:4] in line
-        (row,) = (row for row in asked.main if (row.candidate, row.metric) == (found.candidate, asked.metrics[0].name))
+        assert line[2:].startswith(found.choice.words)
+        assert found.name[:4] in line
+        (row,) = (row for row in asked.main if (row.candidate, row.metric) == (found.name, asked.metrics[0].name))
         interval = deciding_interval(row)
         assert interval is not None
         assert f"{comparison_mark(row)} {short_number(row.difference)} [{short_number(interval.low)}, " in line
@@ -331,7 +327,7 @@ def test_hardly_judged_stands_above_the_decision() -> None:
         "new": {query: in_order(*unknown, "a") for query in QUERIES},
     }
     found = outcome_of(judgments, rankings, ["ndcg@12", "rr@1"])
-    (banner,) = banner_sentences(found)
+    (banner,) = (doubt.sentence for doubt in make_answer(found).doubts)
     assert banner.startswith("hardly any result is judged (judged@1: new 0 %; judged@12: old 8 %, new 8 %): ")
     lines = printed(found, 200)
     assert lines[0] == f"! {banner} → ndcg-ab judge-next"

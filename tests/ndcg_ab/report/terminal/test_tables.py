@@ -88,7 +88,7 @@ def numbers_of(outcome: Outcome) -> Iterator[str]:
         assert found is not None
         yield from (
             wording.format_relative_change(found),
-            wording.format_simultaneous_interval(row),
+            wording.format_own_interval(row),
             phrases.signed(row.unweighted_difference),
         )
         yield from map(wording.format_percent, (found.changed, found.above, found.within, found.below, found.top_share))
@@ -96,7 +96,7 @@ def numbers_of(outcome: Outcome) -> Iterator[str]:
     for row in outcome.slices:
         yield from (str(row.queries), wording.format_plain(row.baseline_mean), phrases.signed(row.difference))
         yield from (
-            wording.format_range(row.low, row.high),
+            wording.format_interval(row),
             wording.format_probability(row.p_adjusted),
             wording.format_wins_ties_losses(row),
         )
@@ -134,7 +134,7 @@ def test_long_names_hide_nothing_and_stay_different(outcome: Outcome, width: int
     renamed = replace(outcome, comparisons=tuple(replace(row, slice=parts[row.slice]) for row in rows), metrics=())
     text = printed(renamed, width)
     for row in rows:
-        assert wording.format_range(row.low, row.high) in words(text)
+        assert wording.format_interval(row) in words(text)
     for twin in twins:
         assert words(twin)[:6] in words(text)
 

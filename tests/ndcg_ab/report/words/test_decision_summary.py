@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from ndcg_ab.report.answer import ordered_decisions
+from ndcg_ab.report.answer.answer import make_answer
 from ndcg_ab.report.comment.comment import decision_rows, format_comment
 from ndcg_ab.report.comment.markdown import answer_note, comparison_note, comparison_table
 from ndcg_ab.report.page.data import PageData
@@ -78,15 +78,16 @@ def test_one_order_wherever_decisions_stand() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Outcome, "decisions", made)
         order = ["d", "c", "b", "a"]
-        assert [row.candidate for row in ordered_decisions(found)] == order
-        assert [card.decision.candidate for card in candidate_cards(page_of(found))] == order
-        assert [line.candidates for line in summary_lines(found)] == [[name] for name in order]
+        answer = make_answer(found)
+        assert [each.name for each in answer.candidates] == order
+        assert [card.candidate.name for card in candidate_cards(page_of(found), answer)] == order
+        assert [line.candidates for line in summary_lines(answer)] == [[name] for name in order]
         assert [row[1] for row in comparison_table(found)["data"]] == order
         assert re.findall(r"^\*\*. .*?(\w)\*\*:", comparison_note(found), re.M) == order
         assert format_run_name(found, 3) == "✓ 3 ship d; nothing changed: c; do not ship b, a"
         written = format_comment(found)
         assert written.startswith("### ✓ ship: d · = nothing changed: c · ✗ do not ship: b, a")
-        assert [row[1] for row in decision_rows(found)] == order
+        assert [row[1] for row in decision_rows(answer)] == order
         metric = found.metrics[0]
         assert [system.system_id for system, _ in system_rows(found, metric)] == ["old", "d", "c", "b", "a"]
 

@@ -1,0 +1,135 @@
+"""One answer, many renderings: wherever an outcome is read, it says the same decision, numbers and doubts."""
+
+import dataclasses
+import re
+from html import unescape
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ndcg_ab.report.answer.answer import Candidate, make_answer, order_candidates
+from ndcg_ab.report.comment.comment import format_comment
+from ndcg_ab.report.comment.markdown import answer_note, comparison_note, comparison_table
+from ndcg_ab.report.notebook import format_outcome, format_outcome_html
+from ndcg_ab.report.page.data import PageData
+from ndcg_ab.report.page.render import render_page
+from ndcg_ab.report.terminal.answer_table import short_number
+from ndcg_ab.report.words.decision_summary import format_reasons
+from ndcg_ab.results.decisions import Choice, decide
+from ndcg_ab.results.outcome import Finding, Outcome
+from ndcg_ab.results.wording import signed
+from tests.ndcg_ab.report.terminal.test_screen import few, outcome, printed, random_comparison
+
+__all__ = ["outcome"]  # the fixture
+
+OUTCOMES = 12
+
+
+def by_chance(outcome: Outcome, rng: np.random.Generator) -> Outcome:
+    """Three candidates on two metrics with comparisons by chance; in every third outcome ranks of one are in doubt."""
+    some = few(outcome, 4)
+    names = [metric.name for metric in some.metrics[:2]]
+    rows = []
+    for row in some.main:
+        if row.metric in names:
+            made = random_comparison(outcome, rng)
+            kept = {"candidate": row.candidate, "metric": row.metric, "baseline": row.baseline}
+            rows.append(dataclasses.replace(made, **kept, family="primary" if row.metric == names[0] else made.family))
+    finding = Finding("rank_disagrees", "warning", "ranks disagree", 3, some.main[0].candidate, names[0], 0.1)
+    return dataclasses.replace(
+        some,
+        metrics=some.metrics[:2],
+        comparisons=tuple(rows),
+        systems=tuple(row for row in some.systems if row.metric in names),
+        findings=(finding,) if rng.integers(3) == 0 else (),
+    )
+
+
+def without_tables(outcome: Outcome) -> PageData:
+    none = {name: pa.array([], pa.string()) for name in ("query_id", "text", "system_id", "metric")}
+    about = {"name": "shop", "ordinal": None, "began": None, "finished": "2026-11-19T02:01:10+00:00", "inputs": []}
+    scores = pa.table(none | {"value": pa.array([], pa.float64())})
+    shown = pa.table(none | {name: pa.array([], pa.string()) for name in ("rank", "doc_id", "grade")})
+    return PageData(outcome, about, pa.table(none), scores, shown)
+
+
+def plain(text: str) -> str:
+    """Without markup: words and numbers as they are read."""
+    inside = text.partition("<main>")[2].partition('<section id="queries"')[0] or text
+    words = unescape(re.sub(r"<[^>]+>", " ", inside)).replace("\N{NO-BREAK SPACE}", " ")
+    return " ".join(re.sub(r"\\([!-/:-@[-`{-~])", r"\1", words).replace("**", "").split())
+
+
+def renderings(outcome: Outcome) -> dict[str, str]:
+    table = comparison_table(outcome)
+    return {
+        "terminal": "\n".join(printed(outcome, 400, details=True)),
+        "notebook, text": format_outcome(outcome),
+        "notebook, HTML": format_outcome_html(outcome),
+        "comment": format_comment(outcome),
+        "note of a tracker": comparison_note(outcome),
+        "table of a tracker": "\n".join("  ".join(map(str, row)) for row in table["data"]),
+        "artifact of Prefect": answer_note(outcome),
+        "message of a state": format_reasons(outcome),
+        "page": render_page(without_tables(outcome)),
+    }
+
+
+WITH_NUMBERS = {"terminal", "notebook, HTML", "comment", "note of a tracker", "table of a tracker", "page"}
+WITH_REASONS = {"terminal", "comment", "note of a tracker", "artifact of Prefect", "message of a state", "page"}
+
+
+@pytest.mark.parametrize("seed", range(OUTCOMES))
+def test_every_rendering_says_the_same(outcome: Outcome, seed: int) -> None:
+    made = by_chance(outcome, np.random.default_rng(seed))
+    answer = make_answer(made)
+    assert len(answer.candidates) == 3
+    for name, text in renderings(made).items():
+        told = plain(text)
+        places = []
+        for found in answer.candidates:
+            places.append(place_of_decision(told, found))
+            assert found.choice.words in told, name
+            if name in WITH_REASONS:
+                assert " ".join(found.reason.split()) in told, name
+            first = found.first
+            assert first is not None and first.interval is not None
+            if name in WITH_NUMBERS:
+                assert f"{signed(first.difference)}" in told and str(first.interval) in told, name
+            if name.startswith("notebook, text") or name == "terminal":
+                ends = f"[{short_number(first.interval.low)}, {short_number(first.interval.high)}]"
+                open_labels = " L" if first.is_open else ""
+                assert f"{first.mark} {short_number(first.difference)} {ends}{open_labels}" in told, name
+        assert places == sorted(places), f"{name}: the best decision first"
+        if name in WITH_REASONS - {"message of a state"}:
+            assert all(" ".join(doubt.sentence.split()) in told for doubt in answer.doubts), name
+
+
+def place_of_decision(told: str, found: Candidate) -> int:
+    """Where the first decision in the words of this candidate is."""
+    names = rf"(?<![\w-]){re.escape(found.name)}(?![\w-])|{re.escape(found.name[:8])}\S*…"
+    match = re.search(names, told)
+    return match.start() if match else -1
+
+
+def test_no_decision_contradicts_its_interval(outcome: Outcome) -> None:
+    """10,000 comparisons by chance, each decided alone."""
+    rng = np.random.default_rng(7)
+    two = dataclasses.replace(few(outcome, 2), metrics=outcome.metrics[:1], findings=())
+    seen = set()
+    for _ in range(10_000):
+        row = random_comparison(outcome, rng)
+        choice = decide(row.candidate, [row]).decision
+        seen.add(choice)
+        (found,) = order_candidates(dataclasses.replace(two, comparisons=(row,)))
+        estimate = found.first
+        assert estimate is not None and estimate.interval is not None
+        if choice in (Choice.SHIP, Choice.SHIP_IF_CHEAP) and not row.conclusion.is_guardrail:
+            assert estimate.interval.low >= 0 and estimate.favours and not estimate.is_open
+        if choice is Choice.DO_NOT_SHIP:
+            assert estimate.favours is False
+            assert estimate.interval.high <= 0 or row.conclusion.is_guardrail
+        if estimate.is_open:
+            assert estimate.mark != "✓" and choice not in (Choice.SHIP, Choice.SHIP_IF_CHEAP)
+    assert {Choice.DO_NOT_SHIP, Choice.JUDGE_RESULTS, Choice.JUDGE_MORE} <= seen
