@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from math import sqrt
 from typing import Any
@@ -40,12 +41,11 @@ def check_grade_order(
     orders = system_orders(engine, graded, judgments)
     if orders.keys() != rankings.keys() or not all(is_reversed(values) for values in orders.values()):
         return []
-    turned = ", ".join(f"{format_number(grade)}:{format_number(scale[-1] - grade)}" for grade in scale)
-    cutoff = f"@{graded.cutoff}" if graded.cutoff else ""
+    turned = replace(graded, gain=tuple((grade, scale[-1] - grade) for grade in scale))
     shares = ", ".join(f"{system} {sum(values) / len(values):+.2f}" for system, values in orders.items())
     message = (
         f"lower grades stand higher in every system: is {format_number(scale[0])} the best?"
-        f" → --metric '{graded.measure}(gain={{{turned}}}){cutoff}' (from −1 against the grades to +1: {shares})"
+        f" → --metric '{turned.name}' (from −1 against the grades to +1: {shares})"
     )
     queries = max(len(values) for values in orders.values())
     return [Finding(CODE, CODES[CODE].severity, message, queries)]

@@ -21,6 +21,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolved, write_text
 from ndcg_ab.sources.files.guessing import JUDGMENTS, QUERIES, RANKING, Guess, guess_content
 
+FEW = "few-judgments.qrels"  # of the example: judgments that do not settle the comparison
 SCHEMA_FILE = "ndcg-ab.schema.json"
 WEIGHTED = "queries weigh as their column weight says; `statistics: {weighted: false}` ignores it"
 
@@ -32,15 +33,20 @@ def example_directory() -> Path:
 
 
 def write_example(folder: Path) -> list[Path]:
-    """Copies the example's files into a folder, and gives their new paths; InputError where one of them is there."""
-    files = sorted(path for path in example_directory().iterdir() if path.suffix in (".qrels", ".run", ".tsv"))
-    taken = next((folder / path.name for path in files if (folder / path.name).exists()), None)
+    """Writes the example's files into a folder, and gives their paths; InputError where one of them is there."""
+    source = example_directory()
+    texts = {
+        path.name: path.read_text(encoding="utf-8") for path in source.iterdir() if path.suffix in (".run", ".tsv")
+    }
+    texts[FEW] = (source / "judgments.qrels").read_text(encoding="utf-8")
+    texts["judgments.qrels"] = texts[FEW] + (source / "stories.qrels").read_text(encoding="utf-8")
+    taken = next((folder / name for name in sorted(texts) if (folder / name).exists()), None)
     if taken is not None or (folder.exists() and not folder.is_dir()):
         raise InputError(f"{taken or folder}: is there already; name another folder, or take it away")
     folder.mkdir(parents=True, exist_ok=True)
-    for path in files:
-        write_text(folder / path.name, path.read_text(encoding="utf-8"))
-    return [folder / path.name for path in files]
+    for name, text in texts.items():
+        write_text(folder / name, text)
+    return [folder / name for name in sorted(texts)]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -98,15 +98,17 @@ def example(
     ] = (Path("example")),
     quiet: Quiet = False,
 ) -> None:
-    """Write small files to try every command with: judgments, two rankings, queries, titles of documents."""
+    """Write small files to try every command with: judgments, fewer of them, two rankings, queries, titles."""
     with user_errors():
-        from ndcg_ab.studies.first_configuration import write_example
+        from ndcg_ab.studies.first_configuration import FEW, write_example
 
         written = write_example(folder)
         if not quiet:
             place = shlex.quote(str(folder))
             print_line(f"written: {', '.join(path.name for path in written)} in {folder}\n")
-            print_line(f"  {program_name()} compare {place}/judgments.qrels {place}/old.run {place}/new.run")
+            rankings = f"{place}/old.run {place}/new.run"
+            print_line(f"  {program_name()} compare {place}/judgments.qrels {rankings} --smallest-effect 0.01")
+            print_line(f"  {program_name()} judge-next {place}/{FEW} {rankings}")
             print_line(
                 f"  {program_name()} init {place}/judgments.qrels {place}/old.run {place}/new.run {place}/queries.tsv"
             )

@@ -264,6 +264,14 @@ def test_help_shows_what_is_used_most_and_help_all_every_option() -> None:
     assert shown_options("help", "compare") == short
 
 
+def test_shells_complete_every_option_and_the_topics(tmp_path: Path) -> None:
+    """Those, too, that the short help leaves out."""
+    for words, expected in (("ndcg-ab compare --mem", "--memory-limit"), ("ndcg-ab help find", "findings")):
+        asked = {"_NDCG_AB_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "2"}
+        found = RUNNER.invoke(app, [], env=asked, prog_name="ndcg-ab")
+        assert found.stdout.split() == [expected]
+
+
 def test_what_only_explains_comes_together_and_has_its_old_names() -> None:
     topics = re.findall(r"^│ (\w+) ", RUNNER.invoke(app, ["help"]).output, flags=re.MULTILINE)
     assert sorted(set(topics)) == ["findings", "metrics", "pipeline", "schema"]

@@ -131,8 +131,10 @@ def test_the_example_can_be_compared_at_once(tmp_path: Path, monkeypatch: pytest
     said = invoke("example", "a folder/inside")
     assert said.exit_code == 0, said.output
     commands = [line.split("ndcg-ab ", 1)[1] for line in said.stdout.splitlines() if line.startswith("  ")]
-    for command in commands:
-        assert invoke(*shlex.split(command)).exit_code == 0
+    compared, named, _ = (invoke(*shlex.split(command)) for command in commands)
+    assert "✓ ship  new" in compared.stdout, "the labels settle the first example"
+    assert len(named.stdout.splitlines()) == 21, "those without the stories leave something to judge"
+    assert (tmp_path / "ndcg-ab.yaml").exists()
     assert {path.name for path in (tmp_path / "a folder" / "inside").iterdir()} >= {"judgments.qrels", "new.run"}
     again = invoke("example", "a folder/inside")
     assert again.exit_code == 2

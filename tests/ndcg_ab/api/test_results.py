@@ -91,6 +91,7 @@ def test_the_html_answers_first_and_draws_the_intervals(result: ndcg_ab.CompareR
         assert row.verdict in words
         assert f"{row.difference:+.4f}" in words
     drawn = [row for row in result.comparisons if row.low is not None]
+    assert result.comparison("new", "MRR") == result.comparison("new", "rr"), "a metric as people write it"
     assert page.count("<svg") == page.count('aria-label="interval ') == len(drawn) == 4
     assert "returned nothing for 1 of the judged queries (such as 'tofu')" in words
     assert f"seed 1935; {result.to_dict()['parity']['queries']} queries computed again" in words
@@ -99,7 +100,6 @@ def test_the_html_answers_first_and_draws_the_intervals(result: ndcg_ab.CompareR
 def test_the_strip_shows_the_interval() -> None:
     """Zero in the middle, the whisker from low to high, on the scale that the table shares."""
     result = ndcg_ab.compare(JUDGMENTS, SYSTEMS, smallest_effect=0.02)
-    assert result.comparison("new", "MRR") == result.comparison("new", "rr")
     row = result.comparison()
     page = result._repr_html_()
     low, high = (float(found) for found in re.findall(r'<line x1="([\d.]+)" x2="([\d.]+)" y1="8"', page)[0])

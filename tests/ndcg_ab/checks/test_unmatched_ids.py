@@ -113,7 +113,7 @@ def test_by_a_function(tmp_path: Path) -> None:
 def test_whole_numbers_in_a_frame_are_their_digits() -> None:
     rows = [(query, place) for query in QUERIES for place in range(1, 9)]
     numbers = {"query_id": [query for query, _ in rows], "doc_id": [place for _, place in rows]}
-    judged = {query: {str(place): place for place in range(1, 9)} for query in QUERIES}
+    judged = {query: {str(place): 9 - place for place in range(1, 9)} for query in QUERIES}
     ranking = pa.table({**numbers, "score": [-float(place) for _, place in rows]})
     assert ndcg_ab.compare(judged, {"old": ranking}, threads=1).findings == ()
     padded = {query: {f"{place:04}": place for place in range(1, 9)} for query in QUERIES}

@@ -15,6 +15,7 @@ from ndcg_ab.flows.cli.app import app
 
 # What the command writes and prints, and how.
 OF_THE_COMMAND = {"--json", "--per-query", "--report", "--markdown", "--gate", "--details", "--explain", "--quiet"}
+OF_THE_COMMAND |= {"--help-all"}
 WITH_ANOTHER = {"--cluster"}  # a column of what --queries names
 COMPARE = typer.main.get_command(app).commands["compare"]  # type: ignore[attr-defined]
 FILES = {"judgments": "qrels", "system": ["old=old.run", "new=new.run"]}
