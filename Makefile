@@ -77,9 +77,10 @@ soak: .venv/ready coverage fuzz completions kills
 	$(BIN)/python -m tests.hiding
 
 # Breaks files and configurations in every way for an hour, or SECONDS: a failing input is kept in build/fuzz/found.
-# Then RANKINGS broken rankings are compared in the quick way and in the careful one, which must tell the same; and
+# Before, texts go through the compiled reader under the address sanitizer, for a tenth of that. Then RANKINGS broken rankings are compared in the quick way and in the careful one, which must tell the same; and
 # MISTAKES configurations, options and paths are given to the commands.
 fuzz: .venv/ready
+	$(BIN)/python -m tests.sanitizing --seconds $$(($(SECONDS) / 10))
 	$(BIN)/python -m tests.fuzzing --seconds $(SECONDS)
 	$(BIN)/python -m tests.two_ways --count $(RANKINGS)
 	$(BIN)/python -m tests.mistaking --count $(MISTAKES)
@@ -134,7 +135,7 @@ SEED ?= 1
 # the first time, and seconds from then on: what they keep is made with the environment, as are the empty stores
 # that the tests begin with.
 WANTED := --editable ".[test]"
-.venv/ready: pyproject.toml constraints.txt
+.venv/ready: pyproject.toml constraints.txt ndcg_ab/sources/fast_reader/ranking_reader.c
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'ndcg-ab needs Python 3.11 or newer; say which with: make $(MAKECMDGOALS) PYTHON=python3.12')"
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt uv || true

@@ -2,8 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from importlib.util import find_spec
 
 import pytest
+
+NO_READER = "the fast reader of rankings is not built: there was no C compiler"
+
+
+def needs_ranking_reader() -> None:
+    """Skips a test of the fast way through text where there is none."""
+    if not find_spec("ndcg_ab.sources.fast_reader.ranking_reader"):
+        pytest.skip(NO_READER)
 
 
 def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:

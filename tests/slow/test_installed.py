@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.places import ROOT
+from tests.skips import NO_READER
 from tests.stores import with_prefect, with_store
 
 DATA = ROOT / "tests" / "data"
@@ -72,7 +73,7 @@ def built(folder: Path) -> Path:
     for name in (*SOURCES, "pyproject.toml", "README.md", "LICENSE"):
         (copy / name).parent.mkdir(exist_ok=True)
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
         else:
             shutil.copy(ROOT / name, copy / name)
     backend = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["build-backend"]
@@ -96,10 +97,25 @@ def test_it_holds_every_file_of_the_checkout(installed: Installed) -> None:
     wanted = set()
     for name in SOURCES:
         for path in (ROOT / name).rglob("*"):
-            if path.is_file() and path.suffix != ".pyc":
+            if path.is_file() and path.suffix not in (".pyc", ".so"):
                 inside = path.relative_to(ROOT).as_posix().replace("tests/data", "example")
                 wanted.add(inside if name.startswith("ndcg") else f"ndcg_ab/{inside}")
-    assert packed(installed) == wanted
+    assert {name for name in packed(installed) if not name.endswith(".so")} == wanted
+
+
+def test_the_reader_is_compiled_for_every_python_from_the_oldest(installed: Installed) -> None:
+    if not shutil.which("cc"):
+        pytest.skip(NO_READER)
+    (extension,) = [name for name in packed(installed) if name.endswith(".so")]
+    assert extension == "ndcg_ab/sources/fast_reader/ranking_reader.abi3.so"
+    assert installed.wheel.name.split("-")[2:4] == ["cp311", "abi3"]
+    code = "from ndcg_ab.sources.fast_reader import ranking_reader as r; print(r.reduce(b'', 0, b' t\\n', 1, b''))"
+    assert installed.run("python", "-c", code) == "None\n"
+
+
+def test_without_a_compiler_the_wheel_is_made_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "/no/such/compiler")
+    assert not [name for name in zipfile.ZipFile(built(tmp_path)).namelist() if name.endswith(".so")]
 
 
 def test_the_list_of_packages_is_complete() -> None:

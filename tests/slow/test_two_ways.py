@@ -4,18 +4,21 @@ from pathlib import Path
 
 import pytest
 
+from tests.skips import needs_ranking_reader
 from tests.two_ways import difference, kept_otherwise
 
 pytestmark = pytest.mark.slow
 
 
 def test_what_is_kept_of_a_ranking_tells_what_all_of_it_does(tmp_path: Path) -> None:
+    needs_ranking_reader()
     found = [difference(tmp_path, seed) for seed in range(10)]
     assert sum(is_plain for is_plain, _ in found) > 1
     assert [told for _, told in found if told] == []
 
 
 def test_what_is_kept_of_a_ranking_stands_in_its_table(tmp_path: Path) -> None:
+    needs_ranking_reader()
     found = [kept_otherwise(tmp_path, seed) for seed in range(60)]
     assert sum(is_plain for is_plain, _ in found) > 3
     assert [told for _, told in found if told] == []

@@ -19,7 +19,15 @@ from typing import Any, BinaryIO, TypeVar, cast
 import pyarrow as pa
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.fast_reader.plain_text import SLICE, query_spans, read_slices, reduce_slice, reduce_span
+from ndcg_ab.sources.fast_reader.plain_text import (
+    SLICE,
+    query_spans,
+    ranking_reader,
+    read_slices,
+    reduce_slice,
+    reduce_span,
+    wanted_rows,
+)
 from ndcg_ab.sources.files.unpacking import is_packed, open_bytes
 from ndcg_ab.sources.tables.on_disk import TableWriter, count_nulls
 from ndcg_ab.sources.tables.schema import RANKING
@@ -48,17 +56,18 @@ def reduce_file(
     try:
         if file_format == "parquet":
             return reduce_parquet(path, columns, wanted, threads, keep)
-        if file_format != "trec" or columns:
+        if file_format != "trec" or columns or ranking_reader is None:
             return None
+        rows = wanted_rows(wanted)
         with open_unpacked(path) as file:
             if not is_packed(path) and hasattr(os, "preadv"):
                 place = file.fileno()
                 return join_slices(
-                    work_in_threads(lambda each: reduce_span(place, *each, wanted), query_spans(place, size), threads),
+                    work_in_threads(lambda each: reduce_span(place, *each, rows), query_spans(place, size), threads),
                     keep,
                 )
             return join_slices(
-                work_in_threads(lambda each: reduce_slice(*each, wanted), read_slices(file, size), threads), keep
+                work_in_threads(lambda each: reduce_slice(*each, rows), read_slices(file, size), threads), keep
             )
     except UNREADABLE:
         return None

@@ -1,31 +1,56 @@
-"""Plain TREC text: slices of whole queries, and what a fast reader does not see in them.
+"""Plain TREC text: slices of whole queries, each of which is reduced in one pass by the extension `ranking_reader`.
 
-A slice is plain where its bytes below 33 are five delimiters and a line end for every line, no field is empty, every
-line has the file's tag, it is UTF-8, and no query begins with "#".
+A slice is plain where its bytes below 33 are five delimiters and a line end for every line, no field is empty or
+longer than 512 bytes, every line has the file's tag, it is UTF-8, no query begins with "#", scores are decimal numbers
+that do not rise, ranks are written as digits and rise by 1, and no document comes twice in a query.
+
+Where the extension was not built there is no fast way through text.
 """
 
 import os
 import threading
-from codecs import BOM_UTF8
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.csv as pacsv
+import pyarrow.compute as pc
 
 from ndcg_ab.sources.files.streams import LONGEST_LINE
-from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking, WantedPlaces, reduce_rows
+from ndcg_ab.sources.tables.schema import RANKING
+from ndcg_ab.sources.tables.top_places import (
+    ANSWER,
+    NotPlainError,
+    ReducedRanking,
+    WantedPlaces,
+    make_table,
+    refuse_apart,
+)
+
+ranking_reader: Any
+try:
+    from ndcg_ab.sources.fast_reader import ranking_reader
+except ImportError:  # there was no compiler
+    ranking_reader = None
 
 SLICE = 1 << 22  # bytes that are read at a time
 LARGEST_QUERY = 1 << 26  # bytes of one query's rows
 WINDOW = 1 << 16
-FIELDS = 6
-FIRST_SIGN = 33  # bytes below it are white space or control characters
 LONGEST_TAG = 256  # bytes, with the delimiter before it and the end of the line
-NAMES = ["query_id", "unused", "doc_id", "rank", "score", "tag"]
-TYPES = {"query_id": pa.string(), "doc_id": pa.string(), "score": pa.float64(), "rank": pa.float64()}
+
+
+class WantedRows(NamedTuple):
+    """What is kept. ids: of the queries of which the pass gives every row, a line feed after each."""
+
+    places: WantedPlaces
+    ids: bytes
+
+
+def wanted_rows(places: WantedPlaces) -> WantedRows:
+    """A query in which judged documents are counted is needed whole, whether it is kept so or not."""
+    ids = (query_id.encode() + b"\n" for query_id in places.whole | places.judged.keys() if "\n" not in query_id)
+    return WantedRows(places, b"".join(ids))
 
 
 class LineForm:
@@ -83,7 +108,7 @@ class SliceBuffer(threading.local):
 HELD = SliceBuffer()
 
 
-def reduce_span(file: int, form: LineForm, start: int, end: int, wanted: WantedPlaces) -> ReducedRanking:
+def reduce_span(file: int, form: LineForm, start: int, end: int, wanted: WantedRows) -> ReducedRanking:
     """What is kept of a slice of an open file."""
     length = end - start
     if len(HELD.room) <= length:
@@ -142,72 +167,51 @@ def start_of_last_query(text: bytes, length: int, delimiter: bytes) -> int:
         window *= 4
 
 
-def reduce_slice(form: LineForm, text: bytes | bytearray, length: int, wanted: WantedPlaces) -> ReducedRanking:
+def reduce_slice(form: LineForm, text: bytes | bytearray, length: int, wanted: WantedRows) -> ReducedRanking:
     """A slice's rows that are kept, and its answers; NotPlainError where it is not plain."""
-    table = parse_columns(form, text, length)
-    refuse_other_bytes(form, text, length, table["query_id"].chunk(0))
-    return reduce_rows(table, wanted)
-
-
-def parse_columns(form: LineForm, text: bytes | bytearray, length: int) -> pa.Table:
-    """The columns of a ranking, by the reader and in the types of the careful path.
-
-    The reader would take a byte order mark off every slice.
-    """
-    if text.startswith(BOM_UTF8):
+    found = ranking_reader.reduce(text, length, form.end, wanted.places.depth, wanted.ids)
+    if found is None:
         raise NotPlainError
-    try:
-        return pacsv.read_csv(
-            pa.BufferReader(pa.py_buffer(text).slice(0, length)),
-            pacsv.ReadOptions(use_threads=False, block_size=length + 1, column_names=NAMES),
-            pacsv.ParseOptions(delimiter=form.delimiter.decode(), quote_char=False, ignore_empty_lines=False),
-            pacsv.ConvertOptions(
-                column_types=TYPES, include_columns=list(TYPES), null_values=[], strings_can_be_null=False
-            ),
-        )
-    except pa.ArrowInvalid:
-        raise NotPlainError from None
+    head_ends, heads, lengths, given, kept, first_ranks, highest, lowest, doc_ends, docs, scores, ranks = found
+    query_ids = text_column(head_ends, heads)
+    refuse_apart(query_ids)
+    returned, given, kept, low = (np.frombuffer(each, np.int64) for each in (lengths, given, kept, first_ranks))
+    columns = [text_column(doc_ends, docs), number_column(pa.float64(), scores), number_column(pa.int64(), ranks)]
+    place = np.repeat(np.arange(len(given)), given)
+    rows = pa.table([query_ids.take(pa.array(place)), *columns], schema=RANKING.schema)
+    met: list[int | None] = [None] * len(given)
+    is_kept = np.ones(len(place), bool)
+    starts = np.cumsum(given) - given
+    for at in np.flatnonzero(given == returned).tolist():
+        query_id, start = query_ids[at].as_py(), int(starts[at])
+        if query_id in wanted.places.judged:
+            own = columns[0].slice(start, int(given[at]))
+            met[at] = pc.sum(pc.is_in(own, value_set=wanted.places.judged[query_id])).as_py()
+            if query_id not in wanted.places.whole:
+                is_kept[start + kept[at] : start + given[at]] = False
+    if not is_kept.all():
+        rows = rows.filter(pa.array(is_kept))
+    answers = [
+        query_ids,
+        returned,
+        low,
+        low + returned - 1,
+        np.ones(len(low), bool),
+        *map(reals, (lowest, highest)),
+        met,
+    ]
+    return ReducedRanking(rows, make_table(answers, ANSWER), int(returned.sum()))
 
 
-def refuse_other_bytes(form: LineForm, text: bytes | bytearray, length: int, query_ids: pa.Array) -> None:
-    """What the reader does not see: other tags, empty fields, white space in fields, other ends of lines, comments.
-
-    The reader found five delimiters in each line, so that one further byte below 33 for each of them is its end: each
-    a line feed, and before it the tag.
-    """
-    count = len(query_ids)
-    signs = np.frombuffer(text, dtype=np.uint8, count=length)
-    is_end = signs < FIRST_SIGN
-    if np.count_nonzero(is_end) != FIELDS * count or is_end[0] or (is_end[1:] & is_end[:-1]).any():
-        raise NotPlainError
-    ends = np.flatnonzero(signs == ord("\n"))
-    if len(ends) != count or not all_end_with(form.end, signs, ends):
-        raise NotPlainError
-    if (first_signs(query_ids) == ord("#")).any():
-        raise NotPlainError
-    if not text.isascii():
-        try:
-            str(memoryview(text)[:length], "utf-8")
-        except UnicodeDecodeError:
-            raise NotPlainError from None
+def reals(content: bytes) -> npt.NDArray[np.float64]:
+    return np.frombuffer(content, np.float64)
 
 
-def all_end_with(end: bytes, signs: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> bool:
-    """Whether the same bytes lead to each of the places, eight looked at together."""
-    eights: npt.NDArray[np.uint64] = np.ndarray((len(signs) - 7,), dtype="<u8", buffer=signs, strides=(1,))
-    if ends[0] < max(len(end), 8) - 1:
-        return False
-    if len(end) < 8:
-        unread = np.uint64(8 * (8 - len(end)))
-        return bool((eights[ends - 7] >> unread == np.uint64(int.from_bytes(end, "little"))).all())
-    for at in {*range(0, len(end) - 7, 8), len(end) - 8}:
-        wanted = np.uint64(int.from_bytes(end[at : at + 8], "little"))
-        if not (eights[ends - (len(end) - 1) + at] == wanted).all():
-            return False
-    return True
+def text_column(ends: bytes, content: bytes) -> pa.Array:
+    """Texts of their bytes, and of where each begins and ends in them: nothing is copied."""
+    count = len(ends) // 4 - 1
+    return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(content))
 
 
-def first_signs(texts: pa.Array) -> npt.NDArray[np.uint8]:
-    """The first byte of each text; none of them is empty."""
-    _, places, content = texts.buffers()
-    return np.frombuffer(content, dtype=np.uint8)[np.frombuffer(places, dtype=np.int32)[: len(texts)]]
+def number_column(kind: pa.DataType, content: bytes) -> pa.Array:
+    return pa.Array.from_buffers(kind, len(content) // 8, [None, pa.py_buffer(content)])

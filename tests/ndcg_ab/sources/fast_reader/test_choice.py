@@ -19,6 +19,7 @@ from ndcg_ab.sources.tables import top_places as reduced_module
 from ndcg_ab.sources.tables.schema import RANKING
 from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking, WantedPlaces, reduce_rows
 from tests.examples import every_example
+from tests.skips import needs_ranking_reader
 
 DEPTH = 3
 SIZES = (1, 100, 1 << 22)  # bytes of a slice: the whole file in one, or a query in each
@@ -36,6 +37,7 @@ def plain_lines() -> list[str]:
 
 
 def reduced(path: Path, size: int = 1 << 22, wanted: WantedPlaces = WANTED) -> ReducedRanking | None:
+    needs_ranking_reader()
     return reduce_file(path, "trec", {}, wanted, threads=2, size=size)
 
 
@@ -148,6 +150,10 @@ FAULTS = {
     "NaN": replaced(4, "nan"),
     "infinity": replaced(4, "inf"),
     "minus infinity": replaced(4, "-inf"),
+    "an exponent without digits": replaced(4, "1e"),
+    "a sign alone": replaced(4, "+"),
+    "a score in hexadecimal": replaced(4, "0x1p3"),
+    "a score in other digits": replaced(4, "\u0663"),
     "a score beyond all": replaced(4, "1e999"),
     "a score beyond 32 bits": replaced(4, "1e39"),
     "a negative score beyond 32 bits": replaced(4, "-1e39"),
@@ -155,10 +161,13 @@ FAULTS = {
     "a rank that is no number": replaced(3, "first"),
     "a rank in hexadecimal": replaced(3, "0x1"),
     "a rank with a fraction": replaced(3, "1.5"),
+    "a rank of a minus alone": replaced(3, "-"),
     "a rank that jumps": replaced(3, "77"),
     "a rank below": replaced(3, "-7"),
     "a rank that is not finite": replaced(3, "inf"),
     "a rank beyond 2^53": replaced(3, "9007199254740993"),
+    "a longer document than any id": replaced(2, "d" * 513),
+    "a longer field than any that is not used": replaced(1, "Q" * 513),
     "a document twice": doubled,
     "a query in two places": moved,
 }
@@ -284,7 +293,7 @@ def test_judged_documents_are_counted_at_any_depth(tmp_path: Path) -> None:
     path = written(tmp_path, plain_lines())
     own = [line.split()[2] for line in plain_lines() if line.startswith("q3 ")]
     wanted = WantedPlaces(1, frozenset(), {"q3": pa.array([*own[-2:], "elsewhere"])})
-    found = reduce_file(path, "trec", {}, wanted, threads=2, size=100)
+    found = reduced(path, 100, wanted)
     assert found is not None
     assert [row["met"] for row in found.answers.to_pylist() if row["query_id"] == "q3"] == [2]
     assert found.answers["met"].null_count == QUERIES - 1

@@ -1,0 +1,3 @@
+def reduce(
+    text: bytes | bytearray, length: int, line_end: bytes, depth: int, whole: bytes
+) -> tuple[bytes, ...] | None: ...
