@@ -153,7 +153,7 @@ def test_the_comment_is_written_once_and_then_changed(name: str, tmp_path: Path)
     ("given", "said"),
     [
         ({"GATE": "hard"}, "gate: 'hard' is none of harm, proof, none"),
-        ({"SYSTEMS": "$(touch hacked)\n; touch hacked"}, "there is no such file"),
+        ({"SYSTEMS": "$(touch hacked)\n; touch hacked"}, "must be NAME=FILE"),
         ({"OPTIONS": "--metric ndcg@5;touch hacked"}, "hacked"),
     ],
 )
