@@ -5,7 +5,7 @@ What an engine itself must know (`put`, `_make`, `_run`, `repeats`) is in the mo
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeGuard
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self, TypeGuard
 import pyarrow as pa
 
 from ndcg_ab.engines.remote_table import RemoteTable
-from ndcg_ab.engines.sql_files import SqlFile, affected_tables, needed_files, pipeline_files
+from ndcg_ab.engines.sql_files import SqlFile, affected_tables, narrowed, needed_files, pipeline_files
 from ndcg_ab.errors import SqlError
 from ndcg_ab.memory import Memory
 
@@ -44,7 +44,8 @@ class Engine(ABC):
     """
 
     def __init__(self, files: Mapping[str, SqlFile] | None = None) -> None:
-        self.files = pipeline_files() if files is None else files
+        self.files = self.whole_files = pipeline_files() if files is None else files
+        self.held: dict[str, frozenset[str]] = {}
         self.memory: Memory | None = None
         self.settings: dict[str, Value] = {}
         self.made: dict[str, dict[str, Value]] = {}  # table -> the parameters that it was made with
@@ -62,6 +63,18 @@ class Engine(ABC):
     def set(self, **settings: Value) -> None:
         """Parameters for every file that names them, unless `build` or `read` gives its target others."""
         self.settings |= settings
+
+    def expect(self, rows: int) -> None:  # noqa: B027
+        """How many rows of rankings and judgments are going to be put; nothing that is read is another for that."""
+
+    def narrow(self, **held: Collection[str]) -> None:
+        """What the tables that are put hold: parts of the SQL files that give no rows then are left out of them.
+
+        held: column -> every value that it has in them.
+        """
+        self.held |= {column: frozenset(values) for column, values in held.items()}
+        known = frozenset(self.held.items())
+        self.files = {name: narrowed(file, known) for name, file in self.whole_files.items()}
 
     @abstractmethod
     def number(self, column: str, texts: Iterable[str]) -> None:
@@ -267,7 +280,7 @@ class Engine(ABC):
 
     def _forget(self, name: str) -> None:
         """Marks everything that was made from a table as to be made again."""
-        for table in affected_tables(name, self.files):
+        for table in affected_tables(name, self.files) if self.made else ():
             self.made.pop(table, None)
 
 
