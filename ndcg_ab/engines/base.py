@@ -159,8 +159,7 @@ class Engine(ABC):
         columns: by default all.  where: column -> value that it must have (or a list of them).  order: columns to
         sort by, with commas between; without it rows come in any order.  parameters: as for `build`.
         """
-        text, bound, file = self._selected(name, columns, where, order, parameters)
-        return self._run(text, bound, file)
+        return self._table(name, *self._selected(name, columns, where, order, parameters))
 
     def pieces(self, name: str, columns: Sequence[str], *, where: Parameters | None = None) -> Iterator[pa.Table]:
         """The same a few rows at a time, in any order; nothing else is asked of the engine before the last of them.
@@ -198,7 +197,7 @@ class Engine(ABC):
         **parameters: Value,
     ) -> list[tuple[Any, ...]]:
         """The same as `read`, as tuples."""
-        return list(self.each(name, columns, where=where, order=order, **parameters))
+        return self._rows(name, *self._selected(name, columns, where, order, parameters))
 
     def each(
         self,
@@ -210,9 +209,7 @@ class Engine(ABC):
         **parameters: Value,
     ) -> Iterator[tuple[Any, ...]]:
         """The same one after the other, for tables that are larger as Python's objects than memory should be."""
-        table = self.read(name, columns, where=where, order=order, **parameters)
-        for batch in table.to_batches(BATCH):
-            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        yield from as_tuples(self.read(name, columns, where=where, order=order, **parameters))
 
     def count(self, name: str, where: Parameters | None = None, **parameters: Value) -> int:
         """How many rows a table has; it is made first where it is not there yet.  parameters: as for `build`."""
@@ -254,6 +251,14 @@ class Engine(ABC):
     def _drop(self, name: str) -> None:
         """Takes away a table that was made."""
 
+    def _table(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
+        """What a select gives that reads a table of this name alone."""
+        return self._run(text, parameters, file)
+
+    def _rows(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> list[tuple[Any, ...]]:
+        """The same as tuples."""
+        return list(as_tuples(self._table(name, text, parameters, file)))
+
     @abstractmethod
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         """What a select gives; raises SqlError, which names the file that it comes from."""
@@ -282,6 +287,11 @@ class Engine(ABC):
         """Marks everything that was made from a table as to be made again."""
         for table in affected_tables(name, self.files) if self.made else ():
             self.made.pop(table, None)
+
+
+def as_tuples(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    for batch in table.to_batches(BATCH):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def one_by_one(column: str, values: Sequence[str], bound: Bound) -> str:

@@ -1,6 +1,8 @@
-"""DuckDB over single files: a finished evaluation in little room, rows in order, what somebody's database answers."""
+"""DuckDB over single files: the history, a finished evaluation in little room, rows in order, somebody's database."""
 
 import contextlib
+import random
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from ndcg_ab.engines.duckdb import (
     first_line,
     name_file_in_errors,
 )
+from ndcg_ab.engines.sql_files import history_files
 from ndcg_ab.engines.views import literal, make_views, remembered_state
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.memory import Memory
@@ -53,6 +56,23 @@ def condense_database(path: Path) -> None:
             connection.execute(f'drop table "{name}"')
             connection.execute(f'create view "{name}" as {text}')
     partial.replace(path)
+
+
+def open_history(path: Path, patience: float = 60.0) -> DuckDBEngine:
+    """A database file that other processes may be writing too: waits for its lock for `patience` seconds.
+
+    Raises InputError that says who holds it.
+    """
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            return DuckDBEngine(path, files=history_files())
+        except duckdb.IOException as error:
+            if "lock" not in str(error).lower():
+                raise InputError(f"{path}: cannot be opened: {error}") from None
+            if time.monotonic() > deadline:
+                raise InputError(f"{path}: in use for {patience:.0f} s and more: {error}") from None
+        time.sleep(random.uniform(0.05, 0.3))
 
 
 def sorted_rows(path: Path, columns: Sequence[str], by: Sequence[str], memory: Memory) -> Iterator[pa.RecordBatch]:

@@ -5,8 +5,6 @@ import contextlib
 import functools
 import json
 import os
-import random
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -15,8 +13,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from ndcg_ab.engines.base import Engine, InFiles, Parameters, Value
-from ndcg_ab.engines.sql_files import SqlFile, history_files
+from ndcg_ab.engines.base import Engine, InFiles, Parameters
+from ndcg_ab.engines.sql_files import SqlFile
 from ndcg_ab.engines.views import VIEW, as_texts, literal, remembered_state
 from ndcg_ab.errors import LONGEST, InputError, SqlError, shortened
 from ndcg_ab.memory import Memory
@@ -63,6 +61,7 @@ class DuckDBEngine(Engine):
         self.kinds = 0  # of types that there are
         self.is_few = False  # whether `expect` said so
         self.there: dict[str, str] = {}  # in memory, what was made under a name: a table or a view
+        self.answers: dict[str, dict[str, Any]] = {}  # of few rows, what was read of a table, until it is another
         self.config = duckdb_settings(self.memory, threads)
         try:
             if not self.in_memory or is_kept or self.config.keys() & {"threads", "memory_limit"}:
@@ -95,7 +94,7 @@ class DuckDBEngine(Engine):
         return shared_database(os.getpid()).cursor() if self.is_few else duckdb.connect(config=self.config)
 
     def expect(self, rows: int) -> None:
-        """Few rows: every view is made once, as a table, and nothing is let go of; numbers and threads gain nothing."""
+        """Few rows: what is made and read once is kept, views that several files read too; threads gain nothing."""
         self.is_few = self.in_memory and not self.is_kept and rows <= FEW
 
     def settle(self, queries: Callable[[], Sequence[str]]) -> None:
@@ -186,6 +185,7 @@ class DuckDBEngine(Engine):
         """Takes away what was put under a name: an Arrow table, a view or a table."""
         for registered in (name, f"{name} as text"):
             self.connection.unregister(registered)
+        self.answers.pop(name, None)
         known = self.there.pop(name, None)
         kinds = ("view", "table") if self.is_kept or not self.in_memory else (known,) * bool(known)
         for kind in kinds:  # asking first which it is takes three times as long
@@ -196,6 +196,7 @@ class DuckDBEngine(Engine):
         text = f'create or replace {kind} "{name}" as {select}'
         self.connection.execute(text, dict(parameters or {}) or None).fetchall()
         self.there[name] = kind.split()[-1]
+        self.answers.pop(name, None)
 
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
         if self.is_kept or file.name in self.usual:
@@ -205,10 +206,12 @@ class DuckDBEngine(Engine):
 
     def _kind(self, file: SqlFile) -> str:
         """Of few rows a view that several files read is made once; temporary: `shared_database` is not our own."""
-        if not self.is_few:
-            return file.kind
-        readers = sum(file.name in other.reads for other in self.files.values())
-        return "temp table" if file.kind == "table" or readers > 1 else "temp view"
+        if not self.is_few or file.kind == "table":
+            return f"temp {file.kind}" if self.is_few else file.kind
+        files = self.files.values()
+        used = {name for each in files for name in each.reads} | {each.name for each in files if each.kind == "query"}
+        readers = sum(file.name in each.reads and each.name in used for each in files)
+        return "temp table" if readers > 1 else "temp view"
 
     def _drop(self, name: str) -> None:
         self._clear(name)
@@ -217,19 +220,26 @@ class DuckDBEngine(Engine):
         with name_file_in_errors(file, self.memory):
             return as_texts(self.connection.sql(text, params=dict(parameters) or None).to_arrow_table())
 
-    def rows(
-        self,
-        name: str,
-        columns: Sequence[str] = (),
-        *,
-        where: Parameters | None = None,
-        order: str = "",
-        **parameters: Value,
-    ) -> list[tuple[Any, ...]]:
+    def _table(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
+        return self._once(name, f"table {text} {parameters}", lambda: self._run(text, parameters, file))
+
+    def _rows(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> list[tuple[Any, ...]]:
         """Without a table of Arrow between, which takes as long again where rows are few."""
-        text, bound, file = self._selected(name, columns, where, order, parameters)
-        with name_file_in_errors(file, self.memory):
-            return self.connection.execute(text, dict(bound) or None).fetchall()
+
+        def ask() -> list[tuple[Any, ...]]:
+            with name_file_in_errors(file, self.memory):
+                return self.connection.execute(text, dict(parameters) or None).fetchall()
+
+        return list(self._once(name, f"rows {text} {parameters}", ask))
+
+    def _once(self, name: str, question: str, ask: Callable[[], Any]) -> Any:
+        """The answer, which is kept where rows are few, and it depends on one table alone."""
+        if not self.is_few or (name in self.files and self.files[name].kind == "query"):
+            return ask()
+        known = self.answers.setdefault(name, {})
+        if question not in known:
+            known[question] = ask()
+        return known[question]
 
     def pieces(self, name: str, columns: Sequence[str], *, where: Parameters | None = None) -> Iterator[pa.Table]:
         text, bound, file = self._selected(name, columns, where, "", {})
@@ -370,23 +380,6 @@ def is_duckdbs(error: BaseException) -> bool:
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether DuckDB ran out of memory, by itself or in a SQL file."""
     return any(isinstance(each, duckdb.OutOfMemoryException) for each in (error, error.__cause__))
-
-
-def open_history(path: Path, patience: float = 60.0) -> DuckDBEngine:
-    """A database file that other processes may be writing too: waits for its lock for `patience` seconds.
-
-    Raises InputError that says who holds it.
-    """
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            return DuckDBEngine(path, files=history_files())
-        except duckdb.IOException as error:
-            if "lock" not in str(error).lower():
-                raise InputError(f"{path}: cannot be opened: {error}") from None
-            if time.monotonic() > deadline:
-                raise InputError(f"{path}: in use for {patience:.0f} s and more: {error}") from None
-        time.sleep(random.uniform(0.05, 0.3))
 
 
 def first_line(error: Exception) -> str:
