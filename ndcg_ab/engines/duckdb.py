@@ -29,6 +29,15 @@ USUAL = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
+# Of DuckDB's optimizers those that few rows need; the others take longer than they save.
+OPTIMIZERS = {
+    "deliminator",
+    "expression_rewriter",
+    "filter_pullup",
+    "filter_pushdown",
+    "unnest_rewriter",
+    "unused_columns",
+}
 READ_ROWS = 1 << 16  # rows that are read at once
 
 
@@ -344,7 +353,10 @@ def shared_database(process: int) -> duckdb.DuckDBPyConnection:
     To open one takes as long as twenty statements; with one thread it has none that a fork of the process would lose.
     """
     atexit.register(shared_database.cache_clear)
-    return duckdb.connect(config={**USUAL, "threads": 1})
+    database = duckdb.connect(config={**USUAL, "threads": 1})
+    left_out = (name for (name,) in database.execute("from duckdb_optimizers()").fetchall() if name not in OPTIMIZERS)
+    database.execute(f"set global disabled_optimizers = {literal(','.join(left_out))}")
+    return database
 
 
 def duckdb_settings(memory: Memory, threads: int | None, share: float = 1.0) -> dict[str, Any]:
