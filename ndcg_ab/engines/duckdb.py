@@ -104,7 +104,8 @@ class DuckDBEngine(Engine):
 
     def expect(self, rows: int) -> None:
         """Few rows: what is made and read once is kept, views that several files read too; threads gain nothing."""
-        self.is_few = self.in_memory and not self.is_kept and rows <= FEW
+        if not (self.is_few and "connection" in self.__dict__):  # that of few rows is not exchanged
+            self.is_few = self.in_memory and not self.is_kept and rows <= FEW
 
     def settle(self, queries: Callable[[], Sequence[str]]) -> None:
         """Every row is here, and stays."""
@@ -202,6 +203,8 @@ class DuckDBEngine(Engine):
                 self.connection.execute(f'drop {kind} if exists "{name}"')
 
     def _create(self, kind: str, name: str, select: str, parameters: Parameters | None = None) -> None:
+        if self.there.get(name, kind) not in kind:
+            self._clear(name)
         text = f'create or replace {kind} "{name}" as {select}'
         self.connection.execute(text, dict(parameters or {}) or None).fetchall()
         self.there[name] = kind.split()[-1]
