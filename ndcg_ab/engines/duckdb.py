@@ -30,14 +30,7 @@ USUAL = {
     "autoload_known_extensions": False,
 }
 # Of DuckDB's optimizers those that few rows need; the others take longer than they save.
-OPTIMIZERS = {
-    "deliminator",
-    "expression_rewriter",
-    "filter_pullup",
-    "filter_pushdown",
-    "unnest_rewriter",
-    "unused_columns",
-}
+OPTIMIZERS = ("deliminator", "expression_rewriter", "filter_pushdown", "unnest_rewriter", "unused_columns")
 READ_ROWS = 1 << 16  # rows that are read at once
 
 

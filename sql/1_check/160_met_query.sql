@@ -61,7 +61,7 @@ counted as (
         on
             pulled_answer.system_id = looked_at.system_id
             and pulled_answer.query_id = looked_at.query_id
-    -- end
+-- end
 )
 
 select
