@@ -24,12 +24,14 @@ from ndcg_ab.flows.cli.app import app
 from ndcg_ab.studies.first_configuration import write_example
 from tests.places import ROOT
 
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "SECURITY.md",
     ROOT / "CHANGELOG.md",
     *sorted((ROOT / "docs").glob("*.md")),
+    *TUTORIALS,
     ROOT / "configs" / "demo.md",
 ]
 COMMANDS = typer.main.get_command(app).commands
@@ -73,12 +75,62 @@ def printed_in(page: Path) -> list[tuple[str, str]]:
     return [(command, output) for command, output in blocks if output.strip()]
 
 
-def test_output_in_the_readme_is_what_is_printed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorials/first-comparison.md", "docs/tutorials/judging.md"])
+def test_output_in_the_documentation_is_what_is_printed(
+    page: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    shown = printed_in(ROOT / "README.md")
+    shown = printed_in(ROOT / page)
     assert shown
     for command, output in shown:
         assert CliRunner().invoke(app, shlex.split(command)[1:]).stdout == output
+
+
+@pytest.mark.slow
+def test_the_tutorial_of_the_nights_works(place: Path) -> None:
+    """Its configuration, twice, with its change between; a tracker that needs no server."""
+    text = (ROOT / "docs" / "tutorials" / "every-night.md").read_text(encoding="utf-8")
+    (configuration,) = re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL)
+    (place / "shop.yaml").write_text(f"{configuration}tracker: json_lines\n")
+    (change,) = re.findall(r"^\$ sed -i 's/(.*?)/(.*?)/' (\S+)$", text, flags=re.MULTILINE)
+    printed = []
+    for command in [
+        line for line in console_commands(ROOT / "docs" / "tutorials" / "every-night.md") if " run " in line
+    ]:
+        if printed:
+            ranking = place / change[2]
+            before = ranking.read_text()
+            ranking.write_text(before.replace(*change[:2]))
+            assert ranking.read_text() != before
+        found = CliRunner().invoke(app, shlex.split(command)[1:])
+        assert found.exit_code == 0, found.output
+        printed.append(found.stdout)
+    assert len(printed) == 2 and "since evaluation 1" in printed[1] and "changed: ranking" in printed[1]
+
+
+@pytest.mark.slow
+def test_the_site_is_made_of_every_page(tmp_path: Path) -> None:
+    """Strictly: every page is in the navigation, links and their places are there; it loads nothing from elsewhere."""
+    from mkdocs.commands.build import build
+    from mkdocs.config import load_config
+
+    made = load_config(str(ROOT / "docs" / "site" / "mkdocs.yml"), site_dir=str(tmp_path / "site"), strict=True)
+    build(made)
+    pages = {path.relative_to(ROOT / "docs").with_suffix(".html") for path in (ROOT / "docs").rglob("*.md")}
+    made_pages = {path.relative_to(tmp_path / "site") for path in (tmp_path / "site").rglob("*.html")}
+    assert pages | {Path("404.html")} == made_pages
+    for path in made_pages:
+        text = (tmp_path / "site" / path).read_text(encoding="utf-8")
+        loaded = re.findall(r"<(?:script|link|img|iframe)\b[^>]*?(?:src|href)=[\"']?([^\"' >]+)", text)
+        assert not [each for each in loaded if each.startswith(("http:", "https:", "//"))], path
+        assert "```mermaid" not in text
+    assert "ndcg" in (tmp_path / "site" / "search" / "search_index.json").read_text(encoding="utf-8")
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    text = (ROOT / "docs" / "site" / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
+    named = re.findall(r": (\S+\.md)$", text, flags=re.MULTILINE)
+    assert sorted(named) == sorted(path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md"))
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.places import DATA, ROOT
 
 PAGE = (ROOT / "docs" / "pull-requests.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^`([\w./-]+)`:\n\n```\w+\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE))
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 WORKFLOW = ".github/workflows/ranking.yml"
 
 
@@ -37,6 +39,20 @@ def test_the_workflow_installs_what_the_page_says() -> None:
     assert [f"$ {line.removesuffix(' pytest')}" for line in installing] == commands.splitlines()
 
 
+def commands() -> Iterator[tuple[str, dict[str, str]]]:
+    """What the workflow runs but installations, with its variables; the commands of the action where it is used."""
+    for step in steps():
+        if "run" in step and "pip install" not in step["run"]:
+            yield step["run"], {}
+        elif "ndcg-ab@" in step.get("uses", ""):
+            given = {name: each.get("default") for name, each in ACTION["inputs"].items()} | step["with"]
+            assert given.keys() == ACTION["inputs"].keys() and None not in given.values()
+            for each in ACTION["runs"]["steps"]:
+                if "env" in each:
+                    values = {name: str(given[text[11:-3]]) for name, text in each["env"].items()}
+                    yield each["run"], values
+
+
 class Stranger:
     """A git repository with the files of the page; what is fetched and compared with is its branch main."""
 
@@ -55,10 +71,14 @@ class Stranger:
             scores.setdefault(query_id, {})[doc_id] = float(score)
         (self.folder / "data" / "scores.json").write_text(json.dumps(scores))
 
-    def shell(self, command: str) -> subprocess.CompletedProcess[str]:
+    def shell(self, command: str, more: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         """As a runner of GitHub does it: every line must succeed."""
         own = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "GITHUB_BASE_REF": "main"}
-        own |= {"GITHUB_STEP_SUMMARY": str(self.folder / "summary.md")}
+        own |= {
+            "GITHUB_STEP_SUMMARY": str(self.folder / "summary.md"),
+            "GITHUB_OUTPUT": str(self.folder / "output.txt"),
+        }
+        own |= {"RUNNER_TEMP": str(self.folder)} | (more or {})
         for role in ("AUTHOR", "COMMITTER"):
             own |= {f"GIT_{role}_NAME": "stranger", f"GIT_{role}_EMAIL": "stranger@example.org"}
         words = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command]
@@ -68,8 +88,7 @@ class Stranger:
 
     def workflow(self) -> tuple[list[int], str]:
         """The exit codes of the workflow's own commands, and what they print."""
-        commands = [step["run"] for step in steps() if "run" in step and "pip install" not in step["run"]]
-        done = [self.shell(command) for command in commands]
+        done = [self.shell(command, more) for command, more in commands()]
         return [each.returncode for each in done], "".join(each.stdout for each in done)
 
 
@@ -84,15 +103,16 @@ def test_everything_works_as_printed(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
     codes, told = stranger.workflow()
     assert codes == [0, 0, 0], told
-    assert (tmp_path / "comment.md").read_text().startswith("### = nothing changed: new\n")
+    assert (tmp_path / "ndcg-ab-comment.md").read_text().startswith("### = nothing changed: new\n")
 
     stranger.ranks_like("old.run")
     codes, told = stranger.workflow()
-    assert codes == [1, 1, 0], told
+    assert codes == [1, 0, 1], told
     (printed,) = re.findall(r"```text\n(E .*?)```", PAGE, flags=re.DOTALL)
     for line in printed.splitlines():
         assert line.rstrip("…").rstrip() in told, told
-    comment = (tmp_path / "comment.md").read_text()
+    assert (tmp_path / "output.txt").read_text() == "code=0\ncode=1\n"
+    comment = (tmp_path / "ndcg-ab-comment.md").read_text()
     assert comment.startswith("### ✗ do not ship: new\n")
     assert (tmp_path / "summary.md").read_text().endswith(comment)
 
@@ -121,8 +141,26 @@ new Script('github', 'context', 'require', process.argv[2])(github, context, req
 @pytest.mark.parametrize("name", COMMENTS)
 def test_the_comment_is_written_once_and_then_changed(name: str, tmp_path: Path) -> None:
     there, done = COMMENTS[name]
-    (script,) = (step["with"]["script"] for step in steps() if "script" in step.get("with", {}))
-    (tmp_path / "comment.md").write_text("### new")
+    (script,) = (step["with"]["script"] for step in ACTION["runs"]["steps"] if "script" in step.get("with", {}))
+    (tmp_path / "ndcg-ab-comment.md").write_text("### new")
     words = ["node", "-e", PROGRAM, json.dumps(there), script]
-    found = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+    own = os.environ | {"RUNNER_TEMP": str(tmp_path)}
+    found = subprocess.run(words, cwd=tmp_path, env=own, capture_output=True, text=True, timeout=60, check=True)
     assert [json.loads(line) for line in found.stdout.splitlines()] == [[done, "r", "<!-- ndcg-ab -->\n### new"]]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"GATE": "hard"}, "gate: 'hard' is none of harm, proof, none"),
+        ({"SYSTEMS": "$(touch hacked)\n; touch hacked"}, "must be NAME=FILE"),
+        ({"OPTIONS": "--metric ndcg@5;touch hacked"}, "hacked"),
+    ],
+)
+def test_the_action_refuses_and_runs_nothing_else(given: dict[str, str], said: str, tmp_path: Path) -> None:
+    (command,) = (step["run"] for step in ACTION["runs"]["steps"] if "env" in step)
+    stranger = Stranger(tmp_path)
+    usual = {"JUDGMENTS": "data/judgments.qrels", "SYSTEMS": "a.run\nb.run", "OPTIONS": "", "GATE": "harm"}
+    done = stranger.shell(command, usual | given)
+    assert done.returncode == 2 and said in done.stderr
+    assert not (tmp_path / "hacked").exists() and not (tmp_path / "summary.md").exists()

@@ -1,20 +1,28 @@
 """What the site shows otherwise than GitHub: links out of docs/, and drawings, which would be fetched from afar."""
 
 import re
+import shutil
+from pathlib import Path
 from typing import Any
 
-OUTSIDE = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?:\.\./)+(?!docs/)([^)\s]+)\)")
+OUTSIDE = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(((?:\.\./)+)([^)\s]+)\)")
 DRAWING = re.compile(r"```mermaid\n(.*?)```", re.DOTALL)
 ARROW = re.compile(r"^ *(\S+) --> (\S+)$", re.MULTILINE)
+SHIM = re.compile(r"https://unpkg\.com/iframe-worker/shim")  # what the theme would fetch, so that the search works
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Links to files of the repository become their names; a drawing of arrows becomes a list of them."""
-    return DRAWING.sub(lambda found: list_arrows(found[1]), OUTSIDE.sub(name_outside, markdown))
+    depth = page.file.src_uri.count("/")
+    return DRAWING.sub(
+        lambda found: list_arrows(found[1]), OUTSIDE.sub(lambda found: name_outside(found, depth), markdown)
+    )
 
 
-def name_outside(found: re.Match[str]) -> str:
-    text, path = found[1], found[2].partition("#")[0]
+def name_outside(found: re.Match[str], depth: int) -> str:
+    text, up, path = found[1], found[2], found[3].partition("#")[0]
+    if up.count("../") <= depth:
+        return found[0]
     return text if text.strip("`") == path.rpartition("/")[2] else f"{text} (`{path}`)"
 
 
@@ -24,3 +32,15 @@ def list_arrows(drawing: str) -> str:
     for start, end in ARROW.findall(drawing):
         ends.setdefault(start, []).append(end)
     return "\n".join(f"- `{start}` → {', '.join(f'`{end}`' for end in found)}" for start, found in ends.items())
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    return SHIM.sub("../" * page.file.dest_uri.count("/") + "worker.js", output)
+
+
+def on_post_template(output_content: str, **_: Any) -> str:
+    return SHIM.sub("worker.js", output_content)
+
+
+def on_post_build(config: Any, **_: Any) -> None:
+    shutil.copy(Path(__file__).with_name("worker.js"), config["site_dir"])

@@ -1,6 +1,12 @@
 """Where the program begins."""
 
+import os
+
 from ..stopping import obey_signals
+
+# numpy's BLAS would start a thread for each core, and let them wait busily: a seventh of a small comparison's processor
+# time. What is large is dealt to threads of our own, each with one of BLAS (`map_blocks`).
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def main() -> None:

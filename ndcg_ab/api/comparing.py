@@ -149,5 +149,6 @@ def run_and_collect(
         about = about_files(evaluation, store.inputs(), DIGESTED)
         if shows_configuration:
             about["evaluation"] = evaluation.model_dump(mode="json")
-        page = gather_page_data(engine, outcome, about, documents=make_documents(evaluation))
-        return CompareResult(read_query_scores(engine), outcome, page)
+        scores = read_query_scores(engine)
+        page = gather_page_data(engine, outcome, about, documents=make_documents(evaluation), scores=scores)
+        return CompareResult(scores, outcome, page)

@@ -26,6 +26,7 @@ from ndcg_core.measures.metric import Metric
 LOOKED_AT = 100  # places of every query in which near misses are looked for; queries of which all ids are fetched
 AFFIXED = 500  # queries in which prefixes and endings are looked for
 LEAST_AFFIXED = 2  # results, or queries, that bear a prefix or an ending before it is taken for one
+FEW = 1_000  # rows of rankings and judgments, of which it is soon told that no id is like another
 MOST_IDS = 100_000  # ids of queries on each side, beyond which their near misses are not looked for
 
 Texts = Callable[[], Iterator[pa.ChunkedArray]]
@@ -60,7 +61,7 @@ def check_documents_alike(
     known: findings so far; where hardly any id meets, that is reported.
     """
     whole = [metric for metric in metrics if metric.unjudged == "zero"]
-    if not whole:
+    if not whole or has_none_alike(judgments, list(rankings.values())):
         return []
     deepest = max(whole, key=lambda metric: (metric.cutoff or EVERYTHING, metric.name))
     pairs: dict[str, dict[Pair, list[str]]] = defaultdict(lambda: defaultdict(list))
@@ -91,6 +92,42 @@ def check_documents_alike(
             ) + mend_command(own, judged, pulled, judgments)
             examples = examples_of(pulled, places[:MOST])
             found.append(Finding("near_document", "warning", message, len(places), name, examples=examples))
+    return found
+
+
+def has_none_alike(judgments: Pulled, rankings: Sequence[Pulled]) -> bool:
+    """Whether few rows hold no pair that `near_document` could find; False where that is not soon told."""
+    every = [judgments, *rankings]
+    if any(pulled.elsewhere for pulled in every) or sum(pulled.count for pulled in every) > FEW:
+        return False
+    judged, *returned = (ids_by_query(pulled) for pulled in every)
+    if not all(doc_id.isascii() for found in (judged, *returned) for ids in found.values() for doc_id in ids):
+        return False  # letters are compared without case, which DuckDB and Python take differently
+    return not any(
+        is_any_alike(ids - judged[query_id], judged[query_id])
+        for found in returned
+        for query_id, ids in found.items()
+        if query_id in judged
+    )
+
+
+def is_any_alike(own: set[str], judged: set[str]) -> bool:
+    """Whether `pairs_of` finds any."""
+    if {comparable_id(each) for each in own} & {comparable_id(each) for each in judged}:
+        return True
+    for longer, shorter in ((own, judged), (judged, own)):
+        lengths = {len(each) for each in shorter} - {0}
+        ends = ((text, length) for text in longer for length in lengths if length < len(text))
+        if any(text[:length] in shorter or text[-length:] in shorter for text, length in ends):
+            return True
+    return False
+
+
+def ids_by_query(pulled: Pulled) -> dict[str, set[str]]:
+    table = pulled.at_hand if isinstance(pulled.at_hand, pa.Table) else pulled.table
+    found: dict[str, set[str]] = defaultdict(set)
+    for query_id, doc_id in zip(table["query_id"].to_pylist(), table["doc_id"].to_pylist(), strict=True):
+        found[query_id].add(doc_id)
     return found
 
 

@@ -5,7 +5,7 @@ What an engine itself must know (`put`, `_make`, `_run`, `repeats`) is in the mo
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeGuard
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self, TypeGuard
 import pyarrow as pa
 
 from ndcg_ab.engines.remote_table import RemoteTable
-from ndcg_ab.engines.sql_files import SqlFile, affected_tables, needed_files, pipeline_files
+from ndcg_ab.engines.sql_files import SqlFile, affected_tables, narrowed, needed_files, pipeline_files
 from ndcg_ab.errors import SqlError
 from ndcg_ab.memory import Memory
 
@@ -44,7 +44,8 @@ class Engine(ABC):
     """
 
     def __init__(self, files: Mapping[str, SqlFile] | None = None) -> None:
-        self.files = pipeline_files() if files is None else files
+        self.files = self.whole_files = pipeline_files() if files is None else files
+        self.held: dict[str, frozenset[str]] = {}
         self.memory: Memory | None = None
         self.settings: dict[str, Value] = {}
         self.made: dict[str, dict[str, Value]] = {}  # table -> the parameters that it was made with
@@ -62,6 +63,18 @@ class Engine(ABC):
     def set(self, **settings: Value) -> None:
         """Parameters for every file that names them, unless `build` or `read` gives its target others."""
         self.settings |= settings
+
+    def expect(self, rows: int) -> None:  # noqa: B027
+        """How many rows of rankings and judgments are going to be put; nothing that is read is another for that."""
+
+    def narrow(self, **held: Collection[str]) -> None:
+        """What the tables that are put hold: parts of the SQL files that give no rows then are left out of them.
+
+        held: column -> every value that it has in them.
+        """
+        self.held |= {column: frozenset(values) for column, values in held.items()}
+        known = frozenset(self.held.items())
+        self.files = {name: narrowed(file, known) for name, file in self.whole_files.items()}
 
     @abstractmethod
     def number(self, column: str, texts: Iterable[str]) -> None:
@@ -146,8 +159,7 @@ class Engine(ABC):
         columns: by default all.  where: column -> value that it must have (or a list of them).  order: columns to
         sort by, with commas between; without it rows come in any order.  parameters: as for `build`.
         """
-        text, bound, file = self._selected(name, columns, where, order, parameters)
-        return self._run(text, bound, file)
+        return self._table(name, *self._selected(name, columns, where, order, parameters))
 
     def pieces(self, name: str, columns: Sequence[str], *, where: Parameters | None = None) -> Iterator[pa.Table]:
         """The same a few rows at a time, in any order; nothing else is asked of the engine before the last of them.
@@ -185,7 +197,7 @@ class Engine(ABC):
         **parameters: Value,
     ) -> list[tuple[Any, ...]]:
         """The same as `read`, as tuples."""
-        return list(self.each(name, columns, where=where, order=order, **parameters))
+        return self._rows(name, *self._selected(name, columns, where, order, parameters))
 
     def each(
         self,
@@ -197,9 +209,7 @@ class Engine(ABC):
         **parameters: Value,
     ) -> Iterator[tuple[Any, ...]]:
         """The same one after the other, for tables that are larger as Python's objects than memory should be."""
-        table = self.read(name, columns, where=where, order=order, **parameters)
-        for batch in table.to_batches(BATCH):
-            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        yield from as_tuples(self.read(name, columns, where=where, order=order, **parameters))
 
     def count(self, name: str, where: Parameters | None = None, **parameters: Value) -> int:
         """How many rows a table has; it is made first where it is not there yet.  parameters: as for `build`."""
@@ -241,6 +251,14 @@ class Engine(ABC):
     def _drop(self, name: str) -> None:
         """Takes away a table that was made."""
 
+    def _table(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
+        """What a select gives that reads a table of this name alone."""
+        return self._run(text, parameters, file)
+
+    def _rows(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> list[tuple[Any, ...]]:
+        """The same as tuples."""
+        return list(as_tuples(self._table(name, text, parameters, file)))
+
     @abstractmethod
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         """What a select gives; raises SqlError, which names the file that it comes from."""
@@ -267,8 +285,13 @@ class Engine(ABC):
 
     def _forget(self, name: str) -> None:
         """Marks everything that was made from a table as to be made again."""
-        for table in affected_tables(name, self.files):
+        for table in affected_tables(name, self.files) if self.made else ():
             self.made.pop(table, None)
+
+
+def as_tuples(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    for batch in table.to_batches(BATCH):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def one_by_one(column: str, values: Sequence[str], bound: Bound) -> str:

@@ -1,9 +1,10 @@
 """DuckDB: the only module that imports it."""
 
+import atexit
 import contextlib
+import functools
 import json
-import random
-import time
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -13,19 +14,24 @@ import duckdb
 import pyarrow as pa
 
 from ndcg_ab.engines.base import Engine, InFiles, Parameters
-from ndcg_ab.engines.sql_files import SqlFile, history_files
-from ndcg_ab.engines.views import VIEW, as_texts, literal, make_views, remembered_state
-from ndcg_ab.errors import LONGEST, InputError, SilentError, SqlError, shortened
+from ndcg_ab.engines.sql_files import SqlFile
+from ndcg_ab.engines.views import VIEW, as_texts, literal, remembered_state
+from ndcg_ab.errors import LONGEST, InputError, SqlError, shortened
 from ndcg_ab.memory import Memory
 
 STATE = "engine_state"  # the table in a database file that says which tables were made, with which parameters
 KEPT = "kept"  # a finished evaluation's file, as the engine that reads it calls it
-BLOCK = 16_384  # bytes; a table takes a block at least, and DuckDB's own are of 262,144
-SMALL = 1_000_000  # rows that were pulled; of no more, tables are made again in a moment
+FEW = 50_000  # rows that were put; of no more, the work on a statement is more than the work on its rows
 NO_ROOM = ("max_temp_directory_size", "No space left", "quota exceeded")  # words of an error of the spill folder
 SORTED = 8_000_000  # hashes that are sorted in memory where it is limited
-SORTING = 0.5  # of DuckDB's memory that sorting takes: the tables of an evaluation may be there, too
-READ_ROWS = 1 << 16  # rows that are read at once of a file of somebody else's
+USUAL = {
+    "preserve_insertion_order": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+# Of DuckDB's optimizers those that few rows need; the others take longer than they save.
+OPTIMIZERS = ("deliminator", "expression_rewriter", "filter_pushdown", "unnest_rewriter", "unused_columns")
+READ_ROWS = 1 << 16  # rows that are read at once
 
 
 class DuckDBEngine(Engine):
@@ -55,9 +61,13 @@ class DuckDBEngine(Engine):
         self.memory = Memory(memory_limit, spill, has_folder=self.in_memory or spill is not None)
         self.numbered: dict[str, str] = {}  # column -> the type of its texts
         self.kinds = 0  # of types that there are
-        config = duckdb_settings(self.memory, threads)
+        self.is_few = False  # whether `expect` said so
+        self.there: dict[str, str] = {}  # in memory, what was made under a name: a table or a view
+        self.answers: dict[str, dict[str, Any]] = {}  # of few rows, what was read of a table, until it is another
+        self.config = duckdb_settings(self.memory, threads)
         try:
-            self.connection = duckdb.connect(":memory:" if self.in_memory else str(path), config=config)
+            if not self.in_memory or is_kept or self.config.keys() & {"threads", "memory_limit"}:
+                self.connection = duckdb.connect(":memory:" if self.in_memory else str(path), config=self.config)
             if path is not None and is_kept:
                 self._look_into(path)
         except (duckdb.OutOfMemoryException, duckdb.InvalidInputException, duckdb.ParserException) as error:
@@ -76,11 +86,26 @@ class DuckDBEngine(Engine):
             if kind is None and self.made and not self.in_memory:
                 self._remember()
         finally:
-            self.connection.close()
+            if "connection" in self.__dict__:
+                self.connection.close()
             self.memory.close()
+
+    @functools.cached_property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """Opened when it is first needed; of few rows one of `shared_database`, as far as nobody set how it works."""
+        return shared_database(os.getpid()).cursor() if self.is_few else duckdb.connect(config=self.config)
+
+    def expect(self, rows: int) -> None:
+        """Few rows: what is made and read once is kept, views that several files read too; threads gain nothing."""
+        if not (self.is_few and "connection" in self.__dict__):  # that of few rows is not exchanged
+            self.is_few = self.in_memory and not self.is_kept and rows <= FEW
 
     def settle(self, queries: Callable[[], Sequence[str]]) -> None:
         """Every row is here, and stays."""
+
+    def release(self, *names: str) -> None:
+        if not self.is_few:
+            super().release(*names)
 
     def repeats(self, name: str, columns: Sequence[str]) -> bool:
         """Distinct 64-bit hashes prove distinct rows; sorting them is several times faster than grouping by texts.
@@ -103,7 +128,7 @@ class DuckDBEngine(Engine):
         A database file keeps texts, which later versions read.
         """
         distinct = pa.array(set(texts), pa.string())
-        if not self.in_memory or not len(distinct):
+        if not self.in_memory or self.is_few or not len(distinct):
             return
         self.kinds += 1
         self.numbered[column] = f"{column} {self.kinds}"
@@ -114,13 +139,13 @@ class DuckDBEngine(Engine):
     def _take(self, name: str, table: pa.Table) -> None:
         """In place in memory, copied into a database file."""
         if self.in_memory and self.numbered.keys().isdisjoint(table.column_names):
+            self._clear(name)
             self.connection.register(name, table)
             return
         if self.in_memory:
             self._clear(name)
             self.connection.register(f"{name} as text", table)
-            select = self._with_numbers(table.column_names, f'"{name} as text"')
-            self.connection.execute(f'create temp view "{name}" as {select}')
+            self._create("temp view", name, self._with_numbers(table.column_names, f'"{name} as text"'))
             return
         with self._incoming(table):
             self.connection.execute(f'create or replace table "{name}" as select * from incoming')
@@ -141,8 +166,7 @@ class DuckDBEngine(Engine):
         self._clear(name)
         kind = "table" if lasting and not self.in_memory else "temp view"
         with name_file_in_errors(None, self.memory):
-            select = self._with_numbers(names, f"({' union all '.join(parts)})")
-            self.connection.execute(f'create {kind} "{name}" as {select}')
+            self._create(kind, name, self._with_numbers(names, f"({' union all '.join(parts)})"))
         self._forget(name)
 
     def _with_numbers(self, columns: Iterable[str], source: str) -> str:
@@ -156,6 +180,7 @@ class DuckDBEngine(Engine):
         self.build(name)
         self._clear(instead_of)
         self.connection.execute(f'alter table "{name}" rename to "{instead_of}"')
+        self.there[instead_of] = self.there.pop(name)
         self.made.pop(name)
         self._forget(instead_of)
 
@@ -163,16 +188,35 @@ class DuckDBEngine(Engine):
         """Takes away what was put under a name: an Arrow table, a view or a table."""
         for registered in (name, f"{name} as text"):
             self.connection.unregister(registered)
-        for kind in ("view", "table"):  # asking first which it is takes three times as long
+        self.answers.pop(name, None)
+        known = self.there.pop(name, None)
+        kinds = ("view", "table") if self.is_kept or not self.in_memory else (known,) * bool(known)
+        for kind in kinds:  # asking first which it is takes three times as long
             with contextlib.suppress(duckdb.CatalogException):
                 self.connection.execute(f'drop {kind} if exists "{name}"')
+
+    def _create(self, kind: str, name: str, select: str, parameters: Parameters | None = None) -> None:
+        if self.there.get(name, kind) not in kind:
+            self._clear(name)
+        text = f'create or replace {kind} "{name}" as {select}'
+        self.connection.execute(text, dict(parameters or {}) or None).fetchall()
+        self.there[name] = kind.split()[-1]
+        self.answers.pop(name, None)
 
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
         if self.is_kept or file.name in self.usual:
             self._clear(file.name)
         with name_file_in_errors(file, self.memory):
-            text = f'create or replace {file.kind} "{file.name}" as {file.text}'
-            self.connection.execute(text, dict(parameters) or None).fetchall()
+            self._create(self._kind(file), file.name, file.text, parameters)
+
+    def _kind(self, file: SqlFile) -> str:
+        """Of few rows a view that several files read is made once; temporary: `shared_database` is not our own."""
+        if not self.is_few or file.kind == "table":
+            return f"temp {file.kind}" if self.is_few else file.kind
+        files = self.files.values()
+        used = {name for each in files for name in each.reads} | {each.name for each in files if each.kind == "query"}
+        readers = sum(file.name in each.reads and each.name in used for each in files)
+        return "temp table" if readers > 1 else "temp view"
 
     def _drop(self, name: str) -> None:
         self._clear(name)
@@ -180,6 +224,27 @@ class DuckDBEngine(Engine):
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         with name_file_in_errors(file, self.memory):
             return as_texts(self.connection.sql(text, params=dict(parameters) or None).to_arrow_table())
+
+    def _table(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
+        return self._once(name, f"table {text} {parameters}", lambda: self._run(text, parameters, file))
+
+    def _rows(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> list[tuple[Any, ...]]:
+        """Without a table of Arrow between, which takes as long again where rows are few."""
+
+        def ask() -> list[tuple[Any, ...]]:
+            with name_file_in_errors(file, self.memory):
+                return self.connection.execute(text, dict(parameters) or None).fetchall()
+
+        return list(self._once(name, f"rows {text} {parameters}", ask))
+
+    def _once(self, name: str, question: str, ask: Callable[[], Any]) -> Any:
+        """The answer, which is kept where rows are few, and it depends on one table alone."""
+        if not self.is_few or (name in self.files and self.files[name].kind == "query"):
+            return ask()
+        known = self.answers.setdefault(name, {})
+        if question not in known:
+            known[question] = ask()
+        return known[question]
 
     def pieces(self, name: str, columns: Sequence[str], *, where: Parameters | None = None) -> Iterator[pa.Table]:
         text, bound, file = self._selected(name, columns, where, "", {})
@@ -277,42 +342,22 @@ class DuckDBEngine(Engine):
                 self.settings = json.loads(parameters)
 
 
-def condense_database(path: Path) -> None:
-    """Rewrites the file of a finished evaluation, in a fraction of its room.
+@functools.cache
+def shared_database(process: int) -> duckdb.DuckDBPyConnection:
+    """The database of this process for engines of few rows, in each of whose connections are other temporary tables.
 
-    In small blocks; and where it is small, a table that a SQL file makes of others is kept as the view that makes it.
+    To open one takes as long as twenty statements; with one thread it has none that a fork of the process would lose.
     """
-    with DuckDBEngine(path) as engine:
-        tables = engine._tables()
-        pulled = sum(engine.count(name) for name in tables if name.startswith("pulled_"))
-        views = make_views(engine.files, engine.made, tables, are_small=pulled <= SMALL)
-        tables -= views.keys()
-        state = remembered_state(engine.settings, engine.made, views)
-    partial = path.with_name(f"{path.stem}.condensed{path.suffix}")
-    partial.unlink(missing_ok=True)
-    with duckdb.connect(str(partial), config={"default_block_size": BLOCK}) as connection:
-        connection.execute(f"attach {literal(str(path))} as {KEPT} (read_only)")
-        for name in sorted(tables - {STATE}):
-            connection.execute(f'create table "{name}" as select * from {KEPT}."{name}"')
-        for name in views:
-            connection.execute(f'create table "{name}" as select * from {KEPT}."{name}" limit 0')
-        connection.execute(f"detach {KEPT}")
-        connection.register("incoming", state)
-        connection.execute(f"create table {STATE} as select * from incoming")
-        connection.unregister("incoming")
-        for name, text in reversed(views.items()):  # what reads others first: to bind views of views takes much longer
-            connection.execute(f'drop table "{name}"')
-            connection.execute(f'create view "{name}" as {text}')
-    partial.replace(path)
+    atexit.register(shared_database.cache_clear)
+    database = duckdb.connect(config={**USUAL, "threads": 1})
+    left_out = (name for (name,) in database.execute("from duckdb_optimizers()").fetchall() if name not in OPTIMIZERS)
+    database.execute(f"set global disabled_optimizers = {literal(','.join(left_out))}")
+    return database
 
 
 def duckdb_settings(memory: Memory, threads: int | None, share: float = 1.0) -> dict[str, Any]:
     """The settings of DuckDB; share: of its memory."""
-    config: dict[str, Any] = {
-        "preserve_insertion_order": False,
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-    }
+    config: dict[str, Any] = dict(USUAL)
     if threads := memory.threads(threads):
         config["threads"] = threads
     if memory.for_duckdb is not None:
@@ -343,55 +388,6 @@ def is_duckdbs(error: BaseException) -> bool:
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether DuckDB ran out of memory, by itself or in a SQL file."""
     return any(isinstance(each, duckdb.OutOfMemoryException) for each in (error, error.__cause__))
-
-
-def open_history(path: Path, patience: float = 60.0) -> DuckDBEngine:
-    """A database file that other processes may be writing too: waits for its lock for `patience` seconds.
-
-    Raises InputError that says who holds it.
-    """
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            return DuckDBEngine(path, files=history_files())
-        except duckdb.IOException as error:
-            if "lock" not in str(error).lower():
-                raise InputError(f"{path}: cannot be opened: {error}") from None
-            if time.monotonic() > deadline:
-                raise InputError(f"{path}: in use for {patience:.0f} s and more: {error}") from None
-        time.sleep(random.uniform(0.05, 0.3))
-
-
-def sorted_rows(path: Path, columns: Sequence[str], by: Sequence[str], memory: Memory) -> Iterator[pa.RecordBatch]:
-    """The rows of a Parquet file of ours in the order of some columns (texts by their bytes), equal ones as they stand.
-
-    Raises InputError where there is no room to sort them.
-    """
-    names = ", ".join(f'"{column}"' for column in columns)
-    order = ", ".join([*(f'"{column}"' for column in by), "file_row_number"])
-    text = f"select {names} from read_parquet($path, file_row_number = true) order by {order}"
-    config = duckdb_settings(memory, None, share=SORTING)
-    with duckdb.connect(config=config) as connection, name_file_in_errors(None, memory):
-        yield from connection.sql(text, params={"path": str(path)}).to_arrow_reader(READ_ROWS)
-
-
-@contextlib.contextmanager
-def query_database_file(path: Path, query: str) -> Iterator[pa.RecordBatchReader]:
-    """What somebody's database file answers a query with, batch by batch; the file is opened for reading alone."""
-    config: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-    try:
-        connection = duckdb.connect(str(path), read_only=True, config=config)
-    except duckdb.IOException as error:
-        kind = SilentError if "lock" in str(error).lower() else InputError
-        raise kind(f"{path}: the database cannot be opened: {first_line(error)}") from None
-    with connection:
-        try:
-            found = connection.sql(query)
-            if found is None:
-                raise InputError(f"{path}: the query gives no table: it must be a SELECT")
-            yield found.to_arrow_reader(READ_ROWS)
-        except duckdb.Error as error:
-            raise InputError(f"{path}: the query fails: {first_line(error)}") from None
 
 
 def first_line(error: Exception) -> str:

@@ -6,10 +6,12 @@ of the number its folder (``3_grade``).  Tables named
 """
 
 import functools
+import re
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+PART = re.compile(r"^ *-- only (\w+): (.+)\n((?:.*\n)*?) *-- end\n", re.MULTILINE)
 HISTORY = 900  # the number from which files read the history
 
 
@@ -63,6 +65,28 @@ def read_sql_file(path: Path) -> SqlFile:
         for key in ("reads", "params")
     )
     return SqlFile(name, int(number), path, text, reads, params, said.get("kind", "table"))
+
+
+def narrowed(file: SqlFile, held: frozenset[tuple[str, frozenset[str]]]) -> SqlFile:
+    """The file without the parts that give no rows here, and without reading what only those read.
+
+    A part stands between the lines ``-- only ties: average, doc_id_asc`` and ``-- end``: it gives rows only where one
+    of these values is there.  held: column -> all values that it has; of other columns nothing is known.
+    """
+    return _narrowed(file, held) if "-- only " in file.text else file
+
+
+@functools.lru_cache(maxsize=10_000)
+def _narrowed(file: SqlFile, held: frozenset[tuple[str, frozenset[str]]]) -> SqlFile:
+    known = dict(held)
+
+    def kept(part: re.Match[str]) -> str:
+        is_empty = part[1] in known and known[part[1]].isdisjoint(part[2].split(", "))
+        return "" if is_empty else part[0]
+
+    text = PART.sub(kept, file.text)
+    body = re.sub("--.*", "", text)
+    return replace(file, text=text, reads=tuple(name for name in file.reads if re.search(rf"\b{name}\b", body)))
 
 
 @functools.cache

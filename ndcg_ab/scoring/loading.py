@@ -18,6 +18,7 @@ from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_ab.sources.tables.top_places import ANSWER, KNOWN_RANK
 from ndcg_core.measures.metric import Metric
 
+NARROWING = ("ties", "unjudged", "measure", "ideal", "ideal_cut")  # choices of which SQL files have parts of their own
 SINGLES = "pulled_single_judgment"  # every judgment with its judge, source and file, where there is more than a grade
 
 
@@ -31,6 +32,7 @@ def load_tables(
     """Puts what was pulled, and the metrics, where the SQL finds them (sql/0x)."""
     if documents := make_documents(evaluation):
         documents.check()
+    engine.expect(sum(pulled.count for pulled in (judgments, *rankings.values())))
     engine.number("system_id", rankings)
     engine.number("query_id", query_ids_of(judgments, queries, rankings))
     put_metrics(engine, evaluation.metric_list)
@@ -45,6 +47,7 @@ def load_tables(
     engine.put("pulled_known_rank", known_rank_table(rankings))
     engine.put("pulled_failed_query", failed_table(rankings))
     engine.put("pulled_document", document_table(rankings))
+    engine.narrow(reduced={"yes"} if any(pulled.reduced for pulled in rankings.values()) else set())
     systems = {"system_id": list(rankings), "place": list(range(len(rankings)))}
     engine.put("pulled_system", pa.table(systems, schema=SYSTEM_SCHEMA))
     engine.set(baseline=evaluation.baseline_name)
@@ -58,6 +61,9 @@ def put_metrics(engine: Engine, metrics: Sequence[Metric]) -> None:
         engine.number(column, (text for texts in holding for text in texts.to_pylist()))
     for name, table in tables.items():
         engine.put(name, table)
+    rules, wanted = tables["pulled_rank_rule"], tables["pulled_metric"]
+    held = {column: table for table in (rules, wanted) for column in NARROWING if column in table.column_names}
+    engine.narrow(**{column: set(table[column].to_pylist()) - {None} for column, table in held.items()})
     # One place more than any metric counts shows whether the last one is tied.
     engine.set(cutoff=deepest_cutoff(metrics), depth=depth_of(metrics) + 1)
 

@@ -52,7 +52,7 @@ def open_engine_for(
 def score_metrics(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool = True) -> None:
     """Ranks, grades and scores every metric at once; summed_up: with what there is to say of each system by itself."""
     refuse_missing_gains(engine, metrics)
-    engine.build("dcg_by_rank", "own_ideal_by_rank")
+    engine.build("dcg_by_rank", *[name for name in engine.files["query_ideal"].reads if name == "own_ideal_by_rank"])
     engine.release("graded_doc")
     engine.build("query_score", *["coverage"] * summed_up)
     add_measured(engine, measured_elsewhere(metrics))

@@ -22,7 +22,9 @@ with answer as (
         min(score) as lowest_score,
         max(score) as highest_score,
     from ranking
+    -- only reduced: yes
     where system_id not in (select reduced.system_id, from pulled_answer as reduced)
+    -- end
     group by
         system_id,
         query_id
@@ -63,6 +65,7 @@ whole_answer as (
 
 every_answer as (
     select *, from whole_answer
+    -- only reduced: yes
     union all
     select
         system_id,
@@ -74,6 +77,7 @@ every_answer as (
         lowest_score,
         highest_score,
     from pulled_answer
+    -- end
 )
 
 select

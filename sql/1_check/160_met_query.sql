@@ -43,10 +43,13 @@ counted as (
             and ranking.doc_id = judgment.doc_id
     where
         ranking.query_id in (select few.query_id, from looked_at as few)
+        -- only reduced: yes
         and ranking.system_id not in (select reduced.system_id, from pulled_answer as reduced)
+        -- end
     group by
         ranking.system_id,
         ranking.query_id
+    -- only reduced: yes
     union all
     select
         pulled_answer.system_id,
@@ -58,6 +61,7 @@ counted as (
         on
             pulled_answer.system_id = looked_at.system_id
             and pulled_answer.query_id = looked_at.query_id
+-- end
 )
 
 select

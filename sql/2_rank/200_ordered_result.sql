@@ -29,6 +29,7 @@ whole_result as (
         and ranking.query_id in (select judged_query.query_id, from judged_query)
 ),
 
+-- only unjudged: condense
 condensed_result as (
     select
         rank_rule.rank_rule,
@@ -50,11 +51,14 @@ condensed_result as (
         rank_rule.unjudged = 'condense'
         and (rank_rule.least_grade is null or judgment.grade >= rank_rule.least_grade)
 ),
+-- end
 
 result as (
     select *, from whole_result
+    -- only unjudged: condense
     union all
     select *, from condensed_result
+    -- end
 )
 
 select

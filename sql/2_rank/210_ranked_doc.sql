@@ -49,6 +49,7 @@ descending_doc as (
     qualify rank <= $depth
 ),
 
+-- only ties: doc_id_asc
 ascending_doc as (
     select
         rank_rule,
@@ -65,7 +66,9 @@ ascending_doc as (
     where ties = 'doc_id_asc'
     qualify rank <= $depth
 ),
+-- end
 
+-- only ties: average
 averaged_doc as (
     select
         rank_rule,
@@ -86,13 +89,16 @@ averaged_doc as (
     where ties = 'average'
     qualify first_rank <= $depth
 ),
+-- end
 
 total_order as (
     select *, from shallow_doc
     union all
     select *, from descending_doc
+    -- only ties: doc_id_asc
     union all
     select *, from ascending_doc
+    -- end
 )
 
 select
@@ -105,6 +111,7 @@ select
     rank,
     rank as first_rank,
 from total_order
+-- only ties: average
 union all
 select
     rank_rule,
@@ -116,3 +123,4 @@ select
     rank,
     first_rank,
 from averaged_doc
+-- end

@@ -3,6 +3,7 @@
 -- reads:  answered_query, judgment, rank_rule, ranking
 -- params: -
 -- A condensed ranking holds judged documents only, perhaps none.
+-- only unjudged: condense
 with condensed_count as (
     select
         rank_rule.rank_rule,
@@ -27,20 +28,25 @@ with condensed_count as (
         ranking.system_id,
         ranking.query_id
 )
+-- end
 
 select
     rank_rule.rank_rule,
     answered_query.system_id,
     answered_query.query_id,
     case
-        when rank_rule.unjudged = 'condense' then coalesce(condensed_count.returned, 0)
-        else answered_query.returned
+        when rank_rule.unjudged = 'zero' then answered_query.returned
+        -- only unjudged: condense
+        else coalesce(condensed_count.returned, 0)
+        -- end
     end as returned,
 from answered_query
 cross join rank_rule
+-- only unjudged: condense
 left join condensed_count
     on
         rank_rule.rank_rule = condensed_count.rank_rule
         and answered_query.system_id = condensed_count.system_id
         and answered_query.query_id = condensed_count.query_id
+-- end
 where answered_query.is_judged

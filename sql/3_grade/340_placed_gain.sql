@@ -35,6 +35,7 @@ document_gain as (
     where gain.gain > 0
 ),
 
+-- only ties: average
 averaged_gain as (
     select
         document_gain.rank_rule,
@@ -96,18 +97,24 @@ group_gain as (
         averaged_gain.system_id,
         averaged_gain.query_id,
         averaged_gain.first_rank
+),
+-- end
+
+single_gain as (
+    select
+        document_gain.rank_rule,
+        document_gain.gain_rule,
+        document_gain.system_id,
+        document_gain.query_id,
+        document_gain.rank,
+        document_gain.gain,
+    from document_gain
+    inner join rank_rule on document_gain.rank_rule = rank_rule.rank_rule
+    where rank_rule.ties <> 'average'
 )
 
-select
-    document_gain.rank_rule,
-    document_gain.gain_rule,
-    document_gain.system_id,
-    document_gain.query_id,
-    document_gain.rank,
-    document_gain.gain,
-from document_gain
-inner join rank_rule on document_gain.rank_rule = rank_rule.rank_rule
-where rank_rule.ties <> 'average'
+select *, from single_gain
+-- only ties: average
 union all
 select
     group_gain.rank_rule,
@@ -123,3 +130,4 @@ inner join graded_doc
         and group_gain.system_id = graded_doc.system_id
         and group_gain.query_id = graded_doc.query_id
         and group_gain.first_rank = graded_doc.first_rank
+-- end

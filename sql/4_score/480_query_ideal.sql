@@ -28,29 +28,7 @@ with answer as (
     where scored_query.is_relevant
 ),
 
-shared_ideal as (
-    select
-        ideal_by_rank.query_id,
-        metric.metric_id,
-        max(ideal_by_rank.dcg) as ideal,
-    from metric
-    inner join ideal_by_rank
-        on
-            metric.gain_rule = ideal_by_rank.gain_rule
-            and metric.discount_rule = ideal_by_rank.discount_rule
-    where
-        metric.ideal = 'global'
-        and metric.ideal_cut <> 'returned'
-        and (
-            metric.measure <> 'ndcg'
-            or metric.ideal_cut = 'none'
-            or ideal_by_rank.rank <= coalesce(metric.cutoff, ideal_by_rank.rank)
-        )
-    group by
-        ideal_by_rank.query_id,
-        metric.metric_id
-),
-
+-- only ideal_cut: returned
 returned_ideal as (
     select
         answer.system_id,
@@ -72,7 +50,9 @@ returned_ideal as (
         answer.query_id,
         answer.metric_id
 ),
+-- end
 
+-- only ideal: local, recall
 own_ideal as (
     select
         answer.system_id,
@@ -90,6 +70,30 @@ own_ideal as (
         answer.system_id,
         answer.query_id,
         answer.metric_id
+),
+-- end
+
+shared_ideal as (
+    select
+        ideal_by_rank.query_id,
+        metric.metric_id,
+        max(ideal_by_rank.dcg) as ideal,
+    from metric
+    inner join ideal_by_rank
+        on
+            metric.gain_rule = ideal_by_rank.gain_rule
+            and metric.discount_rule = ideal_by_rank.discount_rule
+    where
+        metric.ideal = 'global'
+        and metric.ideal_cut <> 'returned'
+        and (
+            metric.measure <> 'ndcg'
+            or metric.ideal_cut = 'none'
+            or ideal_by_rank.rank <= coalesce(metric.cutoff, ideal_by_rank.rank)
+        )
+    group by
+        ideal_by_rank.query_id,
+        metric.metric_id
 )
 
 select
@@ -102,6 +106,7 @@ inner join shared_ideal
     on
         answer.query_id = shared_ideal.query_id
         and answer.metric_id = shared_ideal.metric_id
+-- only ideal_cut: returned
 union all
 select
     returned_ideal.system_id,
@@ -109,6 +114,8 @@ select
     returned_ideal.metric_id,
     returned_ideal.ideal,
 from returned_ideal
+-- end
+-- only ideal: local, recall
 union all
 select
     own_ideal.system_id,
@@ -116,6 +123,8 @@ select
     own_ideal.metric_id,
     own_ideal.ideal,
 from own_ideal
+-- end
+-- only ideal: max
 union all
 select
     answer.system_id,
@@ -127,3 +136,4 @@ inner join max_ideal_by_rank
     on
         answer.metric_id = max_ideal_by_rank.metric_id
         and answer.ideal_end = max_ideal_by_rank.rank
+-- end

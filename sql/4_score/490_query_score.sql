@@ -19,7 +19,9 @@ with score_part as (
         coalesce(query_dcg.dcg, 0.0) as dcg,
         query_dcg.first_rank,
         query_ideal.ideal,
+        -- only measure: ap, err, rprec, bpref, infap
         coalesce(walk_sum.total, 0.0) as total,
+        -- end
     from scored_query
     inner join metric on scored_query.metric_id = metric.metric_id
     cross join system
@@ -42,11 +44,13 @@ with score_part as (
             system.system_id = query_ideal.system_id
             and scored_query.query_id = query_ideal.query_id
             and scored_query.metric_id = query_ideal.metric_id
+    -- only measure: ap, err, rprec, bpref, infap
     left join walk_sum
         on
             system.system_id = walk_sum.system_id
             and scored_query.query_id = walk_sum.query_id
             and scored_query.metric_id = walk_sum.metric_id
+    -- end
     left join pulled_failed_query
         on
             system.system_id = pulled_failed_query.system_id
@@ -64,8 +68,10 @@ select
         when not is_relevant then case when no_relevant = 'one' then 1.0 else 0.0 end
         when coalesce(returned, 0) = 0 then 0.0
         when measure in ('ndcg', 'recall') then coalesce(dcg / nullif(ideal, 0.0), 0.0)
+        -- only measure: ap, err, rprec, bpref, infap
         when measure in ('ap', 'rprec', 'bpref', 'infap') then coalesce(total / nullif(ideal, 0.0), 0.0)
         when measure = 'err' then total
+        -- end
         when measure in ('dcg', 'cg', 'rbp') then dcg
         when measure = 'accuracy' then case when dcg > 0 then 1.0 else 0.0 end
         when measure = 'precision' then dcg / coalesce(cutoff, returned)

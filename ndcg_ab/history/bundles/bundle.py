@@ -1,8 +1,7 @@
 """Evaluations kept: a bundle on disk for each, entered in the history (`ndcg_ab.history.database`).
 
-A bundle is a folder: ``bundle.json`` (what was found, from what), ``query_scores.parquet`` and ``evaluation.duckdb``
-(every table of the pipeline).  It appears whole: it is made under another name and renamed at the end.  Added later:
-the page and the pictures, ``published.json`` when the tracker has it, ``reused.json`` when nothing changed in a night.
+A bundle is a folder: ``bundle.json`` (what was found, from what), ``query_scores.parquet``, ``evaluation.duckdb`` (all
+tables).  It appears whole: it is renamed at the end.  Added later: page, pictures, ``published.json``, ``reused.json``.
 """
 
 import contextlib
@@ -22,7 +21,8 @@ from ndcg_ab import __version__, full_disks
 from ndcg_ab.comparing.since_last import SinceLast, SystemSince, without_drops
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.plain_secrets import without_plain_secrets
-from ndcg_ab.engines.duckdb import DuckDBEngine, condense_database
+from ndcg_ab.engines.database_files import condense_database
+from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import write_text
 from ndcg_ab.history import database

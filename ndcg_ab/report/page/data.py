@@ -29,6 +29,7 @@ from ndcg_core.statistics.verdicts.verdict import Tone, Verdict
 
 SHOWN, MOST_SHOWN = 10, 20  # results of a ranking
 MOST_MISSED = 10  # relevant documents of a query that a system does not show
+VALUES = ("system_id", "query_id", "metric", "value")
 RBO = pa.schema({"candidate": pa.string(), "query_id": pa.string(), "rbo": pa.float64()})
 DOC_IDS = pa.schema({"doc_id": pa.string()})
 MISSED = pa.schema(
@@ -97,10 +98,12 @@ def gather_page_data(
     timeline: pa.Table | None = None,
     documents: Documents | None = None,
     *,
+    scores: pa.Table | None = None,
     can_do_without: bool = False,
 ) -> PageData:
     """Everything from the tables of an evaluation that was scored.
 
+    scores: the rows of `metric_value`, where they were read.
     can_do_without: a page without titles is better than none, because the evaluation is kept already.
     """
     rankings, missed = SHOWN_RESULTS.empty_table(), MISSED.empty_table()
@@ -122,7 +125,7 @@ def gather_page_data(
         outcome=outcome,
         about=about,
         queries=engine.read("shown_query", order="query_id"),
-        scores=engine.read("metric_value", ("system_id", "query_id", "metric", "value")),
+        scores=engine.read("metric_value", VALUES) if scores is None else scores.select(VALUES),
         rankings=rankings,
         timeline=timeline,
         missed=missed,

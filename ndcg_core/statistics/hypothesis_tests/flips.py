@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,10 @@ COLUMNS = 512
 """Columns multiplied together where they need not be compared: their sums stay in the cache."""
 
 _BLOCK = 256  # flips drawn together: four words of 64 bits for each row
+_MOST_BLOCKS = 16  # that are added up together where they are small: a call of numpy takes longer than few numbers
+_SMALL = 1_024  # rows, or columns, of all of these together
+_FEW = 64  # rows of which the bits of some blocks are kept
+WORTH = 1 << 20  # numbers drawn that are worth one more worker
 _TILE = 4_096  # rows multiplied together: bounds the memory of a worker to some 10 MB
 _FINEST = 40  # no quantum is finer than 2^-40: below lies the noise of floating-point scores
 EXACT = 51  # a sum of magnitudes below 2^51 quanta leaves room for "total - 2 * chosen" within 2^53
@@ -143,21 +147,34 @@ def drawn_bits(seed: int, rows: IntArray, block: int) -> BitTiles:
     Words are drawn for every row of the table, also for those without a difference: the bits of a row depend on
     (seed, block, row number) and not on which other rows differ.
     """
-    generator = np.random.SFC64(np.random.SeedSequence([seed, block]))
-    words_per_row = _BLOCK // 64
     end = int(rows[-1]) + 1
+    if end <= _FEW:
+        yield slice(0, len(rows)), np.unpackbits(_octets_of_few(seed, block, end)[rows], axis=1, bitorder="little")
+        return
+    generator = np.random.SFC64(np.random.SeedSequence([seed, block]))
     for start in range(0, end, _TILE):
         stop = min(start + _TILE, end)
-        words = np.asarray(generator.random_raw((stop - start) * words_per_row), dtype="<u8")
         first, last = np.searchsorted(rows, (start, stop)).tolist()
-        octets = words.view(np.uint8).reshape(stop - start, _BLOCK // 8)[rows[first:last] - start]
+        octets = _octets(generator, stop - start)[rows[first:last] - start]
         yield slice(first, last), np.unpackbits(octets, axis=1, bitorder="little")
 
 
-def map_blocks(work: Callable[[range], IntArray | FloatArray], flips: int, workers: int) -> list[Any]:
-    """What `work` gives for the blocks of all flips, dealt to the workers in turn."""
+@lru_cache(maxsize=512)
+def _octets_of_few(seed: int, block: int, rows: int) -> NDArray[np.uint8]:
+    """Kept: the differences as they are, and at either end of their bounds, are flipped alike."""
+    return _octets(np.random.SFC64(np.random.SeedSequence([seed, block])), rows)
+
+
+def _octets(generator: np.random.SFC64, rows: int) -> NDArray[np.uint8]:
+    """256 random bits for each of the next rows."""
+    words = np.asarray(generator.random_raw(rows * (_BLOCK // 64)), dtype="<u8")
+    return words.view(np.uint8).reshape(rows, _BLOCK // 8)
+
+
+def map_blocks(work: Callable[[range], IntArray | FloatArray], flips: int, rows: int, workers: int) -> list[Any]:
+    """What `work` gives for the blocks of all flips, each of some rows, dealt to as many workers as that is worth."""
     blocks = range(-(-flips // _BLOCK))
-    workers = min(workers, len(blocks))
+    workers = min(workers, len(blocks), 1 + flips * rows // WORTH)
     # One thread in BLAS: the workers share the processors, and threads of BLAS would compete with them.
     with _blas_limit, _blas().limit(limits=1, user_api="blas"):
         if workers <= 1:
@@ -166,8 +183,13 @@ def map_blocks(work: Callable[[range], IntArray | FloatArray], flips: int, worke
             return list(pool.map(work, [blocks[first::workers] for first in range(workers)]))
 
 
+def blocks_together(rows: int, columns: int) -> int:
+    """How many blocks are added up at once: of few rows and columns several."""
+    return max(1, min(_MOST_BLOCKS, _SMALL // max(rows, columns, 1)))
+
+
 def absolute_sums(family: Family, bits: Callable[[int], BitTiles], flips: int, blocks: range) -> Iterator[FloatArray]:
-    """|sum| of every column under every flip of each block in turn, in quanta: (columns x at most 256)."""
+    """|sum| of every column under every flip, some blocks at a time, in quanta: (columns x flips of these blocks)."""
     for sums in signed_sums(family, bits, flips, blocks):
         yield np.abs(sums, out=sums)
 
@@ -175,16 +197,20 @@ def absolute_sums(family: Family, bits: Callable[[int], BitTiles], flips: int, b
 def signed_sums(family: Family, bits: Callable[[int], BitTiles], flips: int, blocks: range) -> Iterator[FloatArray]:
     """The same with their signs."""
     totals = family.totals[:, np.newaxis]
-    flipped = np.empty((min(_TILE, len(family.rows)), _BLOCK))
-    product = np.empty((len(totals), _BLOCK))
-    for block in blocks:
-        chosen = np.zeros_like(product)
-        for rows, tile in bits(block):
-            np.copyto(flipped[: len(tile)], tile)
-            chosen += np.matmul(family.quantised[:, rows], flipped[: len(tile)], out=product)
+    at_once = blocks_together(len(family.rows), len(totals))
+    flipped = np.empty((min(_TILE, len(family.rows)), _BLOCK * at_once))
+    product = np.empty((len(totals), _BLOCK * at_once))
+    for first in range(0, len(blocks), at_once):
+        together = blocks[first : first + at_once]
+        width = _BLOCK * len(together)
+        chosen = np.zeros((len(totals), width))
+        for tiles in zip(*map(bits, together), strict=True):
+            rows, size = tiles[0][0], len(tiles[0][1])
+            np.concatenate([tile for _, tile in tiles], axis=1, out=flipped[:size, :width])
+            chosen += np.matmul(family.quantised[:, rows], flipped[:size, :width], out=product[:, :width])
         chosen *= -2
         chosen += totals
-        yield chosen[:, : flips - block * _BLOCK]
+        yield chosen[:, : sum(min(_BLOCK, flips - block * _BLOCK) for block in together)]
 
 
 @cache

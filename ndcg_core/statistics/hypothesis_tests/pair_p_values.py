@@ -66,7 +66,7 @@ def p_values_of_two(
     if not made.numbers:
         return {}
     work = partial(_counted_in_blocks, family, made, partial(drawn_bits, seed, family.rows), resamples)
-    hits, doubtful = np.sum(map_blocks(work, resamples, workers or count_processors()), axis=0)
+    hits, doubtful = np.sum(map_blocks(work, resamples, len(family.rows), workers or count_processors()), axis=0)
     p_values = ((1 + hits) / (resamples + 1)).tolist()
     return {number: p_values[at] for at, number in enumerate(made.numbers) if not doubtful[at]}
 

@@ -155,7 +155,8 @@ def sign_flip_p_values(
                 p_value[numbers] = [_enumerated_p_value(column, count) for column, count in pairs]
             else:
                 work = partial(_reached_in_blocks, family, partial(drawn_bits, seed, family.rows), resamples)
-                hits = np.sum(map_blocks(work, resamples, workers or count_processors()), axis=0)
+                parts = map_blocks(work, resamples, len(family.rows), workers or count_processors())
+                hits = np.sum(parts, axis=0)
                 p_value[numbers] = (1 + hits) / (resamples + 1)
     return tuple(p_value.tolist())
 
@@ -194,7 +195,7 @@ def _counted(
     if not len(joined.order):
         return np.zeros((2, 0), dtype=np.intp)
     work = partial(_counted_in_blocks, joined, parts, bits, flips)
-    hits: IntArray = np.sum(map_blocks(work, flips, workers), axis=0)
+    hits: IntArray = np.sum(map_blocks(work, flips, len(joined.rows), workers), axis=0)
     return hits
 
 

@@ -93,7 +93,8 @@ def simultaneous_quantiles(
             work = partial(_largest_in_blocks, joined, parts, bits, flips)
         else:
             work = partial(_largest_t_in_blocks, _weighed(joined, check_differences(own)), joined, bits, flips)
-        largest = np.sort(np.concatenate(map_blocks(work, flips, workers or count_processors()), axis=1), axis=1)
+        of_blocks = map_blocks(work, flips, len(joined.rows), workers or count_processors())
+        largest = np.sort(np.concatenate(of_blocks, axis=1), axis=1)
         counted = flips if len(joined.rows) <= ENUMERABLE else flips + 1
         places = [math.ceil(level * counted) for level in levels]
         for number, row in zip(group, largest, strict=True):

@@ -1,6 +1,7 @@
 """What commands over files do not import, because it takes half of a short command's time."""
 
 import gc
+import os
 import subprocess
 import sys
 
@@ -66,3 +67,13 @@ def test_every_command_looks_for_circles_less_often() -> None:
         assert gc.get_threshold() == (50_000, 10, 10)
     finally:
         gc.set_threshold(*before)
+
+
+@pytest.mark.parametrize(("given", "threads"), [(None, "1"), ("3", "3")])
+def test_the_commands_leave_no_threads_of_blas_waiting(given: str | None, threads: str) -> None:
+    """What the user says holds. numpy reads the variable when it is imported, which is later."""
+    own = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    own |= {"OPENBLAS_NUM_THREADS": given} if given else {}
+    code = "import os, sys, ndcg_ab.flows.cli.main\nprint(os.environ['OPENBLAS_NUM_THREADS'], 'numpy' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], env=own, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == [threads, "False"]

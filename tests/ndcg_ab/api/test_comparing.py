@@ -2,6 +2,7 @@
 
 import gc
 import inspect
+import os
 import pickle
 import subprocess
 import sys
@@ -18,6 +19,8 @@ from typer.testing import CliRunner
 import ndcg_ab
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.options.from_options import OPTIONS
+from ndcg_ab.engines import duckdb as engine_module
+from ndcg_ab.engines.duckdb import shared_database
 from ndcg_ab.flows.cli.app import app
 from tests.ndcg_ab.api import typed_program
 from tests.ndcg_ab.api.frames import (
@@ -214,19 +217,23 @@ def test_the_result_outlives_the_data() -> None:
 
 
 def test_no_connection_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database of the process stays, for small comparisons to come; their connections, and tables, do not."""
     opened: list[Any] = []
-    connect = duckdb.connect
+    database = shared_database(os.getpid())
 
-    def counted(*arguments: Any, **keywords: Any) -> Any:
-        opened.append(connect(*arguments, **keywords))
-        return opened[-1]
+    class Counted:
+        def cursor(self) -> Any:
+            opened.append(database.cursor())
+            return opened[-1]
 
-    monkeypatch.setattr(duckdb, "connect", counted)
+    monkeypatch.setattr(engine_module, "shared_database", lambda process: Counted())
+    monkeypatch.setattr(duckdb, "connect", lambda *arguments, **keywords: pytest.fail("another database is opened"))
     result = ndcg_ab.compare(JUDGMENTS, SYSTEMS)
     gc.collect()
     assert len(opened) == 1
     with pytest.raises(duckdb.ConnectionException):
         opened[0].execute("select 1")
+    assert database.execute("from duckdb_tables()").fetchall() == []
     assert result.query_scores.num_rows == 40
 
 

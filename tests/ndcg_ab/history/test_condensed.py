@@ -8,8 +8,9 @@ from typing import Any
 import duckdb
 import pytest
 
-from ndcg_ab.engines import duckdb as engine_module
-from ndcg_ab.engines.duckdb import DuckDBEngine, condense_database
+from ndcg_ab.engines import database_files
+from ndcg_ab.engines.database_files import condense_database
+from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundles.bundle import TABLES, read_bundle
 from ndcg_ab.pipeline import evaluate
@@ -40,7 +41,7 @@ def rows_of_all(path: Path) -> dict[str, list[str]]:
         return {
             name: sorted(map(repr, connection.execute(f'select * from "{name}"').fetchall()))
             for (name,) in names
-            if name != engine_module.STATE
+            if name != database_files.STATE
         }
 
 
@@ -50,10 +51,10 @@ def kinds_of(path: Path) -> dict[str, str]:
         return dict(connection.execute(select).fetchall())
 
 
-@pytest.mark.parametrize("most", [engine_module.SMALL, 0])
+@pytest.mark.parametrize("most", [database_files.SMALL, 0])
 def test_every_table_has_its_rows(most: int, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small ones are views of what was pulled, and of others none is."""
-    monkeypatch.setattr(engine_module, "SMALL", most)
+    monkeypatch.setattr(database_files, "SMALL", most)
     before = rows_of_all(made)
     assert len(before["graded_doc"]) > 100
     condense_database(made)

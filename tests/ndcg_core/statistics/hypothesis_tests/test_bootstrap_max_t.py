@@ -77,7 +77,10 @@ def test_every_resample_draws_as_many_units_as_there_are() -> None:
 def test_what_it_does_not_depend_on(monkeypatch: pytest.MonkeyPatch) -> None:
     values = skewed(5)
     found = resampled(values)
+    monkeypatch.setattr("ndcg_core.statistics.hypothesis_tests.flips.WORTH", 1)
     assert resampled(values, workers=3) == found
+    monkeypatch.setattr("ndcg_core.statistics.hypothesis_tests.flips._SMALL", 0)
+    assert resampled(values) == found
     assert resampled(values, np.ones_like(values)).p_adjusted == found.p_adjusted
     turned = resampled(values[:, ::-1])
     assert (turned.p_value[::-1], turned.p_adjusted[::-1]) == (found.p_value, found.p_adjusted)

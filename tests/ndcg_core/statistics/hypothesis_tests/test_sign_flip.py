@@ -302,11 +302,25 @@ def test_step_down_of_four_columns(case: dict[str, Any], unit: float) -> None:
 def test_workers_and_tiles_leave_p_bit_equal(monkeypatch: pytest.MonkeyPatch, resamples: int) -> None:
     table = correlated(200, 6, seed=7)
     expected = sign_flip(table, resamples=resamples, workers=1)
+    monkeypatch.setattr(flips, "WORTH", 1)
     for workers in (2, 3, 50, None):
         assert sign_flip(table, resamples=resamples, workers=workers) == expected
     for tile in (1, 7, 199, 200):
         monkeypatch.setattr(flips, "_TILE", tile)
         assert sign_flip(table, resamples=resamples, workers=2) == expected
+
+
+@pytest.mark.parametrize(("queries", "columns"), [(20, 1), (64, 3), (90, 2)])
+def test_blocks_that_are_added_up_together_leave_p_bit_equal(
+    monkeypatch: pytest.MonkeyPatch, queries: int, columns: int
+) -> None:
+    table = correlated(queries, columns, seed=3)
+    found = sign_flip(table, resamples=5_000)
+    monkeypatch.setattr(flips, "_SMALL", 0)
+    monkeypatch.setattr(flips, "_FEW", 0)
+    assert sign_flip(table, resamples=5_000) == found
+    monkeypatch.setattr(flips, "_SMALL", 1_000_000)
+    assert sign_flip(table, resamples=5_000) == found
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -1,0 +1,125 @@
+"""Engines of few rows: one database of the process, statements that are few and short, and the same results."""
+
+import os
+import re
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines import duckdb as engine_module
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines.sql_files import PART, narrowed, pipeline_files, sql_files
+from ndcg_ab.pipeline import evaluate
+from ndcg_ab.scoring.loading import NARROWING
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.notation import parse
+from ndcg_core.measures.registry import IDEALS, MEASURES
+from tests.laboratory import fill, in_order
+from tests.places import DATA
+
+STATEMENTS = 82  # of a comparison of 20 queries: it takes 78, where it took 161
+GRADES = {"q": {"a": 2.0, "b": 0.0, "c": 1.0}}
+RANKINGS = {"old": {"q": in_order("b", "a", "x")}, "new": {"q": in_order("a", "c", "b")}}
+
+
+class Counting:
+    """A database that counts the statements of its connections."""
+
+    def __init__(self, of: Any, counted: list[str]) -> None:
+        self.of, self.counted = of, counted
+
+    def cursor(self) -> "Counting":
+        return Counting(self.of.cursor(), self.counted)
+
+    def execute(self, text: str, *parameters: Any) -> Any:
+        self.counted.append(text)
+        return self.of.execute(text, *parameters)
+
+    def sql(self, text: str, **parameters: Any) -> Any:
+        self.counted.append(text)
+        return self.of.sql(text, **parameters)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.of, name)
+
+
+def small() -> Evaluation:
+    systems = [{"name": name, "file": str(DATA / f"{name}.run")} for name in ("old", "new")]
+    inputs = {"judgments": {"file": str(DATA / "judgments.qrels")}, "systems": systems}
+    return Evaluation.model_validate({"name": "small", "metrics": ["ndcg@10"], **inputs})
+
+
+def outcome_of_few(monkeypatch: pytest.MonkeyPatch, few: int) -> str:
+    monkeypatch.setattr(engine_module, "FEW", few)
+    with DuckDBEngine() as engine:
+        found: str = evaluate(small(), engine)[0].to_json()
+        assert engine.is_few == (few > 0)
+    return found
+
+
+def test_a_small_comparison_takes_few_statements(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is parsed, bound and planned, which takes milliseconds: who adds some thinks of leaving out others."""
+    counted: list[str] = []
+    database = Counting(engine_module.shared_database(os.getpid()), counted)
+    monkeypatch.setattr(engine_module, "shared_database", lambda process: database)
+    few = outcome_of_few(monkeypatch, engine_module.FEW)
+    assert 50 < len(counted) <= STATEMENTS
+    assert few == outcome_of_few(monkeypatch, -1), "the same of many rows"
+
+
+def test_engines_side_by_side_have_tables_of_their_own() -> None:
+    with DuckDBEngine() as one, DuckDBEngine() as other:
+        fill(one, GRADES, RANKINGS, ["ndcg@3"])
+        fill(other, {"q": {"b": 1.0}}, RANKINGS, ["ndcg@3"])
+        values = [dict(engine.rows("query_score", ("system_id", "value"))) for engine in (one, other)]
+    assert values[0]["old"] < values[0]["new"] and values[1] == {"old": 1.0, "new": 0.5}
+    with DuckDBEngine() as later:
+        later.expect(0)
+        assert later.connection.execute("from duckdb_tables()").fetchall() == []
+
+
+def test_what_was_read_is_read_again_when_it_is_another() -> None:
+    with DuckDBEngine() as engine:
+        engine.expect(1)
+        for text in ("a", "b"):
+            engine.put("pulled_document", pa.table({"doc_id": [text], "title": [None], "url": [None]}))
+            assert (
+                engine.rows("pulled_document", ("doc_id",)) == [(text,)] == engine.rows("pulled_document", ("doc_id",))
+            )
+            assert engine.read("pulled_document")["doc_id"].to_pylist() == [text]
+
+
+def test_parts_name_choices_that_there_are() -> None:
+    """A part whose value is misspelt would be left out for ever."""
+    choices = {"ties": {"average", "doc_id_asc"}, "unjudged": {"condense"}, "ideal_cut": {"returned"}}
+    choices |= {"measure": set(MEASURES), "ideal": set(IDEALS), "reduced": {"yes"}}
+    assert choices.keys() == {*NARROWING, "reduced"}
+    for column in ("ties", "unjudged", "ideal_cut"):
+        for value in choices[column]:
+            assert Metric(**{column: value})
+    for file in pipeline_files().values():
+        parts = PART.findall(file.text)
+        assert len(parts) == file.text.count("-- only ") == len(re.findall("-- end$", file.text, flags=re.MULTILINE))
+        for column, values, _ in parts:
+            assert {*values.split(", ")} <= choices[column], file.shown
+
+
+def test_a_part_is_left_out_with_what_it_reads() -> None:
+    score, ranked = sql_files()["query_score"], sql_files()["ranked_doc"]
+    plain = narrowed(score, frozenset({("measure", frozenset({"ndcg"}))}))
+    assert "walk_sum" in score.reads and "join walk_sum" not in plain.text and "walk_sum" not in plain.reads
+    assert narrowed(score, frozenset({("measure", frozenset({"ndcg", "ap"}))})) == score
+    assert narrowed(score, frozenset()) == score == narrowed(score, frozenset({("ties", frozenset({"given"}))}))
+    assert narrowed(ranked, frozenset({("ties", frozenset({"average"}))})).text.count("-- only") == 2
+
+
+def test_metrics_that_come_later_have_their_parts() -> None:
+    later = [parse("ap").name, parse("ndcg(ties=average)@3").name, parse("ndcg(unjudged=condense)@3").name]
+    with DuckDBEngine() as engine:
+        fill(engine, GRADES, RANKINGS, ["ndcg@3"])
+        assert "walk_sum" not in engine.made
+        fill(engine, GRADES, RANKINGS, later)
+        assert {name for (name,) in engine.rows("metric_value", ("metric",))} == {*later}
+        assert engine.count("walk_sum") == 2
