@@ -13,12 +13,14 @@ import pyarrow as pa
 from ndcg_ab.engines.duckdb import (
     KEPT,
     READ_ROWS,
+    SMALL_FILE,
     STATE,
     DuckDBEngine,
-    duckdb_settings,
+    few_rows,
     first_line,
     name_file_in_errors,
 )
+from ndcg_ab.engines.duckdb_settings import duckdb_settings
 from ndcg_ab.engines.sql_files import history_files
 from ndcg_ab.engines.views import literal, make_views, remembered_state
 from ndcg_ab.errors import InputError, SilentError
@@ -42,19 +44,20 @@ def condense_database(path: Path) -> None:
         state = remembered_state(engine.settings, engine.made, views)
     partial = path.with_name(f"{path.stem}.condensed{path.suffix}")
     partial.unlink(missing_ok=True)
-    with duckdb.connect(str(partial), config={"default_block_size": BLOCK}) as connection:
+    config = {"default_block_size": BLOCK} | (few_rows() if path.stat().st_size <= SMALL_FILE else {})
+    with duckdb.connect(str(partial), config=config) as connection:
         connection.execute(f"attach {literal(str(path))} as {KEPT} (read_only)")
+        connection.execute("begin")
         for name in sorted(tables - {STATE}):
             connection.execute(f'create table "{name}" as select * from {KEPT}."{name}"')
         for name in views:
             connection.execute(f'create table "{name}" as select * from {KEPT}."{name}" limit 0')
-        connection.execute(f"detach {KEPT}")
         connection.register("incoming", state)
         connection.execute(f"create table {STATE} as select * from incoming")
-        connection.unregister("incoming")
         for name, text in reversed(views.items()):  # what reads others first: to bind views of views takes much longer
             connection.execute(f'drop table "{name}"')
             connection.execute(f'create view "{name}" as {text}')
+        connection.execute("commit")
     partial.replace(path)
 
 

@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from ndcg_ab.engines.base import Engine, InFiles, Parameters
+from ndcg_ab.engines.duckdb_settings import OPTIMIZERS, USUAL, duckdb_settings
 from ndcg_ab.engines.sql_files import SqlFile
 from ndcg_ab.engines.views import VIEW, as_texts, literal, remembered_state
 from ndcg_ab.errors import LONGEST, InputError, SqlError, shortened
@@ -23,14 +24,8 @@ STATE = "engine_state"  # the table in a database file that says which tables we
 KEPT = "kept"  # a finished evaluation's file, as the engine that reads it calls it
 FEW = 50_000  # rows that were put; of no more, the work on a statement is more than the work on its rows
 NO_ROOM = ("max_temp_directory_size", "No space left", "quota exceeded")  # words of an error of the spill folder
+SMALL_FILE = 1 << 24  # bytes of a database file that holds few rows: every table takes a block of 262,144 at least
 SORTED = 8_000_000  # hashes that are sorted in memory where it is limited
-USUAL = {
-    "preserve_insertion_order": False,
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-}
-# Of DuckDB's optimizers those that few rows need; the others take longer than they save.
-OPTIMIZERS = ("deliminator", "expression_rewriter", "filter_pushdown", "unnest_rewriter", "unused_columns")
 READ_ROWS = 1 << 16  # rows that are read at once
 
 
@@ -65,7 +60,10 @@ class DuckDBEngine(Engine):
         self.there: dict[str, str] = {}  # in memory, what was made under a name: a table or a view
         self.answers: dict[str, dict[str, Any]] = {}  # of few rows, what was read of a table, until it is another
         self.config = duckdb_settings(self.memory, threads)
+        is_there = path is not None and path.exists()
         try:
+            if path is not None and is_there and path.stat().st_size <= SMALL_FILE:
+                self.config |= few_rows()
             if not self.in_memory or is_kept or self.config.keys() & {"threads", "memory_limit"}:
                 self.connection = duckdb.connect(":memory:" if self.in_memory else str(path), config=self.config)
             if path is not None and is_kept:
@@ -76,7 +74,7 @@ class DuckDBEngine(Engine):
         except BaseException:
             self.memory.close()
             raise
-        if self.files and path is not None:
+        if self.files and is_there:
             self._recall()
 
     def __exit__(
@@ -99,6 +97,9 @@ class DuckDBEngine(Engine):
         """Few rows: what is made and read once is kept, views that several files read too; threads gain nothing."""
         if not (self.is_few and "connection" in self.__dict__):  # that of few rows is not exchanged
             self.is_few = self.in_memory and not self.is_kept and rows <= FEW
+        if not self.in_memory and rows <= FEW:
+            for name, value in few_rows().items():
+                self.connection.execute(f"set global {name} = {literal(str(value))}")
 
     def settle(self, queries: Callable[[], Sequence[str]]) -> None:
         """Every row is here, and stays."""
@@ -256,8 +257,7 @@ class DuckDBEngine(Engine):
 
     def complete(self, name: str, column: str, kind: str) -> None:
         if self.is_kept:
-            known = {there for there, *_ in self._described(f'"{name}"')} if name in self._tables() else {column}
-            if column not in known:
+            if name in self._tables() and column not in self._columns(name):
                 select = f'select *, null::{kind} as "{column}" from {KEPT}."{name}"'
                 self.connection.execute(f'create or replace temp view "{name}" as {select}')
             return
@@ -268,12 +268,16 @@ class DuckDBEngine(Engine):
 
         A column that the table does not have yet is added (null in the older rows).
         """
+        columns = set(table.column_names)
+        with contextlib.suppress(duckdb.CatalogException):  # there is no table yet
+            if not table.num_rows and columns <= self._columns(name):
+                return
         with self._incoming(table):
             self.connection.execute(f'create table if not exists "{name}" as select * from incoming limit 0')
-            known = {column for column, *_ in self._described(f'"{name}"')}
-            for column, kind, *_ in self._described("incoming"):
-                if column not in known:
-                    self.connection.execute(f'alter table "{name}" add column "{column}" {kind}')
+            if lacking := columns - self._columns(name):
+                for column, kind, *_ in self._described("incoming"):
+                    if column in lacking:
+                        self.connection.execute(f'alter table "{name}" add column "{column}" {kind}')
             self.connection.execute(f'insert into "{name}" by name select * from incoming')
 
     def delete(self, name: str, column: str, values: Sequence[int]) -> None:
@@ -304,6 +308,9 @@ class DuckDBEngine(Engine):
     def _described(self, what: str) -> list[tuple[Any, ...]]:
         return self.connection.execute(f"describe {what}").fetchall()
 
+    def _columns(self, name: str) -> set[str]:
+        return {column for column, *_ in self._described(f'"{name}"')}
+
     # ---- what a database file remembers of what was made in it
 
     def _remember(self) -> None:
@@ -329,11 +336,12 @@ class DuckDBEngine(Engine):
             self.connection.execute(f'create temp view "{name}" as select * from {KEPT}."{name}"')
 
     def _recall(self) -> None:
-        there = self._tables()
-        if STATE not in there:  # a file of version 0.1.0
-            self.made = {name: {} for name in there & self.files.keys()}
+        try:  # to ask first which tables there are takes as long as to open the file
+            kept = self.connection.execute(f"select name, parameters from {STATE}").fetchall()
+        except duckdb.CatalogException:  # a file of version 0.1.0
+            self.made = {name: {} for name in self._tables() & self.files.keys()}
             return
-        for name, parameters in self.connection.execute(f"select name, parameters from {STATE}").fetchall():
+        for name, parameters in kept:
             if name.startswith(VIEW):
                 self.usual[name.removeprefix(VIEW)] = json.loads(parameters)
             elif name:
@@ -355,16 +363,12 @@ def shared_database(process: int) -> duckdb.DuckDBPyConnection:
     return database
 
 
-def duckdb_settings(memory: Memory, threads: int | None, share: float = 1.0) -> dict[str, Any]:
-    """The settings of DuckDB; share: of its memory."""
-    config: dict[str, Any] = dict(USUAL)
-    if threads := memory.threads(threads):
-        config["threads"] = threads
-    if memory.for_duckdb is not None:
-        config["memory_limit"] = f"{round(memory.for_duckdb * share) // 1000}KB"
-    if memory.folder is not None:
-        config["temp_directory"] = str(memory.folder)
-    return config
+@functools.cache
+def few_rows() -> dict[str, Any]:
+    """The settings of `shared_database`, for a file of few rows."""
+    with shared_database(os.getpid()).cursor() as shared:
+        found = shared.execute("select current_setting('threads'), current_setting('disabled_optimizers')").fetchall()
+    return dict(zip(("threads", "disabled_optimizers"), found[0], strict=True))
 
 
 @contextlib.contextmanager

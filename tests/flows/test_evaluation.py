@@ -156,7 +156,7 @@ def test_mlflow_shows_a_parent_and_a_child_per_system(two_nights: Nights) -> Non
     assert len(parents) == 2
     assert len(children) == 8
     assert {run.info.status for run in runs} == {"FINISHED"}
-    assert [run.info.run_name[:16] for run in parents] == ["✗ 1 do not ship ", "✗ 2 do not ship "]
+    assert [run.info.run_name[:16] for run in parents] == ["✓ 1 ship general", "✓ 2 ship general"]
     for run, finish in zip(parents, finished, strict=True):
         bundle = read_bundle(finish.bundle)
         assert run.info.end_time - run.info.start_time == round(1000 * bundle.seconds)
@@ -182,7 +182,7 @@ def test_mlflow_shows_a_parent_and_a_child_per_system(two_nights: Nights) -> Non
     assert worst.tags["ndcg_at_10"] == f"▼ {expected['all-words']:.4f} ({row.difference:+.4f})"
     tags = parents[1].data.tags
     assert tags["decision/all-words"] == "✗ do not ship"
-    assert tags["mlflow.note.content"].startswith("**✗ do not ship ")
+    assert tags["mlflow.note.content"].startswith("**✓ ship general-first")
     assert tags["verdict/all-words/ndcg_at_10"] == "regressed, by more than 0.01"
     assert "| all-words |" in tags["mlflow.note.content"]
     names = {item.path for item in client.list_artifacts(parents[1].info.run_id)}
@@ -224,7 +224,7 @@ def test_prefect_has_the_decision_as_the_state_of_a_run_without_a_gate(two_night
 
     with get_client(sync_client=True) as client:
         (run,) = [run for run in client.read_flow_runs() if run.name.startswith("demo 20") and run.state.is_completed()]
-    assert run.state.message.startswith("✗ do not ship ")
+    assert run.state.message.startswith("✓ ship general-first ")
 
 
 def test_a_half_published_bundle_is_published_whole(two_nights: Nights, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import re
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -123,3 +124,32 @@ def test_metrics_that_come_later_have_their_parts() -> None:
         fill(engine, GRADES, RANKINGS, later)
         assert {name for (name,) in engine.rows("metric_value", ("metric",))} == {*later}
         assert engine.count("walk_sum") == 2
+
+
+def threads_of(engine: DuckDBEngine) -> int:
+    found: int = engine.connection.execute("select current_setting('threads')").fetchall()[0][0]
+    return found
+
+
+def test_a_file_of_few_rows_is_worked_on_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the count that is told, or by its size where it is there; the user's threads are for many rows."""
+    found = {}
+    for few in (engine_module.FEW, -1):
+        monkeypatch.setattr(engine_module, "FEW", few)
+        with DuckDBEngine(tmp_path / f"{few}.duckdb", threads=2) as engine:
+            found[few] = evaluate(small(), engine)[0].to_json()
+            assert threads_of(engine) == (1 if few > 0 else 2)
+    assert len({*found.values()}) == 1
+    for size, threads in ((1 << 30, 1), (1000, 2)):
+        monkeypatch.setattr(engine_module, "SMALL_FILE", size)
+        with DuckDBEngine(tmp_path / "-1.duckdb", threads=2) as engine:
+            assert threads_of(engine) == threads and engine.made
+
+
+def test_an_empty_table_adds_columns_that_are_new_and_no_rows(tmp_path: Path) -> None:
+    with DuckDBEngine(tmp_path / "grows.duckdb", files={}) as engine:
+        engine.append("night", pa.table({"a": pa.array([], pa.int64())}))
+        engine.append("night", pa.table({"a": [1]}))
+        engine.append("night", pa.table({"a": pa.array([], pa.int64()), "b": pa.array([], pa.string())}))
+        engine.append("night", pa.table({"a": pa.array([], pa.int64())}))
+        assert engine.rows("night", ("a", "b")) == [(1, None)]
