@@ -29,12 +29,12 @@ CODES: Mapping[str, Code] = {
     "contradicting_judgment": Code(
         "error",
         "A document of one query is judged twice, with different grades.",
-        "Decide which grade holds, and take the other line out of the judgments.",
+        "Decide which grade is right, and remove the other line from the judgments.",
         is_fixed=True,
     ),
     "refused_grade": Code(
         "error",
-        "A grade is below 0 where a metric says negative = error, or above the max_grade that a metric names.",
+        "A grade is below 0 and a metric has negative = error, or a grade is above the max_grade of a metric.",
         "Correct the grade, or choose another value of that choice.",
         is_fixed=True,
     ),
@@ -46,247 +46,249 @@ CODES: Mapping[str, Code] = {
     ),
     "fractional_grade": Code(
         "error",
-        "The configuration says that grades are integers (judgments: {grades: integer}), and some are not.",
-        "Correct the grades, or take the key away where fractions are meant.",
+        "The configuration requires integer grades (judgments: {grades: integer}), and some grades have fractions.",
+        "Correct the grades, or remove the key if fractions are intended.",
     ),
     "negative_grade": Code(
         "note",
-        "Some grades are below 0. They gain nothing; in condensed rankings they count as judged, unless a metric says"
+        "Some grades are below 0. They gain nothing. Condensed rankings treat them as judged, unless a metric has"
         " negative = unjudged.",
-        "Nothing, where such grades mark spam or what is not relevant; trec_eval without -J reads them alike.",
+        "Nothing, if these grades mark spam or documents that are not relevant; trec_eval without -J treats them in"
+        " the same way.",
     ),
     "repeated_judgment": Code(
         "note",
         "A judgment is in the file more than once, with the same grade. It counts once.",
-        "Look for the step that writes it twice, if the judgments are not pooled from several files.",
+        "If the judgments are not pooled from several files, look for the step that writes it twice.",
     ),
     "more_judgments": Code(
         "note",
-        "What a later file of judgments changed: how many grades it adds, how many others it replaces by"
-        " judgments_precedence, and how many stay as they were.",
-        "Look at the examples where grades change that should not; judgments_precedence says which file counts.",
+        "A later file of judgments changed the judgments: the message counts the grades that it adds, those that it"
+        " replaces by judgments_precedence, and those that stay.",
+        "Look at the examples for grades that should not change; judgments_precedence chooses the file that counts.",
     ),
     "several_judges": Code(
         "note",
-        "Documents are judged by several judges; where they disagree, `combine` says which grade counts.",
-        "Look at how far they agree, and whether the verdict is the same under each of them, before relying on it.",
+        "Documents are judged by several judges; if they disagree, `combine` chooses the grade.",
+        "Before you rely on the verdict, check how far the judges agree, and whether the verdict is the same under"
+        " each of them.",
     ),
     "unsaid_grade": Code(
         "note",
-        "A function that judges could not say the grade of a document that systems return and nobody else judges: it"
-        " stays unjudged.",
-        "Nothing, where they are few; else look at the examples: is their title or text missing?",
+        "A function that judges returned no grade for a document that systems return and nobody else judges: it stays"
+        " unjudged.",
+        "Nothing, if they are few; else look at the examples: is their title or text missing?",
     ),
     "no_relevant_query": Code(
         "note",
-        "A judged query has no grade above 0. no_relevant says what it scores; by default it is left out.",
-        "Nothing; where there are many, judge deeper, because they can tell no system from another.",
+        "A judged query has no grade above 0. no_relevant decides its value; by default it is left out.",
+        "Nothing. If there are many, judge deeper: these queries cannot distinguish systems.",
     ),
     "nothing_counted": Code(
         "note",
-        "A query has grades above 0, but none that the metric counts, because relevant_from or the gain leaves them"
-        " out.",
+        "A query has grades above 0, but the metric counts none of them, because of relevant_from or the gain.",
         "Check relevant_from and the gain table against the scale of the grades.",
     ),
     "reversed_grades": Code(
         "warning",
-        "No grade is 0 or below, and in every system lower grades stand above higher ones, far more often than chance"
-        " would have it: 1 may be the best grade, or low scores the better ones.",
-        "Where 1 is the best, give a gain to every grade, as `--metric 'ndcg(gain={1:3, 2:2, 3:1, 4:0})@10'`, or, for"
-        " metrics that count relevant documents too, turn the grades: `awk '{$4 = 4 - $4} 1' FILE > NEW` for 1 to 4."
-        " Where scores are distances, negate them.",
+        "No grade is 0 or below, and in every system lower grades rank above higher ones, far more often than by"
+        " chance: 1 may be the best grade, or low scores may be better.",
+        "If 1 is the best grade, give every grade a gain, as in `--metric 'ndcg(gain={1:3, 2:2, 3:1, 4:0})@10'`. For"
+        " metrics that count relevant documents, reverse the grades: `awk '{$4 = 4 - $4} 1' FILE > NEW` for 1 to 4. If"
+        " scores are distances, negate them.",
     ),
     # ---- ids
     "no_shared_query": Code(
         "error",
-        "A system answers none of the judged queries: the query ids of the two files are different.",
-        "Spell query ids alike in both; the message says what would make them meet, where that can be seen.",
+        "A system answers none of the judged queries: the query ids of the two files do not match.",
+        "Spell query ids alike in both files; if possible, the message shows a change that makes them match.",
     ),
     "near_query": Code(
         "warning",
-        "Some queries of a ranking meet none of the judgments as they are spelt, and would if white space, case,"
-        " leading zeros, a prefix or an ending were taken off.",
+        "Some query ids of a ranking match no judgment. They would match without white space, case, leading zeros, a"
+        " prefix or an ending.",
         "Spell them alike in both files. Until then the queries count as unanswered.",
     ),
     "unmatched_document": Code(
         "error",
-        "Hardly any document that a system returns is judged, and another spelling of its ids would make them meet; or"
-        " not one of many is judged.",
-        "Spell document ids alike in the ranking and in the judgments. Where the two are right, and the system simply"
-        " returns what nobody judged, set the code to warning.",
+        "Hardly any document that a system returns is judged, and another spelling of its ids would match; or none of"
+        " many is judged.",
+        "Spell document ids alike in the ranking and in the judgments. If both are right, and the system only returns"
+        " unjudged documents, set the code to warning.",
     ),
     "no_judged_result": Code(
         "warning",
-        "Not one of a system's few results is judged, so that it scores 0 everywhere.",
+        "None of a system's few results is judged, so it scores 0 everywhere.",
         "Check the document ids. If they are right, judge some of its results.",
     ),
     "near_document": Code(
         "warning",
-        "Some results near the top are unjudged as they are spelt, and would be judged if white space, quotes, case,"
-        " zeros in front of a number, a prefix or an ending were taken off.",
-        "Spell document ids alike in both files. A part of a collection that was indexed in another way, or a passage"
-        " id in the place of a document id, is the usual cause.",
+        "Some results near the top are unjudged. Their ids would match judged ones without white space, quotes, case,"
+        " leading zeros, a prefix or an ending.",
+        "Spell document ids alike in both files. The usual cause is a part of the collection that was indexed"
+        " differently, or passage ids instead of document ids.",
     ),
     "queries_unmatched": Code(
         "warning",
-        "The file of queries names none of the judged queries, although slices or weights need it.",
-        "Spell query ids alike in it and in the judgments.",
+        "The file of queries contains none of the judged queries, although slices or weights need it.",
+        "Spell query ids alike in this file and in the judgments.",
     ),
     "intended_unknown": Code(
         "warning",
-        "Some of the queries that the change was meant for are not judged (of scores: not scored). They are left out.",
-        "Correct their ids, take them out, or have them judged: the report on what was intended leaves them out.",
+        "Some of the queries that the change was meant for are not judged (with scores: not scored). They are left"
+        " out.",
+        "Correct their ids, remove them, or judge them.",
     ),
     "unjudged_query": Code(
         "note",
         "A system answers queries that nobody judged. They are not scored.",
-        "Nothing, where only a part of the queries was judged.",
+        "Nothing, if only a part of the queries was judged.",
     ),
     # ---- on a cluster
     "rows_elsewhere": Code(
         "note",
-        "Rows of judgments or rankings stay on a cluster. Every other check is made there. What needs their order, or"
-        " all of them here, is not: rising_score, the line of an example, and whether a ranking that is there is a copy"
-        " of one that is not (same_ranking). Prefixes and endings of ids (near_document) are weighed by 100 queries.",
+        "Rows of judgments or rankings stay on a cluster. Checks that need their order or all of them here are left"
+        " out: rising_score, the line of an example, and whether a ranking there is a copy of a local one"
+        " (same_ranking). Prefixes and endings of ids (near_document) are checked on 100 queries. All other checks run"
+        " on the cluster.",
         "Nothing.",
     ),
     # ---- which queries, how deep
     "unanswered_query": Code(
         "warning",
-        "A system returned nothing for a judged query. unanswered says what that scores; by default 0.",
-        "Find out whether it found nothing, or failed. A failed request is no answer of the ranker.",
+        "A system returned nothing for a judged query. unanswered decides its value; by default 0.",
+        "Find out whether it found nothing, or failed. A failed request is not an answer of the ranker.",
     ),
     "unanswered_left_out": Code(
         "warning",
-        "A metric says unanswered = exclude, and a system left queries unanswered: it gains by not answering what it is"
-        " bad at.",
+        "A metric has unanswered = exclude, and a system left queries unanswered: it can gain by not answering hard"
+        " queries.",
         "Compare with unanswered = zero as well, and look at the queries that both answered.",
     ),
     "failed_query": Code(
         "warning",
-        "The place that a ranking comes from failed on a query, and allow_failed_queries let it pass. The query is"
-        " missing for that system: it is neither unanswered nor 0, and no difference is taken on it.",
-        "Look at the failure that the message quotes, and pull again.",
+        "The source of a ranking failed on a query, and allow_failed_queries permitted it. The query is missing for"
+        " that system: it counts neither as unanswered nor as 0, and has no difference.",
+        "Look at the failure in the message, and pull again.",
     ),
     "few_queries": Code(
         "warning",
-        "A system answers far fewer queries than another one: less than 80 % as many.",
-        "Look whether its file was cut, or its run ended early.",
+        "A system answers less than 80 % as many queries as another one.",
+        "Check whether its file was cut, or its run ended early.",
     ),
     "different_depths": Code(
         "warning",
-        "A system returns far fewer results than another one (less than 80 % of those that a metric looks at):"
-        " typically, by the median, or in a tenth of the queries that it answers. The metric then compares depths, not"
-        " orders.",
+        "A system returns far fewer results than another one (less than 80 % of the results that a metric uses), by"
+        " the median or in a tenth of the queries that it answers. The metric then compares depths, not orders.",
         "Pull the same number of results from all systems, or choose a cutoff that all of them reach.",
     ),
     "truncated_last_line": Code(
         "warning",
-        "The last line of a file has no end, and looks cut (its tag is the beginning of the others'): the file may have"
-        " been cut while it was written or copied.",
-        "Compare its size or its number of lines with where it came from.",
+        "The last line of a file has no line end, and looks cut (its tag is the beginning of the others'): the file"
+        " may have been cut while it was written or copied.",
+        "Compare its size or its number of lines with the original.",
     ),
     # ---- what a ranking says of its order
     "duplicate_document": Code(
         "error",
-        "A document is twice in the ranking of one query, where it would gain twice. With duplicates = first in"
-        " every metric the best placed of them counts, and it is a warning.",
-        "Take the copies out where the ranking is made; two rankings written into one file are the usual cause.",
+        "A document is twice in the ranking of one query, where it would gain twice. With duplicates = first in every"
+        " metric, only the best placed copy counts, and this is a warning.",
+        "Remove the copies where the ranking is made; the usual cause is two rankings written into one file.",
     ),
     "missing_rank": Code(
         "error",
-        "A metric says ties = given, and a ranking has no ranks.",
+        "A metric has ties = given, and a ranking has no ranks.",
         "Add the ranks, or choose another rule for ties.",
         is_fixed=True,
     ),
     "several_tags": Code(
         "warning",
-        "A TREC file has more than one tag (its last column), although it should hold one system's ranking: two"
-        " rankings may be in it, one after the other.",
-        "Give each ranking a file and a system of its own.",
+        "A TREC file has more than one tag (its last column), although it should hold one system's ranking: it may"
+        " contain two rankings.",
+        "Put each ranking into a file of its own, and make it a system of its own.",
     ),
     "unread_rank": Code(
         "note",
-        "A rank is no number. It is not used, because the scores decide.",
-        "Nothing, where the ranks are not meant to decide.",
+        "A rank is not a number. It is not used, because the scores decide.",
+        "Nothing, if the ranks are not meant to decide.",
     ),
     "repeated_rank": Code(
         "warning",
-        "Two results of a query have the same rank. Without scores their document ids decide the order; beside scores"
-        " the ranks decide nothing, and repeated ones tell of two rankings in one file or of ranks that were never"
+        "Two results of a query have the same rank. Without scores, their document ids decide the order. With scores,"
+        " ranks decide nothing; repeated ranks then suggest two rankings in one file, or ranks that were never"
         " written.",
         "Number the results of each query 1, 2, 3 …, or leave the column of ranks out.",
     ),
     "rank_gap": Code(
         "warning",
-        "The ranks of a query are not all there: they begin above 1, or some between the first and the last are"
-        " missing. Results may have been lost, or filtered after they were ranked. It is a note where that is so in"
-        " fewer than half of the queries.",
-        "Look whether lines were lost, or only a later page of the results was kept.",
+        "Some ranks of a query are missing: they begin above 1, or have gaps. Results may have been lost, or filtered"
+        " after ranking. It is a note if this holds for fewer than half of the queries.",
+        "Check whether lines were lost, or only a later page of the results was kept.",
     ),
     "rank_below_one": Code(
         "note",
-        "Ranks begin at 0, or below. Their order alone counts, so that nothing changes; it is a warning where some"
-        " queries begin there and others at 1, or where a rank is below 0.",
-        "Nothing, where the system counts from 0; else look at how the ranks are written.",
+        "Ranks begin at 0 or below. Only their order counts, so nothing changes. It is a warning if some queries"
+        " begin there and others at 1, or if a rank is below 0.",
+        "Nothing, if the system counts from 0; else check how the ranks are written.",
     ),
     "rank_disagrees": Code(
         "warning",
-        "The rank column orders results otherwise than the scores do, within the places that a metric looks at. Scores"
-        " decide; the message says what the metric would be by the ranks.",
-        "Find out which of the two is right. Distances, of which the smallest is the best, are a usual cause: negate"
-        " them. If the ranks are right, ask for the metric with ties = given.",
+        "The rank column and the scores give different orders within the results that a metric uses. Scores decide;"
+        " the message shows the metric's value by the ranks.",
+        "Find out which of the two is right. A usual cause is distances, of which the smallest is the best: negate"
+        " them. If the ranks are right, use the metric with ties = given.",
     ),
     "constant_score": Code(
         "warning",
-        "All results of a query have the same score, so that document ids decide the whole order. It is a note where"
-        " that is so in fewer than half of the queries.",
+        "All results of a query have the same score, so document ids decide the whole order. It is a note if this"
+        " holds for fewer than half of the queries.",
         "Write the scores that the system ranks by, or ranks without scores.",
     ),
     "rising_score": Code(
         "warning",
         "A ranking without ranks goes from its lowest score to its highest, in 9 of 10 queries with three results or"
-        " more (and at least in three queries). Files usually begin with the best result, so that lower scores may be"
-        " the better ones.",
-        "Nothing, where the highest score is the best. Distances have to be negated.",
+        " more (and at least in three queries). Files usually begin with the best result, so lower scores may be"
+        " better.",
+        "Nothing, if the highest score is the best. If the scores are distances, negate them.",
     ),
     "tied_places": Code(
         "warning",
-        "Equal scores decide places that a metric looks at. The message says between which values their order could"
-        " move the mean; where that is not more than 0.001 it is a note.",
-        "Write scores with more digits, or ask for the expected value with ties = average.",
+        "Equal scores decide ranks that a metric uses. The message gives the range of the mean over their orders; if"
+        " it is at most 0.001, it is a note.",
+        "Write scores with more digits, or use the expected value with ties = average.",
     ),
     # ---- systems beside each other
     "same_ranking": Code(
         "warning",
-        "Two systems have the same content: the same documents with the same scores, in any order of rows and any file"
+        "Two systems have the same content: the same documents with the same scores, in any row order and file"
         " format. Every difference between them is 0.",
-        "Look whether one file was given twice.",
+        "Check whether one file was given twice.",
     ),
     "few_judged": Code(
         "warning",
-        "Less than 80 % of the results that a metric looks at have a judgment. The others count as not relevant, which"
-        " may be untrue.",
-        "Judge more of what the system returns, or ask for unjudged = condense beside it, and see whether the verdict"
-        " holds.",
+        "Less than 80 % of the results that a metric uses have a judgment. The others count as not relevant, which"
+        " may be wrong.",
+        "Judge more of what the system returns, or add the metric with unjudged = condense, and see whether the"
+        " verdict holds.",
     ),
     "judged_differs": Code(
         "warning",
         "The share of judged results differs between two systems by 10 points or more. Unjudged results count as not"
-        " relevant, so that the less judged system is at a disadvantage. One of ten results is where that can be as"
-        " large as what is measured: if half of the unjudged were relevant, precision would move by 0.05.",
-        "Judge what only the less judged system returns, or ask for unjudged = condense beside it, and see whether the"
-        " verdict holds.",
+        " relevant, which disadvantages the system with fewer judged ones. From 10 points on, the effect can be as"
+        " large as a measured difference: if half of the unjudged results were relevant, precision would change by"
+        " 0.05.",
+        "Judge what only the less judged system returns, or add the metric with unjudged = condense, and see whether"
+        " the verdict holds.",
     ),
     "labels_favour": Code(
         "warning",
-        "A verdict favours the system that the labels came from: at least 5 points more of its results are judged than"
-        " of the other system's, and without that lead the verdict does not hold, either because the interval on the"
-        " queries judged fully for both does not show it, or that grades of unjudged results could turn it. Where"
-        " the judgments name the favoured system as a source, and not the other one: without what it alone contributed"
-        " the verdict is another one.",
-        "Judge first what the other system alone shows, and compare again; until then take the verdict for one about"
-        " the judgments.",
+        "A verdict favours the system that the labels came from. At least 5 points more of its results are judged"
+        " than of the other system's. Without that advantage the verdict does not hold: the interval on the queries"
+        " judged fully for both does not show it, or grades of unjudged results could change it. If the judgments name"
+        " the favoured system as a source and not the other one, the verdict is instead tested without the judgments"
+        " that it alone contributed.",
+        "First judge what only the other system returns, and compare again. Until then, the verdict may reflect the"
+        " judgments rather than the systems.",
     ),
     "slices_disagree": Code(
         "warning",
@@ -295,78 +297,77 @@ CODES: Mapping[str, Code] = {
     ),
     "looks_clustered": Code(
         "warning",
-        "Query ids come in groups (`106_1`, `106_2`, …) or queries repeat a text: turns of a conversation, variants of"
-        " one query. As units of their own they make p-values too small and intervals too narrow.",
-        "Name what they belong to: `--cluster COLUMN` of the queries, or `--cluster-prefix _` for ids (`cluster_prefix`"
-        " under `statistics:`); or set the finding to `ignore` where they are independent.",
+        "Query ids come in groups (`106_1`, `106_2`, …) or queries repeat a text: turns of a conversation, variants"
+        " of one query. Treated as independent, they make p-values too small and intervals too narrow.",
+        "Name the groups: `--cluster COLUMN` of the queries, or `--cluster-prefix _` for ids (`cluster_prefix` under"
+        " `statistics:`). If the queries are independent, set the finding to `ignore`.",
     ),
     "cheap_judgments": Code(
         "warning",
-        "Something about the cheap judgments, which the message tells as it is told of judgments: ids that do not meet,"
+        "The proxy judgments (cheap_judgments) have a problem, which the message describes: ids that do not match,"
         " queries that a system did not answer, grades below 0. Verdicts do not depend on them.",
-        "Mend it where the corrected differences are to be used; a cheap grade that says nothing saves no judgments.",
+        "Correct it if you use the corrected differences; an uninformative proxy grade saves no judgments.",
     ),
     "careful_not_random": Code(
         "warning",
-        "By the cheap judgments the systems do better or worse on the carefully judged queries than on the others: the"
-        " careful ones are no random sample of all.",
-        "Draw the queries for careful judgments at random from those that are judged cheaply; until then read the"
-        " careful judgments alone, and nothing about all queries out of the corrected differences.",
+        "By the proxy judgments, the systems do better or worse on the carefully judged queries than on the others:"
+        " the carefully judged queries are not a random sample of all.",
+        "Draw the queries for careful judgments at random from all queries with proxy judgments. Until then use the"
+        " careful judgments alone, and draw no conclusion about all queries from the corrected differences.",
     ),
     "one_heavy_query": Code(
         "warning",
-        "In a slice, or among the queries that are scored, one query has all the weight: nothing can be tested there.",
-        "Look at the weights; `--unweighted` (`weighted: false`) compares without them.",
+        "In a slice, or among the scored queries, one query has all the weight: nothing can be tested there.",
+        "Check the weights; `--unweighted` (`weighted: false`) compares without them.",
     ),
     "not_asked": Code(
         "note",
-        "A question that an evaluation usually answers was left out, since its rows are too many: what unjudged"
-        " documents could do to the verdicts, or what changed in the first places.",
-        "Ask for it (`statistics.bounds: true`, `--bounds`) where the verdict hangs on it, or judge more.",
+        "An analysis that usually runs was left out, because there are too many rows: how unjudged documents could"
+        " change the verdicts, or what changed in the top results.",
+        "Turn it on (`statistics.bounds: true`, `--bounds`) if the verdict depends on it, or judge more.",
     ),
     # ---- the configuration
     "plain_secret": Code(
         "warning",
-        "The configuration holds what looks like a password, a token or a key in plain text. It is taken out of"
+        "The configuration contains what looks like a password, a token or a key in plain text. It is removed from"
         " everything that is kept or shown.",
-        "Name it by reference: {env: NAME}, {file: PATH} or {prefect: BLOCK}. Where it has been in a repository,"
-        " replace it.",
+        "Name it by reference: {env: NAME}, {file: PATH} or {prefect: BLOCK}. If it has been in a repository, replace"
+        " it.",
     ),
     "large_difference": Code(
         "warning",
-        "A margin, a smallest effect or a threshold is half of the largest difference that its metric can have, or"
-        " more, so that next to nothing fails it or reaches it.",
-        "Write it in the metric's unit: two points of a hundred are 0.02. Where it is meant, say so with"
-        " `findings: {large_difference: ignore}`.",
+        "A margin, a smallest effect or a threshold is at least half of the largest possible difference of its"
+        " metric, so almost nothing fails or reaches it.",
+        "Write it in the metric's unit: two percentage points are 0.02. If it is intended, set `findings:"
+        " {large_difference: ignore}`.",
     ),
     # ---- scores of another tool
     "scores_given": Code(
         "note",
-        "Another tool computed the values. The documents behind them, the order of ties and what is judged are not"
-        " known here, and a higher value counts as better.",
-        "Nothing. Where a lower value is better, write -METRIC.",
+        "Another tool computed the values. Their documents, the order of ties and the share of judged results are"
+        " unknown here, and a higher value counts as better.",
+        "Nothing. If a lower value is better, write -METRIC.",
     ),
     "negated_scores": Code(
         "note",
-        "The signs of a metric's values were turned, because -METRIC says that lower is better.",
+        "The signs of a metric's values were reversed, because -METRIC means that lower is better.",
         "Nothing.",
     ),
     "missing_score": Code(
         "warning",
-        "A system has no value for a query that another one has a value for. Differences are taken over the queries"
-        " that both have, and a system may gain by what it leaves out.",
-        "Find out why it is missing; where the system found nothing, its value is 0 and belongs in the file.",
+        "A system has no value for a query for which another one has a value. Differences use the queries that both"
+        " have, so a system may gain by leaving queries out.",
+        "Find out why it is missing; if the system found nothing, its value is 0 and belongs in the file.",
     ),
     "mean_disagrees": Code(
         "warning",
-        "The mean that a file gives for all queries is not that of its values per query.",
-        "Look whether queries are missing in the file; trec_eval -c counts those that a ranking does not answer.",
+        "A file's mean over all queries differs from the mean of its values per query.",
+        "Check whether queries are missing in the file; trec_eval -c counts queries that a ranking does not answer.",
     ),
     "rounded_scores": Code(
         "note",
-        "Values were rounded before they were written, so that small differences are lost and a query may count as a"
-        " tie.",
-        "Have the tool write all digits.",
+        "Values were rounded before they were written, so small differences are lost and a query may count as a tie.",
+        "Make the tool write all digits.",
     ),
 }
 
