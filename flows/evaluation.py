@@ -52,7 +52,7 @@ from ndcg_ab.pipeline.run import Call, announce, parts_left
 from ndcg_ab.pipeline.stages import KEEP, PUBLISH
 from ndcg_ab.report.comment.markdown import answer_note, comparison_table
 from ndcg_ab.report.sections.since_last import since_items
-from ndcg_ab.report.words.decision_summary import candidates_by_choice, format_decisions, format_reasons
+from ndcg_ab.report.words.decision_summary import format_headline, format_reasons
 from ndcg_ab.report.words.escaping import escape_text
 from ndcg_ab.runs.run import Performed, finish_run, perform_run
 
@@ -183,7 +183,7 @@ def follow_flow(evaluation: Evaluation, force: bool, moment: datetime, watch: Wa
         publish_results(evaluation, performed, bundle)
     if outcome.gate == "failed":
         failures = "; ".join(f"{gate.name}: {gate.message}" for gate in outcome.failures)
-        return Failed(name="GateFailed", message=f"gate failed: {failures}")
+        return Failed(name="GateFailed", message=f"{format_headline(outcome)}. Failed: {failures}")
     found = {"bundle": str(performed.bundle), "reused": performed.reused, **performed.published}
     return Completed(
         message=f"{'nothing changed since then: ' if performed.reused else ''}{format_reasons(outcome)}", data=found
@@ -230,10 +230,19 @@ def artifact_key(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
+def name_flow_run(headline: str) -> None:
+    """Adds what was found to the flow run's name: the first line of its page, and all that a list of runs shows."""
+    context = FlowRunContext.get()
+    if context and context.flow_run:
+        with get_client(sync_client=True) as client:
+            client.update_flow_run(context.flow_run.id, name=f"{context.flow_run.name}: {headline}")
+
+
 def publish_results(evaluation: Evaluation, performed: Performed, bundle: Bundle) -> None:
     """Artifacts on the flow run's page, its log, and events that automations can act on."""
     logger, name, outcome = get_run_logger(), artifact_key(evaluation.name), bundle.outcome
-    decision = escape_text(f"what to do: {format_decisions(candidates_by_choice(outcome))}")
+    decision = escape_text(format_headline(outcome))
+    name_flow_run(format_headline(outcome))
     told_of = "\n\n".join([answer_note(outcome), *since_items(bundle.since_last)])
     create_markdown_artifact(told_of, key=f"{name}-decisions", description=decision)
     table = comparison_table(outcome)

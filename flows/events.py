@@ -1,11 +1,14 @@
 """The events that automations of Prefect can act on, as data (docs/scheduling.md)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ndcg_ab.comparing.since_last import SinceLast
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.report.words.decision_summary import format_headline
+from ndcg_ab.report.words.text import format_range
 from ndcg_ab.results.outcome import Outcome
+from ndcg_ab.results.wording import signed
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
@@ -24,26 +27,46 @@ def events_of(
     """`ndcg-ab.gate.failed` for the evaluation, `ndcg-ab.verdict.regressed` for every candidate that regressed.
 
     `ndcg-ab.dropped` for every system that dropped since the evaluation before: once, in the night that did.
-    common: what is in every payload.
+    common: what is in every payload.  `message` in each says it in plain text, ready to be posted.
     """
     if outcome.gate == "failed":
         failures = {gate.name: gate.message for gate in outcome.failures}
-        yield Event("ndcg-ab.gate.failed", event_resource(evaluation.name), {**common, "gates": failures})
+        message = "\n".join([f"{evaluation.name}: {format_headline(outcome)}", *map(": ".join, failures.items())])
+        payload = {**common, "gates": failures, "message": message}
+        yield Event("ndcg-ab.gate.failed", event_resource(evaluation.name), payload)
     for row in outcome.main:
         if not row.exploratory and row.conclusion is Verdict.REGRESSED:
             yield Event(
                 "ndcg-ab.verdict.regressed",
                 event_resource(evaluation.name, row.candidate),
-                common | comparison_payload(row),
+                common | comparison_payload(row) | {"message": f"{evaluation.name}: {regression_text(row)}"},
             )
-    changed = {system.system_id: list(system.changed) for system in since.systems} if since else {}
-    for row in since.dropped if since else ():
+    if since is None:
+        return
+    changed = {system.system_id: list(system.changed) for system in since.systems}
+    for row in since.dropped:
         payload = (
             common
             | comparison_payload(row)
-            | {"since": since.ordinal if since else None, "changed": changed[row.candidate]}
+            | {"since": since.ordinal, "changed": changed[row.candidate]}
+            | {"message": f"{evaluation.name}: {drop_text(row, since.ordinal, changed[row.candidate])}"}
         )
         yield Event("ndcg-ab.dropped", event_resource(evaluation.name, row.candidate), payload)
+
+
+def regression_text(row: Comparison) -> str:
+    """``dense regressed against bm25, ndcg@10 -0.0400 [-0.0600, -0.0200]``."""
+    return f"{row.candidate} regressed against {row.baseline}, {figure_text(row)}"
+
+
+def drop_text(row: Comparison, since: int, changed: Sequence[str]) -> str:
+    """``dense dropped since evaluation 6, ndcg@10 -0.0400 [-0.0600, -0.0200]; changed: ranking``."""
+    cause = f"; changed: {', '.join(changed)}" if changed else ""
+    return f"{row.candidate} dropped since evaluation {since}, {figure_text(row)}{cause}"
+
+
+def figure_text(row: Comparison) -> str:
+    return f"{row.metric} {signed(row.difference)} {format_range(row.low, row.high)}"
 
 
 def event_resource(evaluation: str, system: str | None = None) -> dict[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Gate
-from ndcg_ab.results.decisions import GUARDRAILS_GATE, JUDGED, NO_REGRESSION, NOT_WORSE
+from ndcg_ab.results.decisions import GUARDRAILS_GATE, JUDGED, NO_REGRESSION, NOT_WORSE, SLICE_REGRESSION, UNANSWERED
 from ndcg_ab.results.outcome import GateResult, Outcome, SystemSummary
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SLICE_GATE, percent_below, queries_text, signed
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -41,14 +41,14 @@ def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
         ]
         messages = [f"{row.attribute} {row.slice}: {failure_text(row)}" for row in worse]
         shown = f"no slice regressed by more than {limit:g}"
-        yield make_result("slice regression", messages, shown, [row.candidate for row in worse])
+        yield make_result(SLICE_REGRESSION, messages, shown, [row.candidate for row in worse])
     if gate.unanswered is not None:
         counts = [(row.system_id, row.unanswered or 0) for row in outcome.systems]
         left = {name: count for name, count in counts if count > gate.unanswered}
         most = f"at most {gate.unanswered} may be"
         silent = [f"{name} left {queries_text(count)} unanswered, {most}" for name, count in left.items()]
         shown = f"no system leaves more than {gate.unanswered} queries unanswered"
-        yield make_result("unanswered", silent, shown, list(left))
+        yield make_result(UNANSWERED, silent, shown, list(left))
 
 
 def judged_gate(least: float, summaries: Sequence[SystemSummary]) -> GateResult:

@@ -15,6 +15,7 @@ from ndcg_core.statistics.verdicts.verdict import Size, Tone, Verdict
 
 # Names of gates whose failures are verdicts of the candidate, and told as such.
 NO_REGRESSION, GUARDRAILS_GATE, NOT_WORSE = "no regression", "guardrails", "not worse"
+SLICE_REGRESSION, UNANSWERED = "slice regression", "unanswered"
 JUDGED = "judged"  # the gate that asks for more judgments, and for nothing else
 NO_DROP = (
     "no drop"  # the gate that says of a system what its own ranking did: of the baseline's, nothing of a candidate

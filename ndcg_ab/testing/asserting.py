@@ -13,17 +13,19 @@ from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.loading.hints import closest_hint
 from ndcg_ab.config.model.roles import ALL
 from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.results.decisions import NO_REGRESSION
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, queries_text, signed
 from ndcg_ab.visible import visible
 from ndcg_core.measures.external_metric import canonical_name
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.metric_aliases import translate
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.verdict import Verdict
+from ndcg_core.statistics.verdicts.verdict import Verdict, readable
 
 LARGE = "large_difference"  # the finding about a margin that next to nothing fails
 LOST = 10  # queries that a failure names
 BASELINE, CANDIDATE = "baseline", "candidate"
+UNDECIDED: list[str] = []  # what the comparisons that passed leave open; pytest's summary takes it from here
 Margin = float | Mapping[Any, float]
 
 
@@ -84,7 +86,26 @@ def compare_with_gate(judgments: Data, systems: Mapping[str, Data], options: Map
             warnings.warn(finding.message, stacklevel=3)
     if failed := [f"{gate.name}: {gate.message}" for gate in result.gates if not gate.passed]:
         raise AssertionError(visible("\n".join(["; ".join(failed), *format_failure(result)])))
+    UNDECIDED.extend(map(visible, format_undecided(result)))
     return result
+
+
+def format_undecided(result: CompareResult) -> Iterator[str]:
+    """What passed because nothing could be shown: ``ndcg@5 undecided (-0.0310): 20 queries find only …``.
+
+    Nothing where only a margin had to hold, which was proven, or where the smallest effect would have been found.
+    """
+    proven = {row.metric for row in result.comparisons if row.family in (GUARDRAILS, GATE)}
+    is_asked = any(gate.name == NO_REGRESSION for gate in result.gates)
+    for row in result.comparisons if is_asked else ():
+        if row.family != PRIMARY or not row.conclusion.traits.is_open or row.metric in proven:
+            continue
+        if row.mde is None:
+            yield f"{row.metric} {row.verdict}"
+        elif row.smallest_effect is None or row.mde > row.smallest_effect:
+            is_possible = row.largest_loss is None or row.mde <= row.largest_loss
+            least = f"find only differences of {readable(row.mde)} or more" if is_possible else "can find no difference"
+            yield f"{row.metric} undecided ({signed(row.difference)}): {queries_text(row.queries)} {least}"
 
 
 def compare_arguments(options: Mapping[str, Any]) -> dict[str, Any]:

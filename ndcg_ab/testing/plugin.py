@@ -1,9 +1,10 @@
 """The pytest plugin: `ranking_baseline` and `--update-rankings`.
 
 pytest imports it at every start, so it needs nothing but pytest before a test asks for the fixture; and it prints
-nothing but the baselines that were written.
+nothing but the baselines that were written, and what the tests that passed leave undecided.
 """
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from ndcg_ab.testing.baselines import RankingBaseline
 
 OPTION, DIRECTORY = "--update-rankings", "ndcg_ab_baselines"
-WRITTEN = "ndcg_ab_baseline"  # the property of a test that names a file it wrote, also when sent by a worker
+# The properties of a test that name a file it wrote, and what it leaves undecided, also when sent by a worker.
+WRITTEN, OPEN = "ndcg_ab_baseline", "ndcg_ab_undecided"
+ASSERTING = "ndcg_ab.testing.asserting"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,8 +51,28 @@ def ranking_baseline(request: pytest.FixtureRequest) -> "Iterator[Callable[..., 
     request.node.user_properties += [(WRITTEN, path) for baseline in made for path in baseline.written]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Keeps what the comparisons of a test leave undecided, whether or not it asked for the fixture."""
+    take_undecided()
+    yield
+    item.user_properties += [(OPEN, f"{item.nodeid}: {text}") for text in dict.fromkeys(take_undecided())]
+
+
+def take_undecided() -> list[str]:
+    """What was said since it was taken last; nothing where no test has compared yet."""
+    asserting = sys.modules.get(ASSERTING)
+    if asserting is None:
+        return []
+    found = list(asserting.UNDECIDED)
+    asserting.UNDECIDED.clear()
+    return found
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = [report for group in terminalreporter.stats.values() for report in group]
     properties = [each for report in reports for each in getattr(report, "user_properties", ())]
     for path in sorted({value for name, value in properties if name == WRITTEN}):
         terminalreporter.write_line(f"ndcg-ab: baseline written: {path}")
+    for text in dict.fromkeys(value for name, value in properties if name == OPEN):
+        terminalreporter.write_line(f"ndcg-ab: passed, and undecided: {text}")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -156,7 +157,7 @@ def test_mlflow_shows_a_parent_and_a_child_per_system(two_nights: Nights) -> Non
     assert len(parents) == 2
     assert len(children) == 8
     assert {run.info.status for run in runs} == {"FINISHED"}
-    assert [run.info.run_name[:16] for run in parents] == ["✓ 1 ship general", "✓ 2 ship general"]
+    assert [run.info.run_name[:16] for run in parents] == ["✓ ship general-f"] * 2
     for run, finish in zip(parents, finished, strict=True):
         bundle = read_bundle(finish.bundle)
         assert run.info.end_time - run.info.start_time == round(1000 * bundle.seconds)
@@ -178,11 +179,14 @@ def test_mlflow_shows_a_parent_and_a_child_per_system(two_nights: Nights) -> Non
     assert worst.params["definition/ndcg_at_10"] == "a9caf641b91c ndcg@10"
     history = client.get_metric_history(last["all-words"].info.run_id, "ndcg_at_10")
     assert [point.step for point in history] == [2]
-    assert worst.tags["decision"] == "✗ do not ship"
+    assert (worst.tags["decision"], worst.tags["what_to_do"]) == ("do_not_ship", "✗ do not ship")
     assert worst.tags["ndcg_at_10"] == f"▼ {expected['all-words']:.4f} ({row.difference:+.4f})"
     tags = parents[1].data.tags
-    assert tags["decision/all-words"] == "✗ do not ship"
-    assert tags["mlflow.note.content"].startswith("**✓ ship general-first")
+    assert tags["decision/all-words"] == "do_not_ship"
+    assert tags["mlflow.note.content"].startswith("**✓ ship ")
+    by_filter = "tags.`decision/general-first` = 'ship' and tags.metric = 'ndcg@10'"
+    assert len(client.search_runs([experiment.experiment_id], by_filter)) == 2, "the obvious filter finds the nights"
+    assert "`ndcg_at_10` is ndcg@10" in experiment.tags["mlflow.note.content"]
     assert tags["verdict/all-words/ndcg_at_10"] == "regressed, by more than 0.01"
     assert "| all-words |" in tags["mlflow.note.content"]
     names = {item.path for item in client.list_artifacts(parents[1].info.run_id)}
@@ -224,7 +228,8 @@ def test_prefect_has_the_decision_as_the_state_of_a_run_without_a_gate(two_night
 
     with get_client(sync_client=True) as client:
         (run,) = [run for run in client.read_flow_runs() if run.name.startswith("demo 20") and run.state.is_completed()]
-    assert run.state.message.startswith("✓ ship general-first ")
+    assert run.state.message.startswith("✓ ship general-first (")
+    assert re.fullmatch(r"demo 20\S+ \S+: ✓ ship general-first \+0\.\d{4} ndcg@10; .*; do not ship all-words", run.name)
 
 
 def test_a_half_published_bundle_is_published_whole(two_nights: Nights, tmp_path: Path) -> None:
@@ -275,7 +280,8 @@ def test_the_command_from_beginning_to_end(two_nights: Nights) -> None:
     assert "Traceback" not in errors
     for words in ("✗ do not ship", "✓ ship", "regressed", "report.html", "MLflow run  http://127.0.0.1:5000/#/"):
         assert words in said
-    assert "mlflow server --backend-store-uri sqlite:///" in said
+    start = re.search(r"first start  MLFLOW_\S+ mlflow server --backend-store-uri sqlite:///", said)
+    assert start and start.start() < said.index("MLflow run"), "links come after what they need"
     text = (two_nights.finished[0].bundle / "report.html").read_text()
     assert "no detectable difference" in text
 

@@ -234,11 +234,11 @@ def print_run(console: Console, finished: "Finished", *, details: bool = False, 
     if finished.delivered:
         console.print(f"also logged: {finished.delivered} earlier evaluations that were pending", highlight=False)
     places: list[tuple[str, object]] = [("files", finished.bundle), ("report", finished.bundle / "report.html")]
+    if finished.dashboard:  # the links are addresses of a server that need not run yet
+        places.append(("first start", finished.dashboard))
     if finished.url:
         places.append((f"{finished.tracker} run", finished.url))
     if finished.trend_url:
         places.append(("over time", finished.trend_url))
-    if finished.dashboard:
-        places.append(("open with", finished.dashboard))
     for name, place in places:
         console.print(f"{name:>11}  {place}", highlight=False, markup=False, soft_wrap=True)

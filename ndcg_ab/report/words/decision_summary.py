@@ -3,11 +3,30 @@
 from collections.abc import Mapping
 
 from ndcg_ab.report.answer.answer import make_answer
-from ndcg_ab.results.decisions import Choice
+from ndcg_ab.results.decisions import (
+    GUARDRAILS_GATE,
+    JUDGED,
+    NO_DROP,
+    NO_REGRESSION,
+    NOT_WORSE,
+    SLICE_REGRESSION,
+    UNANSWERED,
+    Choice,
+)
 from ndcg_ab.results.outcome import Outcome
+from ndcg_ab.results.wording import PRIMARY, signed
 
 BEST_FIRST = sorted(Choice, key=lambda choice: choice.traits.place)
 NAMED = 2  # candidates that one decision names; more are counted
+FAILURES = {  # a gate -> what a system did for which it fails
+    NO_REGRESSION: "regressed",
+    GUARDRAILS_GATE: "fails a guardrail",
+    NOT_WORSE: "may be too much worse",
+    NO_DROP: "dropped",
+    JUDGED: "is too little judged",
+    SLICE_REGRESSION: "regressed on a slice",
+    UNANSWERED: "leaves too many queries unanswered",
+}
 
 
 def group_decisions(decisions: Mapping[str, Choice]) -> list[tuple[Choice, list[str]]]:
@@ -38,14 +57,41 @@ def format_decisions(decisions: Mapping[str, Choice]) -> str:
 
 
 def format_run_name(outcome: Outcome, ordinal: int) -> str:
-    """What a list of evaluations calls one: ``✗ 12 do not ship dense``, ``✗ gate failed 12: do not ship dense``."""
-    found = candidates_by_choice(outcome)
+    """What a list of evaluations calls one: ``✓ ship hybrid +0.0762 ndcg@10; do not ship dense (12)``."""
+    return f"{format_headline(outcome)} ({ordinal})"
+
+
+def format_headline(outcome: Outcome) -> str:
+    """The evaluation in a few words: why a gate failed, the best candidate with its difference, the others in short.
+
+    ``✗ dense regressed (gate failed); ship hybrid +0.0762 ndcg@10``.
+    """
+    groups = group_decisions(candidates_by_choice(outcome))
+    parts = [format_best(outcome, *groups[0])] if groups else ["nothing is compared"]
+    for choice, names in groups[1:]:
+        parts.append(format_choice(choice, names) if len(names) == 1 else f"{choice.words} {len(names)}")
+    text = "; ".join(parts)
     if outcome.gate == "failed":
-        return f"✗ gate failed {ordinal}: {format_decisions(found)}"
-    groups = group_decisions(found)
-    return (
-        f"{groups[0][0].mark} {ordinal} {format_decisions(found)}" if groups else f"{ordinal} {format_decisions(found)}"
-    )
+        return f"✗ {format_gate_failure(outcome)} (gate failed); {text}"
+    return f"{groups[0][0].mark} {text}" if groups else text
+
+
+def format_best(outcome: Outcome, choice: Choice, names: list[str]) -> str:
+    """``ship hybrid +0.0762 ndcg@10 and 1 more``: the first of those that share the best decision."""
+    best = next(each for each in make_answer(outcome).candidates if each.choice is choice)
+    rows = [row for row in best.deciding if row.comparison.family == PRIMARY and row.difference is not None]
+    figure = f" {signed(rows[0].difference)} {rows[0].metric}" if rows else ""
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"{format_choice(choice, names[:1])}{figure}{more}"
+
+
+def format_gate_failure(outcome: Outcome) -> str:
+    """Of the failed gates the first, by what happened: ``dense and 1 more regressed``, and how many others failed."""
+    first, *others = outcome.failures
+    systems = list(dict.fromkeys(first.systems))
+    more = f" and {len(systems) - 1} more" if len(systems) > 1 else ""
+    what = f"{systems[0]}{more} {FAILURES[first.name]}" if systems and first.name in FAILURES else first.name
+    return f"{what}, {len(others)} more" if others else what
 
 
 def format_reasons(outcome: Outcome) -> str:

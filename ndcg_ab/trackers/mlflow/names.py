@@ -17,7 +17,8 @@ LONGEST = 160  # letters of a system's name in one of MLflow's
 # What runs carry besides: a metric of another tool that is called so gets a digest.
 TAKEN = {
     *("improved", "regressed", "comparisons", "queries", "judged"),
-    *("kind", "system", "role", "decision", "reason", "baseline", "candidate", "gate", "reused", "reused_last"),
+    *("kind", "system", "role", "decision", "what_to_do", "reason", "baseline", "candidate", "gate"),
+    *("reused", "reused_last", "metric", "metric_key"),
     *("evaluation", "bundle_key", "content_key", "published", "version", "digest", "verdict"),
     *("alpha", "seed", "resamples", "definition", "difference", "difference_low", "difference_high", "p_adjusted"),
 }

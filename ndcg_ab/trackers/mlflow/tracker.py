@@ -21,6 +21,7 @@ from ndcg_ab.history.bundles.bundle import BUNDLE, SCORES, Bundle
 from ndcg_ab.report.bundle_files import FIGURES, PAGE
 from ndcg_ab.report.comment.markdown import comparison_table
 from ndcg_ab.report.words.decision_summary import format_run_name
+from ndcg_ab.report.words.escaping import escape_text
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.temporary import temporary_folder
 from ndcg_ab.trackers.base import Published, Tracker
@@ -300,9 +301,15 @@ def provision_views(client: mlflow.MlflowClient, experiment_id: str, bundle: Bun
     try:
         for tag, value in view_tags(bundle.outcome, bundle.key).items():
             client.set_experiment_tag(experiment_id, tag, value)
-        client.set_experiment_tag(experiment_id, "mlflow.note.content", EXPERIMENT_NOTE)
+        client.set_experiment_tag(experiment_id, "mlflow.note.content", experiment_note(bundle.outcome))
     except MlflowException as error:
         logging.getLogger(__name__).warning("MLflow views could not be saved: %s", first_sentence(error))
+
+
+def experiment_note(outcome: Outcome) -> str:
+    """What the list of runs shows above: where to look, and how MLflow writes the metrics, which takes no @."""
+    names = ", ".join(f"`{metric_name(metric)}` is {escape_text(metric.name)}" for metric in outcome.metrics)
+    return f"{EXPERIMENT_NOTE}\n\nThe metrics, as they are called here: {names}."
 
 
 EXPERIMENT_NOTE = """A run's name says what to do. Choose a view on the right: Latest comparison, Nightly trend, …

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from ndcg_ab.history.bundles.bundle import Bundle
+from ndcg_ab.report.answer.answer import make_answer
 from ndcg_ab.report.answer.marks import comparison_mark
 from ndcg_ab.report.comment.markdown import comparison_note, format_decision, system_note
 from ndcg_ab.report.sections.since_last import since_items, since_mark
+from ndcg_ab.report.words.decision_summary import candidates_by_choice, format_decisions
 from ndcg_ab.report.words.text import format_plain, system_rows
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.outcome import Outcome, SystemSummary
@@ -36,13 +38,19 @@ def common_tags(bundle: Bundle) -> dict[str, str]:
 
 
 def parent_tags(bundle: Bundle) -> dict[str, str]:
-    """The comparison's: decisions, verdicts, whether the gate held, whose values it has, nights that were the same."""
+    """The comparison's: decisions, verdicts, whether the gate held, whose values it has, nights that were the same.
+
+    `decision`, `decision/SYSTEM` are plain values to filter by, `what_to_do` is what people read.
+    """
     outcome = bundle.outcome
     described = "\n\n".join([comparison_note(outcome), *since_items(bundle.since_last)])
     tags = {"kind": "comparison", "baseline": outcome.baseline, "mlflow.note.content": truncate_note(described)}
     named = tag_names(list(dict.fromkeys(row.system_id for row in outcome.systems)))
+    tags |= metric_tags(outcome) | {"what_to_do": format_decisions(candidates_by_choice(outcome))}
     for decision in outcome.decisions:
-        tags[f"decision/{named[decision.candidate]}"] = format_decision(decision)
+        tags[f"decision/{named[decision.candidate]}"] = str(decision.decision)
+    if best := make_answer(outcome).candidates[:1]:
+        tags["decision"] = str(best[0].choice)
     for row in outcome.main:
         tags[tag_key(f"verdict/{named[row.candidate]}/{metric_name(row.metric)}")] = row.verdict
     if outcome.gate:
@@ -52,6 +60,13 @@ def parent_tags(bundle: Bundle) -> dict[str, str]:
     for metric in outcome.metrics:
         tags[metric_name(metric)] = format_comparison_line(outcome, metric)
     return tags | since_tags(bundle, named) | reuse_tags(bundle)
+
+
+def metric_tags(outcome: Outcome) -> dict[str, str]:
+    """The metric that decides, as it is written everywhere else and as MLflow's metrics are called."""
+    rows = primary_comparisons(outcome)
+    name = rows[0].metric if rows else outcome.metrics[0].name
+    return {"metric": name, "metric_key": metric_name(name)}
 
 
 def since_tags(bundle: Bundle, named: Mapping[str, str]) -> dict[str, str]:
@@ -103,10 +118,12 @@ def format_system_line(system: SystemSummary, row: Comparison | None) -> str:
 def system_tags(outcome: Outcome, name: str) -> dict[str, str]:
     """A system's: its role, what to do with it and why, its values as people read them."""
     role = "baseline" if name == outcome.baseline else "candidate"
-    tags = {"kind": "system", "system": name, "role": role, "decision": role}
+    tags = {"kind": "system", "system": name, "role": role, "decision": role, "what_to_do": role}
+    tags |= metric_tags(outcome)
     for decision in outcome.decisions:
         if decision.candidate == name:
-            tags |= {"decision": format_decision(decision), "reason": decision.reason}
+            tags |= {"decision": str(decision.decision), "what_to_do": format_decision(decision)}
+            tags["reason"] = decision.reason
             tags["mlflow.note.content"] = truncate_note(system_note(outcome, decision))
     for metric in outcome.metrics:
         for system, row in system_rows(outcome, metric):

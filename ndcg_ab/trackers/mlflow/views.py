@@ -24,7 +24,7 @@ SECTIONS = (
 LATEST, EVERY, TREND = "Latest comparison", "Every evaluation", "Nightly trend"
 NAME = "attributes.`Run Name`"
 NO_ORDER = "tags.`mlflow.source.git.commit`"  # no run has it: the latest come first, and without their parents
-WIDTHS = {"tags.`decision`": 150, "tags.`reason`": 460}
+WIDTHS = {"tags.`what_to_do`": 150, "tags.`reason`": 460}
 
 
 def view_id(name: str) -> str:
@@ -41,11 +41,13 @@ def view_tags(outcome: Outcome, latest_key: str) -> dict[str, str]:
     texts = [f"tags.`{key}`" for key in keys]
     latest = page_state(f"tags.kind = 'system' and tags.bundle_key = '{latest_key}'", f"metrics.`{keys[0]}`")
     latest |= table_state(
-        [NAME, "tags.`decision`", *texts, "tags.`reason`", "params.`version`"], {NAME: 190, **dict.fromkeys(texts, 150)}
+        [NAME, "tags.`what_to_do`", *texts, "tags.`reason`", "params.`version`"],
+        {NAME: 190, **dict.fromkeys(texts, 150)},
     )
     every = page_state("tags.kind = 'comparison'")
     every |= table_state(
-        [NAME, *texts[: len(primary) or 1], "tags.`gate`", "tags.`reused`"], {NAME: 430, **dict.fromkeys(texts, 430)}
+        [NAME, *texts[: len(primary) or 1], "tags.`gate`", "tags.`what_to_do`", "tags.`reused`"],
+        {NAME: 430, "tags.`what_to_do`": 330, **dict.fromkeys(texts, 430)},
     )
     trend = (
         page_state("tags.kind = 'system'", NO_ORDER) | system_lines(systems) | {"compareRunCharts": chart_states(keys)}

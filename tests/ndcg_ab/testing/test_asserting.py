@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from ndcg_ab import CompareResult, InputError, compare
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SECONDARY
 from ndcg_ab.testing import assert_not_worse
-from ndcg_ab.testing.asserting import compare_arguments, fails_gate
+from ndcg_ab.testing.asserting import UNDECIDED, compare_arguments, fails_gate
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.places import DATA
@@ -89,6 +90,43 @@ def test_a_failure_is_the_answer_and_the_queries_that_lost_most() -> None:
     assert max(numbers) < 0
     assert len(lost[0]) > 2, "the query's text"
     assert not [line for line in lines if line.startswith("gate ")], "said in the first line"
+
+
+SWAPPED = {f"q{number}": {"good": 1.0, "bad": 2.0} if number % 2 else {"good": 2.0, "bad": 1.0} for number in range(20)}
+REVERSED = {query: {doc: -score for doc, score in found.items()} for query, found in SWAPPED.items()}
+GOOD = {query: {"good": 1, "bad": 0} for query in SWAPPED}
+OPEN_WORDS = r"ndcg@2 undecided \(\+0\.0000\): 20 queries find only differences of (0\.\d+) or more"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "is_said"),
+    [
+        ({}, True),
+        ({"smallest_effect": 0.01}, True),
+        ({"smallest_effect": 0.45}, False),  # that would have been found
+        ({"gate": {"no_regression": False}}, False),  # nothing had to hold
+    ],
+)
+def test_a_ranking_that_passes_undecided_says_what_would_have_been_found(options: Any, is_said: bool) -> None:
+    """Every query is reversed, as many of them for the better as for the worse."""
+    UNDECIDED.clear()
+    result = assert_not_worse(GOOD, SWAPPED, REVERSED, metrics="ndcg@2", **options)
+    said = [re.fullmatch(OPEN_WORDS, text) for text in UNDECIDED]
+    assert len(said) == is_said
+    for found in said:
+        assert found and float(found[1]) == pytest.approx(result.comparison().mde, abs=0.0006)
+
+
+@pytest.mark.slow
+def test_what_is_proven_or_cannot_be_tested_is_not_called_undecided() -> None:
+    UNDECIDED.clear()
+    assert_not_worse(JUDGMENTS, OLD, NEW, metrics="ndcg@5", margin=0.1)
+    assert_not_worse(GOOD, SWAPPED, SWAPPED, metrics="ndcg@2")
+    assert UNDECIDED == []
+    for count in (3, 1):
+        assert_not_worse(dict(list(GOOD.items())[:count]), SWAPPED, REVERSED, metrics="ndcg@2")
+    assert UNDECIDED == ["ndcg@2 undecided (-0.1230): 3 queries can find no difference", "ndcg@2 not testable (n = 1)"]
 
 
 @pytest.mark.slow

@@ -97,6 +97,33 @@ def test_workers_write_a_baseline_whole(workers: str, suite: Suite, pytester: py
     suite(NEW).assert_outcomes(passed=2)
 
 
+@pytest.mark.parametrize("workers", mostly_soaked(["0", "1"], kept=["1"]))
+def test_what_passes_undecided_stands_in_the_summary(workers: str, suite: Suite, pytester: pytest.Pytester) -> None:
+    """Without the fixture, and in a worker of pytest-xdist, too; the test that is identical says nothing."""
+    swapped = {f"q{n}": {"good": 1.0, "bad": 2.0} if n % 2 else {"good": 2.0, "bad": 1.0} for n in range(20)}
+    text = f"""
+    from ndcg_ab.testing import assert_not_worse
+
+    SWAPPED = {swapped}
+    REVERSED = {{query: {{doc: -score for doc, score in found.items()}} for query, found in SWAPPED.items()}}
+    JUDGMENTS = {{query: {{"good": 1, "bad": 0}} for query in SWAPPED}}
+
+    def test_reversed():
+        assert_not_worse(JUDGMENTS, SWAPPED, REVERSED, metrics="ndcg@2")
+
+    def test_same():
+        assert_not_worse(JUDGMENTS, SWAPPED, SWAPPED, metrics="ndcg@2")
+    """
+    path = pytester.makepyfile(test_reversed=text)
+    found = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-n", workers, path)
+    found.assert_outcomes(passed=2)
+    (line,) = [line for line in found.outlines if line.startswith("ndcg-ab: ")]
+    assert line.startswith(
+        "ndcg-ab: passed, and undecided: test_reversed.py::test_reversed: ndcg@2 undecided (+0.0000): "
+    )
+    assert line.endswith(" or more")
+
+
 def test_a_start_of_pytest_loads_nothing_heavy() -> None:
     code = "import sys, ndcg_ab.testing.plugin; print({'numpy', 'duckdb', 'pyarrow', 'pydantic'} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)

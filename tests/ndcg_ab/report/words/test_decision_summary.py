@@ -8,12 +8,19 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
+from ndcg_ab.config.model.settings import Gate
 from ndcg_ab.report.answer.answer import make_answer
 from ndcg_ab.report.comment.comment import decision_rows, format_comment
 from ndcg_ab.report.comment.markdown import answer_note, comparison_note, comparison_table
 from ndcg_ab.report.page.data import PageData
 from ndcg_ab.report.page.summary_banner import candidate_cards, summary_lines
-from ndcg_ab.report.words.decision_summary import format_decisions, format_reasons, format_run_name
+from ndcg_ab.report.words.decision_summary import (
+    FAILURES,
+    format_decisions,
+    format_headline,
+    format_reasons,
+    format_run_name,
+)
 from ndcg_ab.report.words.text import system_rows
 from ndcg_ab.results.decisions import Choice, Decision
 from ndcg_ab.results.outcome import GateResult, Outcome
@@ -52,17 +59,43 @@ def test_the_best_comes_first(decisions: dict[str, Choice], text: str) -> None:
 @pytest.mark.parametrize(
     ("made", "name"),
     [
-        (lambda: outcome("good", new="bad"), "✗ 12 do not ship new"),
-        (lambda: outcome("bad", new="good"), "✓ 12 ship if cheap: new"),
-        (lambda: outcome("good", new="good"), "= 12 nothing changed: new"),
-        (lambda: outcome("good", new="bad", same="good"), "= 12 nothing changed: same; do not ship new"),
-        (lambda: outcome("good"), "12 nothing is compared"),
-        (lambda: outcome("bad", FAILED, new="good"), "✗ gate failed 12: do not ship new"),
+        (lambda: outcome("good", new="bad"), "✗ do not ship new -0.3691 ndcg@2 (12)"),
+        (lambda: outcome("bad", new="good"), "✓ ship if cheap: new +0.3691 ndcg@2 (12)"),
+        (lambda: outcome("good", new="good"), "= nothing changed: new +0.0000 ndcg@2 (12)"),
+        (
+            lambda: outcome("good", new="bad", same="good"),
+            "= nothing changed: same +0.0000 ndcg@2; do not ship new (12)",
+        ),
+        (lambda: outcome("good"), "nothing is compared (12)"),
+        (
+            lambda: outcome("bad", FAILED, new="good"),
+            "✗ old leaves too many queries unanswered (gate failed); do not ship new +0.3691 ndcg@2 (12)",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_run_s_name_says_what_to_do(made: Callable[[], Outcome], name: str) -> None:
     assert format_run_name(made(), 12) == name
+
+
+@pytest.mark.parametrize(
+    ("gates", "why"),
+    [
+        ([("no regression", ["new"])], "new regressed"),
+        ([("no regression", ["new", "newer", "new"])], "new and 1 more regressed"),
+        ([("no drop", ["old"]), ("judged", ["new"])], "old dropped, 1 more"),
+        ([("unanswered", [])], "unanswered"),  # of version 0.1.0, which kept no systems
+    ],
+)
+def test_a_failed_gate_says_first_what_happened(gates: list[tuple[str, list[str]]], why: str) -> None:
+    failed = tuple(GateResult(name, False, "why", tuple(systems)) for name, systems in gates)
+    found = dataclasses.replace(outcome("good"), gates=failed)
+    assert format_headline(found) == f"✗ {why} (gate failed); nothing is compared"
+
+
+def test_every_gate_has_words_for_its_failure() -> None:
+    """Those that evaluations can have: of each key of `gate:` its name here."""
+    assert {name.replace(" ", "_") for name in FAILURES} == {*Gate.model_fields} - {"proof"}
 
 
 def test_one_order_wherever_decisions_stand() -> None:
@@ -84,7 +117,7 @@ def test_one_order_wherever_decisions_stand() -> None:
         assert [line.candidates for line in summary_lines(answer)] == [[name] for name in order]
         assert [row[1] for row in comparison_table(found)["data"]] == order
         assert re.findall(r"^\*\*. .*?(\w)\*\*:", comparison_note(found), re.M) == order
-        assert format_run_name(found, 3) == "✓ 3 ship d; nothing changed: c; do not ship b, a"
+        assert format_run_name(found, 3) == "✓ ship d +0.1845 ndcg@2; nothing changed: c; do not ship 2 (3)"
         written = format_comment(found)
         assert written.startswith("### ✓ ship: d · = nothing changed: c · ✗ do not ship: b, a")
         assert [row[1] for row in decision_rows(answer)] == order

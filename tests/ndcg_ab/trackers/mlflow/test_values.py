@@ -59,13 +59,26 @@ def test_the_comparison_has_the_values_of_its_best_candidate(bundle: Bundle) -> 
 
 def test_tags_tell_people_what_to_do(bundle: Bundle) -> None:
     tags = values.parent_tags(bundle)
-    assert (tags["decision/new"], tags["decision/newer"]) == ("✗ do not ship", "= nothing changed")
+    assert tags["what_to_do"] == "nothing changed: newer; do not ship new"
     assert tags["ndcg_at_2"] == "old 1.0000, newer ● +0.0000, new ▼ -0.3691"
     of_new = values.system_tags(bundle.outcome, "new")
-    assert (of_new["decision"], of_new["reason"]) == ("✗ do not ship", "ndcg@2 regressed (-0.3691)")
+    assert (of_new["what_to_do"], of_new["reason"]) == ("✗ do not ship", "ndcg@2 regressed (-0.3691)")
     assert of_new["ndcg_at_2"] == "▼ 0.6309 (-0.3691)"
     assert of_new["mlflow.note.content"].startswith("**✗ do not ship**: ndcg@2 regressed")
     assert values.system_tags(bundle.outcome, "old")["decision"] == "baseline"
+
+
+def test_tags_hold_plain_values_to_filter_by(bundle: Bundle) -> None:
+    """As the obvious filters write them: tags.decision = 'do_not_ship', tags.metric = 'ndcg@2'."""
+    tags = values.parent_tags(bundle)
+    assert (tags["decision/new"], tags["decision/newer"]) == ("do_not_ship", "nothing_changed")
+    assert tags["decision"] == "nothing_changed", "the best decision"
+    assert values.system_tags(bundle.outcome, "new")["decision"] == "do_not_ship"
+    for found in (tags, values.system_tags(bundle.outcome, "old")):
+        assert (found["metric"], found["metric_key"]) == ("ndcg@2", "ndcg_at_2")
+    alone = values.parent_tags(dataclasses.replace(bundle, outcome=outcome("good")))
+    assert "decision" not in alone
+    assert alone["metric"] == "ndcg@2"
 
 
 def test_time_source_and_user(bundle: Bundle) -> None:
@@ -101,7 +114,7 @@ def test_saved_views(bundle: Bundle) -> None:
         name: state(view_tags(bundle.outcome, "k")[f"mlflow.sharedViewState.{view_id(name)}"])
         for name in (LATEST, EVERY, TREND)
     }
-    assert found[LATEST]["selectedColumns"][1:3] == ["tags.`decision`", "tags.`ndcg_at_2`"]
+    assert found[LATEST]["selectedColumns"][1:3] == ["tags.`what_to_do`", "tags.`ndcg_at_2`"]
     assert found[LATEST]["columnOrder"] == found[LATEST]["selectedColumns"]
     assert (found[LATEST]["groupBy"], found[EVERY]["groupBy"]) == (None, None)
     assert "bundle_key = 'k'" in found[LATEST]["searchFilter"]
