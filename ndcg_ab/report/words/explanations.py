@@ -322,8 +322,9 @@ def advise_more_queries(row: Comparison) -> str:
     effect = row.smallest_effect
     if effect is None:
         return (
-            "set the smallest difference that matters (--smallest-effect); detecting"
-            f" {format_plain(row.mde / 2)}, half of the present limit, needs about {4 * row.queries:,} queries like these"
+            "set the smallest difference that matters (--smallest-effect);"
+            f" detecting {format_plain(row.mde / 2)}, half of the present limit, needs"
+            f" about {4 * row.queries:,} queries like these"
         )
     if row.mde <= effect:
         return f"a difference of {effect:g} would probably have been detected: decide by cost"
