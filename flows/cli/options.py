@@ -18,7 +18,7 @@ Settings = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Change a key: statistics.alpha=0.01; again for more."),
 ]
 At = Annotated[
-    str | None, typer.Option(metavar="TIME", help="The moment of the evaluation, as 2026-11-20T02:00. (default now)")
+    str | None, typer.Option(metavar="TIME", help="Time of the evaluation, as 2026-11-20T02:00. (default now)")
 ]
 Quiet = Annotated[bool, of_output("--quiet", "-q", help="Print nothing but errors.")]
 InputFiles = Annotated[
@@ -29,7 +29,8 @@ InputFiles = Annotated[
     ),
 ]
 JudgmentsFile = Annotated[
-    str | None, of_data("--judgments", "--qrels", metavar="FILE", help="The judgments (qrels), by an option.")
+    str | None,
+    of_data("--judgments", "--qrels", metavar="FILE", help="The judgments (qrels), instead of the first argument."),
 ]
 SystemFiles = Annotated[
     list[str] | None,
@@ -47,21 +48,19 @@ ScoresFiles = Annotated[
         help="Values per query that another tool computed, without judgments; again for more systems.",
     ),
 ]
-BaselineName = Annotated[str | None, of_data(metavar="NAME", help="Compare with this system instead.")]
+BaselineName = Annotated[str | None, of_data(metavar="NAME", help="Compare with this system. (default the first)")]
 MetricNames = Annotated[
     list[str] | None,
-    of_metrics(
-        metavar="METRIC", help="A metric; again for more: the first decides, the others describe. (default ndcg@10)"
-    ),
+    of_metrics(metavar="METRIC", help="A metric; again for more: the first one decides. (default ndcg@10)"),
 ]
 FindingSeverities = Annotated[
     list[str] | None,
-    of_data(metavar="CODE=SEVERITY", help="A finding as error, warning, note or ignore; again for more."),
+    of_data(metavar="CODE=SEVERITY", help="Severity of a finding: error, warning, note, ignore; again for more."),
 ]
-Strict = Annotated[bool, of_data("--strict", help="Warnings of the data check are errors.")]
+Strict = Annotated[bool, of_data("--strict", help="Turn warnings of the data check into errors.")]
 JudgmentsFormat = Annotated[
     str | None,
-    of_data(metavar="FORMAT", help="trec, csv, tsv, jsonl or parquet. (default by the name)"),
+    of_data(metavar="FORMAT", help="trec, csv, tsv, jsonl or parquet. (default by the file name)"),
 ]
 RankingsFormat = Annotated[str | None, of_data(metavar="FORMAT", help="The same for every ranking.")]
 JudgmentsColumns = Annotated[
@@ -77,14 +76,14 @@ RankingsColumns = Annotated[
 ]
 Seed = Annotated[int | None, of_statistics(metavar="N", help="Seed of the sign flips. (default 1935)")]
 Resamples = Annotated[int | None, of_statistics(metavar="N", help="Sign flips. (default 10000)")]
-Alpha = Annotated[str | None, of_statistics(metavar="A", help="Threshold of adjusted p. (default 0.05)")]
+Alpha = Annotated[str | None, of_statistics(metavar="A", help="Significance level of adjusted p. (default 0.05)")]
 Threads = Annotated[int | None, of_output(metavar="N", help="Threads. (default every core)")]
-MemoryLimit = Annotated[str | None, of_output(metavar="SIZE", help="Memory of the whole process, as 4GB or 50%.")]
+MemoryLimit = Annotated[str | None, of_output(metavar="SIZE", help="Memory limit of the process, as 4GB or 50%.")]
 Spill = Annotated[
     str | None,
     of_output(
         metavar="FOLDER",
-        help="Where to put what does not fit. (default ndcg-ab-spill among temporary files; of run the results)",
+        help="Folder for data that exceed memory. (default ndcg-ab-spill in the temporary folder; for run the results)",
     ),
 ]
 PrimaryMetrics = Annotated[
@@ -93,7 +92,7 @@ PrimaryMetrics = Annotated[
 ]
 SecondaryMetrics = Annotated[
     list[str] | None,
-    of_metrics(metavar="METRIC", help="A metric of the second, exploratory family; again for more."),
+    of_metrics(metavar="METRIC", help="An exploratory metric, which does not decide; again for more."),
 ]
 Guardrails = Annotated[
     list[str] | None,
@@ -106,26 +105,26 @@ SmallestEffects = Annotated[
     list[str] | None,
     of_metrics(
         metavar="[METRIC=]D",
-        help="The smallest difference that matters, of every metric or of one.",
+        help="The smallest difference that matters, for all metrics or for one.",
     ),
 ]
 MoreJudgmentsFiles = Annotated[
     list[str] | None,
-    of_data(metavar="FILE", help="More judgments, which correct and add to those before them; again for more."),
+    of_data(metavar="FILE", help="More judgments; they add to and correct earlier ones; again for more."),
 ]
 JudgmentsPrecedence = Annotated[
     str | None,
     of_data(
-        metavar="RULE", help="Where files judge one document: last, first, highest, lowest, together. (default last)"
+        metavar="RULE", help="If files judge the same document: last, first, highest, lowest, together. (default last)"
     ),
 ]
 Combine = Annotated[
     str | None,
-    of_data(metavar="RULE", help="Where judges disagree: majority, median, mean, highest or lowest."),
+    of_data(metavar="RULE", help="If judges disagree: majority, median, mean, highest or lowest."),
 ]
 CheapJudgmentsFile = Annotated[
     str | None,
-    of_data(metavar="FILE", help="Proxy judgments (clicks, a model that saw no careful grade), of more queries."),
+    of_data(metavar="FILE", help="Proxy judgments of more queries: clicks, or a model that saw no human grade."),
 ]
 QueriesFile = Annotated[
     str | None,
@@ -137,11 +136,11 @@ DocumentsFile = Annotated[
 ]
 CarefulUnseenFile = Annotated[
     str | None,
-    of_data(metavar="FILE", help="Ids of the queries judged after that model was fixed: corrected by these alone."),
+    of_data(metavar="FILE", help="Ids of queries judged after that model was fixed: only these correct it."),
 ]
 IntendedFile = Annotated[
     str | None,
-    of_data(metavar="FILE", help="Ids of the queries the change was meant for, tested apart: one a line, or a table."),
+    of_data(metavar="FILE", help="Ids of the queries that the change was meant for: one per line, or a table."),
 ]
 SliceAttributes = Annotated[
     list[str] | None,
@@ -153,15 +152,15 @@ SliceAttributes = Annotated[
 ]
 SmallestSlice = Annotated[
     int | None,
-    of_metrics(metavar="N", help="Do not test slices of fewer queries. (default 25)"),
+    of_metrics(metavar="N", help="Smallest number of queries of a tested slice. (default 25)"),
 ]
 ClusterColumn = Annotated[
     str | None,
-    of_statistics(metavar="COLUMN", help="Column by which queries belong together: a conversation, a user."),
+    of_statistics(metavar="COLUMN", help="Column that groups dependent queries: a conversation, a user."),
 ]
 ClusterPrefix = Annotated[
     str | None,
-    of_statistics(metavar="TEXT", help="Or those whose ids agree up to the last TEXT: _ for 106_1."),
+    of_statistics(metavar="TEXT", help="Group queries whose ids agree up to the last TEXT: _ for 106_1."),
 ]
 IntervalMethod = Annotated[
     str | None,
@@ -169,11 +168,11 @@ IntervalMethod = Annotated[
 ]
 Resampling = Annotated[
     str | None,
-    of_statistics(metavar="METHOD", help="sign-flip, bootstrap, or both: what both find. (default both)"),
+    of_statistics(metavar="METHOD", help="sign-flip, bootstrap, or both, which must agree. (default both)"),
 ]
 Bounded = Annotated[
     bool | None,
-    of_statistics("--bounds/--no-bounds", help="What unjudged documents could do. (default where it is quick)"),
+    of_statistics("--bounds/--no-bounds", help="Compute the effect of unjudged documents. (default if it is quick)"),
 ]
 Exploratory = Annotated[
     str | None,
@@ -184,13 +183,13 @@ Exploratory = Annotated[
 ]
 JsonFile = Annotated[
     str | None,
-    of_output(metavar="FILE", help="Write the results as JSON; - writes them here instead of tables."),
+    of_output(metavar="FILE", help="Write the results as JSON; - prints them instead of tables."),
 ]
 Details = Annotated[
     bool,
-    of_output("--details", help="Print every table, and what describes the differences."),
+    of_output("--details", help="Print every table and number."),
 ]
 Explain = Annotated[
     bool,
-    of_output("--explain", help="Print what it means, in plain words: how sure, what could overturn it, what next."),
+    of_output("--explain", help="Explain the result in plain words: how sure, what could overturn it, what next."),
 ]

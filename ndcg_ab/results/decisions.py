@@ -54,7 +54,7 @@ class Choice(StrEnum):
                 advice = "Keep the baseline for now: these queries do not settle it."
                 return Traits(4, "?", Tone.OPEN, advice, "judge more queries")
             case Choice.JUDGE_RESULTS:
-                advice = "Judge what is unjudged in the first places: it could turn the result (ndcg-ab judge-next)."
+                advice = "Judge the unjudged top results: they could change the result (ndcg-ab judge-next)."
                 return Traits(3, "?", Tone.OPEN, advice, "judge more results")
             case Choice.NOTHING_CHANGED:
                 advice = "Nothing that matters. If something should have changed: are these the right files?"
@@ -136,7 +136,7 @@ def by_primary_metrics(rows: Sequence[Comparison]) -> tuple[Choice, str]:
         return Choice.JUDGE_MORE, format_reason(open_rows)
     if differing:  # and shown to be equal, as nothing else is left
         return Choice.NOTHING_CHANGED, format_reason(differing)
-    return Choice.NOTHING_CHANGED, f"no query has another value on {' or '.join(row.metric for row in rows)}"
+    return Choice.NOTHING_CHANGED, f"every query has the same value on {' or '.join(row.metric for row in rows)}"
 
 
 def format_reason(rows: Sequence[Comparison]) -> str:

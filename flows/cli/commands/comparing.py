@@ -84,7 +84,7 @@ def compare(
     json: JsonFile = None,
     per_query: Annotated[
         Path | None,
-        of_output(metavar="FILE", help="Write every query's values, as CSV or Parquet by the name."),
+        of_output(metavar="FILE", help="Write per-query values as CSV or Parquet, by the file name."),
     ] = None,
     report: Annotated[
         Path | None,
@@ -92,20 +92,20 @@ def compare(
     ] = None,
     markdown: Annotated[
         str | None,
-        of_output(metavar="FILE", help="Write a comment for a pull request; - writes it here instead."),
+        of_output(metavar="FILE", help="Write a comment for a pull request; - prints it instead."),
     ] = None,
     gate: Annotated[
         bool,
         of_output(
             "--gate",
-            help="Exit with 1 on harm that is shown, or a loss beyond a margin; --gate proof: on what is open, too.",
+            help="Exit with 1 on shown harm or a loss beyond a margin; --gate proof: on open results, too.",
         ),
     ] = False,
     require: Annotated[
         list[str] | None,
         of_output(
             metavar="KEY=D",
-            help="More for the gate: proof, judged=0.8, unanswered=3, slice_regression=0.05, METRIC=D; again for more.",
+            help="Gate conditions: proof, judged=0.8, unanswered=3, slice_regression=0.05, METRIC=D; repeatable.",
         ),
     ] = None,
     finding: FindingSeverities = None,
@@ -126,13 +126,13 @@ def compare(
     cluster: ClusterColumn = None,
     cluster_prefix: ClusterPrefix = None,
     unclustered: Annotated[bool, of_statistics("--unclustered", help="Ignore the queries' clusters.")] = False,
-    all_pairs: Annotated[bool, of_metrics("--all-pairs", help="Compare every two systems too.")] = False,
+    all_pairs: Annotated[bool, of_metrics("--all-pairs", help="Also compare all pairs of systems.")] = False,
     interval: IntervalMethod = None,
     resampling: Resampling = None,
     exploratory: Exploratory = None,
     preview: Annotated[
         bool,
-        of_statistics("--preview", help="A quick look: t tests and Holm, no flips."),
+        of_statistics("--preview", help="Quick preview: t tests and Holm instead of sign flips."),
     ] = False,
     bounds: Bounded = None,
     details: Details = False,
@@ -252,7 +252,7 @@ def sensitivity(
     ideal: Annotated[list[str] | None, typer.Option(metavar="IDEAL", help="Ideals. (default global, local)")] = None,
     cutoff: Annotated[list[int] | None, typer.Option(metavar="K", help="Cutoffs. (default 5, 10, 20)")] = None,
     picture: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the matrices: PNG, SVG or PDF by the name.")
+        Path | None, typer.Option(metavar="FILE", help="Draw the matrices: PNG, SVG or PDF, by the file name.")
     ] = None,
     json: JsonFile = None,
     seed: Seed = None,

@@ -66,7 +66,7 @@ def judge_next(
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="CONFIG|JUDGMENTS BASELINE CANDIDATE", help="A configuration (YAML); or files, as of compare."
+            metavar="CONFIG|JUDGMENTS BASELINE CANDIDATE", help="A configuration (YAML); or files, as for compare."
         ),
     ] = None,
     judgments: JudgmentsFile = None,
@@ -74,16 +74,16 @@ def judge_next(
     baseline: BaselineName = None,
     candidate: Annotated[
         list[str] | None,
-        of_data(metavar="NAME", help="Candidate; again for more. (default all whose verdict grades could turn)"),
+        of_data(metavar="NAME", help="Candidate; again for more. (default all whose verdict grades could change)"),
     ] = None,
     metric: Annotated[
         str | None, of_metrics(metavar="METRIC", help="The metric. (default ndcg@10, or the first of CONFIG)")
     ] = None,
     count: Annotated[
-        int, of_output("--count", "-n", metavar="N", help="How many to name. (default 50)", show_default=False)
+        int, of_output("--count", "-n", metavar="N", help="How many to list. (default 50)", show_default=False)
     ] = MOST,
     csv: Annotated[
-        str | None, of_output(metavar="FILE", help="Write them as CSV; - writes them here. (default a table)")
+        str | None, of_output(metavar="FILE", help="Write them as CSV; - prints them. (default a table)")
     ] = None,
     jsonl: Annotated[str | None, of_output(metavar="FILE", help="Write them as JSON Lines.")] = None,
     sheet: Annotated[Path | None, of_output(metavar="FILE", help="Write a sheet to judge in, as HTML.")] = None,

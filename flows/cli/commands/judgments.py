@@ -41,10 +41,10 @@ OF_SYSTEMS = (
 
 def judgments(
     first: Annotated[str, typer.Argument(metavar="FILE", help="Judgments (qrels), such as people's.")],
-    second: Annotated[str, typer.Argument(metavar="FILE", help="Other judgments of the same, such as a model's.")],
+    second: Annotated[str, typer.Argument(metavar="FILE", help="Other judgments, such as a model's.")],
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="BASELINE CANDIDATE", help="Rankings of systems to compare under both."),
+        typer.Argument(metavar="BASELINE CANDIDATE", help="Rankings to compare under both sets."),
     ] = None,
     system: SystemFiles = None,
     baseline: BaselineName = None,

@@ -17,7 +17,7 @@ def power(
         float | None, typer.Option(metavar="S", help="Standard deviation of the per-query differences.")
     ] = None,
     scores: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Or per-query values, as `compare --per-query` writes them.")
+        Path | None, typer.Option(metavar="FILE", help="Per-query values from `compare --per-query`, instead.")
     ] = None,
     weights: Annotated[
         Path | None,
@@ -54,12 +54,12 @@ def power(
         int,
         typer.Option(
             metavar="N",
-            help="Comparisons that will be adjusted together: candidates x metrics. (default 1)",
+            help="Comparisons adjusted together: candidates x metrics. (default 1)",
             show_default=False,
         ),
     ] = 1,
     picture: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the curve: PNG, SVG or PDF by the name.")
+        Path | None, typer.Option(metavar="FILE", help="Draw the curve: PNG, SVG or PDF, by the file name.")
     ] = None,
     json: JsonFile = None,
     quiet: Quiet = False,

@@ -29,7 +29,7 @@ CONFIG = "ndcg-ab.yaml"
 def init(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE", help="Judgments, rankings, queries: guessed which is which."),
+        typer.Argument(metavar="FILE", help="Judgments, rankings, queries, in any order."),
     ] = None,
     judgments: JudgmentsFile = None,
     system: SystemFiles = None,
@@ -44,7 +44,7 @@ def init(
             metavar="FILE", help="The configuration; - for standard output. (default ndcg-ab.yaml)", show_default=False
         ),
     ] = CONFIG,
-    force: Annotated[bool, of_output("--force", help="Overwrite a file that is there.")] = False,
+    force: Annotated[bool, of_output("--force", help="Overwrite an existing file.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a first configuration from the files that there are, after reading and checking them."""

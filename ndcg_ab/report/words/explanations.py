@@ -71,22 +71,23 @@ def explain_comparison(outcome: Outcome, candidate: str, rows: Sequence[Comparis
     counts = {row.queries for row in rows}
     least, most = min(counts, default=0), max(counts, default=0)
     over = queries_text(most) if least == most else f"{least} to {most} queries"
-    yield f"{candidate}, in the place of {outcome.baseline}, on {over}."
+    yield f"{candidate} against the baseline {outcome.baseline}, on {over}."
     for row in rows:
         metric = make_metric(row.metric)
         if row.family == PRIMARY:
-            yield f"What decides: {metric.name}{explain_metric(metric)}."
+            yield f"The deciding metric: {metric.name}{explain_metric(metric)}."
         else:
-            yield f"What must not get worse by {row.smallest_effect:g}: {metric.name}{explain_metric(metric)}."
+            yield f"Must not get worse by {row.smallest_effect:g}: {metric.name}{explain_metric(metric)}."
     if judged := format_judged_shares(outcome, candidate, rows):
         yield judged
     for told in filter(None, (format_weights(outcome), format_clusters(outcome))):
         yield f"{told[0].upper()}{told[1:]}."
     for changes in outcome.changes:
         if changes.candidate == candidate:
-            yield f"It {format_changes(changes)}."
+            told = format_changes(changes)
+            yield f"{told[0].upper()}{told[1:]}."
     if len(outcome.candidates) > 1:
-        yield f"It is one of {len(outcome.candidates)} candidates; the certainty below allows for that."
+        yield f"It is one of {len(outcome.candidates)} candidates; the tests below account for that."
 
 
 def explain_metric(metric: Metric) -> str:
@@ -103,11 +104,11 @@ def format_judged_shares(outcome: Outcome, candidate: str, rows: Sequence[Compar
     if ours is None or theirs is None:
         return ""
     cutoff = make_metric(rows[0].metric).cutoff
-    where = f"in the first {cutoff} places" if cutoff else "in all"
+    where = f"in the top {cutoff}" if cutoff else "of all results"
     if ours == theirs == 1:
-        return f"Every result that they show {where} is judged."
+        return f"Every result {where} is judged."
     each = f"{format_percent(ours)} ({candidate}) and {format_percent(theirs)} ({outcome.baseline})"
-    return f"Of what they show {where}, {each} is judged."
+    return f"Judged results {where}: {each}."
 
 
 # ---- the answer
@@ -120,7 +121,7 @@ def explain_answer(outcome: Outcome, candidate: str, rows: Sequence[Comparison])
         beside = "" if row.family == GUARDRAILS else format_means(row, *values)
         yield f"{row.metric}: {explain_verdict(row)}{beside}."
     if not rows:
-        yield "Nothing that decides could be compared."
+        yield "No deciding metric could be compared."
 
 
 def explain_verdict(row: Comparison) -> str:
@@ -133,11 +134,11 @@ def explain_verdict(row: Comparison) -> str:
         case Verdict.EQUIVALENT:
             return f"{row.candidate} ranks as well as {row.baseline}, to within {row.smallest_effect:g} either way"
         case Verdict.UNDECIDED:
-            return "which of the two ranks better is not shown"
+            return "the data do not show which of the two ranks better"
         case Verdict.IDENTICAL:
             return "both give the same value on every query"
         case Verdict.NOT_TESTABLE:
-            return f"it cannot be told, {row.verdict}"
+            return f"the data cannot decide: {row.verdict}"
         case Verdict.NOT_WORSE:
             return f"it did not get worse by {row.smallest_effect:g} or more ({signed(row.difference)})"
         case Verdict.MAY_BE_WORSE:
@@ -153,7 +154,7 @@ def explain_effect_size(row: Comparison) -> str:
     if row.smallest_effect is None:
         return ""
     if row.size is None:
-        return f"; whether by the {row.smallest_effect:g} that matters is open"
+        return f"; it is open whether by the {row.smallest_effect:g} that matters"
     return f", by {'more' if row.size is Size.BY_MORE_THAN else 'less'} than the {row.smallest_effect:g} that matters"
 
 
@@ -177,7 +178,7 @@ def explain_certainty(outcome: Outcome, candidate: str, rows: Sequence[Compariso
         yield from (f"{row.metric}: {told}." for told in certainty_sentences(row))
     if any(row.notes for row in rows):
         each = dict.fromkeys(note for row in rows for note in row.notes)
-        yield f"To keep in mind: {'; '.join(each)}."
+        yield f"Note: {'; '.join(each)}."
 
 
 def certainty_sentences(row: Comparison) -> Iterator[str]:
@@ -187,16 +188,16 @@ def certainty_sentences(row: Comparison) -> Iterator[str]:
             yield f"a loss of more than {loss:.4f} is ruled out, with {format_confidence_level(row.alpha)} certainty"
         return
     if row.conclusion.is_detected and row.p_adjusted is not None:
-        others = f" in one of the {row.family_size} that were tested together" if row.family_size > 1 else ""
+        others = f" in one of the {row.family_size} comparisons tested together" if row.family_size > 1 else ""
         chance = format_chance(row.p_adjusted)
-        yield f"where no system ranks better, chance brings up a difference as clear{others} {chance}"
+        yield f"if no system ranked better, chance alone would show a difference as clear{others} {chance}"
     if row.low is not None and row.conclusion is not Verdict.IDENTICAL:
         yield (
             f"the true difference is estimated to lie between {signed(row.low)} and {signed(row.high)} (a"
             f" {format_confidence_level(row.alpha)} interval)"
         )
     if row.conclusion is Verdict.UNDECIDED and row.mde is not None:
-        noticed = f"a true difference of {format_plain(row.mde)} would have been noticed four times out of five"
+        noticed = f"a true difference of {format_plain(row.mde)} would be detected four times out of five"
         yield f"{noticed}, smaller ones less often"
 
 
@@ -227,10 +228,10 @@ def explain_doubts(outcome: Outcome, candidate: str, rows: Sequence[Comparison])
             heavy = math.ceil(row.queries / 100)
             names = ", ".join(each.query_id for each in found.carriers[: min(NAMED, heavy)])
             share = format_percent(found.top_share)
-            yield f"{row.metric}: few queries carry it: {share} of the difference comes from {heavy} ({names})."
+            yield f"{row.metric}: the difference rests on few queries: {share} of it comes from {heavy} ({names})."
     yield from explain_other_judgments(outcome, candidate)
     yield from (f"The data check warns: {end_sentence(text)}" for text in warning_sentences(outcome, candidate))
-    yield "Other queries: all of this holds for queries like these, chosen as these were."
+    yield "All of this holds only for queries like these, chosen in the same way."
 
 
 def explain_other_judgments(outcome: Outcome, candidate: str) -> Iterator[str]:
@@ -239,11 +240,11 @@ def explain_other_judgments(outcome: Outcome, candidate: str) -> Iterator[str]:
     for under in outcome.judges.verdicts if outcome.judges else ():
         if under.candidate == candidate and under.conclusion is not verdicts.get(under.metric):
             judge = under.judge or "without a name"
-            yield f"{under.metric}: by the judge {judge} alone it is {under.conclusion.words}."
+            yield f"{under.metric}: by the judge {judge} alone the verdict is {under.conclusion.words}."
     for left in outcome.left_out:
         if left.candidate == candidate and left.conclusion is not verdicts.get(left.metric):
             own = f"without the judgments that {left.left_out} alone contributed"
-            yield f"{left.metric}: {own} it is {left.conclusion.words}."
+            yield f"{left.metric}: {own} the verdict is {left.conclusion.words}."
 
 
 def warning_sentences(outcome: Outcome, candidate: str) -> list[str]:
@@ -270,11 +271,11 @@ def explain_label_effect(row: Comparison) -> str:
     if row.bound_low == row.bound_high:
         return ""
     if row.label_settled:
-        return f"no grades of the unjudged results could: they keep the difference {between}, and the verdict as it is"
+        return f"no grades of the unjudged results could change the verdict: the difference stays {between}"
     ends = [end.words for end in (row.bound_low_conclusion, row.bound_high_conclusion) if end]
     words = " to ".join(dict.fromkeys(ends))
     could = "could" if row.bound_exact else "might (no tighter limits are known)"
-    return f"grades of the unjudged results {could}: the difference may be anywhere {between}, the verdict {words}"
+    return f"grades of the unjudged results {could} change the difference to {between}, the verdict to: {words}"
 
 
 # ---- what to do next
@@ -290,8 +291,8 @@ def advise_next_steps(outcome: Outcome, candidate: str, rows: Sequence[Compariso
     if any(whether_settled(row) for row in rows) or any(can_labels_settle(row) for row in primary):
         unjudged = max(row.bound_documents or 0 for row in rows)
         yield (
-            f"To settle the labels, judge documents: {unjudged:,} that one of the two shows are unjudged;"
-            " `ndcg-ab judge-next` puts those first that would settle most."
+            f"Judge documents: {unjudged:,} results shown by either system are unjudged;"
+            " `ndcg-ab judge-next` lists first those that would settle most."
         )
     for row in rows:
         if told := advise_more_queries(row):
@@ -315,19 +316,19 @@ def advise_more_queries(row: Comparison) -> str:
     """How many queries would settle what these do not; empty where they do, or where it cannot be told."""
     count, units = (row.queries, "queries") if row.clusters is None else (row.clusters.count, "clusters")
     if row.conclusion is Verdict.MAY_BE_WORSE and row.queries_needed is not None:
-        return f"about {row.queries_needed:,} {units} like these settle it, with a chance of 80 %"
+        return f"about {row.queries_needed:,} {units} like these would settle it, with a probability of 80 %"
     if row.conclusion is not Verdict.UNDECIDED or not row.mde:
         return ""
     effect = row.smallest_effect
     if effect is None:
         return (
-            "name the smallest difference that matters (--smallest-effect); to notice"
-            f" {format_plain(row.mde / 2)}, half of what is noticed now, takes about {4 * row.queries:,} queries like"
-            " these"
+            "set the smallest difference that matters (--smallest-effect);"
+            f" detecting {format_plain(row.mde / 2)}, half of the present limit, needs"
+            f" about {4 * row.queries:,} queries like these"
         )
     if row.mde <= effect:
-        return f"a difference of {effect:g} would probably have been noticed: decide by cost"
+        return f"a difference of {effect:g} would probably have been detected: decide by cost"
     wanted = row.queries_needed or math.ceil(count * (row.mde / effect) ** 2)
     if wanted > MOST:
-        return f"a difference of {effect:g} takes more than {MOST:,} {units} like these: is it what matters?"
-    return f"collect about {wanted - count:,} more {units} like these to notice a difference of {effect:g}"
+        return f"{effect:g} needs more than {MOST:,} {units} like these: does so little matter?"
+    return f"collect about {wanted - count:,} more {units} like these to detect a difference of {effect:g}"
