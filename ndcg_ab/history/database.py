@@ -74,6 +74,14 @@ class Reuse:
 
 
 @dataclasses.dataclass(frozen=True)
+class Acknowledged:
+    """That somebody knows of the drops of an evaluation; at: when they said so."""
+
+    at: str
+    note: str | None
+
+
+@dataclasses.dataclass(frozen=True)
 class SinceRow:
     """What had changed for a system since the evaluation before, whose ordinal is `earlier`.
 
@@ -108,6 +116,7 @@ RECORDS: dict[str, type] = {
     "gate": GateResult,
     "decision": Decision,
     "reuse": Reuse,
+    "acknowledged": Acknowledged,
     "since_last": SinceRow,
     "moved": MeanChange,
     "changes": Changes,

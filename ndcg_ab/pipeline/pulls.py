@@ -29,9 +29,10 @@ from ndcg_ab.sources.queries import make_query_layout
 def pull_judgments(context: Context, name: str) -> str | None:
     """name: one of `named_judgments`."""
     at = named_judgments(context.evaluation).index(name)
-    source = context.evaluation.judgment_sources[at]
+    place = context.evaluation.judgment_places[at]
+    source = place.source
     return context.store.add(
-        Place(judgments_key(at), source, judgments_layout(source), source.shown, "judgments"),
+        Place(judgments_key(at), source, judgments_layout(source), source.shown, "judgments", place.version),
         lambda: pull_judgments_place(source, context.evaluation.directory),
         force=context.force,
     )
@@ -41,7 +42,7 @@ def pull_proxy_judgments(context: Context, _: str) -> str | None:
     assert context.evaluation.cheap_judgments is not None
     source = context.evaluation.cheap_judgments.source
     said = context.store.add(
-        Place(CHEAP, source, JUDGMENT, source.shown, "cheap judgments"),
+        Place(CHEAP, source, JUDGMENT, source.shown, "cheap judgments", context.evaluation.cheap_judgments.version),
         lambda: pull_source(source, JUDGMENT, context.evaluation.directory),
         force=context.force,
     )

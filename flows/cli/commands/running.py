@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -225,39 +225,97 @@ def history(
     picture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the values over the nights: PNG or SVG by the name.")
     ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="DATE|7d", help="A digest instead: what dropped since then, why, and what is open."),
+    ] = None,
+    acknowledge: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Mark the drop of evaluation N as known.")
+    ] = None,
+    note: Annotated[str | None, typer.Option(metavar="TEXT", help="With --acknowledge: what is known of it.")] = None,
+    details: Annotated[
+        bool, typer.Option("--details", help="Print what happened in full, and what all evaluations say together.")
+    ] = False,
     json: JsonFile = None,
     settings: Settings = None,
     quiet: Quiet = False,
 ) -> None:
-    """Show the evaluations of a configuration night by night: values, verdicts, what changed in the inputs."""
+    """Show the evaluations of a configuration, one a line: values, verdicts, what changed in the inputs."""
     with user_errors():
         from ndcg_ab.config.loading.file import read_config
-        from ndcg_ab.history.timeline.timeline import query_json, read_query, read_timeline, timeline_json
-        from ndcg_ab.report.terminal.timeline import print_query_values, print_timeline
 
         evaluation = read_config(config, settings or ())
         json_path = json_file(json, local_inputs(evaluation))
         drawing = picture_path(picture, local_inputs(evaluation)) if picture else None
-        if query is not None:
-            rows = read_query(evaluation, query, metric, last)
-            if drawing:
-                from ndcg_ab.report.pictures.commands import draw_query_values
+        shown = Shown(json_path, drawing, is_output_taken=json == "-", quiet=quiet)
+        if note is not None and acknowledge is None:
+            raise InputError("--note: goes with --acknowledge, and none was given")
+        if acknowledge is not None:
+            from ndcg_ab.history.timeline.acknowledging import acknowledge_drop, format_acknowledged
 
-                draw_query_values(rows, query, drawing)
-            write_or_print(lambda: query_json(query, rows), json_path, to_standard_output=json == "-")
-            if json != "-" and not quiet:
-                print_safely(print_query_values, query, rows)
-            name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")
-            return
-        found = read_timeline(evaluation, metric, last)
-        if drawing:
-            from ndcg_ab.report.pictures.commands import draw_timeline
-
-            draw_timeline(found, drawing)
-        write_or_print(lambda: timeline_json(found), json_path, to_standard_output=json == "-")
-        if json != "-" and not quiet:
-            print_safely(print_timeline, found)
+            print_line(format_acknowledged(acknowledge_drop(evaluation, acknowledge, note), acknowledge))
+        elif query is not None:
+            show_query(evaluation, query, metric, last, shown)
+        elif since is not None:
+            show_digest(evaluation, since, metric, shown)
+        else:
+            show_timeline(evaluation, metric, last, shown, details)
         name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")
+
+
+class Shown(NamedTuple):
+    """Where what a command found goes: files, standard output, or the screen."""
+
+    json_path: Path | None
+    picture: Path | None
+    is_output_taken: bool
+    quiet: bool
+
+    @property
+    def has_room(self) -> bool:
+        """Whether tables are printed: JSON has not taken standard output, and nobody asked for silence."""
+        return not self.is_output_taken and not self.quiet
+
+
+def show_query(evaluation: "Evaluation", query: str, metric: str | None, last: int | None, shown: Shown) -> None:
+    from ndcg_ab.history.timeline.timeline import query_json, read_query
+    from ndcg_ab.report.terminal.timeline import print_query_values
+
+    rows = read_query(evaluation, query, metric, last)
+    if shown.picture:
+        from ndcg_ab.report.pictures.commands import draw_query_values
+
+        draw_query_values(rows, query, shown.picture)
+    write_or_print(lambda: query_json(query, rows), shown.json_path, to_standard_output=shown.is_output_taken)
+    if shown.has_room:
+        print_safely(print_query_values, query, rows)
+
+
+def show_digest(evaluation: "Evaluation", since: str, metric: str | None, shown: Shown) -> None:
+    from ndcg_ab.history.timeline.digest import digest_json, make_digest, parse_since
+    from ndcg_ab.history.timeline.timeline import read_timeline
+    from ndcg_ab.report.terminal.digest import print_digest
+
+    moment = parse_since(since, datetime.now(UTC))
+    timeline = read_timeline(evaluation, metric, None)
+    found = make_digest(timeline, moment)
+    write_or_print(lambda: digest_json(found), shown.json_path, to_standard_output=shown.is_output_taken)
+    if shown.has_room:
+        print_safely(print_digest, found, timeline)
+
+
+def show_timeline(evaluation: "Evaluation", metric: str | None, last: int | None, shown: Shown, details: bool) -> None:
+    from ndcg_ab.history.timeline.timeline import read_timeline, timeline_json
+    from ndcg_ab.report.terminal.timeline import print_timeline
+
+    found = read_timeline(evaluation, metric, last)
+    if shown.picture:
+        from ndcg_ab.report.pictures.commands import draw_timeline
+
+        draw_timeline(found, shown.picture)
+    write_or_print(lambda: timeline_json(found), shown.json_path, to_standard_output=shown.is_output_taken)
+    if shown.has_room:
+        print_safely(print_timeline, found, details=details)
 
 
 def publish(

@@ -287,6 +287,7 @@ class JudgmentSource(TableSource):
 
     kinds: ClassVar[dict[str, type[Source]]] = KINDS | {"python": JudgeSource}
 
+    version: str | None = Field(None, description="What these judgments are called: a release, a date; a mark alone.")
     grades: Literal["integer"] | None = Field(
         None, description="integer: a grade with a fraction is an error; by default grades are any numbers."
     )

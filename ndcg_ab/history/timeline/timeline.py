@@ -12,12 +12,13 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import bundle as bundles
+from ndcg_ab.history.timeline.acknowledging import is_drop
 from ndcg_ab.history.timeline.repeated_tests import RepeatedTests, read_repeated_tests
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.decisions import Choice
 from ndcg_core.measures.external_metric import name_among
 from ndcg_core.statistics.over_time.attribution import CAUSES
-from ndcg_core.statistics.verdicts.verdict import Size, Verdict
+from ndcg_core.statistics.verdicts.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Evaluated:
     pending: its bundle is there, and no tracker has it.
     since_last: system -> its comparison with itself in the evaluation before, where its ranking had changed.
     moved: system -> {ranking, judgments, queries: part of the change of its mean}, where these are known.
+    acknowledged: when somebody acknowledged its drops, and their note; None where nobody did.
+    judgments_version: what the configuration called the judgments, joined with ``, ``; None where it did not.
     """
 
     ordinal: int
@@ -50,6 +53,8 @@ class Evaluated:
     reasons: dict[str, str] = field(default_factory=dict)
     since_last: dict[str, "PastComparison"] = field(default_factory=dict)
     moved: dict[str, dict[str, float]] = field(default_factory=dict)
+    acknowledged: tuple[str, str | None] | None = None
+    judgments_version: str | None = None
 
     @property
     def dropped(self) -> list[str]:
@@ -108,6 +113,8 @@ class Past:
     failures: defaultdict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
     since_last: defaultdict[int, dict[str, PastComparison]] = field(default_factory=lambda: defaultdict(dict))
     moved: defaultdict[int, dict[str, dict[str, float]]] = field(default_factory=lambda: defaultdict(dict))
+    acknowledged: dict[int, tuple[str, str | None]] = field(default_factory=dict)
+    versions: defaultdict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
     reused: list[Reused] = field(default_factory=list)
     so_far: int = 0
     over_nights: RepeatedTests | None = None
@@ -139,6 +146,8 @@ def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) 
                 past.reasons[ordinal],
                 past.since_last[ordinal],
                 past.moved[ordinal],
+                past.acknowledged.get(ordinal),
+                ", ".join(past.versions[ordinal]) or None,
             )
         )
         before = state
@@ -173,8 +182,10 @@ def read_past(evaluation: Evaluation, metric: str | None) -> Past:
                     past.tests[row["ordinal"]][row["system_id"]] = PastComparison(
                         row["difference"], row["verdict"], Verdict(row["conclusion"])
                     )
-        named_inputs = tables.rows("input", ("ordinal", "kind", "name", "digest"), order="ordinal, kind, name, digest")
-        for ordinal, kind, name, digest in named_inputs:
+        described = ("ordinal", "kind", "name", "digest", "version")
+        named_inputs = tables.rows("input", described, order="ordinal, kind, name, digest")
+        for ordinal, kind, name, digest, version in named_inputs:
+            past.versions[ordinal] += [version] if kind == "judgments" and version else []
             state = f"{kind} {name}" if kind in ("ranking", "scores") else kind
             before = past.states[ordinal].get(state)  # of judgments there may be several files
             past.states[ordinal][state] = f"{before} {digest}" if before else digest
@@ -192,11 +203,13 @@ def read_past(evaluation: Evaluation, metric: str | None) -> Past:
         for ordinal, system, difference, verdict, conclusion, size in tables.rows(
             "comparison", wanted, where=own, order="ordinal, candidate"
         ):
-            is_drop = conclusion == Verdict.REGRESSED and size != Size.SMALLER_THAN
-            past.since_last[ordinal][system] = PastComparison(difference, verdict, Verdict(conclusion), is_drop)
+            past.since_last[ordinal][system] = PastComparison(
+                difference, verdict, Verdict(conclusion), is_drop(conclusion, size)
+            )
         for ordinal, system, *parts in tables.rows("moved", ("ordinal", "system_id", *CAUSES), where=named):
             if None not in parts:
                 past.moved[ordinal][system] = dict(zip(CAUSES, parts, strict=True))
+        past.acknowledged = {row[0]: row[1:] for row in tables.rows("acknowledged", ("ordinal", "at", "note"))}
         past.over_nights = read_repeated_tests(tables)
         past.reused = [Reused(*row) for row in tables.rows("reuse", ("began", "ordinal"), order="began, ordinal")]
         past.so_far = database.comparisons_so_far(tables, rows[-1][-1]) if rows[-1][-1] else 0
@@ -320,7 +333,9 @@ def timeline_json(timeline: Timeline) -> str:
                 "failures": list(each.failures),
                 "decisions": [{"candidate": name, "decision": choice} for name, choice in each.decisions.items()],
                 "changed": list(each.changed),
+                "judgments_version": each.judgments_version,
                 "pending": each.pending,
+                "acknowledged": each.acknowledged and dict(zip(("at", "note"), each.acknowledged, strict=True)),
                 "since_last": [
                     {"system_id": name, "difference": test.difference, "conclusion": test.conclusion}
                     for name, test in each.since_last.items()

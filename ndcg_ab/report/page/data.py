@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.external_scores import ScoresSource
-from ndcg_ab.config.model.sources import Place, System
+from ndcg_ab.config.model.sources import JudgmentSource, Place, System
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, SqlError
 from ndcg_ab.history.timeline.repeated_tests import RepeatedTests
@@ -175,7 +175,7 @@ def about_files(evaluation: Evaluation, read: PulledInputs, digested: int | None
         return {"name": source.shown, "kind": "scores", "version": None, "origin": origin} | counted(pulled)
 
     def row(name: str, kind: str, source: Place, pulled: Pulled) -> dict[str, Any]:
-        version = source.version if isinstance(source, System) else None
+        version = source.version if isinstance(source, System | JudgmentSource) else None
         found = {"name": name, "kind": kind, "version": version, "origin": source_origin(source)}
         return found | counted(pulled)
 

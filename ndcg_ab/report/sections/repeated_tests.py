@@ -14,29 +14,29 @@ SHOWN = 5  # entries of the ledger: the latest discoveries
 
 
 def monitor_title(nights: RepeatedTests) -> str:
-    return f"monitor (false alarms of a system: at most {nights.alpha:g} over all looks)"
+    return f"monitor (false alarms of a system: at most {nights.alpha:g} over all evaluations)"
 
 
 def format_monitor(found: Monitor) -> str:
-    """``new, ndcg@10: 37 looks, this one at level 2e-05 (p 0.0031): nothing so far; finds 0.031, alone 0.014``."""
-    looks = f"{found.looks} look{'s' * (found.looks != 1)}"
-    text = f"{found.candidate}, {found.metric}: {looks}, this one at level {format_level(found.latest.level)}"
-    text += f" (p {format_probability(found.latest.p_value)}): {format_conclusion(found)}"
+    """``new, ndcg@10: nothing so far; tested 37 times, now at level 2e-05 (p 0.0031); can detect 0.031 (…)``."""
+    times = f"tested {found.looks} times" if found.looks != 1 else "tested once"
+    level = f"now at level {format_level(found.latest.level)} (p {format_probability(found.latest.p_value)})"
+    text = f"{found.candidate}, {found.metric}: {format_conclusion(found)}; {times}, {level}"
     if found.mde_alone is None:
         return text
     if found.mde is None:
-        return f"{text}; no difference on so few queries would be enough"
-    return f"{text}; finds {readable(found.mde)}, one evaluation alone {readable(found.mde_alone)}"
+        return f"{text}; on so few queries no difference would be enough"
+    return f"{text}; can detect {readable(found.mde)} (a single evaluation: {readable(found.mde_alone)})"
 
 
 def format_conclusion(found: Monitor) -> str:
     if not found.detected:
         return "nothing so far"
     first = found.detected[0]
-    since = f"first in evaluation {first.ordinal}, {first.began[:10]}: {first.conclusion}"
+    since = f"evaluation {first.ordinal}, {first.began[:10]}"
     if not found.latest.conclusion.is_detected:
-        return f"nothing now ({since})"
-    return f"{found.latest.conclusion} over the nights ({since})"
+        return f"nothing now ({first.conclusion} first in {since})"
+    return f"{found.latest.conclusion} over all evaluations (first: {first.conclusion} in {since})"
 
 
 def ledger_title(nights: RepeatedTests) -> str:

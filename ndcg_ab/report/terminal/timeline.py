@@ -23,6 +23,7 @@ from ndcg_ab.results.wording import signed
 BARS = "▁▂▃▄▅▆▇█"
 WIDE = 120  # columns from which differences are shown beside the values, and decisions in words
 ROOM = 20  # columns that the last column needs; with less it is below the table
+MARGIN = 18  # columns of number and night before what stands below the table
 DECISION = 40  # columns of a decision, which may take several lines
 LONG = 14  # letters of a system's name; a longer one gets a letter, which the bars below explain
 
@@ -36,15 +37,20 @@ def column_labels(systems: Sequence[str], width: int) -> dict[str, str]:
     return dict(zip(systems, letters, strict=False))
 
 
-def print_timeline(console: Console, timeline: Timeline) -> None:
-    """One line for each night; then each system's values as a row of bars."""
+def print_timeline(console: Console, timeline: Timeline, *, details: bool = False) -> None:
+    """One line for each night; then each system's values as a row of bars.
+
+    details: what happened in full, in as many lines as that takes; and what all evaluations say together.
+    """
     named = column_labels(timeline.systems, console.width)
     wide = console.width >= WIDE
-    rows = [night_row(night, timeline, wide=wide) for night in group_nights(timeline)]
+    full = [night_row(night, timeline, wide=wide) for night in group_nights(timeline)]
     heads = ["", "night", *(named[system] for system in timeline.systems), *(["decision"] if wide else [])]
     title = f"[bold]{escape(timeline.name)}[/], {escape(timeline.metric)}{format_years(timeline)}"
-    tables, left = split_columns(heads, rows, console.width)
+    tables, left = split_columns(heads, full, console.width)
     crowded = left < ROOM or len(tables) > 1
+    room = console.width - MARGIN if crowded else left - 3
+    rows = [[*map(Text.from_markup, row)] for row in full] if details else [cut_row(row, room, wide) for row in full]
     for columns in tables:
         made = plain_table(title)
         title = ""
@@ -59,16 +65,28 @@ def print_timeline(console: Console, timeline: Timeline) -> None:
         console.print(made)
     if crowded:
         for row in rows:
-            if row[-1] not in ("", "–"):
-                console.print(f"{row[0]:>3}  {row[1]}  {row[-1]}", highlight=False)
+            if row[-1].plain not in ("", "–"):
+                console.print(Text(f"{row[0].plain:>3}  {row[1].plain}  ").append(row[-1]), highlight=False)
     for line in latest_decisions(timeline.evaluations[-1]):
         console.print(line, highlight=False)
     print_sparklines(
         console, {system: [each.values.get(system) for each in timeline.evaluations] for system in named}, named
     )
     console.print(f"[dim]{format_legend(timeline, wide=wide)}[/]", highlight=False)
-    print_repeated_tests(console, timeline.over_nights)
-    console.print(f"[dim]comparisons so far on these queries: {timeline.comparisons_so_far}[/]", highlight=False)
+    if details:
+        print_repeated_tests(console, timeline.over_nights)
+        console.print(f"[dim]comparisons so far on these queries: {timeline.comparisons_so_far}[/]", highlight=False)
+    else:
+        console.print("[dim]--details: what happened in full, and what all evaluations say together[/]")
+
+
+def cut_row(row: Sequence[str], room: int, wide: bool) -> list[Text]:
+    """The cells of a row, the decision and what happened cut to one line each."""
+    cells = [Text.from_markup(cell) for cell in row]
+    cells[-1].truncate(room, overflow="ellipsis")
+    if wide:
+        cells[-2].truncate(DECISION, overflow="ellipsis")
+    return cells
 
 
 def split_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> tuple[list[list[int]], int]:
@@ -125,17 +143,25 @@ def format_reused(nights: Sequence[Reused]) -> str:
 
 
 def describe_night(each: Evaluated, timeline: Timeline) -> str:
-    """Why it failed, what dropped since the night before, whether a tracker has it, what had changed."""
-    failed = escape(", ".join(each.failures)) or ("yes" if each.gate == "failed" else "")
-    parts = [f"[red]gate failed: {failed}[/]"] if failed else []
+    """Whether no tracker has it yet, what dropped since the night before, why it failed, what had changed."""
     drops = [f"{name} ({signed(each.since_last[name].difference)})" for name in each.dropped]
-    parts += [f"[red]dropped: {escape(', '.join(drops))}[/]"] if drops else []
-    parts += ["[yellow]pending[/]"] if each.pending else []
+    parts = ["[yellow]pending[/]"] if each.pending else []
+    parts += [f"[red]dropped: {escape(', '.join(drops))}[/]{format_mark(each)}"] if drops else []
+    failed = escape(", ".join(each.failures)) or ("yes" if each.gate == "failed" else "")
+    parts += [f"[red]gate failed: {failed}[/]"] if failed else []
     if changed := format_changed_inputs(each):
         parts.append(escape(changed))
     if mixed := format_mixed_change(each):
         parts.append(escape(mixed))
     return "; ".join(parts) or ("" if each is timeline.evaluations[0] else "–")
+
+
+def format_mark(each: Evaluated) -> str:
+    """Behind a drop that somebody has acknowledged: that, and their note."""
+    if each.acknowledged is None:
+        return ""
+    note = each.acknowledged[1]
+    return f" (acknowledged{': ' + escape(note) if note else ''})"
 
 
 def format_mixed_change(each: Evaluated) -> str:
@@ -153,9 +179,10 @@ def format_mixed_change(each: Evaluated) -> str:
 
 
 def format_changed_inputs(each: Evaluated) -> str:
-    """What changed, the rankings in one word where there are several: ``judgments, all rankings``."""
+    """What changed, the rankings in one word where there are several: ``judgments 2026-11, all rankings``."""
     rankings = [f"ranking {system}" for system in each.values if f"ranking {system}" in each.changed]
-    others = [text for text in each.changed if text not in rankings]
+    mark = f" {each.judgments_version}" if each.judgments_version else ""
+    others = [f"{text}{mark}" if text == "judgments" else text for text in each.changed if text not in rankings]
     if len(rankings) > 1:
         names = (
             "all rankings"

@@ -18,7 +18,7 @@ LONGEST = 160  # letters of a system's name in one of MLflow's
 TAKEN = {
     *("improved", "regressed", "comparisons", "queries", "judged"),
     *("kind", "system", "role", "decision", "what_to_do", "reason", "baseline", "candidate", "gate"),
-    *("reused", "reused_last", "metric", "metric_key"),
+    *("reused", "reused_last", "metric", "metric_key", "judgments_version"),
     *("evaluation", "bundle_key", "content_key", "published", "version", "digest", "verdict"),
     *("alpha", "seed", "resamples", "definition", "difference", "difference_low", "difference_high", "p_adjusted"),
 }

@@ -75,9 +75,9 @@ def evaluation(folder: Path) -> Evaluation:
     return small(folder, **FULL)
 
 
-def printed(found: Timeline, width: int) -> list[str]:
+def printed(found: Timeline, width: int, *, details: bool = False) -> list[str]:
     console = Console(width=width, emoji=False, record=True, force_terminal=False, file=io.StringIO())
-    print_timeline(console, found)
+    print_timeline(console, found, details=details)
     return console.export_text().splitlines()
 
 
@@ -135,9 +135,10 @@ def test_one_line_for_each_evaluation_at_any_width(width: int, evaluation: Evalu
         assert any(re.match(rf" *{each.ordinal}  +{each.began[5:10]} {each.began[11:16]} ", line) for line in lines)
     assert f"C: {LONG}" in text
     assert "▼" in text
-    words = " ".join(text.split())
-    assert re.search(r"gate failed: no regression \(new\); dropped: new \(-0\.\d{4}\); pending; ranking new", words)
-    assert "monitor (false alarms of a system: at most 0.1 over all looks)" in text and "ledger (" in text
+    assert "monitor (" not in text and "comparisons so far" not in text
+    words = " ".join(" ".join(printed(found, width, details=True)).split())
+    assert re.search(r"pending; dropped: new \(-0\.\d{4}\); gate failed: no regression \(new\); ranking new", words)
+    assert "monitor (false alarms of a system: at most 0.1 over all evaluations)" in words and "ledger (" in words
     assert text.count("pending") == 5
     (decided,) = [line.strip() for line in lines if line.startswith("6: ")]
     (reason,) = found.evaluations[-1].reasons.values()
@@ -228,6 +229,24 @@ def test_many_systems_leave_what_happened_below_the_table() -> None:
     assert "  1  11-03 02:00  gate failed: judged (system1)" in [line.rstrip() for line in lines]
 
 
+@pytest.mark.parametrize("width", [90, 100])
+def test_what_happened_takes_one_line_with_its_end_cut(width: int) -> None:
+    long = ("configuration (statistics.alpha, statistics.resamples, gate.no_drop, gate.judged)", "judgments")
+    found = Timeline("n", "ndcg@10", ("old", "new"), (night(1, 3), night(2, 4, changed=long, gate="failed")), 0)
+    lines = printed(found, width)
+    start = next(at for at, line in enumerate(lines) if " 11-03 02:00 " in line)
+    assert " 11-04 02:00 " in lines[start + 1] and lines[start + 1].rstrip().endswith("…")
+    assert not lines[start + 2].strip(), "the table ends there"
+    whole = " ".join(" ".join(printed(found, width, details=True)).split())
+    assert "gate.judged), judgments" in whole
+
+
+def test_a_release_of_judgments_is_named() -> None:
+    assert (
+        format_changed_inputs(night(2, 4, changed=("judgments",), judgments_version="2026-11")) == "judgments 2026-11"
+    )
+
+
 @pytest.mark.parametrize(
     ("changed", "text"),
     [
@@ -298,7 +317,8 @@ def test_a_failed_gate_names_each_system_once(systems: str | None, told: str) ->
 def test_the_command(evaluation: Evaluation, tmp_path: Path) -> None:
     found = command(evaluation)
     assert found.exit_code == 0, found.output
-    assert "comparisons so far on these queries: " in found.stdout
+    assert "comparisons so far on these queries: " not in found.stdout
+    assert "comparisons so far on these queries: " in command(evaluation, "--details").stdout
     content = json.loads(command(evaluation, "--json", "-", "--last", "3").stdout)
     assert [each["ordinal"] for each in content["evaluations"]] == [4, 5, 6]
     assert [each["pending"] for each in content["evaluations"]] == [True] * 3

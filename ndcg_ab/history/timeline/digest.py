@@ -1,0 +1,133 @@
+"""A digest of the history since some moment: what dropped, what caused it, and what is open."""
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from ndcg_ab.errors import InputError
+from ndcg_ab.history.timeline.timeline import Evaluated, Timeline
+from ndcg_ab.results.codec import encode
+from ndcg_core.statistics.verdicts.verdict import Verdict
+
+DAYS = re.compile(r"([1-9]\d{0,4})d")
+
+
+@dataclass(frozen=True)
+class Drop:
+    """One system whose ranking dropped in one evaluation.
+
+    changed: what had changed since the evaluation before. moved: ranking, judgments, queries -> part of the change of
+    the mean, where known. better_in: the first later evaluation in which it was shown to have improved again.
+    acknowledged: when somebody did. note: what they said.
+    """
+
+    ordinal: int
+    began: str
+    system_id: str
+    difference: float | None
+    changed: tuple[str, ...]
+    moved: dict[str, float]
+    better_in: int | None = None
+    acknowledged: str | None = None
+    note: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self.better_in is None and self.acknowledged is None
+
+
+@dataclass(frozen=True)
+class Failing:
+    """A gate that fails in the latest evaluation, with its systems, and the first of the row in which it has failed."""
+
+    gate: str
+    since: int
+
+
+@dataclass(frozen=True)
+class Digest:
+    """since: the moment in UTC. evaluations: how many since then; reused: nights without a change.
+
+    drops: those since then, and earlier ones that are open. failing: of the latest evaluation, whenever it was.
+    pending: evaluations that no tracker has.
+    """
+
+    name: str
+    metric: str
+    since: str
+    evaluations: int
+    reused: int
+    drops: tuple[Drop, ...]
+    failing: tuple[Failing, ...]
+    pending: tuple[int, ...]
+
+
+def parse_since(text: str, now: datetime) -> datetime:
+    """``7d`` before now, or a date or moment (in UTC where no zone is said)."""
+    if found := DAYS.fullmatch(text):
+        return now - timedelta(days=int(found[1]))
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"--since {text!r}: must be a number of days, as 7d, or a date, as 2026-11-20") from None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+def make_digest(timeline: Timeline, since: datetime) -> Digest:
+    nights = timeline.evaluations
+    drops = [drop for place in range(len(nights)) for drop in drops_in(nights, place)]
+    return Digest(
+        timeline.name,
+        timeline.metric,
+        since.astimezone(UTC).isoformat(timespec="seconds"),
+        sum(is_since(night.began, since) for night in nights),
+        sum(is_since(night.began, since) for night in timeline.reused),
+        tuple(drop for drop in drops if drop.is_open or is_since(drop.began, since)),
+        tuple(Failing(gate, failing_since(nights, gate)) for gate in nights[-1].failures),
+        tuple(night.ordinal for night in nights if night.pending),
+    )
+
+
+def is_since(began: str, since: datetime) -> bool:
+    return datetime.fromisoformat(began) >= since
+
+
+def drops_in(nights: tuple[Evaluated, ...], place: int) -> list[Drop]:
+    night = nights[place]
+    at, note = night.acknowledged or (None, None)
+    return [
+        Drop(
+            night.ordinal,
+            night.began,
+            name,
+            night.since_last[name].difference,
+            night.changed,
+            night.moved.get(name, {}),
+            next((later.ordinal for later in nights[place + 1 :] if has_improved(later, name)), None),
+            at,
+            note,
+        )
+        for name in night.dropped
+    ]
+
+
+def has_improved(night: Evaluated, system: str) -> bool:
+    return system in night.since_last and night.since_last[system].conclusion is Verdict.IMPROVED
+
+
+def failing_since(nights: tuple[Evaluated, ...], gate: str) -> int:
+    """The ordinal of the first evaluation of those on end, up to the latest, in which a gate fails for the same."""
+    first = nights[-1].ordinal
+    for night in reversed(nights):
+        if gate not in night.failures:
+            break
+        first = night.ordinal
+    return first
+
+
+def digest_json(digest: Digest) -> str:
+    content = {"schema": 1, **encode(digest)}
+    for drop, found in zip(content["drops"], digest.drops, strict=True):
+        drop["open"] = found.is_open
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,121 @@
+"""`ndcg-ab history --since` and `--acknowledge`: what dropped, what caused it, what is open."""
+
+import io
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from ndcg_ab.errors import InputError
+from ndcg_ab.history.bundles.bundle import read_bundle
+from ndcg_ab.history.timeline.digest import Digest, Failing, digest_json, make_digest, parse_since
+from ndcg_ab.history.timeline.timeline import Evaluated, PastComparison, Timeline
+from ndcg_ab.report.terminal.digest import print_digest
+from ndcg_ab.trackers.mlflow.values import common_tags
+from ndcg_core.statistics.verdicts.verdict import Verdict
+from tests.ndcg_ab.history.timeline.test_timeline import command, night, reused, shifted
+from tests.small_evaluation import small, unlogged
+
+DROPPED = {"new": PastComparison(-0.2, "regressed", Verdict.REGRESSED, is_drop=True)}
+BETTER = {"new": PastComparison(0.2, "improved", Verdict.IMPROVED)}
+MOVED = {"new": {"ranking": -0.21, "judgments": 0.01, "queries": 0.0}}
+FAILED = {"gate": "failed", "failures": ("no regression (new)",)}
+
+
+def timeline_of(*nights: Evaluated, **more: Any) -> Timeline:
+    return Timeline("shop", "ndcg@10", ("old", "new"), nights, 0, **more)
+
+
+def since(day: int) -> datetime:
+    return datetime(2026, 11, day, tzinfo=UTC)
+
+
+def printed(digest: Digest, timeline: Timeline) -> list[str]:
+    console = Console(width=120, file=io.StringIO())
+    print_digest(console, digest, timeline)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+
+
+def test_what_dropped_since_then_with_its_cause() -> None:
+    drop = night(2, 4, since_last=DROPPED, moved=MOVED, changed=("ranking new", "judgments"), **FAILED)
+    timeline = timeline_of(night(1, 3), drop, night(3, 5, **FAILED, pending=True), reused=reused(3, 6, 7))
+    found = make_digest(timeline, since(4))
+    assert (found.evaluations, found.reused, found.pending) == (2, 2, (3,))
+    assert found.failing == (Failing("no regression (new)", since=2),)
+    assert printed(found, timeline) == [
+        "shop, ndcg@10, since 2026-11-04: 2 evaluations, 2 more in which nothing had changed",
+        "dropped",
+        "  2  11-04  new -0.2000: -0.2100 ranking, +0.0100 judgments",
+        "open",
+        "  new dropped in 2 (known? --acknowledge 2)",
+        "  gate failed: no regression (new), since evaluation 2",
+        "  logging is pending: 3 (ndcg-ab publish CONFIG)",
+        "now (the latest evaluation, 2026-11-05)",
+    ]
+    assert json.loads(digest_json(found))["drops"][0]["open"] is True
+
+
+@pytest.mark.parametrize(
+    ("known", "later", "day", "listed", "is_open"),
+    [
+        (None, {}, 3, True, True),
+        (None, {}, 6, True, True),  # an open one is listed however long ago it was
+        (("2026-11-05T08:00:00+00:00", "a rollback"), {}, 3, True, False),
+        (("2026-11-05T08:00:00+00:00", None), {}, 6, False, False),
+        (None, BETTER, 3, True, False),
+        (None, BETTER, 6, False, False),
+    ],
+)
+def test_a_drop_is_open_until_it_is_acknowledged_or_made_good(
+    known: Any, later: Any, day: int, listed: bool, is_open: bool
+) -> None:
+    drop = night(2, 4, since_last=DROPPED, changed=("ranking new",), acknowledged=known)
+    timeline = timeline_of(night(1, 3), drop, night(3, 5, since_last=later))
+    found = make_digest(timeline, since(day))
+    assert [each.is_open for each in found.drops] == [is_open] * listed
+    text = "\n".join(printed(found, timeline))
+    assert ("known? --acknowledge 2" in text) == is_open
+    assert ("new -0.2000: changed: ranking new" in text) == listed
+    if listed and not is_open:
+        assert ("; acknowledged 2026-11-05: a rollback" if known else "; improved again in 3") in text
+
+
+def test_moments() -> None:
+    now = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    assert parse_since("7d", now) == datetime(2026, 11, 13, 12, tzinfo=UTC)
+    assert parse_since("2026-11-13", now) == since(13)
+    assert parse_since("2026-11-13T02:00+01:00", now) == datetime(2026, 11, 13, 1, tzinfo=UTC)
+    for text in ("7", "d", "0d", "-3d", "monday", ""):
+        with pytest.raises(InputError, match="must be a number of days, as 7d, or a date"):
+            parse_since(text, now)
+
+
+@pytest.mark.slow
+def test_the_commands(tmp_path: Path) -> None:
+    """Two evaluations, the second with the candidate's order reversed."""
+    unlogged(small(tmp_path))
+    shifted(tmp_path, 1)
+    marked = unlogged(small(tmp_path, judgments={"file": "judgments.qrels", "version": "2026-11"}))
+    assert common_tags(read_bundle(marked.bundle))["judgments_version"] == "2026-11"
+
+    def said(code: int, *options: str) -> str:
+        found = command(small(tmp_path), *options)
+        assert found.exit_code == code, found.output
+        return str(found.stdout or found.stderr)
+
+    assert "new dropped in 2 (known? --acknowledge 2)" in said(0, "--since", "1d")
+    assert "nothing dropped in evaluation 1" in said(2, "--acknowledge", "1")
+    assert "has no evaluation of that number" in said(2, "--acknowledge", "7")
+    assert "goes with --acknowledge" in said(2, "--note", "why")
+    assert said(0, "--acknowledge", "2", "--note", "first").strip() == "acknowledged: new dropped in evaluation 2"
+    said(0, "--acknowledge", "2", "--note", "index was half built")
+    assert "acknowledged: index was half built" in said(0, "--details")
+    (drop,) = json.loads(said(0, "--since", "1d", "--json", "-"))["drops"]
+    assert (drop["open"], drop["note"], drop["ordinal"]) == (False, "index was half built", 2)
+    nights = json.loads(said(0, "--json", "-"))["evaluations"]
+    assert [each["acknowledged"] and each["acknowledged"]["note"] for each in nights] == [None, "index was half built"]
+    assert [each["judgments_version"] for each in nights] == [None, "2026-11"]
+    assert nights[1]["changed"] == ["ranking new"], "the mark alone changes nothing"
