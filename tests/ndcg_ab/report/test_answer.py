@@ -19,11 +19,12 @@ from ndcg_ab.report.words.decision_summary import format_reasons
 from ndcg_ab.results.decisions import Choice, decide
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.results.wording import signed
+from tests.examples import examples
 from tests.ndcg_ab.report.terminal.test_screen import few, outcome, printed, random_comparison
 
 __all__ = ["outcome"]  # the fixture
 
-OUTCOMES = 12
+OUTCOMES = examples(12)
 
 
 def by_chance(outcome: Outcome, rng: np.random.Generator) -> Outcome:
@@ -114,11 +115,11 @@ def place_of_decision(told: str, found: Candidate) -> int:
 
 
 def test_no_decision_contradicts_its_interval(outcome: Outcome) -> None:
-    """10,000 comparisons by chance, each decided alone."""
+    """Comparisons by chance, each decided alone."""
     rng = np.random.default_rng(7)
     two = dataclasses.replace(few(outcome, 2), metrics=outcome.metrics[:1], findings=())
     seen = set()
-    for _ in range(10_000):
+    for _ in range(examples(10_000)):
         row = random_comparison(outcome, rng)
         choice = decide(row.candidate, [row]).decision
         seen.add(choice)

@@ -37,9 +37,14 @@ def in_sql(cause: Exception) -> SqlError:
 # What fails, as which object's attribute, with what, and what is said.
 FAULTS: dict[str, tuple[Any, str, Exception, str]] = {
     "pulled, disk": (folder.papq, "write_table", FULL, "OUT: there is no room (No space left on device): make some"),
-    "pulled, memory": (pulls, "pull", MEMORY, "memory ran out: Unable to allocate"),
-    "history looked at, disk": (database, "table", FULL_DUCKDB, "make room, and run again; what it holds is unharmed"),
-    "history looked at, memory": (database, "table", MEMORY_DUCKDB, "memory ran out: Out of Memory Error"),
+    "pulled, memory": (pulls, "pull_source", MEMORY, "memory ran out: Unable to allocate"),
+    "history looked at, disk": (
+        database,
+        "records_table",
+        FULL_DUCKDB,
+        "make room, and run again; what it holds is unharmed",
+    ),
+    "history looked at, memory": (database, "records_table", MEMORY_DUCKDB, "memory ran out: Out of Memory Error"),
     "loaded, disk": (DuckDBEngine, "_take", FULL_DUCKDB, "OUT: there is no room (IO Error: Could not write file"),
     "scored, disk": (
         DuckDBEngine,
@@ -49,10 +54,10 @@ FAULTS: dict[str, tuple[Any, str, Exception, str]] = {
     ),
     "scored, memory": (DuckDBEngine, "_make", in_sql(MEMORY_DUCKDB), "memory ran out: sql/1_check/110_x.sql"),
     "values, disk": (folder, "write_query_scores", FULL, "No space left on device"),
-    "tested, memory": (stages, "conclude", MEMORY, "memory ran out"),
+    "tested, memory": (stages, "make_outcome", MEMORY, "memory ran out"),
     "entered, disk": (bundles.Bundle, "enter", FULL_DUCKDB, "make room, and run again"),
     "bundle's file, disk": (bundles, "write_text", FULL, "No space left on device"),
-    "begun, disk": (bundles, "hold", FULL, "output = 'OUT': cannot be written: [Errno 28] No space left"),
+    "begun, disk": (bundles, "lock_folder", FULL, "output = 'OUT': cannot be written: [Errno 28] No space left"),
 }
 
 
@@ -110,7 +115,7 @@ def whole_without_its_row(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatc
             return Failing()
 
     with monkeypatch.context() as planted, pytest.raises(InputError, match=r"is whole.*the next run enters it"):
-        planted.setattr("ndcg_ab.engines.duckdb.DuckDBEngine", Full)  # of the history alone
+        planted.setattr("ndcg_ab.engines.database_files.DuckDBEngine", Full)  # of the history, not of the tables
         unlogged(evaluation)
     assert len(bundles.finished_bundles(evaluation.output_directory / "small")) == 2
     assert len(tables_of(evaluation)["evaluation"]) == 1

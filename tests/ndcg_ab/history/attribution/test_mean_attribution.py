@@ -269,7 +269,7 @@ def check(sides: list[Side], metrics: list[str], *, weighted: bool) -> None:
         small(folder)
         for day, side in enumerate(sides, start=1):
             write(folder, *side)
-            bundle = night(folder, day, metrics=metrics, **queries)
+            bundle = night(folder, day, metrics=metrics, primary_metrics=metrics, **queries)
     found = since(bundle) if sides[0] != sides[1] else SinceLast(1, "", ())
     means = {(each.system_id, each.metric): each.mean for each in bundle.outcome.systems}
     for row in found.moved:
