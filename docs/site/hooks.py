@@ -1,4 +1,4 @@
-"""What the site shows otherwise than GitHub does: links out of docs/, and drawings, which would be fetched from afar."""
+"""What the site shows otherwise than GitHub does: links out of docs/, and drawings, otherwise fetched from afar."""
 
 import re
 from typing import Any
