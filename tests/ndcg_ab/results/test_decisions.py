@@ -138,7 +138,7 @@ TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
         [row("identical", differing=0), HOLDS],
         [],
         "nothing_changed",
-        "no query has another value on ndcg@10",
+        "every query has the same value on ndcg@10",
     ),
     "regressed": ([row("regressed", difference=-0.05)], [], "do_not_ship", "ndcg@10 regressed (-0.0500)"),
     "regressed on one, improved on the other": (
@@ -215,7 +215,7 @@ def test_one_decision_for_each_candidate_in_the_order_of_the_systems() -> None:
     ]
     assert json.loads(outcome.to_json())["decisions"] == [
         {"candidate": "new", "decision": "do_not_ship", "reason": "ndcg@2 regressed (-0.3691)"},
-        {"candidate": "new1", "decision": "nothing_changed", "reason": "no query has another value on ndcg@2"},
+        {"candidate": "new1", "decision": "nothing_changed", "reason": "every query has the same value on ndcg@2"},
     ]
 
 

@@ -48,7 +48,7 @@ def test_a_clear_improvement_is_told_from_what_was_compared_to_what_is_next(impr
     (words,) = explain_outcome(improved)
     assert [title for title, _ in words.parts] == [*TITLES]
     assert told(improved, COMPARED).startswith(
-        "new, in the place of old, on 30 queries. What decides: ndcg@2: how close"
+        "new against the baseline old, on 30 queries. The deciding metric: ndcg@2: how close"
     )
     assert "Every result that they show in the first 2 places is judged." in told(improved, COMPARED)
     assert "new ranks better than old: a mean of 1.0000 against 0.7047 (+0.2953, +41.9 %)" in told(improved, ANSWER)
@@ -63,25 +63,25 @@ def test_a_clear_improvement_is_told_from_what_was_compared_to_what_is_next(impr
     [
         ({"conclusion": Verdict.REGRESSED}, ANSWER, "new ranks worse than old"),
         ({"conclusion": Verdict.REGRESSED}, NEXT, "Do not ship it."),
-        ({"smallest_effect": 0.1}, ANSWER, "whether by the 0.1 that matters is open"),
+        ({"smallest_effect": 0.1}, ANSWER, "it is open whether by the 0.1 that matters"),
         ({"smallest_effect": 0.1, "size": Size.BY_MORE_THAN}, ANSWER, "by more than the 0.1 that matters"),
         ({"smallest_effect": 0.1, "size": Size.BY_MORE_THAN}, NEXT, "Ship it."),
         ({"smallest_effect": 0.9, "size": Size.SMALLER_THAN}, ANSWER, "by less than the 0.9 that matters"),
         ({"conclusion": Verdict.EQUIVALENT, "smallest_effect": 0.1}, ANSWER, "as well as old, to within 0.1"),
-        ({"conclusion": Verdict.UNDECIDED, "mde": 0.2}, ANSWER, "which of the two ranks better is not shown"),
+        ({"conclusion": Verdict.UNDECIDED, "mde": 0.2}, ANSWER, "the data do not show which of the two ranks better"),
         (
             {"conclusion": Verdict.UNDECIDED, "mde": 0.2},
             SURE,
-            "difference of 0.2000 would have been noticed four times",
+            "difference of 0.2000 would be detected four times",
         ),
         (
             {"conclusion": Verdict.UNDECIDED, "mde": 0.2},
             NEXT,
-            "notice 0.1000, half of what is noticed now, takes about 120",
+            "detecting 0.1000, half of the present limit, needs about 120",
         ),
         ({"conclusion": Verdict.IDENTICAL}, ANSWER, "both give the same value on every query."),
         ({"conclusion": Verdict.IDENTICAL}, NEXT, "Nothing that matters."),
-        ({"notes": ("small sample",)}, SURE, "To keep in mind: small sample."),
+        ({"notes": ("small sample",)}, SURE, "Note: small sample."),
         (
             {
                 "bound_low": -0.1,
@@ -91,7 +91,7 @@ def test_a_clear_improvement_is_told_from_what_was_compared_to_what_is_next(impr
             }
             | {"label_settled": False},
             OVERTURN,
-            "may be anywhere between -0.1000 and +0.4000, the verdict undecided to improved",
+            "difference to anywhere between -0.1000 and +0.4000, and the verdict to: undecided to improved",
         ),
         (
             {
@@ -102,7 +102,7 @@ def test_a_clear_improvement_is_told_from_what_was_compared_to_what_is_next(impr
             }
             | {"label_settled": False},
             NEXT,
-            "To settle the labels, judge documents",
+            "Judge documents",
         ),
         (
             {
@@ -128,10 +128,13 @@ def test_what_a_comparison_says_is_said_in_its_part(
     [
         (
             {"mde": 0.2, "smallest_effect": 0.1},
-            "collect about 90 more queries like these to notice a difference of 0.1",
+            "collect about 90 more queries like these to detect a difference of 0.1",
         ),
-        ({"mde": 0.05, "smallest_effect": 0.1}, "a difference of 0.1 would probably have been noticed: decide by cost"),
-        ({"mde": 0.9, "smallest_effect": 0.0001}, "takes more than 1,000,000 queries like these"),
+        (
+            {"mde": 0.05, "smallest_effect": 0.1},
+            "a difference of 0.1 would probably have been detected: decide by cost",
+        ),
+        ({"mde": 0.9, "smallest_effect": 0.0001}, "needs more than 1,000,000 queries like these"),
         ({"mde": None}, ""),
     ],
 )
