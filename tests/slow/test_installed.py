@@ -15,7 +15,7 @@ import pytest
 
 from tests.places import ROOT
 from tests.skips import NO_READER
-from tests.stores import with_prefect, with_store
+from tests.stores import made_once, with_prefect, with_store
 
 DATA = ROOT / "tests" / "data"
 SOURCES = ("ndcg_ab", "ndcg_core", "flows", "sql", "tests/data")
@@ -44,7 +44,7 @@ class Installed(NamedTuple):
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     """A new environment with the wheel alone; the dependencies are lent by this one, its checkout is not."""
     folder = tmp_path_factory.mktemp("wheel")
-    wheel = built(folder)
+    wheel = built_once()
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
     binaries = folder / "venv" / "bin"
     subprocess.run([*installer(binaries / "python"), "--no-deps", "--no-index", wheel], check=True, capture_output=True)
@@ -66,10 +66,16 @@ def installer(python: Path) -> list[str]:
     return [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-compile"]
 
 
-def built(folder: Path) -> Path:
+def built_once() -> Path:
+    """The wheel, one for all files of tests."""
+    (found,) = made_once("wheel", built).glob("*.whl")
+    return found
+
+
+def built(folder: Path) -> None:
     """The wheel, by the backend itself, from a copy of the sources: the build writes beside them."""
     copy = folder / "sources"
-    copy.mkdir()
+    copy.mkdir(parents=True)
     for name in (*SOURCES, "pyproject.toml", "README.md", "LICENSE"):
         (copy / name).parent.mkdir(exist_ok=True)
         if (ROOT / name).is_dir():
@@ -79,8 +85,6 @@ def built(folder: Path) -> Path:
     backend = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["build-backend"]
     build = f"import {backend} as backend; backend.build_wheel({str(folder)!r})"
     subprocess.run([sys.executable, "-c", build], check=True, capture_output=True, cwd=copy)
-    (found,) = folder.glob("*.whl")
-    return found
 
 
 def packed(installed: Installed) -> set[str]:

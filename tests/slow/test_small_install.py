@@ -14,7 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.places import DATA
-from tests.slow.test_installed import built, installer
+from tests.slow.test_installed import built_once, installer
 
 MOST_PACKAGES, MOST_MEGABYTES = 40, 650  # a budget: no later change spends or loosens it
 IMPORTED = {"pyyaml": "yaml", "vl-convert-python": "vl_convert"}  # distribution -> what is imported of it
@@ -37,8 +37,8 @@ def closure(names: list[str]) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built(tmp_path_factory.mktemp("wheel"))
+def wheel() -> Path:
+    return built_once()
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from ndcg_ab.history.bundles.bundle import Bundle, unpublished_bundles
 from ndcg_ab.history.bundles.published import PUBLISHED, is_published, mark_published
 from ndcg_ab.report import bundle_files
 from ndcg_ab.trackers import Published, Tracker
-from tests.small_evaluation import plain_page, small, unlogged
+from tests.small_evaluation import nights, plain_page, small, unlogged
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +54,7 @@ def at(folder: Path, address: str) -> Evaluation:
 
 def test_publish_offers_what_the_other_tracker_has_not(tmp_path: Path, trackers: Trackers) -> None:
     one, other = "http://one.example", "http://other.example"
-    folders = [unlogged(at(tmp_path, one), force=True).bundle for _ in range(3)]
+    folders = nights(tmp_path, 3)
     trackers.publish_pending(at(tmp_path, one), folders[-1])
     assert unpublished_bundles(at(tmp_path, one)) == unpublished_bundles(at(tmp_path, other)) == []
     assert (unpublished_bundles(at(tmp_path, one), one), unpublished_bundles(at(tmp_path, other), other)) == (
