@@ -280,7 +280,7 @@ def test_the_command_from_beginning_to_end(two_nights: Nights) -> None:
     assert "Traceback" not in errors
     for words in ("✗ do not ship", "✓ ship", "regressed", "report.html", "MLflow run  http://127.0.0.1:5000/#/"):
         assert words in said
-    start = re.search(r"first start  MLFLOW_\S+ mlflow server --backend-store-uri sqlite:///", said)
+    start = re.search(r"first start  MLFLOW_\S+ \S*mlflow server --backend-store-uri sqlite:///", said)
     assert start and start.start() < said.index("MLflow run"), "links come after what they need"
     text = (two_nights.finished[0].bundle / "report.html").read_text()
     assert "no detectable difference" in text
