@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple, assert_never
 
-from ndcg_ab.report.answer.answer import make_answer
+from ndcg_ab.report.answer.answer import Candidate, make_answer
 from ndcg_ab.report.answer.doubts import list_doubts
 from ndcg_ab.report.answer.findings import finding_lines
 from ndcg_ab.report.sections.changes import format_changes
@@ -45,16 +45,19 @@ class PlainWords(NamedTuple):
 
 def explain_outcome(outcome: Outcome) -> list[PlainWords]:
     """One for each candidate, in the order of the decisions."""
-    return [explain_candidate(outcome, found.name) for found in make_answer(outcome).candidates]
+    return [explain(outcome, found) for found in make_answer(outcome).candidates]
 
 
 def explain_candidate(outcome: Outcome, candidate: str) -> PlainWords:
-    found = next(each for each in make_answer(outcome).candidates if each.name == candidate)
+    return next(explain(outcome, found) for found in make_answer(outcome).candidates if found.name == candidate)
+
+
+def explain(outcome: Outcome, found: Candidate) -> PlainWords:
     rows = [each.comparison for each in found.deciding]
     tellers = (explain_comparison, explain_answer, explain_certainty, explain_doubts, advise_next_steps)
     return PlainWords(
-        candidate,
-        [(title, list(tell(outcome, candidate, rows))) for title, tell in zip(TITLES, tellers, strict=True)],
+        found.name,
+        [(title, list(tell(outcome, found.name, rows))) for title, tell in zip(TITLES, tellers, strict=True)],
     )
 
 
