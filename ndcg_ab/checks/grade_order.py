@@ -1,13 +1,11 @@
 """Grades that look turned round: 1 for the best, as ranks and school marks have it."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import sqrt
-from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.engines.base import Engine
@@ -64,16 +62,16 @@ def grade_scale(judgments: Pulled) -> list[float]:
 def system_orders(engine: Engine, metric: Metric, judgments: Pulled) -> dict[str, list[float]]:
     """system -> of each query with two grades among its first places, how far their order is that of the grades."""
     chosen = sorted(judgments.query_ids)[:QUERIES]
-    rows = engine.read("judgment", ("query_id", "doc_id", "grade"), where={"query_id": chosen})
-    grades = {(query, doc): grade for query, doc, grade in tuples(rows)}
+    judged = engine.rows("judgment", ("query_id", "doc_id", "grade"), where={"query_id": chosen})
+    grades = {(query, doc): grade for query, doc, grade in judged}
     depth = min(metric.depth or PLACES, PLACES)
-    ranked = engine.read(
+    ranked = engine.rows(
         "ranked_doc",
         ("system_id", "query_id", "doc_id", "rank"),
         where={"query_id": chosen, "rank_rule": rank_rule(metric)},
     )
     places: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
-    for system, query, doc, rank in tuples(ranked):
+    for system, query, doc, rank in ranked:
         if rank <= depth and (query, doc) in grades:
             places[system, query][rank] = grades[query, doc]
     found: dict[str, list[float]] = defaultdict(list)
@@ -81,10 +79,6 @@ def system_orders(engine: Engine, metric: Metric, judgments: Pulled) -> dict[str
         if (value := concordance([by_rank[rank] for rank in sorted(by_rank)])) is not None:
             found[system].append(value)
     return dict(found)
-
-
-def tuples(table: pa.Table) -> Iterable[tuple[Any, ...]]:
-    return zip(*(column.to_pylist() for column in table.columns), strict=True)
 
 
 def concordance(grades: Sequence[float]) -> float | None:

@@ -5,7 +5,7 @@ Where hardly any meet, `unmatched_ids` reports it; here it is a part of them, as
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -113,14 +113,7 @@ def has_none_alike(judgments: Pulled, rankings: Sequence[Pulled]) -> bool:
 
 def is_any_alike(own: set[str], judged: set[str]) -> bool:
     """Whether `pairs_of` finds any."""
-    if {comparable_id(each) for each in own} & {comparable_id(each) for each in judged}:
-        return True
-    for longer, shorter in ((own, judged), (judged, own)):
-        lengths = {len(each) for each in shorter} - {0}
-        ends = ((text, length) for text in longer for length in lengths if length < len(text))
-        if any(text[:length] in shorter or text[-length:] in shorter for text, length in ends):
-            return True
-    return False
+    return next(each_pair(own, judged), None) is not None
 
 
 def ids_by_query(pulled: Pulled) -> dict[str, set[str]]:
@@ -164,19 +157,26 @@ def texts_of(pulled: Pulled, name: str) -> Texts:
     return lambda: (batch[name].cast(pa.string()) for batch in read_batches(pulled.table, [name]))
 
 
-def pairs_of(own: Iterable[str], judged: Iterable[str]) -> list[Pair]:
+def pairs_of(own: Collection[str], judged: Collection[str]) -> list[Pair]:
     """Ids that could be one: alike without case, zeros, quotes and spaces, or one is where another ends or begins."""
+    return list(each_pair(own, judged))
+
+
+def each_pair(own: Collection[str], judged: Collection[str]) -> Iterator[Pair]:
+    """The same one after the other."""
     by_key: dict[str, list[str]] = defaultdict(list)
     for other in judged:
         by_key[comparable_id(other)].append(other)
-    found = [(each, other) for each in sorted(own) for other in sorted(by_key.get(comparable_id(each), ()))]
+    for each in sorted(own):
+        for other in sorted(by_key.get(comparable_id(each), ())):
+            yield each, other
     for longer, shorter, is_own in ((sorted(own), set(judged), True), (sorted(judged), set(own), False)):
+        lengths = {len(each) for each in shorter}
         for text in longer:
             for place in range(1, len(text)):
-                found += [
-                    (text, part) if is_own else (part, text) for part in (text[place:], text[:place]) if part in shorter
-                ]
-    return found
+                for part in (text[place:], text[:place]):
+                    if len(part) in lengths and part in shorter:
+                        yield (text, part) if is_own else (part, text)
 
 
 def comparable_id(text: str) -> str:
