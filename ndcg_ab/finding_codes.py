@@ -344,8 +344,8 @@ CODES: Mapping[str, Code] = {
     # ---- scores of another tool
     "scores_given": Code(
         "note",
-        "Another tool computed the values. Their documents, the order of ties and the share of judged results are"
-        " unknown here, and a higher value counts as better.",
+        "Another tool computed the values. Their documents, the order of ties and what is judged are unknown here,"
+        " and a higher value counts as better.",
         "Nothing. If a lower value is better, write -METRIC.",
     ),
     "negated_scores": Code(
