@@ -241,8 +241,9 @@ def name_flow_run(headline: str) -> None:
 def publish_results(evaluation: Evaluation, performed: Performed, bundle: Bundle) -> None:
     """Artifacts on the flow run's page, its log, and events that automations can act on."""
     logger, name, outcome = get_run_logger(), artifact_key(evaluation.name), bundle.outcome
-    decision = escape_text(format_headline(outcome))
-    name_flow_run(format_headline(outcome))
+    headline = format_headline(outcome)
+    decision = escape_text(headline)
+    name_flow_run(headline)
     told_of = "\n\n".join([answer_note(outcome), *since_items(bundle.since_last)])
     create_markdown_artifact(told_of, key=f"{name}-decisions", description=decision)
     table = comparison_table(outcome)
