@@ -250,6 +250,11 @@ def history(
         shown = Shown(json_path, drawing, is_output_taken=json == "-", quiet=quiet)
         if note is not None and acknowledge is None:
             raise InputError("--note: goes with --acknowledge, and none was given")
+        if json and acknowledge is not None:
+            raise InputError("--json: --acknowledge only marks a drop; leave out one of them")
+        if picture and (acknowledge is not None or since is not None):
+            option = "--since" if acknowledge is None else "--acknowledge"
+            raise InputError(f"--picture: {option} draws nothing; leave out one of them")
         if acknowledge is not None:
             from ndcg_ab.history.timeline.acknowledging import acknowledge_drop, format_acknowledged
 

@@ -110,6 +110,12 @@ def test_the_commands(tmp_path: Path) -> None:
     assert "nothing dropped in evaluation 1" in said(2, "--acknowledge", "1")
     assert "has no evaluation of that number" in said(2, "--acknowledge", "7")
     assert "goes with --acknowledge" in said(2, "--note", "why")
+    out, drawn = str(tmp_path / "out.json"), str(tmp_path / "out.svg")
+    assert "--json: --acknowledge only marks a drop" in said(2, "--acknowledge", "2", "--json", out)
+    assert "--picture: --acknowledge draws nothing" in said(2, "--acknowledge", "2", "--picture", drawn)
+    assert "--picture: --since draws nothing" in said(2, "--since", "1d", "--picture", drawn)
+    assert said(0, "--since", "1d", "--json", out).splitlines()[-1] == f"written: {out}"
+    assert not Path(drawn).exists()
     assert said(0, "--acknowledge", "2", "--note", "first").strip() == "acknowledged: new dropped in evaluation 2"
     said(0, "--acknowledge", "2", "--note", "index was half built")
     assert "acknowledged: index was half built" in said(0, "--details")
