@@ -24,7 +24,7 @@ from flows.cli.app import app
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.variables import fill_variables
 from ndcg_ab.config.secrets import redaction
-from ndcg_ab.engines import duckdb
+from ndcg_ab.engines.duckdb import engine as duckdb
 from ndcg_ab.errors import InputError, format_value, in_short, on_one_line, shortened
 from ndcg_ab.flows.cli import exit_codes
 from ndcg_ab.report.terminal import grid

@@ -41,7 +41,7 @@ DOORS = {  # library -> the packages and modules that may import it
     "typer": ("ndcg_ab.flows.cli",),
     "prefect": ("ndcg_ab.flows.evaluation", "ndcg_ab.flows.schedules", "ndcg_ab.config.secrets.lookup"),
     "mlflow": ("ndcg_ab.trackers.mlflow",),
-    "duckdb": ("ndcg_ab.engines.duckdb", "ndcg_ab.engines.database_files"),
+    "duckdb": ("ndcg_ab.engines.duckdb",),
     "adbc_driver_manager": ("ndcg_ab.sources.databases.drivers",),
     "altair": ("ndcg_ab.report",),
     "vl_convert": ("ndcg_ab.report",),

@@ -20,8 +20,8 @@ import pyarrow as pa
 from ndcg_ab import __version__
 from ndcg_ab.comparing.since_last import MeanChange, SinceLast
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.engines.database_files import open_history
 from ndcg_ab.engines.duckdb import DuckDBEngine, is_duckdbs, is_out_of_memory
+from ndcg_ab.engines.duckdb.files import open_history
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundles.storage_errors import storage_error_text
 from ndcg_ab.results.change_records import Changes

@@ -232,7 +232,7 @@ def driver_error_text(error: Exception, told: dict[str, str], place: str) -> str
 
 @contextlib.contextmanager
 def query_by_duckdb(file: Path, query: str) -> Iterator[pa.RecordBatchReader]:
-    from ndcg_ab.engines.database_files import query_database_file
+    from ndcg_ab.engines.duckdb.files import query_database_file
 
     with query_database_file(file, query) as reader:
         yield reader

@@ -42,7 +42,7 @@ def ordered_batches(table: Any, schema: pa.Schema, order: Sequence[str]) -> Iter
 
 def sort_by_duckdb(table: TableOnDisk, columns: Sequence[str], by: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """By DuckDB, which is loaded for tables alone that do not fit into memory."""
-    from ndcg_ab.engines.database_files import sorted_rows
+    from ndcg_ab.engines.duckdb.files import sorted_rows
 
     return sorted_rows(table.path, columns, by, table.memory)
 

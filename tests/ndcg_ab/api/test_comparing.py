@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 import ndcg_ab
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.options.from_options import OPTIONS
-from ndcg_ab.engines import duckdb as engine_module
-from ndcg_ab.engines.duckdb import shared_database
+from ndcg_ab.engines.duckdb import engine as engine_module
+from ndcg_ab.engines.duckdb.engine import shared_database
 from ndcg_ab.flows.cli.app import app
 from tests.ndcg_ab.api import typed_program
 from tests.ndcg_ab.api.frames import (

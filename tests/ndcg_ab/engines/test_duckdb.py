@@ -10,8 +10,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from ndcg_ab.engines.database_files import open_history
 from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines.duckdb.files import open_history
 from ndcg_ab.engines.sql_files import sql_files
 from ndcg_ab.errors import InputError, SqlError
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.engines import duckdb as engine_module
 from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines.duckdb import engine as engine_module
 from ndcg_ab.engines.sql_files import PART, narrowed, pipeline_files, sql_files
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.scoring.loading import NARROWING

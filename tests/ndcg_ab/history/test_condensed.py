@@ -8,9 +8,9 @@ from typing import Any
 import duckdb
 import pytest
 
-from ndcg_ab.engines import database_files
-from ndcg_ab.engines.database_files import condense_database
 from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines.duckdb import files as database_files
+from ndcg_ab.engines.duckdb.files import condense_database
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundles.bundle import TABLES, read_bundle
 from ndcg_ab.pipeline import evaluate

@@ -115,7 +115,7 @@ def whole_without_its_row(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatc
             return Failing()
 
     with monkeypatch.context() as planted, pytest.raises(InputError, match=r"is whole.*the next run enters it"):
-        planted.setattr("ndcg_ab.engines.database_files.DuckDBEngine", Full)  # of the history, not of the tables
+        planted.setattr("ndcg_ab.engines.duckdb.files.DuckDBEngine", Full)  # of the history, not of the tables
         unlogged(evaluation)
     assert len(bundles.finished_bundles(evaluation.output_directory / "small")) == 2
     assert len(tables_of(evaluation)["evaluation"]) == 1

@@ -6,7 +6,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from ndcg_ab.engines.database_files import query_database_file
+from ndcg_ab.engines.duckdb.files import query_database_file
 from ndcg_ab.errors import InputError, SilentError
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from ndcg_ab.engines.duckdb import (
+from ndcg_ab.engines.duckdb.engine import (
     KEPT,
     READ_ROWS,
     SMALL_FILE,
@@ -20,7 +20,7 @@ from ndcg_ab.engines.duckdb import (
     first_line,
     name_file_in_errors,
 )
-from ndcg_ab.engines.duckdb_settings import duckdb_settings
+from ndcg_ab.engines.duckdb.settings import duckdb_settings
 from ndcg_ab.engines.sql_files import history_files
 from ndcg_ab.engines.views import literal, make_views, remembered_state
 from ndcg_ab.errors import InputError, SilentError

@@ -1,4 +1,4 @@
-"""DuckDB: the only module that imports it."""
+"""Tables in DuckDB."""
 
 import atexit
 import contextlib
@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from ndcg_ab.engines.base import Engine, InFiles, Parameters
-from ndcg_ab.engines.duckdb_settings import OPTIMIZERS, USUAL, duckdb_settings
+from ndcg_ab.engines.duckdb.settings import OPTIMIZERS, USUAL, duckdb_settings
 from ndcg_ab.engines.sql_files import SqlFile
 from ndcg_ab.engines.views import VIEW, as_texts, literal, remembered_state
 from ndcg_ab.errors import LONGEST, InputError, SqlError, shortened
