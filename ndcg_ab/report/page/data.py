@@ -14,8 +14,6 @@ from ndcg_ab.config.model.sources import JudgmentSource, Place, System
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, SqlError
 from ndcg_ab.history.timeline.repeated_tests import RepeatedTests
-from ndcg_ab.report.answer.interval import deciding_interval
-from ndcg_ab.report.words.text import format_interval, format_likely_difference, format_wins_ties_losses
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources import Pulled
@@ -24,7 +22,6 @@ from ndcg_ab.sources.judgments.gathering import SeveralPlaces
 from ndcg_ab.sources.tables.in_memory import type_name
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_core.measures.metric import Metric
-from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Tone, Verdict
 
 SHOWN, MOST_SHOWN = 10, 20  # results of a ranking
@@ -44,7 +41,6 @@ FULL = 2000  # queries that are drawn one by one; beyond, the figures draw group
 GROUPS = 1000  # bars that more queries are drawn with, about
 CELLS = 40  # each way, of the grid that more queries are counted in
 TIE = 1e-9
-VERDICTS = ["improved", "regressed", "other"]
 KINDS = {Tone.GOOD: "improved", Tone.BAD: "regressed"}
 Rows = Sequence[Mapping[str, Any]]
 
@@ -228,43 +224,9 @@ def largest_losses(data: PageData, metric: str, candidate: str, most: int) -> li
     return [QueryLoss(query, texts.get(query) or "", loss) for loss, query in lost if loss < -TIE]
 
 
-def interval_rows(outcome: Outcome) -> list[dict[str, Any]]:
-    """Rows of `intervals`; unit: empty for metrics from 0 to 1, else the metric, which needs an axis of its own."""
-    own_unit = {metric.name for metric in outcome.metrics if not metric.traits.is_bounded}
-    found: list[dict[str, Any]] = []
-    for row in outcome.main:
-        if row.difference is not None:
-            label = {"label": f"{row.metric} · {row.candidate}", "unit": row.metric if row.metric in own_unit else ""}
-            found.append(label | {"order": len(found)} | figure_facts(row))
-    return found
-
-
-def interval_ends(row: Comparison) -> dict[str, float | None]:
-    """The ends of the interval that decides."""
-    found = deciding_interval(row)
-    return {"low": found.low if found else None, "high": found.high if found else None}
-
-
-def figure_facts(row: Comparison) -> dict[str, Any]:
-    """What a figure tells about a comparison."""
-    delta = row.smallest_effect
-    kind = KINDS.get(row.conclusion.traits.tone, "other")
-    return {
-        "candidate": row.candidate,
-        "metric": row.metric,
-        "queries": row.queries,
-        "difference": row.difference,
-        **interval_ends(row),
-        "interval": format_interval(row),
-        "bound_low": row.bound_low,
-        "bound_high": row.bound_high,
-        "likely": format_likely_difference(row),
-        "delta": delta,
-        "minus_delta": None if delta is None else -delta,
-        "counts": format_wins_ties_losses(row),
-        "verdict": row.verdict,
-        "kind": kind,
-    }
+def verdict_kind(conclusion: Verdict) -> str:
+    """improved, regressed or other: how a verdict is coloured."""
+    return KINDS.get(conclusion.traits.tone, "other")
 
 
 def timeline_rows(data: PageData) -> list[dict[str, Any]]:
@@ -279,7 +241,7 @@ def timeline_rows(data: PageData) -> list[dict[str, Any]]:
     form = "%Y-%m-%d" if len(set(dates)) == len(dates) else "%Y-%m-%d %H:%M:%S"
     return [
         {
-            **{name: row[name] for name in ("ordinal", "metric", "mean", "difference", "verdict")},
+            **{name: row[name] for name in ("ordinal", "metric", "mean", "verdict")},
             "system": row["system_id"],
             "night": f"{moments[row['ordinal']]:{form}}",
             "regressed": row["conclusion"] == Verdict.REGRESSED,

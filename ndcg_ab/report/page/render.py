@@ -22,7 +22,7 @@ from ndcg_ab.report.answer.answer import make_answer
 from ndcg_ab.report.answer.interval import deciding_interval
 from ndcg_ab.report.answer.marks import comparison_mark
 from ndcg_ab.report.page.block import NOTHING, fit_block
-from ndcg_ab.report.page.data import KINDS, PageData, figure_facts
+from ndcg_ab.report.page.data import PageData, verdict_kind
 from ndcg_ab.report.page.judges import judge_template_functions
 from ndcg_ab.report.page.summary_banner import banner_template_functions, card_template_functions
 from ndcg_ab.report.sections.changes import format_share
@@ -163,7 +163,7 @@ def template_functions(outcome: Outcome) -> dict[str, Any]:
         "moment": format_moment,
         "origin_of": metric_origin,
         "recomputed": add_recomputed_count,
-        "kind": verdict_kind,
+        "kind": lambda comparison: verdict_kind(comparison.conclusion),
         "reach": largest_reach,
         "role": metric_role,
         "rows_of": system_rows,
@@ -182,7 +182,7 @@ def since_template_functions(about: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "since": since,
         "since_lines": lines,
-        "since_kind": lambda line: KINDS.get(line.conclusion.traits.tone, "other") if line.conclusion else "other",
+        "since_kind": lambda line: verdict_kind(line.conclusion) if line.conclusion else "other",
         "moved_parts": parts_of_changes(since),
     }
 
@@ -193,11 +193,6 @@ def format_document_counts(data: PageData) -> str:
         return ""
     seen = {name for table in (data.rankings, data.missed) for name in table["doc_id"].unique().to_pylist()}
     return f"Titles or addresses are known of {data.documents.num_rows} of the {len(seen)} documents here."
-
-
-def verdict_kind(comparison: Comparison) -> str:
-    """improved, regressed or other."""
-    return str(figure_facts(comparison)["kind"])
 
 
 def split_verdict(comparison: Comparison) -> tuple[str, str]:

@@ -4,12 +4,18 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from ndcg_ab.report.page.data import VERDICTS, PageData, Rows, interval_rows
+from ndcg_ab.report.answer.interval import deciding_interval
+from ndcg_ab.report.page.data import PageData, Rows, verdict_kind
 from ndcg_ab.report.pictures.style import BETTER, NEITHER, SOFT, WORSE, Chart, Picture, Words
+from ndcg_ab.report.words.text import format_interval
+from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import signed
 
 if TYPE_CHECKING:
     from ndcg_ab.report.pictures.style import Figure
+
+
+VERDICTS = ["improved", "regressed", "other"]
 
 
 def draw(rows: Any, words: Words) -> "Figure":
@@ -61,6 +67,33 @@ def pictures(data: PageData) -> Iterator[Picture]:
     for unit, group in groupby(in_order, lambda row: row["unit"]):
         words = Words(unit or outcome.metrics[0].name, baseline=outcome.baseline)
         yield Picture(f"intervals {unit}".strip(), words, list(group))
+
+
+def interval_rows(outcome: Outcome) -> list[dict[str, Any]]:
+    """Those of `draw`; unit: empty for metrics from 0 to 1, else the metric, which needs an axis of its own."""
+    own_unit = {metric.name for metric in outcome.metrics if not metric.traits.is_bounded}
+    found: list[dict[str, Any]] = []
+    for row in outcome.main:
+        if row.difference is None:
+            continue
+        interval, delta = deciding_interval(row), row.smallest_effect
+        found.append(
+            {
+                "label": f"{row.metric} · {row.candidate}",
+                "unit": row.metric if row.metric in own_unit else "",
+                "order": len(found),
+                "difference": row.difference,
+                "low": interval and interval.low,
+                "high": interval and interval.high,
+                "interval": format_interval(row),
+                "bound_low": row.bound_low,
+                "bound_high": row.bound_high,
+                "delta": delta,
+                "minus_delta": None if delta is None else -delta,
+                "kind": verdict_kind(row.conclusion),
+            }
+        )
+    return found
 
 
 def describe(rows: Rows) -> str:

@@ -172,31 +172,32 @@ function plotNights(rows, width, words) {
   const systems = [...new Set(rows.map((row) => row.system))];
   systems.forEach((system, at) => {
     const mine = rows.filter((row) => row.system === system);
-    const look = `stroke: var(--line${(at % 8) + 1}); stroke-dasharray: ${DASHES[at % DASHES.length] || "none"}`;
     let path = "";
     let gap = true;
     for (const row of mine) {
       if (row.mean !== null) path += `${gap ? "M" : "L"}${x(place.get(row.ordinal))},${y(row.mean)}`;
       gap = row.mean === null;
     }
-    svg.append(drawn("path", { d: path, class: "line", style: look }));
+    svg.append(drawn("path", { d: path, class: "line", style: lineLook(at) }));
     for (const row of mine.filter((each) => each.mean !== null)) {
-      const at_ = `translate(${x(place.get(row.ordinal))} ${y(row.mean)})`;
+      const moved = `translate(${x(place.get(row.ordinal))} ${y(row.mean)})`;
       const tip = drawn("title", {}, `${system}, evaluation ${row.ordinal}, ${row.night}\n${plain(row.mean)}, ${row.verdict || "baseline"}`);
-      const shape = row.regressed ? { class: "mark loss", d: SHAPES.loss, transform: `${at_} scale(1.4)` }
-        : { class: "mark", d: SHAPES.tie, transform: `${at_} scale(.7)`, style: `fill: var(--line${(at % 8) + 1})` };
+      const shape = row.regressed ? { class: "mark loss", d: SHAPES.loss, transform: `${moved} scale(1.4)` }
+        : { class: "mark", d: SHAPES.tie, transform: `${moved} scale(.7)`, style: `fill: ${colour(at)}` };
       svg.append(drawn("path", shape, tip));
     }
   });
   return svg;
 }
 
+const colour = (at) => `var(--line${(at % 8) + 1})`;
+const lineLook = (at) => `stroke: ${colour(at)}; stroke-dasharray: ${DASHES[at % DASHES.length] || "none"}`;
+
 /* The names of the lines, each with a piece of its line. */
 function legend(rows) {
   const systems = [...new Set(rows.map((row) => row.system))];
   return element("p", { class: "names" }, ...systems.map((system, at) => {
-    const look = `stroke: var(--line${(at % 8) + 1}); stroke-dasharray: ${DASHES[at % DASHES.length] || "none"}`;
-    const piece = drawn("svg", { width: 34, height: 10, "aria-hidden": "true" }, drawn("path", { d: "M0,5H34", class: "line", style: look }));
+    const piece = drawn("svg", { width: 34, height: 10, "aria-hidden": "true" }, drawn("path", { d: "M0,5H34", class: "line", style: lineLook(at) }));
     return element("span", {}, piece, ` ${system}`);
   }));
 }
