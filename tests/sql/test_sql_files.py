@@ -123,7 +123,8 @@ def test_no_select_stands_in_python() -> None:
     """
     elsewhere = ("http_presets.py", "store.py", "grade_cache.py")
     for path in (ROOT / "ndcg_ab").rglob("*.py"):
-        if path.parent.name not in ("engines", "warehouse") and not str(path).endswith(elsewhere):
+        package = path.relative_to(ROOT / "ndcg_ab").parts[0]
+        if package not in ("engines", "warehouse") and not str(path).endswith(elsewhere):
             assert not re.search(r"[\"'](select|with|insert|delete|update|create|alter) ", path.read_text()), path
 
 
