@@ -1,4 +1,4 @@
-"""The page and the pictures of a bundle: made when the bundle is safe, and again where they are missing."""
+"""The page of a bundle: made when the bundle is safe, and again where it is missing."""
 
 import dataclasses
 import sys
@@ -17,13 +17,10 @@ from ndcg_ab.history.bundles.bundle import TABLES, Bundle, read_bundle, read_con
 from ndcg_ab.history.timeline.repeated_tests import RepeatedTests, read_repeated_tests
 from ndcg_ab.report.page.data import gather_page_data
 from ndcg_ab.report.page.render import write_page
-from ndcg_ab.report.pictures.figures import draw_figures, save_figure
 from ndcg_ab.sources.documents import make_documents
 from ndcg_ab.visible import visible
 
 PAGE = "report.html"
-FIGURES = "figures"
-DRAWN = ("intervals", "nights")  # the pictures of a bundle
 STUB = "<!doctype html><title>report</title><p>"  # how a page begins that says why there is none
 
 
@@ -56,7 +53,7 @@ def is_page_drawn(page: Path) -> bool:
 
 
 def write_report(folder: Path) -> None:
-    """`report.html` and `figures/` of a bundle."""
+    """`report.html` of a bundle."""
     bundle = read_bundle(folder)
     timeline, nights = read_timeline(bundle)
     memory = bundle.evaluation.resources.memory_limit
@@ -66,10 +63,6 @@ def write_report(folder: Path) -> None:
         documents = make_documents(bundle.evaluation)
         data = gather_page_data(engine, bundle.outcome, read_content(folder), timeline, documents, can_do_without=True)
     data = dataclasses.replace(data, over_nights=nights)
-    (folder / FIGURES).mkdir(exist_ok=True)
-    for name, figure in draw_figures(data, DRAWN).items():
-        if name in DRAWN:  # no metric with a unit of its own
-            save_figure(figure, folder / FIGURES / f"{name}.png")
     write_page(folder / PAGE, data)
 
 

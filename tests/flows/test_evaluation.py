@@ -128,7 +128,6 @@ def test_a_bundle_holds_everything(two_nights: Nights) -> None:
         assert sorted(path.name for path in run.bundle.iterdir()) == [
             "bundle.json",
             "evaluation.duckdb",
-            "figures",
             "published.json",
             "query_scores.parquet",
             "report.html",
@@ -190,7 +189,7 @@ def test_mlflow_shows_a_parent_and_a_child_per_system(two_nights: Nights) -> Non
     assert tags["verdict/all-words/ndcg_at_10"] == "regressed, by more than 0.01"
     assert "| all-words |" in tags["mlflow.note.content"]
     names = {item.path for item in client.list_artifacts(parents[1].info.run_id)}
-    assert names == {"report.html", "bundle.json", "query_scores.parquet", "comparison.json", "figures"}
+    assert names == {"report.html", "bundle.json", "query_scores.parquet", "comparison.json"}
     digests = {item.dataset.digest for item in parents[1].inputs.dataset_inputs}
     assert digests > {row["digest"] for row in read_bundle(finished[1].bundle).inputs}
     assert [name for name in experiment.tags if name.startswith("mlflow.sharedViewState.")]

@@ -1,7 +1,7 @@
 """Evaluations kept: a bundle on disk for each, entered in the history (`ndcg_ab.history.database`).
 
 A bundle is a folder: ``bundle.json`` (what was found, from what), ``query_scores.parquet``, ``evaluation.duckdb`` (all
-tables).  It appears whole: it is renamed at the end.  Added later: page, pictures, ``published.json``, ``reused.json``.
+tables).  It appears whole: it is renamed at the end.  Added later: page, ``published.json``, ``reused.json``.
 """
 
 import contextlib

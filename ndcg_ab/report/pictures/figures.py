@@ -1,42 +1,18 @@
-"""The charts of an evaluation drawn, and saved as PNG, SVG or PDF without a browser."""
+"""A figure saved as PNG, SVG or PDF, without a browser."""
 
 import contextlib
 import struct
 import zlib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import replacing
-from ndcg_ab.report.page.data import PageData
-from ndcg_ab.report.pictures import CHARTS
-from ndcg_ab.report.pictures.style import Chart, Picture, chart_config
 
 if TYPE_CHECKING:
     from ndcg_ab.report.pictures.style import Figure
 
 PNG_START = b"\x89PNG\r\n\x1a\n"
-
-
-def draw_figures(data: PageData, charts: Iterable[str] = tuple(CHARTS)) -> "dict[str, Figure]":
-    """The pictures of these charts, by the names of their files."""
-    return {
-        picture.name: draw_figure(CHARTS[name], picture) for name in charts for picture in CHARTS[name].pictures(data)
-    }
-
-
-def draw_figure(chart: Chart, picture: Picture) -> "Figure":
-    """With its rows, its title, and its numbers in words for those who cannot see it."""
-    import altair as alt
-
-    title = chart.title.format_map(vars(picture.words))
-    with skip_schema_checks():
-        drawn = chart.draw(alt.InlineData(values=list(picture.rows)), picture.words)
-        made: Figure = drawn.properties(title=title, description=f"{title}. {chart.describe(picture.rows)}").configure(
-            **chart_config()
-        )
-    return made
 
 
 def skip_schema_checks() -> contextlib.AbstractContextManager[None]:

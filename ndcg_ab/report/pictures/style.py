@@ -1,13 +1,9 @@
-"""What the pictures share: what a chart is, its words and colours.
+"""What the pictures share: colours and fonts.
 
 Outcomes are shown by position or shape, never by colour alone.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-from ndcg_ab.report.page.data import PageData, Rows
 
 if TYPE_CHECKING:
     import altair
@@ -18,37 +14,6 @@ INK, SOFT, LINE = "#1b1f24", "#57606a", "#d0d7de"
 BETTER, WORSE, NEITHER = "#0b63b5", "#b5440b", "#6e7781"
 LINES = ("#0072b2", "#d55e00", "#009e73", "#a8327d", "#946c00", "#56646f", "#3a86c8", "#7a4b2a")
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 4], [4, 2], [1, 3], [10, 2, 2, 2]]
-
-
-@dataclass(frozen=True)
-class Words:
-    """The names in a picture."""
-
-    metric: str
-    baseline: str
-
-
-@dataclass(frozen=True)
-class Picture:
-    """One picture of a chart. name: that of its file, without the ending."""
-
-    name: str
-    words: Words
-    rows: Rows
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A chart of an evaluation.
-
-    title: with {metric} and {baseline}. draw: the figure from rows. pictures: those of an evaluation.
-    describe: the essential numbers of a picture's rows, for those who cannot see it.
-    """
-
-    title: str
-    draw: "Callable[[Any, Words], Figure]"
-    pictures: Callable[[PageData], Iterator[Picture]]
-    describe: Callable[[Rows], str]
 
 
 def chart_config() -> dict[str, Any]:

@@ -18,7 +18,7 @@ from ndcg_ab.errors import InputError, RefusedError, TrackingError, beginning
 from ndcg_ab.files import command_to_paste, resolved
 from ndcg_ab.full_disks import full_place, is_full, no_room
 from ndcg_ab.history.bundles.bundle import BUNDLE, SCORES, Bundle
-from ndcg_ab.report.bundle_files import FIGURES, PAGE
+from ndcg_ab.report.bundle_files import PAGE
 from ndcg_ab.report.comment.markdown import comparison_table
 from ndcg_ab.report.words.decision_summary import format_run_name
 from ndcg_ab.report.words.escaping import escape_text
@@ -226,8 +226,6 @@ def log_files(client: mlflow.MlflowClient, parent: str, bundle: Bundle) -> None:
         path.write_text(json.dumps(comparison_table(bundle.outcome)), encoding="utf-8")
         for file in (bundle.folder / PAGE, bundle.folder / BUNDLE, bundle.folder / SCORES, path):
             client.log_artifact(parent, str(file))
-        if (bundle.folder / FIGURES).is_dir():
-            client.log_artifacts(parent, str(bundle.folder / FIGURES), FIGURES)
     client.set_tag(parent, "mlflow.loggedArtifacts", json.dumps([{"path": "comparison.json", "type": "table"}]))
 
 

@@ -170,7 +170,6 @@ def test_a_page_is_drawn_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert drawn == [bundle]
     content = (bundle / TABLES).read_bytes()
     gathered: list[Any] = []
-    monkeypatch.setattr(bundle_files, "draw_figures", lambda data, names: {})
     monkeypatch.setattr(bundle_files, "write_page", lambda path, data: gathered.append(data))
     bundle_files.write_report(bundle)
     assert len(gathered) == 1 and (bundle / TABLES).read_bytes() == content

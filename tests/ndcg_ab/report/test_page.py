@@ -30,7 +30,6 @@ from ndcg_ab.report.page import render as page
 from ndcg_ab.report.page.data import PageData, about_files, gather_page_data, largest_losses
 from ndcg_ab.report.page.render import write_page
 from ndcg_ab.report.page.summary_banner import card_row, query_address, summary_lines
-from ndcg_ab.report.pictures.figures import draw_figures, save_figure
 from ndcg_ab.report.words.text import (
     format_interval,
     format_plain,
@@ -654,25 +653,6 @@ class TestFigures:
         assert all({row["aria-labelledby"], row["aria-describedby"]} <= ids for row in figures)
         strips = [row for tag, row in read.tags if tag == "svg"]
         assert strips and all((row["aria-label"] or "").startswith("interval ") for row in strips)
-
-    def test_pictures_of_a_bundle(self, data: PageData, tmp_path: Path) -> None:
-        """They are valid though drawing trusts them, and have words for those who cannot see them."""
-        charts = draw_figures(data)
-        assert charts.keys() == {"intervals", "intervals dcg@5", "nights"}
-        for chart in charts.values():
-            assert chart.to_dict(validate=True) == chart.to_dict(validate=False)
-        described = charts["intervals"].to_dict()["description"]
-        for row in data.outcome.main:
-            if row.metric != "dcg@5":
-                assert f"{row.metric} · {row.candidate}: {signed(row.difference)} {format_interval(row)}." in described
-        save_figure(charts["nights"], tmp_path / "nights.svg")
-        drawn = (tmp_path / "nights.svg").read_text(encoding="utf-8")
-        assert "Mean ndcg@10 of each system" in drawn and "{" not in drawn.partition("</defs>")[2]
-        save_figure(charts["intervals"], tmp_path / "intervals.png")
-        assert (tmp_path / "intervals.png").read_bytes().startswith(b"\x89PNG")
-        with pytest.raises(InputError, match=r"must end in \.png, \.svg or \.pdf"):
-            save_figure(charts["nights"], tmp_path / "nights.gif")
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["intervals.png", "nights.svg"]
 
 
 def test_a_small_page_is_small(text: str) -> None:

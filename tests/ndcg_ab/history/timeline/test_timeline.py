@@ -19,6 +19,7 @@ from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles.published import mark_published
 from ndcg_ab.history.timeline.timeline import Evaluated, Reused, Timeline, failure_text, read_timeline
 from ndcg_ab.report import bundle_files
+from ndcg_ab.report.pictures import commands
 from ndcg_ab.report.pictures.commands import draw_query_values, draw_timeline
 from ndcg_ab.report.terminal.timeline import draw_sparkline, format_changed_inputs, print_timeline
 from ndcg_ab.results.codec import records_table
@@ -296,6 +297,20 @@ def test_a_picture_is_whole_or_not_there(
     monkeypatch.setattr(vl_convert, "vegalite_to_png", fail)
     with pytest.raises(OSError, match="no space"):
         draw_timeline(read_timeline(evaluation, None, None), tmp_path / "nights.png")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_picture_is_valid_though_drawing_trusts_it(
+    evaluation: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = read_timeline(evaluation, None, None)
+    drawn: list[Any] = []
+    monkeypatch.setattr(commands, "save_figure", lambda figure, _: drawn.append(figure))
+    draw_timeline(found, tmp_path / "nights.svg")
+    monkeypatch.undo()
+    assert drawn[0].to_dict(validate=True) == drawn[0].to_dict(validate=False)
+    with pytest.raises(InputError, match=r"must end in \.png, \.svg or \.pdf"):
+        draw_timeline(found, tmp_path / "nights.gif")
     assert list(tmp_path.iterdir()) == []
 
 
