@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ndcg_ab.comparing.sampling import PLAIN, Sampling
+from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, format_value
@@ -152,7 +152,7 @@ def compare_separately(
     )
 
 
-def paired_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling = PLAIN) -> list[Column]:
+def paired_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Column]:
     """The differences of every candidate from the baseline on every metric; metrics first, then systems."""
     groups = group_values(engine.read("paired_difference", order="query_id"), "metric_id", "candidate")
     return [

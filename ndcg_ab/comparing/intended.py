@@ -53,7 +53,7 @@ def intended_comparisons(engine: Engine, evaluation: Evaluation, sampling: Sampl
     if evaluation.intended is None:
         return []
     known = set(intended_ids(engine))
-    columns = [column for column in paired_columns(engine, evaluation) if column.metric in evaluation.metrics]
+    columns = [column for column in paired_columns(engine, evaluation, sampling) if column.metric in evaluation.metrics]
     parts = [
         compare_part(evaluation, column, sampling, name, known) for name in (INTENDED, OTHERS) for column in columns
     ]

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.comparing.families import group_values, paired_columns
-from ndcg_ab.comparing.sampling import read_sampling
+from ndcg_ab.comparing.sampling import PLAIN, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
@@ -154,7 +154,7 @@ def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
     weights, clusters = sampling.weights_in_order(judged), sampling.clusters_in_order(judged)
     places = {query_id: place for place, query_id in enumerate(judged)}
     tables = [SCHEMA.empty_table()]
-    for column in paired_columns(engine, evaluation):
+    for column in paired_columns(engine, evaluation, sampling):
         scored = [places[query_id] for query_id in column.query_ids]
         differences, values = np.zeros(len(judged)), np.zeros(len(judged))
         differences[scored] = column.differences
@@ -203,7 +203,7 @@ def add_proxy_corrections(
     every = frozenset(query_id for (query_id,) in rows)
     judged = every & set(table["query_id"].unique().to_pylist())
     seen = len(every) - len(judged) if evaluation.careful_unseen else None
-    careful = {(column.metric, column.candidate): column for column in paired_columns(engine, evaluation)}
+    careful = {(column.metric, column.candidate): column for column in paired_columns(engine, evaluation, PLAIN)}
     cheap = proxy_columns(table, evaluation.baseline_name)
     found = []
     for row in compared:

@@ -9,6 +9,7 @@ from typing import Any
 from ndcg_ab.checks.order_checks import check_order
 from ndcg_ab.checks.severities import apply_severities, refuse_errors
 from ndcg_ab.comparing.families import compare_separately, paired_columns
+from ndcg_ab.comparing.sampling import read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.pipeline import Say, score_systems
@@ -59,7 +60,7 @@ def metric_grid(
 def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sensitivity:
     """Scores all of the evaluation's metrics together and compares the systems on each."""
     findings = score_systems(evaluation, engine, say)
-    columns = paired_columns(engine, evaluation)
+    columns = paired_columns(engine, evaluation, read_sampling(engine, evaluation))
     found: dict[tuple[str, str], Comparison] = {}
     families = {
         f"sensitivity: {metric}": [column for column in columns if column.metric == metric]

@@ -262,6 +262,9 @@ def sensitivity(
     format: RankingsFormat = None,  # noqa: A002
     judgments_columns: JudgmentsColumns = None,
     columns: RankingsColumns = None,
+    queries: QueriesFile = None,
+    cluster: ClusterColumn = None,
+    cluster_prefix: ClusterPrefix = None,
     threads: Threads = None,
     memory_limit: MemoryLimit = None,
     spill: Spill = None,

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -102,6 +103,25 @@ def test_sensitivity_tries_72_definitions(tmp_path: Path) -> None:
     for key in ("difference", "p_value", "p_adjusted", "verdict"):
         assert rows["ndcg@5"][key] == alone[key]
     assert not list(tmp_path.glob("*.partial*"))
+
+
+def test_sensitivity_knows_how_the_queries_were_sampled(tmp_path: Path) -> None:
+    """With weights and clusters it is the comparison with the same weights and clusters, and another than without."""
+    ids = dict.fromkeys(line.split()[0] for line in (DATA / "judgments.qrels").read_text(encoding="utf-8").splitlines())
+    queries = tmp_path / "queries.tsv"
+    rows = (f"{query_id}\t{1 + place}\tc{place // 2}\n" for place, query_id in enumerate(ids))
+    queries.write_text("query_id\tweight\ttopic\n" + "".join(rows), encoding="utf-8")
+    sampled = ["--queries", str(queries), "--cluster", "topic"]
+
+    def row(*arguments: str) -> dict[str, Any]:
+        (found,) = json.loads(run(*arguments, "--json", "-"))["comparisons"]
+        keys = ("difference", "p_value", "p_adjusted", "clusters", "effective_queries", "verdict")
+        return {key: found.get(key) for key in keys}
+
+    one = ["--gain", "linear", "--discount", "log2", "--ideal", "global", "--cutoff", "5"]
+    found = row("sensitivity", *BOTH, *one, *sampled)
+    assert found == row("compare", *BOTH, "--metric", "ndcg@5", *sampled)
+    assert found != row("sensitivity", *BOTH, *one)
 
 
 @pytest.mark.parametrize(("width", "tables"), [(44, 4), (60, 2), (80, 1)])
