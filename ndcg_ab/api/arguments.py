@@ -1,6 +1,7 @@
 """What the arguments of `ndcg_ab.compare` mean: an evaluation, with the data that it was given in memory."""
 
 import contextlib
+import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,6 +13,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.roles import ALL, FIRST
 from ndcg_ab.config.model.sources import InMemoryData
 from ndcg_ab.config.options.from_options import evaluation_from_arguments
+from ndcg_ab.config.options.positional import distinct_names
 from ndcg_ab.errors import InputError, Setting, format_value, write_sentence
 from ndcg_ab.sources.tables.in_memory import is_table, python_number, type_name
 from ndcg_core.measures.metric import Metric
@@ -199,7 +201,7 @@ def systems_entries(
     columns are of files and tables, file_format is of files; InputError where one has nothing to be of.
     """
     if not isinstance(systems, Mapping):
-        raise InputError(f"systems: is of type {type_name(systems)}: must map every system's name to its ranking")
+        systems = name_paths(systems)
     if not systems:
         raise InputError("systems: is empty: at least one system is needed")
     entries: list[dict[str, Any]] = []
@@ -220,6 +222,17 @@ def systems_entries(
     if file_format and not any("format" in entry for entry in entries):
         raise InputError(f"format = {format_value(file_format)}: is of files, and no system is given as one")
     return entries, givens
+
+
+def name_paths(systems: Any) -> dict[str, str]:
+    """The rankings in files by names that the files give them, as those of `ndcg-ab compare`; InputError for others."""
+    if not isinstance(systems, list | tuple) or not all(isinstance(each, str | os.PathLike) for each in systems):
+        raise InputError(
+            f"systems: is of type {type_name(systems)}: must map every system's name to its ranking, or be a list of"
+            " paths, whose names the systems get"
+        )
+    paths = [str(os.fspath(each)) for each in systems]
+    return dict(zip(distinct_names(paths), paths, strict=True))
 
 
 def refuse_for_data(name: str, given: InMemoryData | None, columns: Any, file_format: Any) -> None:

@@ -28,7 +28,7 @@ DIGESTED = 1_000_000  # rows of an input; beyond, its digest for a page that nob
 
 def compare(
     judgments: Data | JudgeFunction | None = None,
-    systems: Mapping[str, Data] | None = None,
+    systems: Mapping[str, Data] | Sequence[str | os.PathLike[str]] | None = None,
     *,
     scores: Data | Mapping[str, Data] | None = None,
     more_judgments: Data | JudgeFunction | Sequence[Data | JudgeFunction] | None = None,
@@ -75,8 +75,9 @@ def compare(
 ) -> CompareResult:
     """Which of these systems ranks better?  The same as `ndcg-ab compare`: docs/python.md, docs/commands.md.
 
-    judgments, systems, queries: paths, tables that speak Arrow, or dictionaries; of systems by their names.  A function
-        of an `ndcg_ab.Query` and an `ndcg_ab.Document` may judge, too (docs/judging.md).
+    judgments, systems, queries: paths, tables that speak Arrow, or dictionaries; of systems by their names, or
+        a list of paths, which name them.  A function of an `ndcg_ab.Query` and an `ndcg_ab.Document` may judge, too
+        (docs/judging.md).
     scores: instead of both, values per query that another tool computed: a path or a table with system_id,
         query_id, metric and value; or of each system by its name such a path or table, or {query: {metric: value}}.
     more_judgments: more such, one or a list, which by judgments_precedence correct and add to those before them.

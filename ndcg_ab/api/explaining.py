@@ -1,5 +1,6 @@
 """`explain`: one query place by place, and which choice moves the number."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -59,7 +60,7 @@ class ExplainResult:
 
 def explain(
     judgments: Data,
-    systems: Mapping[str, Data] | None = None,
+    systems: Mapping[str, Data] | Sequence[str | os.PathLike[str]] | None = None,
     *,
     query: object,
     ranking: Data | None = None,

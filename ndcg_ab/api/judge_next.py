@@ -61,7 +61,7 @@ class JudgeNextResult:
 
 def judge_next(
     judgments: Data | None = None,
-    systems: Mapping[str, Data] | None = None,
+    systems: Mapping[str, Data] | Sequence[str | os.PathLike[str]] | None = None,
     *,
     config: str | os.PathLike[str] | None = None,
     count: int = 50,

@@ -1,5 +1,6 @@
 """`compare_judgments`: two sets of judgments, and what each says of systems."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -45,7 +46,7 @@ class JudgmentsResult:
 def compare_judgments(
     first: Data,
     second: Data,
-    systems: Mapping[str, Data] | None = None,
+    systems: Mapping[str, Data] | Sequence[str | os.PathLike[str]] | None = None,
     *,
     metrics: str | Metric | Sequence[str | Metric] | None = None,
     baseline: str | None = None,

@@ -125,6 +125,7 @@ JUDGED: dict[str, tuple[Any, str]] = {
 }
 # arguments beside good judgments and systems -> the sentence, or how it begins
 ARGUMENTS: dict[str, tuple[Mapping[str, Any], str]] = {
+    "tables without names": ({"systems": [R, R]}, "systems: is of type list: must map every system's name"),
     "systems in a table": ({"systems": R}, "systems: is of type pandas.DataFrame: must map every system's name"),
     "no system": ({"systems": {}}, "systems: is empty: at least one system is needed"),
     "a number for a name": ({"systems": {3: R}}, "systems = 3: must be text"),

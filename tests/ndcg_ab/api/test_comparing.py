@@ -73,6 +73,11 @@ def test_paths_give_what_the_command_gives(expected: str) -> None:
     assert ndcg_ab.compare(JUDGMENTS, SYSTEMS, queries=Path(QUERIES), **ASKED).to_json() == expected
 
 
+def test_a_list_of_paths_names_the_systems(expected: str) -> None:
+    paths = [Path(next(iter(SYSTEMS.values()))), *list(SYSTEMS.values())[1:]]
+    assert ndcg_ab.compare(JUDGMENTS, paths, queries=QUERIES, **ASKED).to_json() == expected
+
+
 def test_dictionaries_give_what_files_give(expected: str) -> None:
     """Texts and numbers, and through the careful way in: other keys, and numbers of numpy's."""
     queries = {row.pop("query_id"): row for row in query_frame().to_dict("records")}
