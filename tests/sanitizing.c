@@ -2,8 +2,9 @@
 
     sanitizing SEED SECONDS
 
-Rankings are made, most of them broken at up to eight places, and read; the sanitizers end the program where a byte
-beyond the text is looked at.  What is found in a text that is plain must fit together.
+Rankings are made, most of them broken at up to eight places, and read as text; and as columns, whose numbers are broken
+as well.  The sanitizers end the program where a byte beyond them is looked at.  What is found in a plain one must fit
+together.
 */
 
 #define STANDALONE
@@ -126,11 +127,53 @@ static void check_parts(const Bytes *parts, size_t length) {
     expect((size_t)sum == rows, "rows of the queries");
 }
 
+/* Fields of the lines as columns, in memory that ends where they end. */
+static int read_as_columns(const char *text, size_t length, Wanted wanted, Bytes *parts) {
+    Bytes texts[2] = {{0}}, ends[2] = {{0}}, scores = {0}, ranks = {0};
+    size_t count = 0;
+    double score = 1000;
+    for (size_t at = 0; at < length && count < 4000; count++) {
+        for (int field = 0; field < 3; field++) {
+            size_t start = at;
+            for (; at < length && (uint8_t)text[at] >= FIRST_SIGN; at++)
+                ;
+            if (field != 1) {
+                append_offset(&ends[field / 2], texts[field / 2].used);
+                if (at > start)
+                    append(&texts[field / 2], text + start, at - start);
+            }
+            at += at < length;
+        }
+        for (; at < length && text[at - 1] != '\n'; at++)
+            ;
+        append_double(&scores, below(200) ? (score -= below(2)) : (double)below(1000) - INFINITY * !below(8));
+        append_whole(&ranks, below(200) ? (int64_t)count : (int64_t)below(UINT64_MAX));
+    }
+    for (int column = 0; column < 2; column++) {
+        append_offset(&ends[column], texts[column].used);
+        if (!below(10))
+            ((int32_t *)ends[column].start)[below(count + 1)] = (int32_t)below(UINT64_MAX);
+        texts[column].start = realloc(texts[column].start, texts[column].used + !texts[column].used);
+        ends[column].start = realloc(ends[column].start, ends[column].used);
+    }
+    Columns columns = {{(uint8_t *)texts[0].start, (int32_t *)ends[0].start, texts[0].used, 0},
+                       {(uint8_t *)texts[1].start, (int32_t *)ends[1].start, texts[1].used, 0},
+                       (double *)scores.start, below(4) ? NULL : (int64_t *)ranks.start, count};
+    int is_plain = read_columns(columns, wanted, parts);
+    for (int column = 0; column < 2; column++) {
+        free(texts[column].start);
+        free(ends[column].start);
+    }
+    free(scores.start);
+    free(ranks.start);
+    return is_plain;
+}
+
 int main(int count, char **words) {
     if (count != 3)
         return 2;
     time_t end = time(NULL) + atol(words[2]);
-    uint64_t inputs = 0, plain = 0;
+    uint64_t inputs = 0, plain = 0, columns = 0;
     char *text = malloc(ROOM);
     state = strtoull(words[1], NULL, 10) * 2 + 1;
     while (time(NULL) < end) {
@@ -145,13 +188,20 @@ int main(int count, char **words) {
             uint8_t *whole = malloc(6);
             memcpy(exact, text, length);
             memcpy(whole, "q1\nq3\n", 6);
-            Bytes parts[PARTS] = {{0}};
-            Asked asked = {exact, (const uint8_t *)" t\n", whole, length, 3, 6, 1 + (int64_t)below(5)};
-            int is_plain = read_plain(&asked, parts);
+            Bytes parts[PARTS] = {{0}}, others[PARTS] = {{0}};
+            Text given = {exact, (const uint8_t *)" t\n", length, 3};
+            Wanted wanted = {whole, 6, 1 + (int64_t)below(5)};
+            int is_plain = read_text(&given, wanted, parts);
             if (is_plain)
                 check_parts(parts, length);
-            for (int part = 0; part < PARTS; part++)
+            if (read_as_columns(text, length, wanted, others)) {
+                check_parts(others, length);
+                columns++;
+            }
+            for (int part = 0; part < PARTS; part++) {
                 free(parts[part].start);
+                free(others[part].start);
+            }
             free(exact);
             free(whole);
             inputs++;
@@ -159,6 +209,7 @@ int main(int count, char **words) {
         }
     }
     free(text);
-    printf("%llu inputs, %llu of them plain\n", (unsigned long long)inputs, (unsigned long long)plain);
-    return !plain || plain == inputs;
+    printf("%llu inputs, %llu of them plain, %llu as columns\n", (unsigned long long)inputs, (unsigned long long)plain,
+           (unsigned long long)columns);
+    return !plain || plain == inputs || !columns || columns == inputs;
 }

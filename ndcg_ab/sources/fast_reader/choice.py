@@ -19,15 +19,8 @@ from typing import Any, BinaryIO, TypeVar, cast
 import pyarrow as pa
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.fast_reader.plain_text import (
-    SLICE,
-    query_spans,
-    ranking_reader,
-    read_slices,
-    reduce_slice,
-    reduce_span,
-    wanted_rows,
-)
+from ndcg_ab.sources.fast_reader.compiled_pass import ranking_reader, wanted_rows
+from ndcg_ab.sources.fast_reader.plain_text import SLICE, query_spans, read_slices, reduce_slice, reduce_span
 from ndcg_ab.sources.files.unpacking import is_packed, open_bytes
 from ndcg_ab.sources.tables.on_disk import TableWriter, count_nulls
 from ndcg_ab.sources.tables.schema import RANKING
@@ -81,11 +74,9 @@ def reduce_parquet(
     from ndcg_ab.sources.fast_reader.plain_parquet import RowGroups, join_groups, reduce_group
 
     try:
-        groups = RowGroups(path, columns)
-        found = work_in_threads(
-            lambda place: reduce_group(groups.rankings(place), wanted), range(groups.count), threads
-        )
-        return join_slices(join_groups(found, wanted), keep)
+        groups, rows = RowGroups(path, columns), wanted_rows(wanted)
+        found = work_in_threads(lambda place: reduce_group(groups.rankings(place), rows), range(groups.count), threads)
+        return join_slices(join_groups(found, rows), keep)
     except Exception:  # a broken file makes the library raise nearly anything
         return None
 

@@ -1,6 +1,7 @@
 """Plain Parquet: row groups, each held to the rules that the careful path has for tables, and what joins them."""
 
 import threading
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -8,10 +9,11 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as papq
 
+from ndcg_ab.sources.fast_reader.compiled_pass import WantedRows, ranking_reader, reduce_columns
 from ndcg_ab.sources.files.unpacking import open_table
 from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_columns
 from ndcg_ab.sources.tables.schema import RANKING
-from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking, WantedPlaces, query_starts, reduce_rows
+from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking, reduce_rows
 
 BATCH = 1 << 17  # rows
 MOST_ROWS = 1 << 22  # of one query
@@ -30,13 +32,14 @@ class RowGroups:
             raise NotPlainError
 
     def rankings(self, place: int) -> Iterator[pa.Table]:
-        """The rows of a group in pieces, held to the rules that the careful path has for tables."""
+        """The rows of a group in pieces, held to the rules of tables here, or by the compiled pass."""
         if not hasattr(self.here, "file"):
             self.here.file = papq.ParquetFile(self.path, pre_buffer=False)
         columns = list(self.chosen.values())
         for batch in self.here.file.iter_batches(BATCH, row_groups=[place], columns=columns, use_threads=False):
-            ranking = cast_columns(pa.Table.from_batches([batch]), RANKING, self.chosen, "").combine_chunks()
-            if breaks_a_rule(ranking, spaces=False) or ranking["score"].null_count:
+            table, is_compiled = pa.Table.from_batches([batch]), ranking_reader is not None
+            ranking = cast_columns(table, RANKING, self.chosen, "", validate=not is_compiled).combine_chunks()
+            if ranking["score"].null_count or (not is_compiled and breaks_a_rule(ranking, spaces=False)):
                 raise NotPlainError
             if ranking.num_rows:
                 yield ranking
@@ -53,28 +56,39 @@ class ReducedGroup(NamedTuple):
     last: list[pa.Table] | None
 
 
-def reduce_group(rankings: Iterable[pa.Table], wanted: WantedPlaces) -> ReducedGroup:
+def reduce_group(rankings: Iterable[pa.Table], wanted: WantedRows) -> ReducedGroup:
     """NotPlainError where a query between the first and the last is not plain."""
     first: list[pa.Table] | None = None
     between: list[ReducedRanking] = []
     waiting: list[pa.Table] = []  # a query that may go on, and others that ended with a piece
     for ranking in rankings:
-        starts = query_starts(ranking["query_id"].chunk(0)).tolist()
-        waiting.append(ranking.slice(0, starts[1] if len(starts) > 1 else None))
+        end_of_first, last = query_ends(ranking["query_id"].chunk(0))
+        waiting.append(ranking.slice(0, end_of_first))
         refuse_many(waiting)
-        if len(starts) == 1:
+        if end_of_first == ranking.num_rows:
             continue
         if first is None:
             first = waiting
         else:
             between.append(reduce_rankings(waiting, wanted))
-        if starts[1] < starts[-1]:
-            between.append(reduce_rankings([ranking.slice(starts[1], starts[-1] - starts[1])], wanted))
-        waiting = [ranking.slice(starts[-1])]
+        if end_of_first < last:
+            between.append(reduce_rankings([ranking.slice(end_of_first, last - end_of_first)], wanted))
+        waiting = [ranking.slice(last)]
     return ReducedGroup(waiting, [], None) if first is None else ReducedGroup(first, between, waiting)
 
 
-def join_groups(groups: Iterable[ReducedGroup], wanted: WantedPlaces) -> Iterator[ReducedRanking]:
+def query_ends(query_ids: pa.Array) -> tuple[int, int]:
+    """Where the first query's rows end, and the last one's begin, as long as each one's rows stand together.
+
+    Where they do not, the query comes again in what is cut off there.
+    """
+    first, last = query_ids[0], query_ids[-1]
+    rows = range(len(query_ids))
+    end = bisect_left(rows, True, key=lambda row: query_ids[row] != first)
+    return end, bisect_left(rows, True, lo=min(end, rows[-1]), key=lambda row: query_ids[row] == last)
+
+
+def join_groups(groups: Iterable[ReducedGroup], wanted: WantedRows) -> Iterator[ReducedRanking]:
     """What is kept of all groups, in order; NotPlainError where a query at the end of one is not plain."""
     waiting: list[pa.Table] = []
     for group in groups:
@@ -88,8 +102,9 @@ def join_groups(groups: Iterable[ReducedGroup], wanted: WantedPlaces) -> Iterato
         yield reduce_rankings(waiting, wanted)
 
 
-def reduce_rankings(rankings: list[pa.Table], wanted: WantedPlaces) -> ReducedRanking:
-    return reduce_rows(pa.concat_tables(rankings).combine_chunks(), wanted)
+def reduce_rankings(rankings: list[pa.Table], wanted: WantedRows) -> ReducedRanking:
+    ranking = pa.concat_tables(rankings).combine_chunks()
+    return reduce_columns(ranking, wanted) if ranking_reader is not None else reduce_rows(ranking, wanted.places)
 
 
 def refuse_many(rankings: list[pa.Table]) -> None:

@@ -10,47 +10,16 @@ Where the extension was not built there is no fast way through text.
 import os
 import threading
 from collections.abc import Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from ndcg_ab.sources.fast_reader.compiled_pass import WantedRows, reduce_text
 from ndcg_ab.sources.files.streams import LONGEST_LINE
-from ndcg_ab.sources.tables.schema import RANKING
-from ndcg_ab.sources.tables.top_places import (
-    ANSWER,
-    NotPlainError,
-    ReducedRanking,
-    WantedPlaces,
-    make_table,
-    refuse_apart,
-)
-
-ranking_reader: Any
-try:
-    from ndcg_ab.sources.fast_reader import ranking_reader
-except ImportError:  # there was no compiler
-    ranking_reader = None
+from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking
 
 SLICE = 1 << 22  # bytes that are read at a time
 LARGEST_QUERY = 1 << 26  # bytes of one query's rows
 WINDOW = 1 << 16
 LONGEST_TAG = 256  # bytes, with the delimiter before it and the end of the line
-
-
-class WantedRows(NamedTuple):
-    """What is kept. ids: of the queries of which the pass gives every row, a line feed after each."""
-
-    places: WantedPlaces
-    ids: bytes
-
-
-def wanted_rows(places: WantedPlaces) -> WantedRows:
-    """A query in which judged documents are counted is needed whole, whether it is kept so or not."""
-    ids = (query_id.encode() + b"\n" for query_id in places.whole | places.judged.keys() if "\n" not in query_id)
-    return WantedRows(places, b"".join(ids))
 
 
 class LineForm:
@@ -169,49 +138,4 @@ def start_of_last_query(text: bytes, length: int, delimiter: bytes) -> int:
 
 def reduce_slice(form: LineForm, text: bytes | bytearray, length: int, wanted: WantedRows) -> ReducedRanking:
     """A slice's rows that are kept, and its answers; NotPlainError where it is not plain."""
-    found = ranking_reader.reduce(text, length, form.end, wanted.places.depth, wanted.ids)
-    if found is None:
-        raise NotPlainError
-    head_ends, heads, lengths, given, kept, first_ranks, highest, lowest, doc_ends, docs, scores, ranks = found
-    query_ids = text_column(head_ends, heads)
-    refuse_apart(query_ids)
-    returned, given, kept, low = (np.frombuffer(each, np.int64) for each in (lengths, given, kept, first_ranks))
-    columns = [text_column(doc_ends, docs), number_column(pa.float64(), scores), number_column(pa.int64(), ranks)]
-    place = np.repeat(np.arange(len(given)), given)
-    rows = pa.table([query_ids.take(pa.array(place)), *columns], schema=RANKING.schema)
-    met: list[int | None] = [None] * len(given)
-    is_kept = np.ones(len(place), bool)
-    starts = np.cumsum(given) - given
-    for at in np.flatnonzero(given == returned).tolist():
-        query_id, start = query_ids[at].as_py(), int(starts[at])
-        if query_id in wanted.places.judged:
-            own = columns[0].slice(start, int(given[at]))
-            met[at] = pc.sum(pc.is_in(own, value_set=wanted.places.judged[query_id])).as_py()
-            if query_id not in wanted.places.whole:
-                is_kept[start + kept[at] : start + given[at]] = False
-    if not is_kept.all():
-        rows = rows.filter(pa.array(is_kept))
-    answers = [
-        query_ids,
-        returned,
-        low,
-        low + returned - 1,
-        np.ones(len(low), bool),
-        *map(reals, (lowest, highest)),
-        met,
-    ]
-    return ReducedRanking(rows, make_table(answers, ANSWER), int(returned.sum()))
-
-
-def reals(content: bytes) -> npt.NDArray[np.float64]:
-    return np.frombuffer(content, np.float64)
-
-
-def text_column(ends: bytes, content: bytes) -> pa.Array:
-    """Texts of their bytes, and of where each begins and ends in them: nothing is copied."""
-    count = len(ends) // 4 - 1
-    return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(content))
-
-
-def number_column(kind: pa.DataType, content: bytes) -> pa.Array:
-    return pa.Array.from_buffers(kind, len(content) // 8, [None, pa.py_buffer(content)])
+    return reduce_text(text, length, form.end, wanted)

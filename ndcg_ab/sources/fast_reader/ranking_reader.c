@@ -1,4 +1,5 @@
-/* One pass over whole queries of plain TREC text: what is kept of them, or None where anything needs a second look.
+/* One pass over whole queries of plain TREC text, or of columns: what is kept of them, or None where anything needs a
+second look.
 
 The rules are those of `ndcg_ab/sources/tables/top_places.py` and of the careful reader (`sources/files/records.py`):
 what is accepted here is read there to the same values, without a remark.  Nothing is said of what is refused.
@@ -32,6 +33,7 @@ breaks texts under the address sanitizer (`make fuzz`).
 #define LONGEST_FIELD 512   /* bytes */
 #define MOST_PROBES 512     /* places at which a document is looked for */
 #define RANK_DIGITS 11      /* LARGEST_RANK has one more, so that no sum of ranks and rows reaches it */
+#define MOST_RANK INT64_C(99999999999)
 #define LARGEST_SCORE 1e38
 #define TIE_MARGIN 2e-6     /* NEAR in top_places.py */
 #define EXACT_DIGITS 19     /* that a whole number of 64 bits holds */
@@ -312,33 +314,43 @@ static int is_utf8(const uint8_t *text, size_t length) {
     return 1;
 }
 
-/* ---- the pass */
-
-typedef struct {
-    const uint8_t *text, *line_end, *whole; /* line_end: delimiter, tag, line feed.  whole: ids, a line feed after each */
-    size_t length, line_end_size, whole_size;
-    int64_t depth;
-} Asked;
+/* ---- the pass, row by row */
 
 enum { HEAD_ENDS, HEADS, LENGTHS, GIVEN, KEPT, FIRST_RANKS, HIGHEST, LOWEST, DOC_ENDS, DOCS, SCORES, RANKS, PARTS };
 
 typedef struct {
-    size_t start, size; /* its id */
+    const uint8_t *id;
+    size_t size;
     int64_t length, kept, given, first_rank;
     double highest, lowest, tied, near; /* tied, near: the score of the last place, and how far down one ties with it */
     int is_whole, is_over;              /* is_over: no further row ties */
 } Query;
 
-static int end_query(const Query *query, const uint8_t *text, Bytes *parts) {
-    return append(&parts[HEADS], text + query->start, query->size) &&
-           append_offset(&parts[HEAD_ENDS], parts[HEADS].used) && append_whole(&parts[LENGTHS], query->length) &&
-           append_whole(&parts[GIVEN], query->given) && append_whole(&parts[KEPT], query->kept) &&
-           append_whole(&parts[FIRST_RANKS], query->first_rank) && append_double(&parts[HIGHEST], query->highest) &&
-           append_double(&parts[LOWEST], query->lowest);
-}
+typedef struct {
+    const uint8_t *whole; /* ids of the queries of which all is given, a line feed after each */
+    size_t whole_size;
+    int64_t depth;
+} Wanted;
 
-static int begins_a_remark(const uint8_t *id, size_t size) {
-    return *id == '#' || (size >= 3 && !memcmp(id, "\xEF\xBB\xBF", 3)); /* a comment, a byte order mark */
+typedef struct {
+    Wanted wanted;
+    const uint8_t *docs; /* where the ids of all documents stand */
+    int has_ranks;
+    Table met, whole;
+    Query query;
+    Bytes *parts;
+} Pass;
+
+typedef struct {
+    const uint8_t *at;
+    size_t size;
+} Id;
+
+static int end_query(const Query *query, Bytes *parts) {
+    return append(&parts[HEADS], query->id, query->size) && append_offset(&parts[HEAD_ENDS], parts[HEADS].used) &&
+           append_whole(&parts[LENGTHS], query->length) && append_whole(&parts[GIVEN], query->given) &&
+           append_whole(&parts[KEPT], query->kept) && append_whole(&parts[FIRST_RANKS], query->first_rank) &&
+           append_double(&parts[HIGHEST], query->highest) && append_double(&parts[LOWEST], query->lowest);
 }
 
 /* Whether a row is one that a comparison looks at; the scores never rise. */
@@ -355,106 +367,187 @@ static inline int is_kept(Query *query, double score, int64_t depth) {
     return !query->is_over;
 }
 
-static int read_into(const Asked *asked, Table *met, Table *whole, Bytes *parts) {
-    const uint8_t *text = asked->text;
-    const uint8_t delimiter = asked->line_end[0];
-    Query query = {0};
-    size_t start = 0;
-    Scan scan = {text, asked->length, 0, 0, 1};
-    look_at_block(&scan);
-    if (!append_offset(&parts[HEAD_ENDS], 0) || !append_offset(&parts[DOC_ENDS], 0))
+/* A row after those before it; 0 where it is not plain.  Its ids stay where they are. */
+static inline int take_row(Pass *pass, Id id, Id doc, double score, int64_t rank) {
+    Query *query = &pass->query;
+    Bytes *parts = pass->parts;
+    if (!(fabs(score) <= LARGEST_SCORE))
         return 0;
-    while (start < asked->length) {
-        size_t begin[6], end[6];
-        for (int field = 0; field < 5; field++) {
-            begin[field] = start;
-            end[field] = next_end(&scan);
-            if (end[field] == start || end[field] - start > LONGEST_FIELD || end[field] >= asked->length ||
-                text[end[field]] != delimiter)
-                return 0;
-            start = end[field] + 1;
-        }
-        size_t last = next_end(&scan);
-        if (last >= asked->length || last + 1 - end[4] != asked->line_end_size ||
-            memcmp(text + end[4], asked->line_end, asked->line_end_size))
+    if (id.size != query->size || memcmp(id.at, query->id, id.size)) {
+        if ((query->size && !end_query(query, parts)) || rank > MOST_RANK || rank < -MOST_RANK)
             return 0;
-        start = last + 1;
-
-        int64_t rank;
-        double score;
-        if (!read_rank(text + begin[3], text + end[3], &rank) || !read_score(text + begin[4], text + end[4], &score) ||
-            !(fabs(score) <= LARGEST_SCORE))
+        Met is_whole = look_up(&pass->whole, pass->wanted.whole, id.at, id.size, 0);
+        if (is_whole == GIVEN_UP)
             return 0;
-        size_t size = end[0] - begin[0];
-        if (size != query.size || memcmp(text + begin[0], text + query.start, size)) {
-            const uint8_t *id = text + begin[0];
-            if (begins_a_remark(id, size) || (query.size && !end_query(&query, text, parts)))
-                return 0;
-            Met is_whole = look_up(whole, asked->whole, id, size, 0);
-            if (is_whole == GIVEN_UP)
-                return 0;
-            query = (Query){.start = begin[0], .size = size, .first_rank = rank, .highest = score};
-            query.lowest = score;
-            query.is_whole = is_whole == MET;
-            met->generation++;
-            met->count = 0;
-        }
-        if (!(score <= query.lowest) || rank != query.first_rank + query.length)
-            return 0;
-        size_t doc_size = end[2] - begin[2];
-        if (look_up(met, text, text + begin[2], doc_size, 1) != NEW)
-            return 0;
-        query.lowest = score;
-        query.length++;
-        int kept = is_kept(&query, score, asked->depth);
-        query.kept += kept;
-        if (!kept && !query.is_whole)
-            continue;
-        query.given++;
-        if (!append(&parts[DOCS], text + begin[2], doc_size) || !append_offset(&parts[DOC_ENDS], parts[DOCS].used) ||
-            !append_double(&parts[SCORES], score) || !append_whole(&parts[RANKS], rank))
-            return 0;
+        *query = (Query){.id = id.at, .size = id.size, .first_rank = rank, .highest = score, .lowest = score};
+        query->is_whole = is_whole == MET;
+        pass->met.generation++;
+        pass->met.count = 0;
     }
-    return end_query(&query, text, parts) && (scan.is_ascii || is_utf8(text, asked->length));
+    if (!(score <= query->lowest) || (pass->has_ranks && rank != query->first_rank + query->length) ||
+        look_up(&pass->met, pass->docs, doc.at, doc.size, 1) != NEW)
+        return 0;
+    query->lowest = score;
+    query->length++;
+    int kept = is_kept(query, score, pass->wanted.depth);
+    query->kept += kept;
+    if (!kept && !query->is_whole)
+        return 1;
+    query->given++;
+    return append(&parts[DOCS], doc.at, doc.size) && append_offset(&parts[DOC_ENDS], parts[DOCS].used) &&
+           append_double(&parts[SCORES], score) && append_whole(&parts[RANKS], rank);
 }
 
-static int fill_whole(const Asked *asked, Table *whole) {
-    const uint8_t *at = asked->whole, *end = at + asked->whole_size;
+static int fill_whole(const Wanted *wanted, Table *whole) {
+    const uint8_t *at = wanted->whole, *end = at + wanted->whole_size;
     while (at < end) {
         const uint8_t *stop = memchr(at, '\n', end - at);
         if (!stop)
             return 0;
-        if (stop > at && look_up(whole, asked->whole, at, stop - at, 1) == GIVEN_UP)
+        if (stop > at && look_up(whole, wanted->whole, at, stop - at, 1) == GIVEN_UP)
             return 0;
         at = stop + 1;
     }
     return 1;
 }
 
-/* Whether the text is plain; the parts are to be freed either way. */
-static int read_plain(const Asked *asked, Bytes *parts) {
-    Table met = {0}, whole = {0};
-    int is_plain = asked->length && asked->length <= INT32_MAX && asked->whole_size <= INT32_MAX &&
-                   asked->text[asked->length - 1] == '\n' && asked->line_end_size >= 3 && asked->depth > 0 &&
-                   strtod("0.5 ", NULL) == 0.5 && /* no other decimal sign was set for the process */
-                   make_table(&met, 2048) && make_table(&whole, 256) && fill_whole(asked, &whole) &&
-                   read_into(asked, &met, &whole, parts);
-    free(met.entries);
-    free(whole.entries);
+static int begin_pass(Pass *pass) {
+    return pass->wanted.whole_size <= INT32_MAX && pass->wanted.depth > 0 && make_table(&pass->met, 2048) &&
+           make_table(&pass->whole, 256) && fill_whole(&pass->wanted, &pass->whole) &&
+           append_offset(&pass->parts[HEAD_ENDS], 0) && append_offset(&pass->parts[DOC_ENDS], 0);
+}
+
+/* Frees what the pass alone needed; the parts are to be freed either way. */
+static int end_pass(Pass *pass, int is_plain) {
+    is_plain = is_plain && pass->query.size && end_query(&pass->query, pass->parts);
+    free(pass->met.entries);
+    free(pass->whole.entries);
     return is_plain;
+}
+
+/* ---- rows of text */
+
+typedef struct {
+    const uint8_t *text, *line_end; /* line_end: delimiter, tag, line feed */
+    size_t length, line_end_size;
+} Text;
+
+static int begins_a_remark(Id id) {
+    return *id.at == '#' || (id.size >= 3 && !memcmp(id.at, "\xEF\xBB\xBF", 3)); /* a comment, a byte order mark */
+}
+
+static int read_lines(const Text *given, Pass *pass) {
+    const uint8_t *text = given->text;
+    const uint8_t delimiter = given->line_end[0];
+    size_t start = 0;
+    Scan scan = {text, given->length, 0, 0, 1};
+    look_at_block(&scan);
+    while (start < given->length) {
+        size_t begin[6], end[6];
+        for (int field = 0; field < 5; field++) {
+            begin[field] = start;
+            end[field] = next_end(&scan);
+            if (end[field] == start || end[field] - start > LONGEST_FIELD || end[field] >= given->length ||
+                text[end[field]] != delimiter)
+                return 0;
+            start = end[field] + 1;
+        }
+        size_t last = next_end(&scan);
+        if (last >= given->length || last + 1 - end[4] != given->line_end_size ||
+            memcmp(text + end[4], given->line_end, given->line_end_size))
+            return 0;
+        start = last + 1;
+
+        int64_t rank;
+        double score;
+        Id id = {text + begin[0], end[0] - begin[0]}, doc = {text + begin[2], end[2] - begin[2]};
+        if (!read_rank(text + begin[3], text + end[3], &rank) || !read_score(text + begin[4], text + end[4], &score) ||
+            begins_a_remark(id) || !take_row(pass, id, doc, score, rank))
+            return 0;
+    }
+    return scan.is_ascii || is_utf8(text, given->length);
+}
+
+/* Whether the text is plain; the parts are to be freed either way. */
+static int read_text(const Text *text, Wanted wanted, Bytes *parts) {
+    Pass pass = {.wanted = wanted, .docs = text->text, .has_ranks = 1, .parts = parts};
+    int is_plain = text->length && text->length <= INT32_MAX && text->text[text->length - 1] == '\n' &&
+                   text->line_end_size >= 3 && strtod("0.5 ", NULL) == 0.5 && /* no other decimal sign was set */
+                   begin_pass(&pass) && read_lines(text, &pass);
+    return end_pass(&pass, is_plain);
+}
+
+/* ---- rows of columns */
+
+typedef struct {
+    const uint8_t *text;
+    const int32_t *ends; /* where each text begins, and the last one ends */
+    size_t size;         /* of the text */
+    int is_ascii;
+} Texts;
+
+typedef struct {
+    Texts ids, docs;
+    const double *scores;
+    const int64_t *ranks; /* NULL: there are none */
+    size_t count;
+} Columns;
+
+/* No control characters; white space other than they is allowed in a column. */
+static int is_clean(Texts *texts) {
+    Scan scan = {texts->text, texts->size, 0, 0, 1};
+    look_at_block(&scan);
+    for (size_t at; (at = next_end(&scan)) < texts->size;)
+        if (texts->text[at] < ' ')
+            return 0;
+    texts->is_ascii = scan.is_ascii;
+    return 1;
+}
+
+static inline int text_at(const Texts *texts, size_t row, Id *found) {
+    int32_t start = texts->ends[row], end = texts->ends[row + 1];
+    if (start < 0 || end <= start || end - start > LONGEST_FIELD || (size_t)end > texts->size)
+        return 0;
+    *found = (Id){texts->text + start, (size_t)(end - start)};
+    return texts->is_ascii || is_utf8(found->at, found->size);
+}
+
+/* Whether the columns are plain; the parts are to be freed either way. */
+static int read_columns(Columns columns, Wanted wanted, Bytes *parts) {
+    Pass pass = {.wanted = wanted, .docs = columns.docs.text, .has_ranks = columns.ranks != NULL, .parts = parts};
+    int is_plain = is_clean(&columns.ids) && is_clean(&columns.docs) && begin_pass(&pass);
+    for (size_t row = 0; is_plain && row < columns.count; row++) {
+        Id id, doc;
+        is_plain = text_at(&columns.ids, row, &id) && text_at(&columns.docs, row, &doc) &&
+                   take_row(&pass, id, doc, columns.scores[row], columns.ranks ? columns.ranks[row] : 0);
+    }
+    return end_pass(&pass, is_plain);
 }
 
 #ifndef STANDALONE
 
 /* ---- for Python */
 
+/* What was found as a tuple of bytes, or None; the parts are freed. */
+static PyObject *give(int is_plain, Bytes *parts) {
+    PyObject *found = is_plain ? PyTuple_New(PARTS) : Py_NewRef(Py_None);
+    for (Py_ssize_t part = 0; found && is_plain && part < PARTS; part++) {
+        PyObject *content = PyBytes_FromStringAndSize(parts[part].start, (Py_ssize_t)parts[part].used);
+        if (!content || PyTuple_SetItem(found, part, content)) {
+            Py_DECREF(found);
+            found = NULL;
+        }
+    }
+    for (int part = 0; part < PARTS; part++)
+        free(parts[part].start);
+    return found;
+}
+
 static PyObject *reduce(PyObject *self, PyObject *arguments) {
     Py_buffer text, line_end, whole;
     Py_ssize_t length;
     long long depth;
-    Asked asked;
     Bytes parts[PARTS] = {{0}};
-    int is_plain;
     PyObject *found = NULL;
     (void)self;
     if (!PyArg_ParseTuple(arguments, "y*ny*Ly*:reduce", &text, &length, &line_end, &depth, &whole))
@@ -462,36 +555,61 @@ static PyObject *reduce(PyObject *self, PyObject *arguments) {
     if (length < 0 || length > text.len) {
         PyErr_SetString(PyExc_ValueError, "length must be within the text");
     } else {
-        asked = (Asked){text.buf, line_end.buf, whole.buf, (size_t)length, (size_t)line_end.len, (size_t)whole.len, depth};
+        Text given = {text.buf, line_end.buf, (size_t)length, (size_t)line_end.len};
+        Wanted wanted = {whole.buf, (size_t)whole.len, depth};
+        int is_plain;
         Py_BEGIN_ALLOW_THREADS
-        is_plain = read_plain(&asked, parts);
+        is_plain = read_text(&given, wanted, parts);
         Py_END_ALLOW_THREADS
-        found = is_plain ? PyTuple_New(PARTS) : Py_NewRef(Py_None);
-        for (Py_ssize_t part = 0; found && is_plain && part < PARTS; part++) {
-            PyObject *content = PyBytes_FromStringAndSize(parts[part].start, (Py_ssize_t)parts[part].used);
-            if (!content || PyTuple_SetItem(found, part, content)) {
-                Py_DECREF(found);
-                found = NULL;
-            }
-        }
+        found = give(is_plain, parts);
     }
-    for (int part = 0; part < PARTS; part++)
-        free(parts[part].start);
     PyBuffer_Release(&text);
     PyBuffer_Release(&line_end);
     PyBuffer_Release(&whole);
     return found;
 }
 
+enum { ID_ENDS, IDS, DOCUMENT_ENDS, DOCUMENTS, SCORE, RANK, WHOLE, BUFFERS };
+
+static PyObject *reduce_columns(PyObject *self, PyObject *arguments) {
+    Py_buffer in[BUFFERS];
+    long long depth;
+    Bytes parts[PARTS] = {{0}};
+    PyObject *found = NULL;
+    (void)self;
+    if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*z*Ly*:reduce_columns", &in[ID_ENDS], &in[IDS], &in[DOCUMENT_ENDS],
+                          &in[DOCUMENTS], &in[SCORE], &in[RANK], &depth, &in[WHOLE]))
+        return NULL;
+    size_t count = (size_t)in[SCORE].len / 8;
+    if ((size_t)in[ID_ENDS].len / 4 != count + 1 || (size_t)in[DOCUMENT_ENDS].len / 4 != count + 1 ||
+        (in[RANK].buf && (size_t)in[RANK].len / 8 != count)) {
+        PyErr_SetString(PyExc_ValueError, "columns must have as many values as there are scores");
+    } else {
+        Columns columns = {{in[IDS].buf, in[ID_ENDS].buf, (size_t)in[IDS].len, 0},
+                           {in[DOCUMENTS].buf, in[DOCUMENT_ENDS].buf, (size_t)in[DOCUMENTS].len, 0},
+                           in[SCORE].buf, in[RANK].buf, count};
+        Wanted wanted = {in[WHOLE].buf, (size_t)in[WHOLE].len, depth};
+        int is_plain;
+        Py_BEGIN_ALLOW_THREADS
+        is_plain = read_columns(columns, wanted, parts);
+        Py_END_ALLOW_THREADS
+        found = give(is_plain, parts);
+    }
+    for (int each = 0; each < BUFFERS; each++)
+        PyBuffer_Release(&in[each]);
+    return found;
+}
+
 static PyMethodDef METHODS[] = {
     {"reduce", reduce, METH_VARARGS, "What is kept of whole queries, as buffers; None where they are not plain."},
+    {"reduce_columns", reduce_columns, METH_VARARGS, "The same of columns of texts, scores and ranks."},
     {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef MODULE = {
     .m_base = PyModuleDef_HEAD_INIT,
     .m_name = "ranking_reader",
-    .m_doc = "One pass over plain TREC text.",
+    .m_doc = "One pass over plain rankings.",
     .m_size = 0,
     .m_methods = METHODS,
 };

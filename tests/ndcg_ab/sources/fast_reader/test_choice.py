@@ -1,6 +1,7 @@
 """Plain files reduced: what is kept, and that every fault, wherever it stands, makes a file not plain."""
 
 import gzip
+import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from hypothesis import strategies as st
 
 from ndcg_ab.sources.fast_reader import plain_parquet
 from ndcg_ab.sources.fast_reader.choice import join_slices, reduce_file
+from ndcg_ab.sources.fast_reader.compiled_pass import ranking_reader, reduce_columns, wanted_rows
 from ndcg_ab.sources.files.file import read_file
 from ndcg_ab.sources.tables import top_places as reduced_module
+from ndcg_ab.sources.tables.columns import breaks_a_rule
 from ndcg_ab.sources.tables.schema import RANKING
 from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking, WantedPlaces, reduce_rows
 from tests.examples import every_example
@@ -299,9 +302,11 @@ def test_judged_documents_are_counted_at_any_depth(tmp_path: Path) -> None:
     assert found.answers["met"].null_count == QUERIES - 1
 
 
-@pytest.fixture
-def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(params=("compiled", "in Python"))
+def small_batches(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     monkeypatch.setattr(plain_parquet, "BATCH", 5)
+    if request.param == "in Python":
+        monkeypatch.setattr(plain_parquet, "ranking_reader", None)
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -328,7 +333,7 @@ def test_a_parquet_file_without_ranks_is_plain_and_one_without_scores_is_not(tmp
     ("column", "value"),
     [
         *(("query_id", value) for value in (None, "", "a\tb", "q0 ")),
-        *(("doc_id", value) for value in (None, "", "a\nb", "doc3", "doc10")),
+        *(("doc_id", value) for value in (None, "", "a\nb", "doc3", "doc10", 513 * "d")),
         *(("score", value) for value in (None, float("nan"), float("inf"), 1e39, 99.0)),
         *(("rank", value) for value in (None, 0, 99, 2**53, -(2**63))),
     ],
@@ -346,6 +351,73 @@ def test_a_fault_makes_a_parquet_file_not_plain(tmp_path: Path, column: str, val
             assert (found is None) == (at != 39)
         else:
             assert found is None, at
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("column", [0, 1])
+def test_texts_that_are_not_utf8_make_a_parquet_file_not_plain(tmp_path: Path, column: int) -> None:
+    """Two halves of one character, too, that only stand beside each other."""
+    for halves in (("\udcff", ""), ("\udcc3", "\udca9")):
+        values = table_of().column(column).to_pylist()
+        for at, half in zip((11, 12), halves, strict=True):
+            values[at] = half + values[at] if at == 12 else values[at] + half
+        texts = pa.array([value.encode(errors="surrogateescape") for value in values])
+        broken = pa.StringArray.from_buffers(len(texts), *texts.buffers()[1:])
+        name = table_of().column_names[column]
+        assert reduced_table(tmp_path, table_of().set_column(column, name, broken)) is None
+
+
+COLUMNS = pa.schema([*list(RANKING.schema)[:2], ("score", pa.float64()), ("rank", pa.int64())])
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(["q0", "q0", "q1", "é"]),
+        st.sampled_from(["d0", "d1", "d12345678", "long" * 9, "é", "", "d\x01"] + [f"d{at}" for at in range(2, 30)]),
+        st.sampled_from([2.0, 1.0, 1.0, 1.0 - 1e-6, 0.0, -0.0, 1e39]),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(ROWS, st.booleans(), st.integers(0, 2), st.integers(1, 3), st.integers(-1, 12))
+def test_columns_are_reduced_by_the_compiled_pass_as_in_python(
+    rows: list[tuple[str, str, float]], in_order: bool, cut: int, depth: int, wrong: int
+) -> None:
+    needs_ranking_reader()
+    if in_order:
+        rows.sort(key=lambda row: (row[0], -row[2]))
+    ranks: list[int] = []
+    for at, row in enumerate(rows):
+        ranks.append(ranks[-1] + 1 if at and rows[at - 1][0] == row[0] else 5)
+    if 0 <= wrong < len(ranks):
+        ranks[wrong] += 1
+    table = pa.table([*zip(*rows, strict=True), ranks], schema=COLUMNS).slice(min(cut, len(rows) - 1))
+    wanted = WantedPlaces(depth, frozenset({"q1"}), {"q0": pa.array(["d0", "d12345678"])})
+
+    def found(reduce: Callable[[], ReducedRanking]) -> ReducedRanking | None:
+        try:
+            return reduce()
+        except NotPlainError:
+            return None
+
+    compiled = found(lambda: reduce_columns(table, wanted_rows(wanted)))
+    in_python = None if breaks_a_rule(table, spaces=False) else found(lambda: reduce_rows(table, wanted))
+    assert (compiled is None) == (in_python is None)
+    if compiled is not None and in_python is not None:
+        assert compiled.rows.equals(in_python.rows) and compiled.count == in_python.count
+        assert compiled.answers.equals(in_python.answers)
+
+
+def test_columns_of_other_lengths_are_refused() -> None:
+    needs_ranking_reader()
+    ends, texts, numbers = struct.pack("3i", 0, 1, 2), b"ab", struct.pack("2d", 2, 1)
+    given = [ends, texts, ends, texts, numbers, None]
+    assert ranking_reader.reduce_columns(*given, 1, b"") is not None
+    for place, other in ((0, ends[:8]), (2, ends + ends), (5, numbers[:8])):
+        with pytest.raises(ValueError, match="as many values as there are scores"):
+            ranking_reader.reduce_columns(*given[:place], other, *given[place + 1 :], 1, b"")
+    for broken in ((0, 2, 1), (0, 1, 3), (-1, 1, 2), (0, 0, 2)):
+        assert ranking_reader.reduce_columns(struct.pack("3i", *broken), *given[1:], 1, b"") is None
 
 
 def test_ranks_that_only_some_rows_have_are_not_plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
