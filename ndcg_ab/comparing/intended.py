@@ -6,7 +6,7 @@ import numpy as np
 
 from ndcg_ab.checks.examples import MOST
 from ndcg_ab.comparing.families import Group, compare_columns, make_column, paired_columns
-from ndcg_ab.comparing.sampling import Sampling
+from ndcg_ab.comparing.sampling import PLAIN, Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, format_value
@@ -53,7 +53,7 @@ def intended_comparisons(engine: Engine, evaluation: Evaluation, sampling: Sampl
     if evaluation.intended is None:
         return []
     known = set(intended_ids(engine))
-    columns = [column for column in paired_columns(engine, evaluation, sampling) if column.metric in evaluation.metrics]
+    columns = [column for column in paired_columns(engine, evaluation, PLAIN) if column.metric in evaluation.metrics]
     parts = [
         compare_part(evaluation, column, sampling, name, known) for name in (INTENDED, OTHERS) for column in columns
     ]

@@ -154,7 +154,7 @@ def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
     weights, clusters = sampling.weights_in_order(judged), sampling.clusters_in_order(judged)
     places = {query_id: place for place, query_id in enumerate(judged)}
     tables = [SCHEMA.empty_table()]
-    for column in paired_columns(engine, evaluation, sampling):
+    for column in paired_columns(engine, evaluation, PLAIN):
         scored = [places[query_id] for query_id in column.query_ids]
         differences, values = np.zeros(len(judged)), np.zeros(len(judged))
         differences[scored] = column.differences

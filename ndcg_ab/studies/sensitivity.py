@@ -60,7 +60,8 @@ def metric_grid(
 def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sensitivity:
     """Scores all of the evaluation's metrics together and compares the systems on each."""
     findings = score_systems(evaluation, engine, say)
-    columns = paired_columns(engine, evaluation, read_sampling(engine, evaluation))
+    sampling = read_sampling(engine, evaluation)
+    columns = paired_columns(engine, evaluation, sampling)
     found: dict[tuple[str, str], Comparison] = {}
     families = {
         f"sensitivity: {metric}": [column for column in columns if column.metric == metric]
@@ -70,7 +71,7 @@ def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sen
         found |= {(row.candidate, metric): row for row in rows}
     candidates = tuple(system.name for system in evaluation.systems if system.name != evaluation.baseline_name)
     few = sorted(evaluation.metric_list, key=lambda metric: (metric.cutoff or 0, metric.name))[:TRIED]
-    noticed = [*findings, *check_order(engine, few)]
+    noticed = [*findings, *check_order(engine, few, sampling.weights)]
     refuse_errors(noticed, evaluation)
     told = tuple(apply_severities(noticed, evaluation))
     return Sensitivity(evaluation.baseline_name, candidates, tuple(evaluation.metric_list), found, told)
