@@ -92,7 +92,7 @@ def shown(ranking: Pulled) -> set[str]:
 
 def outcome_of(world: World, judgments: Pulled, systems: tuple[str, ...]) -> Outcome:
     evaluation = evaluation_of(systems)
-    with DuckDBEngine(None, 1) as engine:
+    with DuckDBEngine(1) as engine:
         rankings = {name: world.rankings[name] for name in systems}
         loading.load_tables(engine, judgments, Queries(), rankings, evaluation)
         score_metrics(engine, evaluation.metric_list)

@@ -192,7 +192,7 @@ def means(case: Case, ends: Mapping[str, Ends]) -> Ends | None:
 def wrong(case: Case, counted: Counter[str]) -> Iterator[str]:
     """What is wrong of a case, in words; counted: what was compared."""
     with (
-        DuckDBEngine(None, 1) as engine,
+        DuckDBEngine(1) as engine,
         mock.patch.object(walk_bounds, "MOST_TRIED", case.tried),
         mock.patch.object(walk_bounds, "MOST_CELLS", case.cells),
     ):

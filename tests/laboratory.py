@@ -83,7 +83,7 @@ def sql_scores(
     judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str], threads: int | None = 1
 ) -> Scores:
     """(system_id, query_id, metric name) -> value, as the SQL computes it; small tables need no second thread."""
-    with DuckDBEngine(None, threads) as engine:
+    with DuckDBEngine(threads) as engine:
         fill(engine, judgments, rankings, metrics)
         rows = engine.rows("metric_value", ("system_id", "query_id", "metric", "value"))
     return {(system, query, name): value for system, query, name, value in rows}
@@ -158,6 +158,6 @@ def both_of_all(cases: Sequence[Case]) -> list[tuple[float, float]]:
 def outcome_of(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]) -> Outcome:
     """The whole evaluation without files."""
     evaluation = evaluation_of(list(rankings), metrics)
-    with DuckDBEngine(None, 1) as engine:
+    with DuckDBEngine(1) as engine:
         fill(engine, judgments, rankings, metrics)
         return make_outcome(engine, evaluation, [], recompute_sample(engine, evaluation.metric_list))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.history import database
 from ndcg_ab.history import input_cache as known_inputs
 from ndcg_ab.history.bundles import bundle as bundles
@@ -110,13 +110,13 @@ def nights(folder: Path, count: int) -> list[Path]:
 
 
 def rows_of(evaluation: Evaluation, select: str) -> list[tuple[Any, ...]]:
-    with DuckDBEngine(database.history_path(evaluation), files={}) as past:
+    with GrowingDatabase(database.history_path(evaluation)) as past:
         return past.connection.execute(select).fetchall()
 
 
 def tables_of(evaluation: Evaluation) -> dict[str, Any]:
     """The rows of every table of the history, as JSON has them."""
-    with DuckDBEngine(database.history_path(evaluation), files={}) as past:
+    with GrowingDatabase(database.history_path(evaluation)) as past:
         every = {name: f"select * from {name} order by all" for name in database.RECORDS}
         rows = {name: past.connection.execute(select).fetchall() for name, select in every.items()}
     found: dict[str, Any] = json.loads(json.dumps(rows))

@@ -86,7 +86,7 @@ def small_samples(size: int) -> Iterator[None]:
 
 def told(evaluation: Evaluation, *, whole: bool) -> str:
     """The JSON of a comparison, or the sentence that refuses it."""
-    with DuckDBEngine(None, threads=1) as engine:
+    with DuckDBEngine(1) as engine:
         try:
             return evaluate(evaluation, engine, whole=whole)[0].to_json()
         except InputError as error:

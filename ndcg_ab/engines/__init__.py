@@ -1,32 +1,32 @@
 """Where the SQL files run."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.engines.remote_table import Cluster
 
-__all__ = ["Cluster", "Engine", "open_engine"]
+if TYPE_CHECKING:
+    from ndcg_ab.engines.duckdb import KeptTables
+
+__all__ = ["Cluster", "Engine", "open_engine", "open_kept"]
 
 
 def open_engine(
-    path: Path | None = None,
     threads: int | None = None,
     memory_limit: str | None = None,
     spill: Path | None = None,
     cluster: Cluster | None = None,
-    *,
-    is_kept: bool = False,
 ) -> Engine:
     """The engine of an evaluation, to be closed with `with`.
 
-    path: the file that keeps its tables; None keeps them in memory.  threads: what it may use; by default every core.
-    memory_limit: of the whole process; by default DuckDB takes 80 % of the memory.  spill: where what does not fit
-    goes; by default beside the file, or the folder of temporary files.  cluster: where judgments and rankings are;
-    None: here.  is_kept: the file is of a finished evaluation, and is not written.  Raises InputError (`Memory`).
+    threads: what it may use; by default every core.  memory_limit: of the whole process; by default DuckDB takes 80 %
+    of the memory.  spill: where what does not fit goes; by default the folder of temporary files.  cluster: where
+    judgments and rankings are; None: here.  Raises InputError (`Memory`).
     """
     from ndcg_ab.engines.duckdb import DuckDBEngine
 
-    here = DuckDBEngine(path, threads, memory_limit, spill=spill, is_kept=is_kept)
+    here = DuckDBEngine(threads, memory_limit, spill=spill)
     if cluster is None:
         return here
     from ndcg_ab.engines.boundary import BoundaryEngine
@@ -36,4 +36,13 @@ def open_engine(
 
         return SparkEngine(cluster)
 
-    return BoundaryEngine(here, path, begin)
+    return BoundaryEngine(here, begin)
+
+
+def open_kept(
+    path: Path, threads: int | None = None, memory_limit: str | None = None, spill: Path | None = None
+) -> "KeptTables":
+    """The tables of a finished evaluation; the rest is as of `open_engine`.  Raises InputError where they are gone."""
+    from ndcg_ab.engines.duckdb import KeptTables
+
+    return KeptTables(path, threads, memory_limit, spill=spill)

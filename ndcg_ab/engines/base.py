@@ -96,7 +96,7 @@ class Engine(ABC):
     def put_files(self, name: str, rows: InFiles, *, lasting: bool = True) -> None:
         """Takes in what is in files, as `put` does; by default through memory.
 
-        lasting: it is kept where the engine keeps tables; else the files are read whenever it is.
+        lasting: `keep` writes it, too.
         """
         import pyarrow.parquet as papq
 
@@ -232,8 +232,8 @@ class Engine(ABC):
         """Whether two rows of a pulled table may agree in these columns; False is certain, True is not."""
 
     @abstractmethod
-    def complete(self, name: str, column: str, kind: str) -> None:
-        """Adds a column, null in every row, to a kept table of an earlier version that has none of that name."""
+    def keep(self, path: Path) -> None:
+        """Writes the tables that are here to a database file, which `open_kept` reads."""
 
     @abstractmethod
     def _take(self, name: str, table: pa.Table) -> None:

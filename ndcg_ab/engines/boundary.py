@@ -4,7 +4,6 @@ A table is made where what it reads is.  Of the tables on the other side only th
 end, the rows of a few queries, for the page.  Who asks for a table does not see on which side it is.
 """
 
-import atexit
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -20,63 +19,39 @@ LARGE = ("pulled_judgment", "pulled_ranking")
 CROSSING = ("query", "answered_query", "query_score", "coverage", "system_summary", "query_change")
 SHOWN = ("judgment", "ordered_result", "graded_doc")  # of which the page shows the rows of some queries
 SHOWN_WHOLE = ("gain",)
-_between_steps: dict[Path, Engine] = {}  # an evaluation's other side, from one of its steps to the next
-
-
-@atexit.register
-def leave_all() -> None:
-    """A run that ended between two steps leaves nothing on the other side."""
-    while _between_steps:
-        _between_steps.popitem()[1].__exit__(None, None, None)
 
 
 class BoundaryEngine(Engine):
     """Two engines as one.
 
-    here: the file or memory that keeps what comes over.  path: that file, under which the other side waits for the next
-    step; None where the evaluation is one.  begin: opens the other side, where none waits.
+    here: keeps what comes over.  begin: opens the other side.
     """
 
-    def __init__(self, here: DuckDBEngine, path: Path | None, begin: Callable[[], Engine]) -> None:
+    def __init__(self, here: DuckDBEngine, begin: Callable[[], Engine]) -> None:
         super().__init__(here.files)
         self.here = here
-        self.path = path
         self.there: Engine | None = None
         self.begin = begin
         self.settings = here.settings
         self.memory = here.memory
-        self.made = dict(here.made)
         self.far = far_files(self.files)
         read_there = {name for far in self.far for name in self.files[far].reads}
         self.on_both = {file.name for file in needed_files([*self.far], self.files)} - self.far
         self.sent = read_there | {name for other in self.on_both for name in self.files[other].reads}
-        if path is not None and path in _between_steps:
-            self.there = _between_steps.pop(path)
-            self.made |= self.there.made
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
             if self.there is not None:
-                self._wait_or_leave(self.there, kind, error, trace)
+                self.there.__exit__(kind, error, trace)
         finally:
-            self.here.settings = self.settings
-            self.here.made = {name: made for name, made in self.made.items() if not self._is_far(name)}
             self.here.__exit__(kind, error, trace)
 
-    def _wait_or_leave(
-        self,
-        there: Engine,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is None and self.path is not None:
-            there.made = {name: made for name, made in self.made.items() if self._is_far(name)}
-            _between_steps[self.path] = there
-        else:
-            there.__exit__(kind, error, trace)
+    def keep(self, path: Path) -> None:
+        self.here.settings = self.settings
+        self.here.made = {name: made for name, made in self.made.items() if not self._is_far(name)}
+        self.here.keep(path)
 
     def use(self, name: str, instead_of: str) -> None:
         if instead_of not in LARGE:
@@ -91,9 +66,6 @@ class BoundaryEngine(Engine):
 
     def repeats(self, name: str, columns: Sequence[str]) -> bool:
         return self.here.repeats(name, columns)
-
-    def complete(self, name: str, column: str, kind: str) -> None:
-        self.here.complete(name, column, kind)
 
     def number(self, column: str, texts: Iterable[str]) -> None:
         """Texts stay texts."""

@@ -16,6 +16,7 @@ import time
 import urllib.request
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -91,8 +92,8 @@ class SparkEngine(Engine):
     def settle(self, queries: Callable[[], Sequence[str]]) -> None:
         """Every row is there, and stays until the end."""
 
-    def complete(self, name: str, column: str, kind: str) -> None:
-        raise NotImplementedError("nothing of an earlier version is kept on a cluster")
+    def keep(self, path: Path) -> None:
+        raise NotImplementedError("what came over is kept where it came to")
 
     def _take(self, name: str, table: pa.Table) -> None:
         self._take_all(name, [table])

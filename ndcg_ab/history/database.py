@@ -20,8 +20,9 @@ import pyarrow as pa
 from ndcg_ab import __version__
 from ndcg_ab.comparing.since_last import MeanChange, SinceLast
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.engines.duckdb import DuckDBEngine, is_duckdbs, is_out_of_memory
-from ndcg_ab.engines.duckdb.files import open_history
+from ndcg_ab.engines import Engine
+from ndcg_ab.engines.duckdb import GrowingDatabase, is_duckdbs, is_out_of_memory
+from ndcg_ab.engines.duckdb.growing import open_history
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundles.storage_errors import storage_error_text
 from ndcg_ab.results.change_records import Changes
@@ -132,7 +133,7 @@ IN_THIS_PROCESS = threading.RLock()  # DuckDB's lock keeps out other processes o
 
 
 @contextlib.contextmanager
-def open_history_for(path: Path, patience: float = PATIENCE) -> Iterator[DuckDBEngine]:
+def open_history_for(path: Path, patience: float = PATIENCE) -> Iterator[GrowingDatabase]:
     """The history with all of its tables; waits for another process that has it open, or says which one does.
 
     Raises InputError, which says what to do about a file that is damaged.
@@ -156,7 +157,7 @@ def open_history_for(path: Path, patience: float = PATIENCE) -> Iterator[DuckDBE
 
 
 @contextlib.contextmanager
-def open_history_to_read(path: Path) -> Iterator[DuckDBEngine]:
+def open_history_to_read(path: Path) -> Iterator[GrowingDatabase]:
     """The same, and where nothing can be written a copy of it elsewhere."""
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
         with open_history_for(path) as history:
@@ -177,8 +178,7 @@ def create_history(path: Path) -> None:
         return
     partial = path.with_name(f".{path.stem}.{os.getpid()}.partial")
     partial.unlink(missing_ok=True)
-    with DuckDBEngine(partial, files={}):
-        pass
+    GrowingDatabase(partial).close()
     try:
         path.hardlink_to(partial)
     except FileExistsError:
@@ -216,28 +216,27 @@ def content_key(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]]) -> 
     return digest_of([configuration_key(evaluation), digests | several, __version__])
 
 
-def query_set(tables: Path) -> str:
+def query_set(engine: Engine) -> str:
     """Digest of the queries that are judged: on the same ones every new candidate is another look."""
-    with DuckDBEngine(tables) as engine:
-        judged = engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")
+    judged = engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")
     return digest_of([query_id for (query_id,) in judged])
 
 
-def next_ordinal(history: DuckDBEngine) -> int:
+def next_ordinal(history: GrowingDatabase) -> int:
     return max(ordinals(history), default=0) + 1
 
 
-def ordinals(history: DuckDBEngine, keys: Sequence[str] | None = None) -> set[int]:
+def ordinals(history: GrowingDatabase, keys: Sequence[str] | None = None) -> set[int]:
     """Of all evaluations, or of those with these keys."""
     rows = history.rows("evaluation", ("ordinal", "key"))
     return {ordinal for ordinal, key in rows if keys is None or key in keys}
 
 
-def keys(history: DuckDBEngine) -> set[str]:
+def keys(history: GrowingDatabase) -> set[str]:
     return {key for (key,) in history.rows("evaluation", ("key",))}
 
 
-def nights_until(history: DuckDBEngine, moment: datetime) -> list[tuple[str, int]]:
+def nights_until(history: GrowingDatabase, moment: datetime) -> list[tuple[str, int]]:
     """The nights up to a moment, the latest first: when, and the ordinal of the evaluation that stands for each."""
     rows = [*history.rows("evaluation", ("began", "ordinal")), *history.rows("reuse", ("began", "ordinal"))]
     found = [(datetime.fromisoformat(began), ordinal, began) for began, ordinal in rows]
@@ -245,24 +244,24 @@ def nights_until(history: DuckDBEngine, moment: datetime) -> list[tuple[str, int
     return [(began, ordinal) for _, ordinal, began in nights]
 
 
-def keys_with_content(history: DuckDBEngine, key: str) -> list[str]:
+def keys_with_content(history: GrowingDatabase, key: str) -> list[str]:
     """Keys of the evaluations with this content, the latest first."""
     rows = history.rows("evaluation", ("key",), where={"content_key": key}, order="ordinal desc")
     return [found for (found,) in rows]
 
 
-def comparisons_so_far(history: DuckDBEngine, query_set: str) -> int:
+def comparisons_so_far(history: GrowingDatabase, query_set: str) -> int:
     """Tested primary comparisons on one set of queries, each content once: every new one is another look."""
     return len(history.rows("first_look", query_set=query_set))
 
 
-def forget_query_scores(history: DuckDBEngine, keep: int) -> None:
+def forget_query_scores(history: GrowingDatabase, keep: int) -> None:
     """Keeps the values of single queries for the latest evaluations only."""
     history.delete("query_score", "ordinal", sorted(ordinals(history))[:-keep])
 
 
 def enter_evaluation(
-    history: DuckDBEngine,
+    history: GrowingDatabase,
     evaluation: EvaluationRow,
     inputs: Sequence[Any],
     outcome: Outcome,
@@ -291,12 +290,12 @@ def enter_evaluation(
         history.append(name, records_table(rows, RECORDS[name], ordinal=ordinal))
 
 
-def enter_scores(history: DuckDBEngine, scores: pa.Table, ordinal: int) -> None:
+def enter_scores(history: GrowingDatabase, scores: pa.Table, ordinal: int) -> None:
     """Adds one evaluation's values of single queries."""
     history.append("query_score", scores.add_column(0, "ordinal", pa.array([ordinal] * scores.num_rows, pa.int64())))
 
 
-def enter_reruns(history: DuckDBEngine, moments: Sequence[str], ordinal: int) -> None:
+def enter_reruns(history: GrowingDatabase, moments: Sequence[str], ordinal: int) -> None:
     """Adds the nights that an evaluation stands for besides its own, but those that are there."""
     known = {began for (began,) in history.rows("reuse", ("began",), where={"ordinal": ordinal})}
     history.append(
@@ -304,7 +303,7 @@ def enter_reruns(history: DuckDBEngine, moments: Sequence[str], ordinal: int) ->
     )
 
 
-def read_timeline_rows(history: DuckDBEngine) -> pa.Table:
+def read_timeline_rows(history: GrowingDatabase) -> pa.Table:
     """Every system on every metric, evaluation by evaluation, with its comparison where it has one."""
     rows = history.read("timeline", order="ordinal, metric, system_id")
     conclusions = [

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.engines import open_engine
+from ndcg_ab.engines import open_kept
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolved, write_text
 from ndcg_ab.full_disks import is_full, no_room
@@ -57,7 +57,7 @@ def write_report(folder: Path) -> None:
     bundle = read_bundle(folder)
     timeline, nights = read_timeline(bundle)
     memory = bundle.evaluation.resources.memory_limit
-    with open_engine(folder / TABLES, memory_limit=memory, is_kept=True) as engine:
+    with open_kept(folder / TABLES, memory_limit=memory) as engine:
         for table, column, kind in LATER_COLUMNS:
             engine.complete(table, column, kind)
         documents = make_documents(bundle.evaluation)

@@ -1,17 +1,18 @@
 """The store of a kept evaluation: a working folder that becomes a bundle.
 
-Inputs are in it as Parquet: read now, or known from an earlier run.  Tables and results of stages stay in memory
-between them, but for the tables of the engine, which are the bundle's.
+Inputs are in it as Parquet: read now, or known from an earlier run.  Tables and results of stages stay in memory until
+the end, when the bundle gets them.
 """
 
 import contextlib
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.parquet as papq
@@ -27,7 +28,7 @@ from ndcg_ab.history import input_cache
 from ndcg_ab.history.attribution.last_night import compare_with_last
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles.reuse import find_same, note_reuse
-from ndcg_ab.history.database import digest_of
+from ndcg_ab.history.database import digest_of, query_set
 from ndcg_ab.labels.function_judge import Judging
 from ndcg_ab.memory import Memory
 from ndcg_ab.pipeline import Place, Store
@@ -54,7 +55,7 @@ Inputs = list[dict[str, Any]]
 
 
 class RunFolder(Store):
-    """A working folder, as `bundles.working` makes it."""
+    """A working folder, as `bundles.working_folder` makes it; to be used with `with`, for the engine."""
 
     keeps = True
 
@@ -65,17 +66,34 @@ class RunFolder(Store):
         self.pulled.mkdir()
         self._places: dict[str, Place] = {}
         self._inputs: dict[str, dict[str, Any]] = {}
+        self._open = contextlib.ExitStack()
+        self._engine: Engine | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.__exit__(kind, error, trace)
+
+    @contextlib.contextmanager
+    def engine(self) -> Iterator[Engine]:
+        """Opened with the first stage that asks for it, and kept until the end."""
+        if self._engine is None:
+            self._engine = self._open.enter_context(open_engine_for(self.evaluation, self.spill))
+        yield self._engine
+
+    @property
+    def spill(self) -> Path:
+        """What memory has no room for goes beside what is pulled, where no other folder is named."""
+        return self.evaluation.spill_folder or self.pulled / "spill"
 
     # ---- inputs
 
-    def engine(self) -> contextlib.AbstractContextManager[Engine]:
-        return open_engine_for(self.evaluation, self.folder / bundles.TABLES)
-
     def memory(self) -> Memory:
-        """What memory has no room for goes beside what is pulled, where no other folder is named."""
-        spill = self.evaluation.spill_folder or self.pulled / "spill"
         limit = self.evaluation.resources.memory_limit
-        return Memory(limit, spill, has_folder=limit is not None)
+        return Memory(limit, self.spill, has_folder=limit is not None)
 
     def path(self, key: str) -> Path:
         return self.pulled / f"{key}.parquet"
@@ -231,7 +249,10 @@ class RunFolder(Store):
         self, evaluation: Evaluation, outcome: Outcome, extremes: list[dict[str, Any]], since: SinceLast | None
     ) -> Path:
         self.remember(evaluation)
-        return bundles.keep_bundle(self.folder, evaluation, outcome, self.inputs(), extremes, since)
+        with self.engine() as engine:
+            engine.keep(self.folder / bundles.TABLES)
+            judged = query_set(engine)
+        return bundles.keep_bundle(self.folder, evaluation, outcome, self.inputs(), extremes, judged, since)
 
     def remember(self, evaluation: Evaluation) -> None:
         """Lets later runs know what was read; one that cannot be told reads it again."""

@@ -53,8 +53,8 @@ def perform_run(
     refuse_unknown_tracker(evaluation)
     moment = at or datetime.now(UTC)
     evaluation = resolve_at(evaluation, moment)
-    with bundles.working_folder(evaluation, moment) as folder:
-        context = Context(evaluation, RunFolder(evaluation, folder), say, force=force, moment=moment)
+    with bundles.working_folder(evaluation, moment) as folder, RunFolder(evaluation, folder) as store:
+        context = Context(evaluation, store, say, force=force, moment=moment)
         when_begun(context)
         run_stages(context, UNTIL_KEPT, call)
     assert context.bundle is not None

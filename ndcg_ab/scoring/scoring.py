@@ -34,19 +34,18 @@ class PulledInputs(NamedTuple):
 
 
 def open_engine_for(
-    evaluation: Evaluation | None, path: Path | None = None, resources: Resources | None = None
+    evaluation: Evaluation | None, spill: Path | None = None, resources: Resources | None = None
 ) -> Engine:
     """The engine that an evaluation asks for, with what it may use.
 
-    path: the file that keeps its tables; None keeps them in memory.  resources: where there is no evaluation, and the
-    file, if any, is of a finished one.
+    spill: where what does not fit goes, if not where the evaluation says.  resources: where there is no evaluation.
     """
     if evaluation is None:
         given = resources or Resources()
-        return open_engine(path, given.threads, given.memory_limit, given.spill, is_kept=path is not None)
+        return open_engine(given.threads, given.memory_limit, given.spill)
     given, spark = evaluation.resources, evaluation.engine.spark
     cluster = make_cluster(spark, evaluation.directory) if spark else None
-    return open_engine(path, given.threads, given.memory_limit, evaluation.spill_folder, cluster)
+    return open_engine(given.threads, given.memory_limit, spill or evaluation.spill_folder, cluster)
 
 
 def score_metrics(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool = True) -> None:

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from ndcg_ab.config.environment import prepare_environment
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.errors import InputError, ParityError
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.temporary_server import TemporaryServer
@@ -139,7 +139,7 @@ def test_a_bundle_holds_everything(two_nights: Nights) -> None:
 
 def test_the_history_keeps_every_evaluation(two_nights: Nights) -> None:
     output, *_ = two_nights
-    with DuckDBEngine(output / "demo" / "history.duckdb", files={}) as history:
+    with GrowingDatabase(output / "demo" / "history.duckdb") as history:
         assert history.rows("evaluation", ("ordinal",), order="ordinal") == [(1,), (2,)]
         assert [history.count("query_score", {"ordinal": ordinal}) for ordinal in (1, 2)] == [92 * 4 * 2] * 2
         assert len({found for (found,) in history.rows("query_score", ("metric_hash",))}) == 2

@@ -279,7 +279,7 @@ def test_values_are_the_same_to_the_last_bit_over_any_number_of_threads(threads:
     names = ["ndcg", "ndcg@10", "ndcg(gain=exponential)", "dcg(discount=jarvelin_kekalainen)", "ndcg(ideal=recall)"]
     found = []
     for count in (1, threads):
-        with DuckDBEngine(None, count) as engine:
+        with DuckDBEngine(count) as engine:
             fill(engine, judgments, systems, names)
             found.append(sorted(engine.rows("query_score", ("system_id", "query_id", "metric_id", "value"))))
     assert found[0] == found[1]

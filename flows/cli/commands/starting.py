@@ -72,7 +72,7 @@ def init(
         found = guess_inputs(files or (), judged, systems, queries)
         settings = (found, folder, name or name_for(folder), metric or ["ndcg@10"])
         evaluation = read_evaluation(configuration_text(*settings), folder)
-        with open_engine(None, None, None) as engine, Progress(quiet) as say:
+        with open_engine() as engine, Progress(quiet) as say:
             findings, counts = check_only(evaluation, engine, say)
             is_weighted = any(weight is not None for (weight,) in engine.rows("query", ("weight",)))
         text = configuration_text(*settings, is_weighted=is_weighted)

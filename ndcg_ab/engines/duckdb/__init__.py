@@ -1,5 +1,7 @@
 """DuckDB: the only package that imports it."""
 
 from ndcg_ab.engines.duckdb.engine import DuckDBEngine, is_duckdbs, is_out_of_memory
+from ndcg_ab.engines.duckdb.growing import GrowingDatabase
+from ndcg_ab.engines.duckdb.kept import KeptTables
 
-__all__ = ["DuckDBEngine", "is_duckdbs", "is_out_of_memory"]
+__all__ = ["DuckDBEngine", "GrowingDatabase", "KeptTables", "is_duckdbs", "is_out_of_memory"]

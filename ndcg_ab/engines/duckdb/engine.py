@@ -3,7 +3,6 @@
 import atexit
 import contextlib
 import functools
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,77 +15,59 @@ import pyarrow as pa
 from ndcg_ab.engines.base import Engine, InFiles, Parameters
 from ndcg_ab.engines.duckdb.settings import OPTIMIZERS, USUAL, duckdb_settings
 from ndcg_ab.engines.sql_files import SqlFile
-from ndcg_ab.engines.views import VIEW, as_texts, literal, remembered_state
-from ndcg_ab.errors import LONGEST, InputError, SqlError, shortened
+from ndcg_ab.engines.views import as_texts, literal, make_views, remembered_state
+from ndcg_ab.errors import LONGEST, SqlError, shortened
 from ndcg_ab.memory import Memory
 
 STATE = "engine_state"  # the table in a database file that says which tables were made, with which parameters
-KEPT = "kept"  # a finished evaluation's file, as the engine that reads it calls it
 FEW = 50_000  # rows that were put; of no more, the work on a statement is more than the work on its rows
 NO_ROOM = ("max_temp_directory_size", "No space left", "quota exceeded")  # words of an error of the spill folder
-SMALL_FILE = 1 << 24  # bytes of a database file that holds few rows: every table takes a block of 262,144 at least
+SMALL = 1_000_000  # rows that were pulled; of no more, tables are made again in a moment
+BLOCK = 16_384  # bytes; in a file a table takes a block at least, and DuckDB's own are of 262,144
+WRITING = 0.25  # of DuckDB's memory that writing a file takes: the tables are there, too
 SORTED = 8_000_000  # hashes that are sorted in memory where it is limited
 READ_ROWS = 1 << 16  # rows that are read at once
 
 
 class DuckDBEngine(Engine):
-    """Tables in DuckDB.
+    """Tables in the memory of DuckDB.
 
-    path: the database file, which remembers what was made in it; None keeps the tables in memory.
-    is_kept: the file is of a finished evaluation, and is not written: what it lacks is made in memory.
     threads: by default every core.  memory_limit: of the whole process; by default DuckDB takes 80 % of the memory.
-    spill: where what does not fit goes; by default beside the file, or the folder of temporary files.
+    spill: where what does not fit goes; by default the folder of temporary files.
     """
 
     memory: Memory
 
     def __init__(
         self,
-        path: Path | None = None,
         threads: int | None = None,
         memory_limit: str | None = None,
         files: Mapping[str, SqlFile] | None = None,
         spill: Path | None = None,
-        *,
-        is_kept: bool = False,
     ) -> None:
         super().__init__(files)
-        self.is_kept = is_kept
-        self.in_memory = path is None or is_kept
-        self.memory = Memory(memory_limit, spill, has_folder=self.in_memory or spill is not None)
+        self.memory = Memory(memory_limit, spill)
+        self.threads = threads
         self.numbered: dict[str, str] = {}  # column -> the type of its texts
         self.kinds = 0  # of types that there are
         self.is_few = False  # whether `expect` said so
-        self.there: dict[str, str] = {}  # in memory, what was made under a name: a table or a view
+        self.put_in: set[str] = set()  # the names of tables that no SQL file made
+        self.there: dict[str, str] = {}  # what was made under a name: a table or a view
         self.answers: dict[str, dict[str, Any]] = {}  # of few rows, what was read of a table, until it is another
         self.config = duckdb_settings(self.memory, threads)
-        is_there = path is not None and path.exists()
         try:
-            if path is not None and is_there and path.stat().st_size <= SMALL_FILE:
-                self.config |= few_rows()
-            if not self.in_memory or is_kept or self.config.keys() & {"threads", "memory_limit"}:
-                self.connection = duckdb.connect(":memory:" if self.in_memory else str(path), config=self.config)
-            if path is not None and is_kept:
-                self._look_into(path)
+            if self.config.keys() & {"threads", "memory_limit"}:
+                self.connection = duckdb.connect(config=self.config)
         except (duckdb.OutOfMemoryException, duckdb.InvalidInputException, duckdb.ParserException) as error:
             self.memory.close()
             raise SqlError(f"DuckDB cannot start: {error}") from None
-        except BaseException:
-            self.memory.close()
-            raise
-        if self.files and is_there:
-            self._recall()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
-            if kind is None and self.made and not self.in_memory:
-                self._remember()
-        finally:
-            if "connection" in self.__dict__:
-                self.connection.close()
-            self.memory.close()
+        if "connection" in self.__dict__:
+            self.connection.close()
+        self.memory.close()
 
     @functools.cached_property
     def connection(self) -> duckdb.DuckDBPyConnection:
@@ -96,10 +77,7 @@ class DuckDBEngine(Engine):
     def expect(self, rows: int) -> None:
         """Few rows: what is made and read once is kept, views that several files read too; threads gain nothing."""
         if not (self.is_few and "connection" in self.__dict__):  # that of few rows is not exchanged
-            self.is_few = self.in_memory and not self.is_kept and rows <= FEW
-        if not self.in_memory and rows <= FEW:
-            for name, value in few_rows().items():
-                self.connection.execute(f"set global {name} = {literal(str(value))}")
+            self.is_few = rows <= FEW
 
     def settle(self, queries: Callable[[], Sequence[str]]) -> None:
         """Every row is here, and stays."""
@@ -124,12 +102,9 @@ class DuckDBEngine(Engine):
         return bool((hashes[1:] == hashes[:-1]).any())
 
     def number(self, column: str, texts: Iterable[str]) -> None:
-        """An enum: one number instead of a text in every join, window and group; its order is that of the texts.
-
-        A database file keeps texts, which later versions read.
-        """
+        """An enum: one number instead of a text in every join, window and group; its order is that of the texts."""
         distinct = pa.array(set(texts), pa.string())
-        if not self.in_memory or self.is_few or not len(distinct):
+        if self.is_few or not len(distinct):
             return
         self.kinds += 1
         self.numbered[column] = f"{column} {self.kinds}"
@@ -138,21 +113,17 @@ class DuckDBEngine(Engine):
             self.connection.execute(f'create type "{self.numbered[column]}" as enum ({select})')
 
     def _take(self, name: str, table: pa.Table) -> None:
-        """In place in memory, copied into a database file."""
-        if self.in_memory and self.numbered.keys().isdisjoint(table.column_names):
-            self._clear(name)
+        """Where it is."""
+        self._clear(name)
+        self.put_in.add(name)
+        if self.numbered.keys().isdisjoint(table.column_names):
             self.connection.register(name, table)
             return
-        if self.in_memory:
-            self._clear(name)
-            self.connection.register(f"{name} as text", table)
-            self._create("temp view", name, self._with_numbers(table.column_names, f'"{name} as text"'))
-            return
-        with self._incoming(table):
-            self.connection.execute(f'create or replace table "{name}" as select * from incoming')
+        self.connection.register(f"{name} as text", table)
+        self._create("temp view", name, self._with_numbers(table.column_names, f'"{name} as text"'))
 
     def put_files(self, name: str, rows: InFiles, *, lasting: bool = True) -> None:
-        """Copied into a database file, else where they are."""
+        """Where they are."""
         columns = ", ".join(f'"{theirs}" as "{ours}"' for ours, theirs in rows.columns.items())
         names = [*rows.columns, *(rows.files[0][1] if rows.files else ())]
         parts = []
@@ -165,9 +136,9 @@ class DuckDBEngine(Engine):
             more = "".join(f', {literal(value)} as "{column}"' for column, value in values.items())
             parts.append(f"select {columns}{more} from {source}")
         self._clear(name)
-        kind = "table" if lasting and not self.in_memory else "temp view"
+        self.put_in |= {name} if lasting else set()
         with name_file_in_errors(None, self.memory):
-            self._create(kind, name, self._with_numbers(names, f"({' union all '.join(parts)})"))
+            self._create("temp view", name, self._with_numbers(names, f"({' union all '.join(parts)})"))
         self._forget(name)
 
     def _with_numbers(self, columns: Iterable[str], source: str) -> str:
@@ -190,11 +161,8 @@ class DuckDBEngine(Engine):
         for registered in (name, f"{name} as text"):
             self.connection.unregister(registered)
         self.answers.pop(name, None)
-        known = self.there.pop(name, None)
-        kinds = ("view", "table") if self.is_kept or not self.in_memory else (known,) * bool(known)
-        for kind in kinds:  # asking first which it is takes three times as long
-            with contextlib.suppress(duckdb.CatalogException):
-                self.connection.execute(f'drop {kind} if exists "{name}"')
+        if kind := self.there.pop(name, None):
+            self.connection.execute(f'drop {kind} if exists "{name}"')
 
     def _create(self, kind: str, name: str, select: str, parameters: Parameters | None = None) -> None:
         if self.there.get(name, kind) not in kind:
@@ -205,8 +173,6 @@ class DuckDBEngine(Engine):
         self.answers.pop(name, None)
 
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
-        if self.is_kept or file.name in self.usual:
-            self._clear(file.name)
         with name_file_in_errors(file, self.memory):
             self._create(self._kind(file), file.name, file.text, parameters)
 
@@ -253,50 +219,6 @@ class DuckDBEngine(Engine):
             for batch in self.connection.sql(text, params=dict(bound) or None).to_arrow_reader(READ_ROWS):
                 yield as_texts(pa.Table.from_batches([batch]))
 
-    # ---- a database file that grows: the history, and bundles of earlier versions
-
-    def complete(self, name: str, column: str, kind: str) -> None:
-        if self.is_kept:
-            if name in self._tables() and column not in self._columns(name):
-                select = f'select *, null::{kind} as "{column}" from {KEPT}."{name}"'
-                self.connection.execute(f'create or replace temp view "{name}" as {select}')
-            return
-        self.connection.execute(f'alter table if exists "{name}" add column if not exists "{column}" {kind}')
-
-    def append(self, name: str, table: pa.Table) -> None:
-        """Adds rows to a table of the database file, which is made with the first of them.
-
-        A column that the table does not have yet is added (null in the older rows).
-        """
-        columns = set(table.column_names)
-        with contextlib.suppress(duckdb.CatalogException):  # there is no table yet
-            if not table.num_rows and columns <= self._columns(name):
-                return
-        with self._incoming(table):
-            self.connection.execute(f'create table if not exists "{name}" as select * from incoming limit 0')
-            if lacking := columns - self._columns(name):
-                for column, kind, *_ in self._described("incoming"):
-                    if column in lacking:
-                        self.connection.execute(f'alter table "{name}" add column "{column}" {kind}')
-            self.connection.execute(f'insert into "{name}" by name select * from incoming')
-
-    def delete(self, name: str, column: str, values: Sequence[int]) -> None:
-        """Takes away the rows that have one of these values in a column."""
-        self.connection.execute(
-            f'delete from "{name}" where "{column}" in (select unnest($values))', {"values": values}
-        )
-
-    @contextlib.contextmanager
-    def transaction(self) -> Iterator[None]:
-        """All that is done inside, or nothing."""
-        self.connection.execute("begin")
-        try:
-            yield
-        except BaseException:
-            self.connection.execute("rollback")
-            raise
-        self.connection.execute("commit")
-
     @contextlib.contextmanager
     def _incoming(self, table: pa.Table) -> Iterator[None]:
         self.connection.register("incoming", table)
@@ -305,49 +227,30 @@ class DuckDBEngine(Engine):
         finally:
             self.connection.unregister("incoming")
 
-    def _described(self, what: str) -> list[tuple[Any, ...]]:
-        return self.connection.execute(f"describe {what}").fetchall()
+    def keep(self, path: Path) -> None:
+        """In little room: in small blocks; and where it is small, what a SQL file makes is kept as the view that does.
 
-    def _columns(self, name: str) -> set[str]:
-        return {column for column, *_ in self._described(f'"{name}"')}
+        By a connection of its own: one that a full disk breaks takes no other along.
+        """
+        names = self.put_in | {name for name in self.made if self.files[name].kind == "table"}
+        views = make_views(self.whole_files, self.made, names, are_small=self._pulled_rows() <= SMALL)
+        made = {name: self.made[name] for name in self.made if name in names or name in views}
+        config = duckdb_settings(self.memory, self.threads, WRITING) | (few_rows() if self.is_few else {})
+        with duckdb.connect(str(path), config=config | {"default_block_size": BLOCK}) as file:
+            file.execute("begin")
+            for name in sorted(names | views.keys()):
+                rows = self.connection.sql(f'from "{name}"' + " limit 0" * (name in views)).to_arrow_reader(READ_ROWS)
+                file.register("incoming", rows)
+                file.execute(f'create table "{name}" as select * from incoming')
+            file.register("incoming", remembered_state(self.settings, made, views))
+            file.execute(f"create table {STATE} as select * from incoming")
+            for name, text in reversed(views.items()):  # what reads others first: views of views are slow to bind
+                file.execute(f'drop table "{name}"')
+                file.execute(f'create view "{name}" as {text}')
+            file.execute("commit")
 
-    # ---- what a database file remembers of what was made in it
-
-    def _remember(self) -> None:
-        views = self.usual.keys() - self.made.keys()
-        self._take(STATE, remembered_state(self.settings, self.usual | self.made, views))
-
-    def _tables(self) -> set[str]:
-        """The tables of the database file, without its views."""
-        where = literal(KEPT) if self.is_kept else "current_database()"
-        found = self.connection.execute(
-            f"from duckdb_tables() select table_name, temporary where database_name = {where}"
-        )
-        return {name for name, is_temporary in found.fetchall() if not is_temporary}
-
-    def _look_into(self, path: Path) -> None:
-        """Makes the tables of a file readable, which stays as it is."""
-        if not path.is_file():
-            raise InputError(f"{path}: is gone, and with it the judgments and rankings of the evaluation")
-        self.connection.execute(f"attach {literal(str(path))} as {KEPT} (read_only)")
-        if not (there := self._tables()):
-            raise InputError(f"{path}: holds no table: the judgments and rankings of the evaluation are gone")
-        for name in there:
-            self.connection.execute(f'create temp view "{name}" as select * from {KEPT}."{name}"')
-
-    def _recall(self) -> None:
-        try:  # to ask first which tables there are takes as long as to open the file
-            kept = self.connection.execute(f"select name, parameters from {STATE}").fetchall()
-        except duckdb.CatalogException:  # a file of version 0.1.0
-            self.made = {name: {} for name in self._tables() & self.files.keys()}
-            return
-        for name, parameters in kept:
-            if name.startswith(VIEW):
-                self.usual[name.removeprefix(VIEW)] = json.loads(parameters)
-            elif name:
-                self.made[name] = json.loads(parameters)
-            else:
-                self.settings = json.loads(parameters)
+    def _pulled_rows(self) -> int:
+        return sum(self.count(name) for name in self.put_in if name.startswith("pulled_"))
 
 
 @functools.cache
@@ -365,7 +268,7 @@ def shared_database(process: int) -> duckdb.DuckDBPyConnection:
 
 @functools.cache
 def few_rows() -> dict[str, Any]:
-    """The settings of `shared_database`, for a file of few rows."""
+    """The settings of `shared_database`, for a database of few rows elsewhere."""
     with shared_database(os.getpid()).cursor() as shared:
         found = shared.execute("select current_setting('threads'), current_setting('disabled_optimizers')").fetchall()
     return dict(zip(("threads", "disabled_optimizers"), found[0], strict=True))

@@ -1,8 +1,6 @@
-"""DuckDB over single files: the history, a finished evaluation in little room, rows in order, somebody's database."""
+"""DuckDB over files of others: rows in order, somebody's database."""
 
 import contextlib
-import random
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,72 +8,12 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from ndcg_ab.engines.duckdb.engine import (
-    KEPT,
-    READ_ROWS,
-    SMALL_FILE,
-    STATE,
-    DuckDBEngine,
-    few_rows,
-    first_line,
-    name_file_in_errors,
-)
+from ndcg_ab.engines.duckdb.engine import READ_ROWS, first_line, name_file_in_errors
 from ndcg_ab.engines.duckdb.settings import duckdb_settings
-from ndcg_ab.engines.sql_files import history_files
-from ndcg_ab.engines.views import literal, make_views, remembered_state
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.memory import Memory
 
-BLOCK = 16_384  # bytes; a table takes a block at least, and DuckDB's own are of 262,144
-SMALL = 1_000_000  # rows that were pulled; of no more, tables are made again in a moment
 SORTING = 0.5  # of DuckDB's memory that sorting takes: the tables of an evaluation may be there, too
-
-
-def condense_database(path: Path) -> None:
-    """Rewrites the file of a finished evaluation, in a fraction of its room.
-
-    In small blocks; and where it is small, a table that a SQL file makes of others is kept as the view that makes it.
-    """
-    with DuckDBEngine(path) as engine:
-        tables = engine._tables()
-        pulled = sum(engine.count(name) for name in tables if name.startswith("pulled_"))
-        views = make_views(engine.files, engine.made, tables, are_small=pulled <= SMALL)
-        tables -= views.keys()
-        state = remembered_state(engine.settings, engine.made, views)
-    partial = path.with_name(f"{path.stem}.condensed{path.suffix}")
-    partial.unlink(missing_ok=True)
-    config = {"default_block_size": BLOCK} | (few_rows() if path.stat().st_size <= SMALL_FILE else {})
-    with duckdb.connect(str(partial), config=config) as connection:
-        connection.execute(f"attach {literal(str(path))} as {KEPT} (read_only)")
-        connection.execute("begin")
-        for name in sorted(tables - {STATE}):
-            connection.execute(f'create table "{name}" as select * from {KEPT}."{name}"')
-        for name in views:
-            connection.execute(f'create table "{name}" as select * from {KEPT}."{name}" limit 0')
-        connection.register("incoming", state)
-        connection.execute(f"create table {STATE} as select * from incoming")
-        for name, text in reversed(views.items()):  # what reads others first: to bind views of views takes much longer
-            connection.execute(f'drop table "{name}"')
-            connection.execute(f'create view "{name}" as {text}')
-        connection.execute("commit")
-    partial.replace(path)
-
-
-def open_history(path: Path, patience: float = 60.0) -> DuckDBEngine:
-    """A database file that other processes may be writing too: waits for its lock for `patience` seconds.
-
-    Raises InputError that says who holds it.
-    """
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            return DuckDBEngine(path, files=history_files())
-        except duckdb.IOException as error:
-            if "lock" not in str(error).lower():
-                raise InputError(f"{path}: cannot be opened: {error}") from None
-            if time.monotonic() > deadline:
-                raise InputError(f"{path}: in use for {patience:.0f} s and more: {error}") from None
-        time.sleep(random.uniform(0.05, 0.3))
 
 
 def sorted_rows(path: Path, columns: Sequence[str], by: Sequence[str], memory: Memory) -> Iterator[pa.RecordBatch]:

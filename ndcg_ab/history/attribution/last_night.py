@@ -24,7 +24,7 @@ from ndcg_ab.comparing.since_last import (
 )
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.history import database
 from ndcg_ab.history.attribution.mean_attribution import Attribution, Earlier, Values, attribute_means
 from ndcg_core.statistics.over_time.attribution import CAUSES
@@ -82,7 +82,7 @@ def compare_with_last(
     )
 
 
-def read_evaluation_before(past: DuckDBEngine, evaluation: Evaluation, ordinal: int, values: Values) -> Earlier:
+def read_evaluation_before(past: GrowingDatabase, evaluation: Evaluation, ordinal: int, values: Values) -> Earlier:
     """The evaluation before, with what is left of its bundle."""
     of_it = {"ordinal": ordinal}
     ((key, configuration),) = past.rows("evaluation", ("key", "configuration"), where=of_it)
@@ -99,7 +99,7 @@ def read_evaluation_before(past: DuckDBEngine, evaluation: Evaluation, ordinal: 
     return Earlier(ordinal, folder, then, values, means)
 
 
-def find_evaluation_before(past: DuckDBEngine, moment: datetime, hashes: Sequence[str]) -> tuple[int, str] | None:
+def find_evaluation_before(past: GrowingDatabase, moment: datetime, hashes: Sequence[str]) -> tuple[int, str] | None:
     """Ordinal and night of the latest evaluation up to the moment that can be compared with."""
     metrics = past.rows("metric", ("ordinal", "hash"))
     kept = {ordinal for (ordinal,) in past.rows("kept_score", ("ordinal",))}
@@ -109,7 +109,7 @@ def find_evaluation_before(past: DuckDBEngine, moment: datetime, hashes: Sequenc
     )
 
 
-def read_inputs(past: DuckDBEngine, ordinal: int) -> list[tuple[Any, ...]]:
+def read_inputs(past: GrowingDatabase, ordinal: int) -> list[tuple[Any, ...]]:
     return past.rows("input", ("kind", "name", "digest"), where={"ordinal": ordinal})
 
 

@@ -15,12 +15,12 @@ from ndcg_ab.comparing.families import NOTHING, Group, only_queries
 from ndcg_ab.comparing.sampling import query_values
 from ndcg_ab.comparing.since_last import JUDGMENTS, RANKING, STILL, ChangedMeanQuery, MeanChange
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines import open_kept
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.engines.duckdb import is_duckdbs
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.attribution.cross_scoring import Rankings, count_changed_judgments, score_by_judgments
 from ndcg_ab.history.bundles.bundle import TABLES
-from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.averages import mean, weighted_mean
 from ndcg_core.statistics.over_time.attribution import CAUSES, Split, split_change
@@ -136,7 +136,8 @@ def open_earlier_side(earlier: Earlier, evaluation: Evaluation) -> Iterator[Side
     if earlier.evaluation.scores:
         raise UnknownPartsError(OTHER_TOOL)
     try:
-        with open_engine_for(None, earlier.folder / TABLES, resources) as engine:
+        given = (resources.threads, resources.memory_limit, resources.spill)
+        with open_kept(earlier.folder / TABLES, *given) as engine:
             yield read_side(engine, earlier.evaluation)
     except InputError as error:
         raise UnknownPartsError(f"the tables of {named} cannot be scored again ({error})") from error

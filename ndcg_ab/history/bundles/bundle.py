@@ -21,8 +21,7 @@ from ndcg_ab import __version__, full_disks
 from ndcg_ab.comparing.since_last import SinceLast, SystemSince, without_drops
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.plain_secrets import without_plain_secrets
-from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.engines.duckdb.files import condense_database
+from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import write_text
 from ndcg_ab.history import database
@@ -94,7 +93,7 @@ class Bundle:
         content |= {key: without_plain_secrets(content[key]) for key in ("evaluation", "inputs")}
         write_text(self.folder / BUNDLE, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
-    def enter(self, past: DuckDBEngine) -> None:
+    def enter(self, past: GrowingDatabase) -> None:
         """Adds it to the history; to be called inside a transaction."""
         about = database.EvaluationRow(
             key=self.key,
@@ -124,7 +123,7 @@ class Bundle:
             since_last=SinceLast(self.ordinal, encode(self.began), tuple(SystemSince(name, ()) for name in names)),
         )
 
-    def counted(self, past: DuckDBEngine) -> "Bundle":
+    def counted(self, past: GrowingDatabase) -> "Bundle":
         """With the comparisons so far, as the history that it was entered in has them."""
         so_far = database.comparisons_so_far(past, self.query_set) if self.query_set else 0
         return dataclasses.replace(self, comparisons_so_far=so_far)
@@ -240,6 +239,7 @@ def keep_bundle(
     outcome: Outcome,
     inputs: Sequence[Mapping[str, Any]],
     extremes: list[dict[str, Any]],
+    query_set: str | None,
     since_last: SinceLast | None = None,
 ) -> Path:
     """Finishes the bundle and enters it in the history; the folder's final place.
@@ -248,8 +248,6 @@ def keep_bundle(
     one to open the history enters (`adopt_bundles`).  A folder with its lock's name is left of one that died.
     """
     final = folder.with_name(folder.name.removeprefix(".").removesuffix(".partial"))
-    queries = database.query_set(folder / TABLES)
-    condense_database(folder / TABLES)
     with database.open_history_for(database.history_path(evaluation), KEEP_PATIENCE) as past:
         adopt_bundles(past, folder.parent)
         bundle = Bundle(
@@ -262,7 +260,7 @@ def keep_bundle(
             evaluation=evaluation,
             content_key=database.content_key(evaluation, inputs),
             configuration_key=database.configuration_key(evaluation),
-            query_set=queries,
+            query_set=query_set,
             inputs=tuple(dict(row) for row in inputs),
             extremes=tuple(extremes),
             outcome=outcome,
@@ -286,7 +284,7 @@ def finished_at(name: str) -> datetime:
     return now if abs((now - began).total_seconds()) < 86_400 else began
 
 
-def adopt_bundles(past: DuckDBEngine, parent: Path) -> None:
+def adopt_bundles(past: GrowingDatabase, parent: Path) -> None:
     """Enters finished bundles that the history does not have: their process died first, or it was begun again.
 
     Each keeps its ordinal where that is free.  One that cannot be read is said and left out.
@@ -305,7 +303,7 @@ def adopt_bundles(past: DuckDBEngine, parent: Path) -> None:
         (folder / LOCK).unlink(missing_ok=True)
 
 
-def enter_again(past: DuckDBEngine, bundle: Bundle) -> None:
+def enter_again(past: GrowingDatabase, bundle: Bundle) -> None:
     with past.transaction():
         moved = bundle.ordinal in database.ordinals(past)
         if moved:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_effect
 from ndcg_core.statistics.over_time.monitor import (
     Evidence,
@@ -89,7 +89,7 @@ class RepeatedTests:
     ledger: tuple[Entry, ...]
 
 
-def read_repeated_tests(past: DuckDBEngine, until: int | None = None) -> RepeatedTests | None:
+def read_repeated_tests(past: GrowingDatabase, until: int | None = None) -> RepeatedTests | None:
     """What the nights up to an ordinal say together; None where nothing was tested."""
     rows: list[Row] = past.read("night_look", order="ordinal, metric, candidate").to_pylist()
     rows = [row for row in rows if until is None or row["ordinal"] <= until]

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab.api.comparing import evaluate
-from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.pipeline import pulls
@@ -285,7 +285,7 @@ def test_a_kept_evaluation_has_it_too(case: Case, found: dict[str, Any], tmp_pat
     bundle = read_bundle(performed.bundle)
     assert json.loads(bundle.outcome.to_json())["comparisons"] == found["comparisons"]
     assert [row["kind"] for row in bundle.inputs] == ["judgments", "cheap judgments", "ranking", "ranking"]
-    with DuckDBEngine(tmp_path / "out" / "cheap" / "history.duckdb", files={}) as past:
+    with GrowingDatabase(tmp_path / "out" / "cheap" / "history.duckdb") as past:
         ((saved,),) = past.rows("comparison", ("cheap_saved",))
     assert saved == found["comparisons"][0]["cheap"]["saved"]
     assert perform_run(evaluation, call).reused

@@ -98,7 +98,7 @@ def test_of_several_candidates_each_has_its_own() -> None:
 def test_the_sql_gives_what_the_core_gives(
     judgments: dict[str, dict[str, float]], old: dict[str, list[Result]], new: dict[str, list[Result]]
 ) -> None:
-    with DuckDBEngine(None, 1) as engine:
+    with DuckDBEngine(1) as engine:
         fill(engine, judgments, {"old": old, "new": new}, ["ndcg(gain=exponential, negative=zero)@3"])
         engine.build("top_document", places=10, deepest=100)
         engine.build("query_change", persistence=0.9)
@@ -136,7 +136,7 @@ def test_nothing_where_it_would_take_long(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_nothing_without_a_candidate() -> None:
     evaluation = evaluation_of(["old"], ["ndcg@2"])
-    with DuckDBEngine(None, 1) as engine:
+    with DuckDBEngine(1) as engine:
         fill(engine, GRADES, {"old": OLD}, ["ndcg@2"])
         assert find_changes(engine, evaluation) == ()
 

@@ -17,7 +17,7 @@ METRICS = ["recall@3", "rr@10"]
 def outcome(primary: str, metrics: list[str] = METRICS) -> Outcome:
     rankings = {name: dict.fromkeys(QUERIES, found) for name, found in (("old", OLD), ("new", NEW))}
     evaluation = evaluation_of(list(rankings), metrics, primary_metrics=primary)
-    with DuckDBEngine(None, 1) as engine:
+    with DuckDBEngine(1) as engine:
         fill(engine, JUDGMENTS, rankings, metrics)
         return make_outcome(engine, evaluation, [], len(QUERIES))
 

@@ -9,10 +9,9 @@ import pyarrow as pa
 import pytest
 
 from ndcg_ab.comparing import changes
-from ndcg_ab.engines import boundary
 from ndcg_ab.engines.base import Parameters
 from ndcg_ab.engines.boundary import CROSSING, LARGE, BoundaryEngine, far_files
-from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines.duckdb import DuckDBEngine, KeptTables
 from ndcg_ab.engines.sql_files import SqlFile, pipeline_files
 from ndcg_ab.history.bundles.bundle import TABLES, read_bundle, read_content
 from ndcg_ab.labels import bounds
@@ -57,8 +56,8 @@ class Cluster:
         self.begun.append(There())
         return self.begun[-1]
 
-    def engine(self, path: Path | None) -> BoundaryEngine:
-        return BoundaryEngine(DuckDBEngine(path), path, self.begin)
+    def engine(self) -> BoundaryEngine:
+        return BoundaryEngine(DuckDBEngine(), self.begin)
 
 
 def test_the_outcome_is_the_same(tmp_path: Path) -> None:
@@ -68,7 +67,7 @@ def test_the_outcome_is_the_same(tmp_path: Path) -> None:
         scores = read_query_scores(engine)
     assert any(row.bound_low is not None for row in alone.comparisons) and alone.changes
     elsewhere = small(tmp_path, metrics=METRICS, engine=SPARK)
-    with cluster.engine(None) as engine:
+    with cluster.engine() as engine:
         assert evaluate(elsewhere, engine)[0].to_json() == alone.to_json()
         assert read_query_scores(engine).equals(scores)
     (there,) = cluster.begun
@@ -82,18 +81,18 @@ def test_documents_that_stand_twice_are_taken_out_there(tmp_path: Path) -> None:
     with DuckDBEngine() as engine:
         alone = evaluate(evaluation, engine)[0]
     assert "duplicate_document" in {finding.code for finding in alone.findings}
-    with cluster.engine(None) as engine:
+    with cluster.engine() as engine:
         assert evaluate(evaluation, engine)[0].to_json() == alone.to_json()
 
 
 def page_of(bundle: Path) -> PageData:
-    with DuckDBEngine(bundle / TABLES) as engine:
+    with KeptTables(bundle / TABLES) as engine:
         return gather_page_data(engine, read_bundle(bundle).outcome, read_content(bundle))
 
 
 def performed(folder: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster | None, **changes: Any) -> Path:
     if cluster:
-        monkeypatch.setattr(folder_store, "open_engine_for", lambda evaluation, path: cluster.engine(path))
+        monkeypatch.setattr(folder_store, "open_engine_for", lambda evaluation, spill: cluster.engine())
     evaluation = small(folder, metrics=METRICS, **changes)
     return perform_run(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)).bundle
 
@@ -102,7 +101,7 @@ def test_a_run_of_several_steps_begins_it_once(tmp_path: Path, monkeypatch: pyte
     cluster = Cluster()
     bundles = [performed(tmp_path / name, monkeypatch, each) for name, each in (("here", None), ("there", cluster))]
     assert len(cluster.begun) == 1
-    assert cluster.begun[0].was_left and not boundary._between_steps
+    assert cluster.begun[0].was_left
     outcomes = [read_bundle(bundle).outcome.to_json() for bundle in bundles]
     assert outcomes[0] == outcomes[1]
     here, there = map(page_of, bundles)
@@ -131,7 +130,7 @@ def test_the_doubt_takes_first_places_and_counts(tmp_path: Path, monkeypatch: py
     for wanted in (False, True):
         cluster, statistics = Cluster(), {"resamples": 100, "bounds": wanted}
         evaluation = small(tmp_path, metrics=["ndcg@10", "recall@5"], statistics=statistics, engine=SPARK)
-        with cluster.engine(None) as engine:
+        with cluster.engine() as engine:
             evaluate(evaluation, engine)
         given[wanted] = cluster.begun[0].given
     more = given[True].keys() - given[False].keys()
@@ -145,7 +144,7 @@ def test_where_a_cluster_has_too_many_places_the_answer_says_what_was_not_asked(
     monkeypatch.setattr(bounds, "MOST_BROUGHT", 50)
     monkeypatch.setattr(changes, "MOST_DOCUMENTS", 50)
     evaluation, cluster = small(tmp_path, engine=SPARK), Cluster()
-    with cluster.engine(None) as engine:
+    with cluster.engine() as engine:
         outcome = evaluate(evaluation, engine)[0]
     assert all(row.bound_low is None for row in outcome.comparisons) and not outcome.changes
     said = [found.message for found in outcome.findings if found.code == "not_asked"]
@@ -171,7 +170,6 @@ def test_it_is_left_where_a_step_fails(where: str, tmp_path: Path, monkeypatch: 
         monkeypatch.setattr(stages, "recompute_sample", fails)
     with pytest.raises(ZeroDivisionError):
         performed(tmp_path, monkeypatch, cluster)
-    boundary.leave_all()  # as at the end of the process
     assert [there.was_left for there in cluster.begun] == [True]
 
 

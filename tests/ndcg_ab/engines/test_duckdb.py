@@ -10,8 +10,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.engines.duckdb.files import open_history
+from ndcg_ab.engines.duckdb import DuckDBEngine, GrowingDatabase, KeptTables
+from ndcg_ab.engines.duckdb.growing import open_history
 from ndcg_ab.engines.sql_files import sql_files
 from ndcg_ab.errors import InputError, SqlError
 
@@ -33,14 +33,14 @@ def test_a_missing_parameter_is_an_error() -> None:
 
 
 def test_rows_are_added_and_so_are_new_columns(tmp_path: Path) -> None:
-    with DuckDBEngine(tmp_path / "history.duckdb") as history:
+    with GrowingDatabase(tmp_path / "history.duckdb") as history:
         history.append("night", pa.table({"ordinal": [1]}))
         history.append("night", pa.table({"verdict": ["improved"], "ordinal": [2]}))
         assert history.rows("night", ("ordinal", "verdict"), order="ordinal") == [(1, None), (2, "improved")]
 
 
 def test_a_transaction_is_whole_or_not_at_all(tmp_path: Path) -> None:
-    with DuckDBEngine(tmp_path / "history.duckdb") as history:
+    with GrowingDatabase(tmp_path / "history.duckdb") as history:
         history.append("night", pa.table({"ordinal": [1]}))
         with pytest.raises(ZeroDivisionError), history.transaction():
             history.append("night", pa.table({"ordinal": [2]}))
@@ -52,13 +52,15 @@ IDS = ["é", "Z", "a", "\uffff", "\U0001f600", "10", "9", " ", "it's"]
 
 
 def test_numbers_in_the_place_of_texts_are_seen_by_nobody(tmp_path: Path) -> None:
+    """A database file holds texts, which later versions read."""
     answers = pa.table({"query_id": IDS, "system_id": ["new"] * len(IDS)})
-    for path in (None, tmp_path / "run.duckdb"):  # which keeps texts
-        with DuckDBEngine(path) as tables:
-            tables.number("query_id", reversed(IDS))
-            tables.put("pulled_failed_query", answers)
-            kinds = dict(tables.connection.execute('select typeof(query_id), 1 from "pulled_failed_query"').fetchall())
-            assert all(kind.startswith("ENUM" if path is None else "VARCHAR") for kind in kinds)
+    with DuckDBEngine() as engine:
+        engine.number("query_id", reversed(IDS))
+        engine.put("pulled_failed_query", answers)
+        engine.keep(tmp_path / "kept.duckdb")
+        for tables, kind in ((engine, "ENUM"), (KeptTables(tmp_path / "kept.duckdb"), "VARCHAR")):
+            kinds = tables.connection.execute('select distinct typeof(query_id) from "pulled_failed_query"').fetchall()
+            assert [each.startswith(kind) for (each,) in kinds] == [True]
             found = tables.read("pulled_failed_query", order="query_id")
             assert found == answers.sort_by("query_id")
             assert [text.encode() for text in found["query_id"].to_pylist()] == sorted(text.encode() for text in IDS)
@@ -79,8 +81,8 @@ def test_texts_are_numbered_anew_with_what_is_pulled_anew() -> None:
 HOLDER = """
 import sys, time
 from pathlib import Path
-from ndcg_ab.engines.duckdb import DuckDBEngine
-with DuckDBEngine(Path(sys.argv[1])):
+from ndcg_ab.engines.duckdb import GrowingDatabase
+with GrowingDatabase(Path(sys.argv[1])):
     print("open", flush=True)
     time.sleep(float(sys.argv[2]))
 """

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines.duckdb import DuckDBEngine, GrowingDatabase, growing
 from ndcg_ab.engines.duckdb import engine as engine_module
 from ndcg_ab.engines.sql_files import PART, narrowed, pipeline_files, sql_files
 from ndcg_ab.pipeline import evaluate
@@ -132,22 +132,17 @@ def threads_of(engine: DuckDBEngine) -> int:
 
 
 def test_a_file_of_few_rows_is_worked_on_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the count that is told, or by its size where it is there; the user's threads are for many rows."""
-    found = {}
-    for few in (engine_module.FEW, -1):
-        monkeypatch.setattr(engine_module, "FEW", few)
-        with DuckDBEngine(tmp_path / f"{few}.duckdb", threads=2) as engine:
-            found[few] = evaluate(small(), engine)[0].to_json()
-            assert threads_of(engine) == (1 if few > 0 else 2)
-    assert len({*found.values()}) == 1
-    for size, threads in ((1 << 30, 1), (1000, 2)):
-        monkeypatch.setattr(engine_module, "SMALL_FILE", size)
-        with DuckDBEngine(tmp_path / "-1.duckdb", threads=2) as engine:
-            assert threads_of(engine) == threads and engine.made
+    """By its size; one that is large has every thread."""
+    with GrowingDatabase(tmp_path / "grows.duckdb") as engine:
+        every = threads_of(engine)
+    for size, threads in ((1 << 30, 1), (1000, every)):
+        monkeypatch.setattr(growing, "SMALL_FILE", size)
+        with GrowingDatabase(tmp_path / "grows.duckdb") as engine:
+            assert threads_of(engine) == threads
 
 
 def test_an_empty_table_adds_columns_that_are_new_and_no_rows(tmp_path: Path) -> None:
-    with DuckDBEngine(tmp_path / "grows.duckdb", files={}) as engine:
+    with GrowingDatabase(tmp_path / "grows.duckdb") as engine:
         engine.append("night", pa.table({"a": pa.array([], pa.int64())}))
         engine.append("night", pa.table({"a": [1]}))
         engine.append("night", pa.table({"a": pa.array([], pa.int64()), "b": pa.array([], pa.string())}))

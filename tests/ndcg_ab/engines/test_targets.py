@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
-from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines.duckdb import DuckDBEngine, KeptTables
+from ndcg_ab.engines.duckdb import engine as engine_module
 from ndcg_ab.engines.sql_files import SqlFile
 from ndcg_ab.errors import SqlError
 
@@ -27,12 +30,12 @@ FILES = {
 }
 
 
-class Counting(DuckDBEngine):
+class Logged(DuckDBEngine):
     """Says what it makes."""
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, *given: Any) -> None:
         self.log: list[str] = []
-        super().__init__(path, files=FILES)
+        super().__init__(*given, files=FILES)
 
     def _make(self, file: SqlFile, parameters: object) -> None:
         self.log.append(file.name)
@@ -41,6 +44,14 @@ class Counting(DuckDBEngine):
     def new(self) -> list[str]:
         found, self.log = self.log, []
         return found
+
+
+class Counting(Logged):
+    """In memory."""
+
+
+class Kept(Logged, KeptTables):
+    """Of a file."""
 
 
 @pytest.fixture
@@ -100,24 +111,30 @@ def test_rows_are_chosen_and_ordered(engine: Counting) -> None:
     assert engine.count("number", {"n": 2}) == 1
 
 
-def test_a_database_file_remembers_what_was_made_in_it(tmp_path: Path) -> None:
-    with Counting(tmp_path / "t.duckdb") as engine:
+@pytest.mark.parametrize(("small", "made"), [(0, []), (engine_module.SMALL, ["number", "large"])])
+def test_a_database_file_remembers_what_was_made_in_it(
+    small: int, made: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And with which parameters; where it is small, they are made again."""
+    monkeypatch.setattr(engine_module, "SMALL", small)
+    with Counting() as engine:
         engine.put("pulled_number", pa.table({"n": [1, 2, 3]}))
         engine.set(least=3)
         engine.build("large")
-    with Counting(tmp_path / "t.duckdb") as engine:
-        assert engine.rows("square") == [(9,)]
-        assert engine.new() == ["square"]
-        engine.build("large", least=1)
-        assert engine.new() == ["large"]
+        engine.keep(tmp_path / "t.duckdb")
+    with Kept(tmp_path / "t.duckdb") as kept:
+        assert kept.rows("square") == [(9,)]
+        assert kept.new() == [*made, "square"]
+        kept.build("large", least=1)
+        assert kept.new() == ["large"]
 
 
 def test_a_database_file_of_version_0_1_0_is_read_as_it_is(tmp_path: Path) -> None:
-    with Counting(tmp_path / "t.duckdb") as engine:
-        engine.connection.execute("create table large as select 7 as n")
-    with Counting(tmp_path / "t.duckdb") as engine:
-        assert engine.rows("square") == [(49,)]
-        assert "large" not in engine.log
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+        connection.execute("create table large as select 7 as n")
+    with Kept(tmp_path / "t.duckdb") as kept:
+        assert kept.rows("square") == [(49,)]
+        assert "large" not in kept.log
 
 
 def test_repeated_rows_are_noticed(engine: Counting) -> None:

@@ -18,7 +18,7 @@ RANKINGS: dict[str, Ranking] = {
 
 
 def pooled(judgments: Judgments, rankings: dict[str, Ranking], metrics: tuple[str, ...] = METRICS) -> Pool:
-    with DuckDBEngine(None, 1) as engine:
+    with DuckDBEngine(1) as engine:
         fill(engine, judgments, rankings, metrics)
         evaluation = evaluation_of(list(rankings), metrics)
         return load_pool(engine, evaluation, evaluation.metric_list)

@@ -42,7 +42,7 @@ def world(queries: int, per: int) -> tuple[Judgments, dict[str, Ranking]]:
 def concluded(queries: int = 150, metrics: tuple[str, ...] = METRICS, per: int = 1, **keys: Any) -> Outcome:
     judgments, rankings = world(queries, per)
     evaluation = evaluation_of(list(rankings), metrics, **keys)
-    with DuckDBEngine(None, 1) as engine:
+    with DuckDBEngine(1) as engine:
         tables = {name: pulled_ranking(name, ranking) for name, ranking in rankings.items()}
         loading.load_tables(engine, pulled_judgments(judgments), Queries(), tables, evaluation)
         score_metrics(engine, evaluation.metric_list)

@@ -64,7 +64,7 @@ def labels_of(outcome: Outcome, metric: str = "ndcg@2") -> Labels:
 
 
 def test_a_query_is_fully_judged_where_neither_shows_an_unjudged_result() -> None:
-    with DuckDBEngine(None, 1) as engine:
+    with DuckDBEngine(1) as engine:
         fill(engine, *made(SHOWN), ["ndcg@2"])
         found = engine.rows("fully_judged_difference", ("query_id",), order="query_id")
     assert found == [("below",), ("both",), ("short",), ("silent",)]

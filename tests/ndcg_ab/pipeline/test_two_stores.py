@@ -19,7 +19,6 @@ import pyarrow.parquet as papq
 import pytest
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.history.bundles import bundle
 from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report.page.data import about_files
@@ -206,9 +205,7 @@ SHOWN = {  # what must be there for a case to show that it is handed on
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """And no database is condensed: nobody reads it here."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(bundle, "condense_database", lambda path: None)
     yield
 
 

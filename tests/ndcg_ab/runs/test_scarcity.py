@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import duckdb
 import pytest
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines.duckdb import DuckDBEngine, GrowingDatabase, growing
 from ndcg_ab.errors import InputError, SqlError
 from ndcg_ab.flows.cli.exit_codes import UNUSABLE, exit_code_for
 from ndcg_ab.history import database
@@ -99,7 +100,7 @@ def test_what_runs_out_at_any_step_costs_that_night_alone(
 def whole_without_its_row(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bundle is in its place, and the transaction cannot be ended: the next to open the history enters it."""
 
-    class Full(DuckDBEngine):
+    class Full(GrowingDatabase):
         def transaction(self) -> Any:
             found = super().transaction()
 
@@ -115,7 +116,7 @@ def whole_without_its_row(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatc
             return Failing()
 
     with monkeypatch.context() as planted, pytest.raises(InputError, match=r"is whole.*the next run enters it"):
-        planted.setattr("ndcg_ab.engines.duckdb.files.DuckDBEngine", Full)  # of the history, not of the tables
+        planted.setattr(growing, "GrowingDatabase", Full)
         unlogged(evaluation)
     assert len(bundles.finished_bundles(evaluation.output_directory / "small")) == 2
     assert len(tables_of(evaluation)["evaluation"]) == 1
@@ -133,7 +134,7 @@ def test_what_runs_out_when_the_bundle_is_safe_costs_no_night(tmp_path: Path, mo
     monkeypatch.setattr(bundle_files, "write_report", draw)
     monkeypatch.setattr(database, "forget_query_scores", failing(MEMORY_DUCKDB))
     call = calling(PUBLISH=failing(OSError(errno.ENOSPC, "database or disk is full")))
-    performed = perform_run(evaluation, call)
+    performed = perform_run(evaluation, call, at=datetime.now(UTC) - timedelta(minutes=1))
     assert seen == [(1, 1)], "the history has it before anything is drawn"
     assert "there is no room (No space left on device)" in performed.published["pending"]
     assert "the page cannot be drawn: MemoryError" in (performed.bundle / bundle_files.PAGE).read_text()

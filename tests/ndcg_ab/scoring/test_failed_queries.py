@@ -32,7 +32,7 @@ def found() -> Outcome:
     failed = with_failed_queries(rankings["new"].table, ["q1", "q2"])
     rankings["new"] = dataclasses.replace(rankings["new"], table=failed)
     evaluation = evaluation_of(["old", "new"], METRICS)
-    with DuckDBEngine(None, 1) as engine:
+    with DuckDBEngine(1) as engine:
         loading.load_tables(engine, judgments, Queries(), rankings, evaluation)
         findings = check_tables(engine, judgments, rankings, evaluation)
         score_metrics(engine, evaluation.metric_list)

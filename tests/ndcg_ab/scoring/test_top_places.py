@@ -76,7 +76,7 @@ def test_ids_that_hardly_meet_are_looked_at_everywhere(tmp_path: Path, monkeypat
     given = evaluation(tmp_path, spelt="x{}")
     found = []
     for whole in (False, True):
-        with DuckDBEngine(None, threads=1) as engine:
+        with DuckDBEngine(1) as engine:
             found.append(run_pipeline_text(given, engine, whole=whole))
     assert found[0] == found[1] and "unmatched_document" in found[0]
     assert len([origin for origin in asked if origin.endswith(".run")]) == 4  # both files by both
