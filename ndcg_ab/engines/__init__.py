@@ -1,10 +1,12 @@
 """Where the SQL files run."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.engines.remote_table import Cluster
+from ndcg_ab.engines.sql_files import SqlFile
 
 if TYPE_CHECKING:
     from ndcg_ab.engines.duckdb import KeptTables
@@ -17,16 +19,18 @@ def open_engine(
     memory_limit: str | None = None,
     spill: Path | None = None,
     cluster: Cluster | None = None,
+    files: Mapping[str, SqlFile] | None = None,
 ) -> Engine:
     """The engine of an evaluation, to be closed with `with`.
 
     threads: what it may use; by default every core.  memory_limit: of the whole process; by default DuckDB takes 80 %
     of the memory.  spill: where what does not fit goes; by default the folder of temporary files.  cluster: where
-    judgments and rankings are; None: here.  Raises InputError (`Memory`).
+    judgments and rankings are; None: here.  files: what makes its tables; by default the pipeline.  Raises InputError
+    (`Memory`).
     """
     from ndcg_ab.engines.duckdb import DuckDBEngine
 
-    here = DuckDBEngine(threads, memory_limit, spill=spill)
+    here = DuckDBEngine(threads, memory_limit, files, spill)
     if cluster is None:
         return here
     from ndcg_ab.engines.boundary import BoundaryEngine

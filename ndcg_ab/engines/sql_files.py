@@ -2,7 +2,8 @@
 
 A file below `sql/` is one select; its name gives its number and its table (``310_graded_doc.sql``), and the first digit
 of the number its folder (``3_grade``).  Tables named
-``pulled_…`` come from outside.  Numbers from 900 on read the history; all others are the pipeline.
+``pulled_…`` come from outside.  Numbers from 800 on make grades of clicks, those from 900 on read the history; all
+others are the pipeline.
 """
 
 import functools
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 PART = re.compile(r"^ *-- only (\w+): (.+)\n((?:.*\n)*?) *-- end\n", re.MULTILINE)
-HISTORY = 900  # the number from which files read the history
+CLICKS, HISTORY = 800, 900  # the numbers from which files make grades of clicks, and read the history
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,12 @@ def sql_files() -> dict[str, SqlFile]:
 
 def pipeline_files() -> dict[str, SqlFile]:
     """The files that make an evaluation's tables."""
-    return {name: file for name, file in sql_files().items() if file.number < HISTORY}
+    return {name: file for name, file in sql_files().items() if file.number < CLICKS}
+
+
+def click_files() -> dict[str, SqlFile]:
+    """The files that make grades of clicks, before an evaluation reads them as judgments."""
+    return {name: file for name, file in sql_files().items() if CLICKS <= file.number < HISTORY}
 
 
 def history_files() -> dict[str, SqlFile]:

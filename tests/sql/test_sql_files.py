@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from ndcg_ab.engines.sql_files import (
     HISTORY,
+    click_files,
     history_files,
     needed_files,
     pipeline_files,
@@ -102,7 +103,7 @@ class TestFile:
 
 def test_there_is_one_file_for_each_table() -> None:
     assert len(FILES) == len(sql_files()) > 20
-    assert {*pipeline_files(), *history_files()} == {*sql_files()}
+    assert {*pipeline_files(), *click_files(), *history_files()} == {*sql_files()}
     assert not [path for path in sql_directory().iterdir() if path.suffix == ".py"]
 
 

@@ -1,0 +1,231 @@
+"""The value of a document by its clicks: plain rate, clicks over expected clicks, OpenSearch's ratio, attraction.
+
+A user looks at high places more than at low ones, so that a click at place 8 says more than one at place 1, and no
+click at place 8 says little. `rate` does not correct that; the others do.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+MODELS = ("coec", "position", "rate", "opensearch")
+Document = tuple[str, str]  # query_id, doc_id
+SMALLEST_CHANGE = 1e-8  # of a probability in a step of expectation maximisation, below which it ends
+MOST_STEPS = 500
+START = 0.5  # every probability before the first step
+Z = 1.959963984540054  # of a 95 % interval: the .975 quantile of the normal distribution
+
+
+class ClickCount(NamedTuple):
+    """How often a document was shown at a place for a query, and clicked there.
+
+    place: from 1. impressions, clicks: of one search at most one each; clicks <= impressions. shown_events,
+    click_events: everything that was logged, which OpenSearch counts.
+    """
+
+    query_id: str
+    doc_id: str
+    place: int
+    impressions: int
+    clicks: int
+    shown_events: int = 0
+    click_events: int = 0
+
+
+class ClickValue(NamedTuple):
+    """What a model says of a document.
+
+    impressions, clicks: behind it. value: of `rate` and `position` a probability in [0, 1]; of `coec` and `opensearch`
+    clicks over expected clicks, 1 where they are as usual; None where none was to be expected. low, high: 95 %
+    interval.
+    """
+
+    impressions: int
+    clicks: int
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class Attractions(NamedTuple):
+    """A fitted position-based model.
+
+    examination: place -> probability that it is looked at, the largest of them 1.
+    attraction: (query_id, doc_id) -> probability of a click once it is looked at.
+    steps: taken. change: the largest change of a probability in the last of them.
+    """
+
+    examination: Mapping[int, float]
+    attraction: Mapping[Document, float]
+    steps: int
+    change: float
+
+
+class Event(NamedTuple):
+    """How often a document was shown at a place for a query, and clicked.
+
+    place: from 1. search_id: None where none is known. shown, clicked: 0 or more.
+    """
+
+    query_id: str
+    doc_id: str
+    place: int
+    search_id: str | None
+    shown: int
+    clicked: int
+
+
+def count_clicks(events: Iterable[Event]) -> list[ClickCount]:
+    """One row for each query, document and place, in their order.
+
+    What one search repeats counts once, and a click says that the document was shown; events without a search count as
+    they are.
+    """
+    at_place: dict[tuple[str, str, int], list[Event]] = {}
+    for event in events:
+        at_place.setdefault((event.query_id, event.doc_id, event.place), []).append(event)
+    found = []
+    for (query_id, doc_id, place), rows in sorted(at_place.items()):
+        searches = {row.search_id for row in rows} - {None}
+        clicking = {row.search_id for row in rows if row.clicked} - {None}
+        alone = [row for row in rows if row.search_id is None]
+        clicked = sum(row.clicked for row in alone)
+        impressions = len(searches) + max(sum(row.shown for row in alone), clicked)
+        logged = (sum(row.shown for row in rows), sum(row.clicked for row in rows))
+        found.append(ClickCount(query_id, doc_id, place, impressions, len(clicking) + clicked, *logged))
+    return found
+
+
+def click_rates(counts: Sequence[ClickCount]) -> dict[int, float]:
+    """Place -> clicks / impressions over all queries and documents."""
+    shown, clicked = defaultdict[int, int](int), defaultdict[int, int](int)
+    for row in counts:
+        shown[row.place] += row.impressions
+        clicked[row.place] += row.clicks
+    return {place: clicked[place] / total if total else 0.0 for place, total in shown.items()}
+
+
+def logged_rates(counts: Sequence[ClickCount]) -> dict[int, float]:
+    """Place -> logged clicks / logged impressions; 0 without impressions, as in OpenSearch's CoecClickModel."""
+    shown, clicked = defaultdict[int, int](int), defaultdict[int, int](int)
+    for row in counts:
+        shown[row.place] += row.shown_events
+        clicked[row.place] += row.click_events
+    return {place: clicked[place] / total if total else 0.0 for place, total in shown.items()}
+
+
+def fit_positions(counts: Sequence[ClickCount], most_steps: int = MOST_STEPS) -> Attractions:
+    """The position-based model by expectation maximisation: P(click) = examination of the place x attraction.
+
+    Craswell, Zoeter, Taylor and Ramsey 2008, "An experimental comparison of click position-bias models"; the steps are
+    those of Chuklin, Markov and de Rijke 2015, "Click Models for Web Search", 4.2, without their prior counts. Places
+    alone tell the product of two factors: the examination of the most examined place is set to 1.
+    """
+    rows = [row for row in counts if row.impressions > 0]
+    examination = {row.place: START for row in rows}
+    attraction = {(row.query_id, row.doc_id): START for row in rows}
+    steps, change = 0, 1.0
+    while rows and steps < most_steps and change > SMALLEST_CHANGE:
+        looked, attracted = defaultdict[int, float](float), defaultdict[Document, float](float)
+        at_place, of_document = defaultdict[int, int](int), defaultdict[Document, int](int)
+        for row in rows:
+            document = (row.query_id, row.doc_id)
+            e, a = examination[row.place], attraction[document]
+            silent = row.impressions - row.clicks
+            no_click = 1 - e * a
+            looked[row.place] += row.clicks + (silent * e * (1 - a) / no_click if no_click > 0 else 0.0)
+            attracted[document] += row.clicks + (silent * a * (1 - e) / no_click if no_click > 0 else 0.0)
+            at_place[row.place] += row.impressions
+            of_document[document] += row.impressions
+        places = {place: total / at_place[place] for place, total in looked.items()}
+        documents = {document: total / of_document[document] for document, total in attracted.items()}
+        change = max(
+            *(abs(places[place] - examination[place]) for place in places),
+            *(abs(documents[each] - attraction[each]) for each in documents),
+        )
+        examination, attraction, steps = places, documents, steps + 1
+    top = max(examination.values(), default=1.0) or 1.0
+    return Attractions(
+        {place: value / top for place, value in examination.items()},
+        {document: value * top for document, value in attraction.items()},
+        steps,
+        change,
+    )
+
+
+def click_values(counts: Sequence[ClickCount], model: str, most_steps: int = MOST_STEPS) -> dict[Document, ClickValue]:
+    """(query_id, doc_id) -> its value by one of `MODELS`.
+
+    `coec` is Zhang and Jones 2007, "Comparing click logs and editorial labels for training query rewriting": clicks
+    over the sum, over the document's impressions, of the mean click rate at the place of each. `opensearch` multiplies
+    all impressions by the rate at the highest place that the document ever had (opensearch-project/search-relevance,
+    CoecClickModel.java).
+    """
+    own: dict[Document, list[ClickCount]] = {}
+    rates = logged_rates(counts) if model == "opensearch" else click_rates(counts)
+    for row in counts:
+        if row.impressions > 0:
+            own.setdefault((row.query_id, row.doc_id), []).append(row)
+    fitted = fit_positions(counts, most_steps) if model == "position" else None
+    found = {}
+    for document, rows in own.items():
+        if model == "opensearch":
+            shown, clicks = sum(row.shown_events for row in rows), sum(row.click_events for row in rows)
+            expected = shown * rates[min(row.place for row in rows)]
+            value: float | None = clicks / expected if expected > 0 else 0.0
+            found[document] = ClickValue(shown, clicks, value, *score_interval(clicks, expected, 0.0, value))
+            continue
+        weights = dict.fromkeys(rates, 1.0) if model == "rate" else fitted.examination if fitted else rates
+        shown, clicks = sum(row.impressions for row in rows), sum(row.clicks for row in rows)
+        expected = sum(row.impressions * weights[row.place] for row in sorted(rows, key=lambda row: row.place))
+        square = sum(row.impressions * weights[row.place] ** 2 for row in sorted(rows, key=lambda row: row.place))
+        if fitted is not None:
+            value = fitted.attraction[document] if clicks else 0.0  # to which the steps only come near
+        else:
+            value = clicks / expected if expected > 0 else None
+        low, high = score_interval(clicks, expected, square if model != "coec" else 0.0, value)
+        if high is not None and value is not None and model != "coec":
+            high = max(min(high, 1.0), value)
+        found[document] = ClickValue(shown, clicks, value, low, high)
+    return found
+
+
+def score_interval(
+    clicks: int, expected: float, square: float, value: float | None, z: float = Z
+) -> tuple[float | None, float | None]:
+    """All v with (c - v S)^2 <= z^2 (v S - v^2 Q), widened to hold `value`: the score test's interval.
+
+    clicks: c. expected: S, the sum of the weights of all impressions. square: Q, that of their squares, for clicks that
+    are 0 or 1 with probability v x weight; 0 for Poisson counts, whose v may exceed 1. With all weights 1 it is
+    Wilson's (1927, "Probable inference"); with Q = 0 Rao's of a ratio of observed to expected counts. The weights are
+    taken as known. (None, None) where nothing is expected.
+    """
+    if expected <= 0 or value is None:
+        return None, None
+    a, b, c = expected**2 + z**2 * square, -expected * (2 * clicks + z**2), float(clicks**2)
+    root = max(0.0, expected**2 * z**2 * (4 * clicks + z**2) - 4 * z**2 * square * c) ** 0.5
+    low, high = (-b - root) / (2 * a), (-b + root) / (2 * a)
+    return min(max(low, 0.0), value), max(high, value)
+
+
+def click_grades(
+    values: Mapping[Document, ClickValue], floor: int, scale: str, cuts: Sequence[float] = ()
+) -> dict[Document, float]:
+    """(query_id, doc_id) -> grade, of documents with `floor` impressions or more and a value.
+
+    scale: `value`: the value. `threshold`: how many cuts the value reaches. `quantile`: how many cuts the share of
+    other graded documents reaches whose value is lower.
+    """
+    known = {
+        document: each.value
+        for document, each in values.items()
+        if each.value is not None and each.impressions >= floor
+    }
+    if scale == "value":
+        return known
+    reached = dict(known)
+    if scale == "quantile":
+        ordered = sorted(known.values())
+        first = {value: place for place, value in reversed([*enumerate(ordered)])}
+        reached = {each: first[value] / (len(known) - 1) if len(known) > 1 else 0.0 for each, value in known.items()}
+    return {document: float(sum(cut <= number for cut in cuts)) for document, number in reached.items()}

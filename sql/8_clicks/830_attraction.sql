@@ -1,0 +1,69 @@
+-- attraction: how likely each document is clicked once it is looked at, by one more step of expectation maximisation.
+-- grain:  one row per (query_id, doc_id)
+-- reads:  click_count, pulled_attraction, pulled_examination
+-- params: -
+-- Of an impression without a click the document attracted, and was not looked at, with probability
+-- a (1 - e) / (1 - a e) (Chuklin, Markov and de Rijke 2015, Click Models for Web Search, 4.2). The sum runs in order of
+-- places: the same to the last bit over any number of threads.
+with guess as (
+    select
+        click_count.query_id,
+        click_count.doc_id,
+        click_count.place,
+        click_count.impressions,
+        click_count.clicks,
+        pulled_attraction.attraction,
+        pulled_examination.examination,
+        1 - pulled_attraction.attraction * pulled_examination.examination as unclicked,
+    from click_count
+    inner join pulled_attraction
+        on
+            click_count.query_id = pulled_attraction.query_id
+            and click_count.doc_id = pulled_attraction.doc_id
+    inner join pulled_examination on click_count.place = pulled_examination.place
+    where click_count.impressions > 0
+),
+
+likely as (
+    select
+        query_id,
+        doc_id,
+        place,
+        impressions,
+        case
+            when unclicked > 0
+                then clicks + (impressions - clicks) * attraction * (1 - examination) / unclicked
+            else clicks
+        end as likely_count,
+    from guess
+),
+
+running_likely as (
+    select
+        query_id,
+        doc_id,
+        sum(likely_count) over (
+            partition by
+                query_id,
+                doc_id
+            order by place
+            rows between unbounded preceding and current row
+        ) as likely_count,
+        sum(impressions) over (
+            partition by
+                query_id,
+                doc_id
+            order by place
+            rows between unbounded preceding and current row
+        ) as impressions,
+    from likely
+)
+
+select
+    query_id,
+    doc_id,
+    max(likely_count) / cast(max(impressions) as double) as attraction,
+from running_likely
+group by
+    query_id,
+    doc_id

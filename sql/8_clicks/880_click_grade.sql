@@ -1,0 +1,52 @@
+-- click_grade: the grade of every document that has impressions enough.
+-- grain:  one row per (query_id, doc_id)
+-- reads:  click_value, pulled_click_cut, pulled_click_text
+-- params: floor, scale
+-- scale: value: the value itself. threshold: how many cuts the value reaches. quantile: how many cuts the share of
+-- other graded documents reaches whose value is lower; equal values have equal grades, and the lowest has grade 0.
+with judged_value as (
+    select
+        query_id,
+        doc_id,
+        impressions,
+        clicks,
+        value,
+        low,
+        high,
+        percent_rank() over (order by value) as lower_share,
+    from click_value
+    where
+        impressions >= $floor
+        and value is not null
+        and query_id in (
+            select pulled_click_text.query_id,
+            from pulled_click_text
+            where pulled_click_text.is_asked
+        )
+)
+
+select
+    judged_value.query_id,
+    judged_value.doc_id,
+    case
+        when $scale = 'value' then judged_value.value
+        else cast(count(pulled_click_cut.cut) as double)
+    end as grade,
+    judged_value.impressions,
+    judged_value.clicks,
+    judged_value.value,
+    judged_value.low,
+    judged_value.high,
+from judged_value
+left join pulled_click_cut
+    on
+        pulled_click_cut.cut
+        <= case when $scale = 'threshold' then judged_value.value else judged_value.lower_share end
+group by
+    judged_value.query_id,
+    judged_value.doc_id,
+    judged_value.impressions,
+    judged_value.clicks,
+    judged_value.value,
+    judged_value.low,
+    judged_value.high

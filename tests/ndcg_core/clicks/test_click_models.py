@@ -1,0 +1,145 @@
+"""Click models on events small enough to work out by hand, and against what others say."""
+
+import random
+
+import pytest
+
+from ndcg_core.clicks.models import (
+    MODELS,
+    ClickCount,
+    ClickValue,
+    Event,
+    click_grades,
+    click_rates,
+    click_values,
+    count_clicks,
+    fit_positions,
+    logged_rates,
+    score_interval,
+)
+
+# d1 moved: 10 times at place 1, where 5 of 20 impressions are clicked, and 90 times at place 2, where 10 of 100 are.
+MOVED = [
+    ClickCount("q", "d1", 1, 10, 2, 10, 2),
+    ClickCount("q", "d1", 2, 90, 9, 90, 9),
+    ClickCount("q", "d2", 1, 10, 3, 10, 3),
+    ClickCount("q", "d2", 2, 10, 1, 10, 1),
+]
+
+
+def values(model: str, counts: list[ClickCount]) -> dict[str, float | None]:
+    return {doc_id: found.value for (_, doc_id), found in click_values(counts, model).items()}
+
+
+def test_the_rate_at_each_place() -> None:
+    assert click_rates(MOVED) == {1: 0.25, 2: 0.1} == logged_rates(MOVED)
+
+
+@pytest.mark.parametrize(
+    ("model", "d1", "d2"),
+    [
+        ("rate", 11 / 100, 4 / 20),
+        ("coec", 11 / (10 * 0.25 + 90 * 0.1), 4 / (10 * 0.25 + 10 * 0.1)),  # .957, 1.143
+        ("opensearch", 11 / (100 * 0.25), 4 / (20 * 0.25)),  # .44, .8: all of d1's impressions count as of place 1
+    ],
+)
+def test_a_document_that_moved(model: str, d1: float, d2: float) -> None:
+    assert values(model, MOVED) == pytest.approx({"d1": d1, "d2": d2}, abs=1e-15)
+
+
+def test_opensearch_counts_every_event_and_takes_the_highest_place_even_of_a_click() -> None:
+    """As its CoecClickModel does: rates of logged events, `logRank` for clicks, and 0 where nothing is expected."""
+    counts = count_clicks(
+        [
+            Event("q", "a", 2, "s1", 1, 0),
+            Event("q", "a", 2, "s1", 0, 1),
+            Event("q", "a", 2, "s1", 0, 1),
+            Event("q", "a", 1, "s2", 0, 1),
+            Event("q", "b", 1, "s2", 1, 0),
+            Event("q", "c", 3, "s2", 1, 0),
+        ]
+    )
+    assert logged_rates(counts) == {1: 1.0, 2: 2.0, 3: 0.0}
+    assert values("opensearch", counts) == {"a": 3 / (1 * 1.0), "b": 0.0, "c": 0.0}
+    assert click_rates(counts) == {1: 0.5, 2: 1.0, 3: 0.0}, "of one search a document is clicked once, and was shown"
+
+
+def test_the_position_model_finds_what_made_the_clicks() -> None:
+    """Counts that are exactly as the model expects: the likelihood has one maximum, where they come from."""
+    examination, attraction = {1: 1.0, 2: 0.5, 3: 0.25}, {"a": 0.8, "b": 0.4, "c": 0.1}
+    n = 100_000
+    counts = [
+        ClickCount("q", doc_id, place, n, round(n * e * a))
+        for doc_id, a in attraction.items()
+        for place, e in examination.items()
+    ]
+    found = fit_positions(counts)
+    assert found.examination == pytest.approx(examination, abs=1e-6)
+    assert {doc_id: value for (_, doc_id), value in found.attraction.items()} == pytest.approx(attraction, abs=1e-6)
+    assert found.change <= 1e-8 and found.steps < 500
+
+
+def test_one_step_of_expectation_maximisation_by_hand() -> None:
+    """1 place, 1 document, 4 impressions, 1 click, all at 1/2: of 3 without a click 3 x (1/4) / (3/4) = 1."""
+    found = fit_positions([ClickCount("q", "d", 1, 4, 1)], most_steps=1)
+    assert (found.steps, found.change) == (1, 0.0)
+    assert found.examination == {1: 1.0} and found.attraction == {("q", "d"): pytest.approx(0.25)}  # .5 scaled by .5
+
+
+def test_wilsons_interval() -> None:
+    """Of 2 in 10, as statsmodels' proportion_confint(2, 10, method="wilson") has it: .0567, .5098."""
+    assert score_interval(2, 10.0, 10.0, 0.2) == pytest.approx((0.056682, 0.509838), abs=1e-6)
+    assert score_interval(0, 10.0, 10.0, 0.0) == pytest.approx((0.0, 0.277533), abs=1e-6)
+
+
+def test_the_interval_of_a_ratio_to_expected_counts() -> None:
+    """c = 9, S = 10: roots of (9 - 10 v)^2 = 3.8415 x 10 v: v = (9 + 1.92073 +- 1.95996 sqrt(9 + .960365)) / 10."""
+    assert score_interval(9, 10.0, 0.0, 0.9) == pytest.approx((0.473508, 1.710638), abs=1e-6)
+    assert score_interval(3, 0.0, 0.0, None) == (None, None)
+
+
+def test_intervals_hold_the_value_and_keep_to_their_ranges() -> None:
+    counts = [ClickCount("q", "sure", 1, 3, 3), ClickCount("q", "sure", 9, 3, 3), ClickCount("q", "rest", 1, 9, 0)]
+    counts.append(ClickCount("q", "rest", 9, 30, 1))
+    for model in MODELS:
+        for found in click_values([row._replace(shown_events=9, click_events=1) for row in counts], model).values():
+            assert found.value is not None and found.low is not None and found.high is not None
+            assert 0 <= found.low <= found.value <= found.high
+            assert model not in ("rate", "position") or found.high <= 1
+
+
+def test_no_value_where_no_click_was_to_be_expected() -> None:
+    counts = [ClickCount("q", "a", 1, 10, 0), ClickCount("q", "b", 2, 10, 1)]
+    assert values("coec", counts) == {"a": None, "b": 1.0}
+    assert click_values(counts, "coec")["q", "a"] == ClickValue(10, 0, None, None, None)
+    assert values("position", counts)["a"] == 0.0, "exactly, though the steps only come near it"
+
+
+def test_grades() -> None:
+    found = {
+        ("q", name): ClickValue(10 + at, 0, value, 0.0, 1.0)
+        for at, (name, value) in enumerate(zip("abcde", (0.0, 0.0, 1.0, 1.5, 9.0), strict=True))
+    }
+    found["q", "none"] = ClickValue(99, 0, None, None, None)
+
+    def of(*rule: object) -> list[float]:
+        return list(click_grades(found, *rule).values())  # type: ignore[arg-type]
+
+    assert of(0, "value") == [0.0, 0.0, 1.0, 1.5, 9.0]
+    assert of(0, "threshold", (0.5, 1.0, 2.0)) == [0.0, 0.0, 2.0, 2.0, 3.0]
+    assert of(0, "quantile", (0.25, 0.5, 0.75)) == [0.0, 0.0, 2.0, 3.0, 3.0], "shares below: 0, 0, .5, .75, 1"
+    assert of(12, "quantile", (0.25, 0.5, 0.75)) == [0.0, 2.0, 3.0], "those with 12 impressions or more"
+    assert of(14, "quantile", (0.25,)) == [0.0]
+
+
+def test_the_score_interval_covers_an_attraction_with_about_95_percent() -> None:
+    """On average over attractions, 12 impressions at three places of known examination: 10,000 draws."""
+    draw = random.Random(5)
+    weights, hits = [1.0, 0.6, 0.3] * 4, 0
+    for _ in range(10_000):
+        attraction = draw.random()
+        clicks = sum(draw.random() < attraction * weight for weight in weights)
+        low, high = score_interval(clicks, sum(weights), sum(weight**2 for weight in weights), clicks / sum(weights))
+        assert low is not None and high is not None
+        hits += low <= attraction <= high
+    assert 0.94 <= hits / 10_000 <= 0.96
