@@ -17,7 +17,9 @@ def local_inputs(evaluation: "Evaluation") -> list[Path]:
     """The local files that it reads."""
     named = (evaluation.judgments, evaluation.cheap_judgments, evaluation.queries, evaluation.documents)
     ids = (evaluation.intended, evaluation.careful_unseen)
-    places = (*named, *ids, *evaluation.more_judgments, *evaluation.systems, *evaluation.scores)
+    judged = (evaluation.judgments, evaluation.cheap_judgments, *evaluation.more_judgments)
+    clicks = [place.clicks for place in judged if place and place.clicks]
+    places = (*named, *ids, *clicks, *evaluation.more_judgments, *evaluation.systems, *evaluation.scores)
     return [place.file for place in places if place and isinstance(place.file, Path)]
 
 

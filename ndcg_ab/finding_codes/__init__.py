@@ -6,23 +6,11 @@ for each, and `ndcg-ab findings` prints them.
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import NamedTuple
+
+from ndcg_ab.finding_codes.clicks import CLICK_CODES
+from ndcg_ab.finding_codes.code import Code
 
 SEVERITIES = ("error", "warning", "note", "ignore")  # as a configuration writes them
-
-
-class Code(NamedTuple):
-    """One kind of finding.
-
-    severity: what it usually is; some are less where they can change little, and each entry says when. means: what was
-    seen. advice: what to do. is_fixed: nothing could be computed in spite of it, so that it stays an error.
-    """
-
-    severity: str
-    means: str
-    advice: str
-    is_fixed: bool = False
-
 
 CODES: Mapping[str, Code] = {
     # ---- judgments
@@ -144,6 +132,7 @@ CODES: Mapping[str, Code] = {
         "A system answers queries that nobody judged. They are not scored.",
         "Nothing, if only a part of the queries was judged.",
     ),
+    **CLICK_CODES,
     # ---- on a cluster
     "rows_elsewhere": Code(
         "note",

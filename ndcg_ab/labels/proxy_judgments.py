@@ -38,6 +38,7 @@ CHEAP_ALONE = (  # codes of findings that the careful judgments do not tell as w
     "repeated_judgment",
     "truncated_last_line",
     "unanswered_query",
+    *(code for code in CODES if code.startswith("click_")),
 )
 SCHEMA = pa.schema(
     [

@@ -33,7 +33,7 @@ def pull_judgments(context: Context, name: str) -> str | None:
     source = place.source
     return context.store.add(
         Place(judgments_key(at), source, judgments_layout(source), source.shown, "judgments", place.version),
-        lambda: pull_judgments_place(source, context.evaluation.directory),
+        lambda: pull_judgments_place(source, context.evaluation.directory, texts_for(source, context)),
         force=context.force,
     )
 
@@ -43,7 +43,7 @@ def pull_proxy_judgments(context: Context, _: str) -> str | None:
     source = context.evaluation.cheap_judgments.source
     said = context.store.add(
         Place(CHEAP, source, JUDGMENT, source.shown, "cheap judgments", context.evaluation.cheap_judgments.version),
-        lambda: pull_source(source, JUDGMENT, context.evaluation.directory),
+        lambda: pull_source(source, JUDGMENT, context.evaluation.directory, texts_for(source, context)),
         force=context.force,
     )
     refuse_uncovered_queries(context)
@@ -53,6 +53,11 @@ def pull_proxy_judgments(context: Context, _: str) -> str | None:
             lambda: pull_source(unseen, UNSEEN_LAYOUT, context.evaluation.directory),
         )
     return said
+
+
+def texts_for(source: Any, context: Context) -> Mapping[str, str]:
+    """query_id -> text, where judgments may need them."""
+    return context.store.queries().texts if source.takes_queries else {}
 
 
 def refuse_uncovered_queries(context: Context) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ndcg_ab.config.model.clicks import ClicksSource
 from ndcg_ab.config.model.external_scores import ScoresSource
 from ndcg_ab.config.model.http import HttpSource
 from ndcg_ab.config.model.sources import DatabaseSource, ExtensionSource, FileSource, PythonSource, SparkSource
@@ -57,6 +58,12 @@ def extension_source(described: ExtensionSource, directory: Path) -> Source:
     return Extension(described, directory)
 
 
+def click_source(described: ClicksSource, directory: Path) -> Source:
+    from ndcg_ab.sources.clicks.click_judgments import ClickJudgments
+
+    return ClickJudgments(described, directory, make_source(described.clicks.source, directory))
+
+
 # What a configuration describes -> the source that it stands for, given the folder that relative paths start from.
 SOURCES: dict[type, Callable[[Any, Path], Source]] = {
     FileSource: file_source,
@@ -66,6 +73,7 @@ SOURCES: dict[type, Callable[[Any, Path], Source]] = {
     HttpSource: search_engine_source,
     SparkSource: spark_source,
     ExtensionSource: extension_source,
+    ClicksSource: click_source,
 }
 
 

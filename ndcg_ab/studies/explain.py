@@ -38,12 +38,12 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
     """
     for metric in measured_elsewhere(evaluation.metric_list):
         raise InputError(f"metric {metric.name!r}: {metric.tool} computes it, and how is not known here: leave it out")
-    judgments = pull_judgments(evaluation)
+    queries = pull_queries(evaluation)
+    judgments = pull_judgments(evaluation, queries.texts)
     known = judgments.table.filter(pc.equal(judgments.table["query_id"], query_id))
     if known.num_rows == 0:
         hint = nearest_ids(query_id, judgments.table)
         raise InputError(Setting("--query"), f" {query_id!r}: has no judgments in {judgments.origin}{hint}")
-    queries = pull_queries(evaluation)
     rankings = {}
     for system in evaluation.systems:
         pulled = pull_source(system.source, RANKING, evaluation.directory, queries.texts)

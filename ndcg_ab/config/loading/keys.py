@@ -8,13 +8,15 @@ from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel
 
+from ndcg_ab.config.model.clicks import Clicks
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.sources import FileSource, JudgmentSource, TableSource
+from ndcg_ab.config.model.judgments import JudgmentSource
+from ndcg_ab.config.model.sources import FileSource, TableSource
 
 EXTENDS = "extends"  # the one key of a file that is none of an evaluation
 SECTIONS = ("statistics", "slices", "gate", "mlflow", "prefect", "schedule", "retention", "resources", "engine")
 FILE_ELSEWHERE = ("path", "filename", "file_name", "filepath", "file_path")  # what others call `file`
-FILES = (FileSource, JudgmentSource, TableSource)  # a text alone is the path of one
+FILES = (FileSource, JudgmentSource, TableSource, Clicks)  # a text alone is the path of one
 METRIC_LISTS = ("metrics", "primary_metrics", "secondary_metrics")  # whose entries may be mappings
 Place = tuple[int | str, ...]
 """Where something is in a configuration: ("systems", 1, "file")."""

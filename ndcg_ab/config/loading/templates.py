@@ -107,6 +107,8 @@ def texts_with_dates(evaluation: Evaluation) -> Iterator[tuple[Place, str]]:
 def texts_of(source: AnyPlace, place: Place) -> Iterator[tuple[Place, str]]:
     for key in DATED:
         yield from texts_in(as_text(getattr(source, key, None)), (*place, key))
+    if (clicks := getattr(source, "clicks", None)) is not None:
+        yield from texts_of(clicks, (*place, "clicks"))
     if isinstance(source, System) and source.http is not None:
         for key in REQUEST:
             yield from texts_in(getattr(source.http, key), (*place, "http", key))
@@ -161,6 +163,10 @@ def write_dates_in_place(source: P, moment: datetime) -> P:
 def resolve_place(evaluation: Evaluation, source: P, moment: datetime, where: str) -> P:
     """The place with its dates written out, and the one file that it names."""
     source = write_dates_in_place(source, moment)
+    clicks = getattr(source, "clicks", None)
+    if clicks is not None:
+        inner = resolve_place(evaluation, clicks, moment, where.removesuffix("file") + "clicks.file")
+        return source.model_copy(update={"clicks": inner})
     file = resolve_file(evaluation, source, where)
     return source if file is None else source.model_copy(update={"file": file})
 

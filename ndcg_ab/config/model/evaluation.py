@@ -11,6 +11,7 @@ from ndcg_ab.config.loading.hints import closest_hint
 from ndcg_ab.config.model import roles as metric_roles
 from ndcg_ab.config.model.by_metric import read_margins, read_metric
 from ndcg_ab.config.model.external_scores import ScoresSource, read_scores_key
+from ndcg_ab.config.model.judgments import JudgmentSource, refuse_judging_function
 from ndcg_ab.config.model.operation import (
     ChosenTracker,
     EngineChoice,
@@ -30,11 +31,9 @@ from ndcg_ab.config.model.sources import (
     READING_SCORES,
     FileSource,
     JudgeSource,
-    JudgmentSource,
     Source,
     System,
     TableSource,
-    refuse_judging_function,
 )
 from ndcg_ab.config.model.units import NamedDifference, differences_in
 from ndcg_ab.config.secrets.plain_secrets import mark_secrets

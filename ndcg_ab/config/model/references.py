@@ -28,6 +28,11 @@ AT_USE = (
         for place in ("judgments", "more_judgments[]", "cheap_judgments", "queries", "systems[]")
         for key in ("database", "storage")
     ),
+    *(
+        f"{place}.clicks.{key}"
+        for place in ("judgments", "more_judgments[]", "cheap_judgments")
+        for key in ("arguments", "database", "storage")
+    ),
     "documents.storage",
     "intended.storage",
     "careful_unseen.storage",

@@ -4,7 +4,6 @@ A place has the keys of one kind alone; `Place.source` is what they describe.
 """
 
 import re
-from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -13,7 +12,6 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 from ndcg_ab.config.model.connections import Database, GivenFile, Storage, file_name, plain_address, read_database
 from ndcg_ab.config.model.http import HttpRequest, HttpSource
 from ndcg_ab.config.model.operation import Model, Spark
-from ndcg_ab.errors import RuleError, Setting
 
 FileFormat = Literal["trec", "csv", "tsv", "jsonl", "parquet"]
 # Whether an evaluation of scores is being read: its systems are names alone, and its metrics those of another tool.
@@ -282,23 +280,6 @@ class TableSource(Place):
     arguments: dict[str, Any] = Field(default_factory=dict, description=ARGUMENTS)
 
 
-class JudgmentSource(TableSource):
-    """The judgments, and what their grades are; or a function that judges."""
-
-    kinds: ClassVar[dict[str, type[Source]]] = KINDS | {"python": JudgeSource}
-
-    version: str | None = Field(None, description="What these judgments are called: a release, a date; a mark alone.")
-    grades: Literal["integer"] | None = Field(
-        None, description="integer: a grade with a fraction is an error; by default grades are any numbers."
-    )
-    table: str | None = Field(None, description=TABLE, min_length=1)
-    where: str | None = Field(None, description=WHERE)
-    python: str | None = Field(None, description="module:function that is given a query and a document, and judges.")
-    attributes: list[str] = Field(default_factory=list, description=GRADED)
-    depth: int | None = Field(None, description=GRADED_DEPTH, ge=1, le=MOST_GRADED_DEPTH)
-    workers: int | None = Field(None, description=WORKERS, ge=1, le=MOST_WORKERS)
-
-
 class System(Place):
     """One version of a ranker, and where its rankings come from: `file`, `database`, `http` or `python`."""
 
@@ -342,34 +323,3 @@ class System(Place):
     def stands_for_many(self) -> bool:
         """Whether it is one system for each file that its pattern matches (`ndcg_ab.config.loading.templates`)."""
         return self.file is not None and STEM in self.name
-
-
-def refuse_judging_function(
-    judgments: JudgmentSource | None,
-    more: Sequence[JudgmentSource],
-    cheap: JudgmentSource | None,
-    queries: TableSource | None,
-    with_spark: bool,
-) -> None:
-    """A function judges what the systems return: there is one, it needs texts, and rows that are here."""
-    if cheap is not None and cheap.kind == "python":
-        raise RuleError(
-            Setting("cheap_judgments"), ": a function judges for `judgments` or `more_judgments`: name it there"
-        )
-    places = [("judgments", judgments), *((f"more_judgments[{at}]", place) for at, place in enumerate(more))]
-    keys = [key for key, place in places if place is not None and place.kind == "python"]
-    if not keys:
-        return
-    if len(keys) > 1:
-        raise RuleError(
-            Setting(keys[1]), f": {keys[0]} names a function that judges, and there can be one: take one out"
-        )
-    if with_spark:
-        raise RuleError(
-            Setting(keys[0]), ": a function judges rankings that are here, and Spark's stay there: give files"
-        )
-    if cheap is not None:
-        rule = f": go with judgments of files alone: take it or the python of {keys[0]} out"
-        raise RuleError(Setting("cheap_judgments"), rule)
-    if queries is None:
-        raise RuleError(Setting("queries"), f": missing; the function of {keys[0]} is given their texts")

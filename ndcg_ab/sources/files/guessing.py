@@ -51,23 +51,28 @@ class Guess:
 def guess_content(path: Path, kind: str | None = None) -> Guess:
     """What a file holds; kind: what it is said to be. InputError where its first line tells nothing."""
     found = format_by_name(path)
-    names: Sequence[str] = ()
     if not path.exists():
         raise InputError(f"{path}: there is no such file")
     if path.is_dir():
         raise InputError(f"{path}: is not a file")
-    if found == "parquet":
-        with open_parquet(path) as file:
-            names = file.schema_arrow.names
-    else:
+    if found == "trec":
         line = first_line(path)
-        if found == "trec" and (other := guess_delimited(line)):
-            found = other
-        if found == "trec":
+        if (other := guess_delimited(line)) is None:
             return Guess(path, kind or trec_kind(path, line), None, {})
-        names = first_object_keys(line) if found == "jsonl" else split_cells(line, delimiter_for(found))
+        found = other
+    names = column_names(path, found)
     kind = kind or kind_by_columns(path, names)
     return Guess(path, kind, found if found != format_by_name(path) else None, match_columns(names, kind))
+
+
+def column_names(path: Path, file_format: str) -> Sequence[str]:
+    """The columns of a file that is no TREC: of its head, its schema, or the first object in it."""
+    if file_format == "parquet":
+        with open_parquet(path) as file:
+            found: Sequence[str] = file.schema_arrow.names
+            return found
+    line = first_line(path)
+    return first_object_keys(line) if file_format == "jsonl" else split_cells(line, delimiter_for(file_format))
 
 
 def first_line(path: Path) -> str:

@@ -54,9 +54,12 @@ def layout_found(names: Iterable[str]) -> Layout:
     return JUDGMENT if len(fields) == len(JUDGMENT.fields) else Layout(JUDGED.kind, fields, order=JUDGED.order)
 
 
-def pull_judgments_place(described: Described, directory: Path) -> Pulled:
-    """The judgments of one place, with the columns judge and source where it has them."""
-    pulled = pull_source(described, judgments_layout(described), directory)
+def pull_judgments_place(described: Described, directory: Path, texts: Mapping[str, str] | None = None) -> Pulled:
+    """The judgments of one place, with the columns judge and source where it has them.
+
+    texts: query_id -> text, which a place may need.
+    """
+    pulled = pull_source(described, judgments_layout(described), directory, texts)
     if pulled.layout is JUDGMENT:
         return pulled
     table = pulled.table
@@ -71,14 +74,14 @@ def is_told(column: pa.ChunkedArray) -> bool:
     return bool(pc.any(pc.greater(pc.binary_length(column), 0)).as_py())
 
 
-def pull_judgments(evaluation: Evaluation) -> Pulled:
-    """All judgments of an evaluation's files as one table; there are some."""
-    return gather_judgments(pull_files(evaluation), evaluation)
+def pull_judgments(evaluation: Evaluation, texts: Mapping[str, str] | None = None) -> Pulled:
+    """All judgments of an evaluation's files as one table; there are some.  texts: query_id -> text."""
+    return gather_judgments(pull_files(evaluation, texts), evaluation)
 
 
-def pull_files(evaluation: Evaluation) -> list[Pulled]:
+def pull_files(evaluation: Evaluation, texts: Mapping[str, str] | None = None) -> list[Pulled]:
     """The judgments of each place, in their order."""
-    return [pull_judgments_place(source, evaluation.directory) for source in evaluation.judgment_sources]
+    return [pull_judgments_place(source, evaluation.directory, texts) for source in evaluation.judgment_sources]
 
 
 def add_function_grades(parts: Sequence[Pulled], by_function: Pulled | None, evaluation: Evaluation) -> Pulled:

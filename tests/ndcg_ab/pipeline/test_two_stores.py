@@ -27,6 +27,7 @@ from ndcg_ab.runs.run import perform_run
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources import registry
 from tests.golden.make_answers import differences, read_answers, to_answer
+from tests.ndcg_ab.sources.clicks.logs import click_log, search
 from tests.repeated import mostly_slow
 from tests.small_evaluation import calling, no_tracker, plain_page
 
@@ -104,6 +105,16 @@ def write_inputs(found: Path) -> Path:
         for place, query in enumerate(QUERIES)
     ]
     write_table(found / "queries.tsv", queries)
+    click_log(
+        found / "clicks.jsonl",
+        (
+            search(f"{query}-{turn}", f"Text  {query}", list(2 * "abcz")[turn % 4 :][:4], clicked=["ab"[at % 2]])
+            for at, query in enumerate(QUERIES)
+            for turn in range(12)
+        ),
+    )
+    few = (f"{query} 0 {doc} {grade}\n" for query, doc, grade in grades[: 4 * 8])
+    (found / "few.qrels").write_text("".join(few))
     (found / "intended.txt").write_text("\n".join(QUERIES[3:9]) + "\n")
     values = [
         {"system_id": system, "query_id": query, "metric": metric, "value": (place * step % 7) / 7}
@@ -167,6 +178,18 @@ CASES: dict[str, dict[str, Any]] = {
         "combine": "median",
     },
     "cheap judgments": {"cheap_judgments": "cheap.csv", "metrics": ["ndcg@3"]},
+    "clicks": {
+        "queries": "queries.tsv",
+        "judgments": {"clicks": "clicks.jsonl"},
+        "cheap_judgments": None,
+        "metrics": ["ndcg@3"],
+    },
+    "cheap judgments by clicks": {
+        "queries": "queries.tsv",
+        "judgments": "few.qrels",
+        "cheap_judgments": {"clicks": {"file": "clicks.jsonl", "model": "position", "floor": 3}},
+        "metrics": ["ndcg@3"],
+    },
     "functions rank and judge": {
         "queries": "queries.tsv",
         "systems": [FILES["systems"][0], {"name": "new", "python": "own_engine:rank"}],

@@ -1,0 +1,80 @@
+"""What a configuration says of judgments: a table of them, a function that judges, or clicks."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal, cast
+
+from pydantic import Field, field_validator
+
+from ndcg_ab.config.model.clicks import Clicks, ClicksSource
+from ndcg_ab.config.model.sources import (
+    GRADED,
+    GRADED_DEPTH,
+    KINDS,
+    MOST_GRADED_DEPTH,
+    MOST_WORKERS,
+    TABLE,
+    WHERE,
+    WORKERS,
+    JudgeSource,
+    Source,
+    TableSource,
+)
+from ndcg_ab.errors import RuleError, Setting
+
+
+class JudgmentSource(TableSource):
+    """The judgments, and what their grades are; or a function that judges."""
+
+    kinds: ClassVar[dict[str, type[Source]]] = KINDS | {
+        "python": JudgeSource,
+        "clicks": cast(type[Source], ClicksSource),  # made of a table's place, and so no part of `Source` itself
+    }
+
+    version: str | None = Field(None, description="What these judgments are called: a release, a date; a mark alone.")
+    grades: Literal["integer"] | None = Field(
+        None, description="integer: a grade with a fraction is an error; by default grades are any numbers."
+    )
+    table: str | None = Field(None, description=TABLE, min_length=1)
+    where: str | None = Field(None, description=WHERE)
+    python: str | None = Field(None, description="module:function that is given a query and a document, and judges.")
+    attributes: list[str] = Field(default_factory=list, description=GRADED)
+    depth: int | None = Field(None, description=GRADED_DEPTH, ge=1, le=MOST_GRADED_DEPTH)
+    workers: int | None = Field(None, description=WORKERS, ge=1, le=MOST_WORKERS)
+    clicks: Clicks | None = Field(None, description="Events of users, of which grades are made: docs/clicks.md.")
+
+    @field_validator("clicks", mode="before")
+    @classmethod
+    def _events_alone(cls, value: Any) -> Any:
+        return {"file": value} if isinstance(value, str | Path) else value
+
+
+def refuse_judging_function(
+    judgments: JudgmentSource | None,
+    more: Sequence[JudgmentSource],
+    cheap: JudgmentSource | None,
+    queries: TableSource | None,
+    with_spark: bool,
+) -> None:
+    """A function judges what the systems return: there is one, it needs texts, and rows that are here."""
+    if cheap is not None and cheap.kind == "python":
+        raise RuleError(
+            Setting("cheap_judgments"), ": a function judges for `judgments` or `more_judgments`: name it there"
+        )
+    places = [("judgments", judgments), *((f"more_judgments[{at}]", place) for at, place in enumerate(more))]
+    keys = [key for key, place in places if place is not None and place.kind == "python"]
+    if not keys:
+        return
+    if len(keys) > 1:
+        raise RuleError(
+            Setting(keys[1]), f": {keys[0]} names a function that judges, and there can be one: take one out"
+        )
+    if with_spark:
+        raise RuleError(
+            Setting(keys[0]), ": a function judges rankings that are here, and Spark's stay there: give files"
+        )
+    if cheap is not None:
+        rule = f": go with judgments of files alone: take it or the python of {keys[0]} out"
+        raise RuleError(Setting("cheap_judgments"), rule)
+    if queries is None:
+        raise RuleError(Setting("queries"), f": missing; the function of {keys[0]} is given their texts")

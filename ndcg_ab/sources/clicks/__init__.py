@@ -1,0 +1,1 @@
+"""Events of users, and the grades that click models make of them."""

@@ -1,0 +1,196 @@
+"""Events of users as one table: of User Behavior Insights (UBI 1.3), or counts of what was shown and clicked.
+
+UBI's events (o19s/ubi, schema/1.3.0/event.schema.json) are objects in objects: `json_events` reads those. Where they
+stand in the columns of a table, a file's or a database's, the readers of tables do. A place is counted from 0 in UBI
+(`event_attributes.position.ordinal`), from 1 here. The schema leaves the text of the query to the table of queries;
+collectors write it into the event as `user_query`, and it is needed there.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ndcg_ab.config.model.clicks import Clicks
+from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.sources.base import Remark, Source
+from ndcg_ab.sources.clicks.json_events import DEFAULTS, is_json, read_json_events
+from ndcg_ab.sources.files.file import format_by_name, refuse_no_file
+from ndcg_ab.sources.files.guessing import column_names
+from ndcg_ab.sources.files.parts import list_parts, name_part_in_errors
+from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
+from ndcg_ab.sources.tables.schema import Field, Layout
+
+UBI = Layout(
+    "event",
+    (
+        Field("action_name", pa.string()),
+        *(
+            Field(name, pa.string(), required=False, blank="", other=other)
+            for name, other in DEFAULTS.items()
+            if name != "action_name"
+        ),
+    ),
+    order=("action_name",),
+)
+COUNTS = Layout(
+    "event",
+    (
+        Field("query", pa.string()),
+        Field("document", pa.string(), other="doc_id"),
+        Field("place", pa.int64(), other="position"),
+        Field("shown", pa.int64(), other="impressions"),
+        Field("clicked", pa.int64(), other="clicks"),
+    ),
+    order=("query", "document"),
+)
+EVENTS = pa.schema(
+    [
+        ("event", pa.int64()),
+        ("text", pa.string()),
+        ("doc_id", pa.string()),
+        ("place", pa.int64()),
+        ("search_id", pa.string()),
+        ("client", pa.string()),
+        ("shown", pa.int64()),
+        ("clicked", pa.int64()),
+    ]
+)
+IMPRESSION, CLICKS = "impression", ("click", "click_through")
+NEEDED = ("user_query", "object_id", "ordinal")  # of an impression or a click
+
+
+class ReadEvents(NamedTuple):
+    """Events in the columns of `EVENTS`, where they come from, and what was noticed.
+
+    read: how many events, those among them that say nothing.
+    """
+
+    table: pa.Table
+    origin: str
+    read: int
+    remarks: tuple[Remark, ...]
+
+
+def read_events(described: Clicks, source: Source, directory: Path) -> ReadEvents:
+    """Raises InputError, which names the place, the value and the rule, for what cannot be read."""
+    place = described.source
+    kind = described.events or guess_kind(place, directory)
+    if kind == "table":
+        return read_counts(source.pull(COUNTS, {}), source.origin)
+    if isinstance(place, FileSource) and is_json(place, directory):
+        UBI.refuse_unknown(str(place.file), place.columns)
+        tables = []
+        with list_parts(place, directory, {**DEFAULTS, **place.columns}) as parts:
+            for part in parts:
+                with name_part_in_errors(part):
+                    tables.append(read_json_events(part.path, place.columns))
+        table = pa.concat_tables(tables)
+    else:
+        table = with_numbers(source.pull(UBI, {}), source.origin)
+    return read_actions(table, source.origin, CLICKS[:1] if described.model == "opensearch" else CLICKS)
+
+
+def guess_kind(place: Any, directory: Path) -> str:
+    """By the columns of a file of this machine: a table has one of how often a document was shown; all else is UBI."""
+    if not isinstance(place, FileSource) or not isinstance(place.file, Path):
+        return "ubi"
+    with list_parts(place, directory, {}) as parts:
+        path = parts[0].path
+        refuse_no_file(path)
+        file_format = place.format or format_by_name(path)
+        names = () if file_format == "trec" else column_names(path, file_format)
+    is_table = any(field.name in place.columns or {field.name, field.other} & {*names} for field in COUNTS.fields[2:])
+    return "table" if is_table else "ubi"
+
+
+def with_numbers(table: pa.Table, origin: str) -> pa.Table:
+    """The places of a table's events as numbers; -1 where there is none."""
+    texts = pc.replace_substring_regex(pc.fill_null(table["ordinal"].cast(pa.string()), ""), r"\.0+$", "")
+    is_number = pc.match_substring_regex(texts, r"^\d{1,9}$")
+    wrong = pc.and_(pc.invert(is_number), pc.not_equal(texts, ""))
+    if (row := pc.index(wrong, True).as_py()) >= 0:
+        value = format_value(table["ordinal"][row].as_py())
+        raise InputError(f"{origin}, event {row + 1}: ordinal = {value}: must be a whole number, 0 or more")
+    ordinal = pc.if_else(is_number, texts, pa.scalar("-1")).cast(pa.int64())
+    return table.set_column(table.column_names.index("ordinal"), "ordinal", ordinal)
+
+
+def read_actions(table: pa.Table, origin: str, clicks: tuple[str, ...]) -> ReadEvents:
+    """Impressions and clicks of UBI's events; what else there is, and what lacks a part, is counted.
+
+    table: in the columns of `UBI`, with `ordinal` as whole numbers. clicks: the actions that are clicks.
+    Raises InputError where there is no impression: nobody knows then what was not clicked.
+    """
+    action = pc.utf8_lower(table["action_name"])
+    is_shown = pc.equal(action, IMPRESSION)
+    is_click = pc.is_in(action, pa.array(clicks))
+    is_used = pc.or_(is_shown, is_click)
+    found = {row["values"]: row["counts"] for row in pc.value_counts(action.filter(pc.invert(is_used))).to_pylist()}
+    remarks = []
+    if found:
+        names = ", ".join(f"{name} ({count:,})" for name, count in sorted(found.items(), key=lambda each: -each[1])[:5])
+        told = f"{sum(found.values()):,} events are neither impressions nor clicks, and count nothing: {names}"
+        remarks.append(Remark("click_other_action", sum(found.values()), (), told))
+    is_whole = pc.greater_equal(table["ordinal"], 0)
+    for name in ("user_query", "object_id"):
+        is_whole = pc.and_(is_whole, pc.greater(pc.binary_length(table[name]), 0))
+    lacking = pc.and_(is_used, pc.invert(is_whole))
+    if count := pc.sum(lacking).as_py() or 0:
+        remarks.append(Remark("click_incomplete", count, incomplete_examples(table.filter(lacking))))
+    kept = pc.and_(is_used, is_whole)
+    rows = table.filter(kept)
+    if not pc.any(is_shown.filter(kept)).as_py():
+        actions = ", ".join(sorted({*pc.unique(action).to_pylist()})[:5])
+        raise InputError(
+            f"{origin}: no event is an impression with {', '.join(NEEDED)} (actions: {actions}): without what was shown"
+            " nobody knows what was not clicked; log impressions, or name the columns that hold these"
+        )
+    client = pc.if_else(pc.equal(rows["client_id"], ""), rows["session_id"], rows["client_id"])
+    columns = {
+        "event": pc.indices_nonzero(pc.fill_null(kept, False)).cast(pa.int64()),
+        "text": rows["user_query"],
+        "doc_id": rows["object_id"],
+        "place": pc.add(rows["ordinal"], 1),
+        "search_id": without_blanks(rows["search_id"]),
+        "client": without_blanks(client),
+        "shown": is_shown.filter(kept).cast(pa.int64()),
+        "clicked": is_click.filter(kept).cast(pa.int64()),
+    }
+    return ReadEvents(pa.table(columns).cast(EVENTS), origin, table.num_rows, tuple(remarks))
+
+
+def without_blanks(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
+
+
+def incomplete_examples(rows: pa.Table) -> tuple[str, ...]:
+    found = []
+    for row in rows.slice(0, MOST_EXAMPLES).to_pylist():
+        missing = [name for name in NEEDED if row[name] in ("", None, -1)]
+        known = ", ".join(f"{name} {format_value(row[name])}" for name in NEEDED if name not in missing)
+        found.append(f"{row['action_name']} without {' and '.join(missing)}" + (f" ({known})" if known else ""))
+    return tuple(found)
+
+
+def read_counts(table: pa.Table, origin: str) -> ReadEvents:
+    """Rows of query, document, place, shown, clicked; raises InputError for counts that cannot be."""
+    rules: Mapping[str, tuple[Any, str]] = {
+        "place": (pc.less(table["place"], 1), "must be 1 or more: the first place is 1"),
+        "shown": (pc.less(table["shown"], 0), "must be 0 or more"),
+        "clicked": (
+            pc.or_(pc.less(table["clicked"], 0), pc.greater(table["clicked"], table["shown"])),
+            "must be 0 or more, and no more than shown",
+        ),
+    }
+    for name, (broken, rule) in rules.items():
+        if (row := pc.index(broken, True).as_py()) >= 0:
+            about = f" (shown = {table['shown'][row].as_py()})" if name == "clicked" else ""
+            raise InputError(f"{origin}, row {row + 1}: {name} = {table[name][row].as_py()}{about}: {rule}")
+    nothing = pa.nulls(table.num_rows, pa.string())
+    columns = [pa.array(range(table.num_rows)), table["query"].cast(pa.string()), table["document"], table["place"]]
+    columns += [nothing, nothing, table["shown"], table["clicked"]]
+    return ReadEvents(pa.table(columns, names=EVENTS.names).cast(EVENTS), origin, table.num_rows, ())

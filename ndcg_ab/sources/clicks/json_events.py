@@ -1,0 +1,179 @@
+"""UBI's events as JSON Lines: objects in objects, by pyarrow's reader where all is plain, else line by line.
+
+A field is at a path of keys with dots between, or under one key that has the dots in its name, or under its last key
+alone: the same event, flattened.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pajson
+
+from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.sources.files.file import UNCLEAR, format_by_name, refuse_no_file, refuse_packed
+from ndcg_ab.sources.files.json_documents import document_records
+from ndcg_ab.sources.files.records import PIECE, json_row, text_lines
+from ndcg_ab.sources.files.streams import BLOCK, JsonObjectStream, UnusualError, defer_errors
+from ndcg_ab.sources.files.unpacking import open_bytes
+from ndcg_ab.sources.tables.columns import holds_byte_below
+from ndcg_ab.sources.tables.schema import Field, Layout, read_value
+
+DEFAULTS = {  # field -> where UBI has it
+    "action_name": "action_name",
+    "user_query": "user_query",
+    "object_id": "event_attributes.object.object_id",
+    "ordinal": "event_attributes.position.ordinal",
+    "search_id": "query_id",
+    "client_id": "client_id",
+    "session_id": "session_id",
+}
+SCHEMA = pa.schema([(name, pa.int64() if name == "ordinal" else pa.string()) for name in DEFAULTS])
+NOWHERE = -1  # the ordinal of an event without a place
+EVENT = Layout("event", ())
+
+
+def is_json(described: FileSource, directory: Path) -> bool:
+    if described.format is not None or not isinstance(described.file, Path):
+        return (described.format or format_by_name(Path(str(described.file)))) == "jsonl"
+    return format_by_name(directory / described.file) == "jsonl"
+
+
+def read_json_events(path: Path, columns: Mapping[str, str]) -> pa.Table:
+    """The events of a file in the columns of `SCHEMA`: "" for a text that an event lacks, -1 for a place.
+
+    columns: field -> the path of its keys. Raises InputError with the line of what breaks a rule.
+    """
+    refuse_no_file(path)
+    try:
+        refuse_packed(path, EVENT, "jsonl")
+        for identifiers in (pa.string(), pa.int64()):
+            if (table := read_if_plain(path, columns, identifiers)) is not None:
+                return table
+        return pa.concat_tables(careful_events(path, columns))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+
+
+# ---- by pyarrow
+
+
+def ways(field: str, columns: Mapping[str, str]) -> list[tuple[str, ...]]:
+    """The paths at which a field may be; the first that has a value counts."""
+    path = columns.get(field, DEFAULTS[field])
+    found = [tuple(path.split(".")), (path,)]
+    if field not in columns:
+        found.append((field,) if field != "search_id" else (path,))
+    return list(dict.fromkeys(found))
+
+
+def nested_type(paths: Mapping[tuple[str, ...], pa.DataType]) -> list[pa.Field]:
+    """The fields of a struct that has every path."""
+    inner: dict[str, dict[tuple[str, ...], pa.DataType]] = {}
+    for path, kind in paths.items():
+        inner.setdefault(path[0], {})[path[1:]] = kind
+    return [pa.field(key, rest[()] if () in rest else pa.struct(nested_type(rest))) for key, rest in inner.items()]
+
+
+def read_if_plain(path: Path, columns: Mapping[str, str], identifiers: pa.DataType) -> pa.Table | None:
+    """The table where every line is one object whose values have the types of UBI; None where it must be looked at."""
+    kinds = {"ordinal": pa.int64(), "object_id": identifiers}
+    paths = {way: kinds.get(field, pa.string()) for field in DEFAULTS for way in ways(field, columns)}
+    options = pajson.ParseOptions(pa.schema(nested_type(paths)), False, "ignore")
+    objects = JsonObjectStream(open_bytes(path))
+    try:
+        with defer_errors(objects) as stream:
+            found = pajson.read_json(stream, pajson.ReadOptions(block_size=BLOCK), options)
+        if found.num_rows != objects.lines:
+            raise UnusualError("several objects on a line")
+        table = pa.table({field: first_value(found, ways(field, columns)) for field in DEFAULTS})
+        table = table.set_column(2, "object_id", table["object_id"].cast(pa.string()))
+    except UNCLEAR:
+        return None
+    return None if is_odd(table) else filled(table)
+
+
+def first_value(table: pa.Table, paths: list[tuple[str, ...]]) -> pa.ChunkedArray:
+    return pc.coalesce(
+        *(pc.struct_field(table[path[0]], list(path[1:])) if path[1:] else table[path[0]] for path in paths)
+    )
+
+
+def is_odd(table: pa.Table) -> bool:
+    """Whether an action is missing, a place below 0, or a text holds a control character."""
+    texts = [chunk for name in table.column_names if name != "ordinal" for chunk in table[name].chunks]
+    return (
+        table["action_name"].null_count > 0
+        or bool(pc.any(pc.equal(table["action_name"], "")).as_py())
+        or bool(pc.any(pc.less(table["ordinal"], 0)).as_py())
+        or any(holds_byte_below(32, chunk) for chunk in texts)
+    )
+
+
+def filled(table: pa.Table) -> pa.Table:
+    columns = {name: pc.fill_null(table[name], NOWHERE if name == "ordinal" else "") for name in SCHEMA.names}
+    return pa.table(columns).cast(SCHEMA)
+
+
+# ---- line by line
+
+
+def careful_events(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]:
+    """The same with the line of everything that breaks a rule."""
+    fields = {
+        name: Field(columns.get(name, at), SCHEMA.field(name).type, required=name == "action_name")
+        for name, at in DEFAULTS.items()
+    }
+    values: dict[str, list[Any]] = {name: [] for name in DEFAULTS}
+    rows = 0
+    for number, event in placed_objects(path):
+        rows += 1
+        where = f"{path}, line {number}"
+        for name, field in fields.items():
+            values[name].append(event_value(field, find_value(event, ways(name, columns), where), where))
+        if rows % PIECE == 0:
+            yield pa.table(values, schema=SCHEMA)
+            values = {name: [] for name in DEFAULTS}
+    if not rows:
+        raise InputError(f"{path}: there is no event in the file")
+    yield pa.table(values, schema=SCHEMA)
+
+
+def placed_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    lines = ((number, line) for number, line in text_lines(path, None) if line.strip())
+    first = list(islice(lines, 1))
+    if first and first[0][1].lstrip().startswith("["):
+        yield from document_records(path, "".join(line for _, line in text_lines(path, None)), EVENT, {})
+        return
+    for number, line in chain(first, lines):
+        yield number, json_row(path, number, line)
+
+
+def find_value(event: Mapping[str, Any], paths: list[tuple[str, ...]], where: str) -> Any:
+    """The first value that is there; InputError where a key on the way leads to no object."""
+    for path in paths:
+        here: Any = event
+        for depth, key in enumerate(path):
+            if here is None:
+                break
+            if not isinstance(here, dict):
+                name = ".".join(path[:depth])
+                raise InputError(f"{where}: {name} = {format_value(here)}: must be an object with the key {key!r}")
+            here = here.get(key)
+        if here is not None:
+            return here
+    return None
+
+
+def event_value(field: Field, value: Any, where: str) -> Any:
+    is_number = field.type == pa.int64()
+    if value in (None, "") and not field.required:
+        return NOWHERE if is_number else ""
+    found = read_value(field, cast(object, value), where)
+    if is_number and cast(int, found) < 0:
+        raise InputError(f"{where}: {field.name} = {format_value(value)}: must be 0 or more: UBI counts places from 0")
+    return found

@@ -1,0 +1,164 @@
+"""Judgments that are made of clicks: which query an event belongs to, what is noticed, and what a command gets."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ndcg_ab.config.model.judgments import JudgmentSource
+from ndcg_ab.errors import InputError
+from ndcg_ab.finding_codes import CODES
+from ndcg_ab.sources.base import Remark, read_remarks
+from ndcg_ab.sources.clicks.click_judgments import ClickJudgments
+from ndcg_ab.sources.registry import make_source, pull_source
+from ndcg_ab.sources.tables.schema import JUDGED, JUDGMENT
+from tests.ndcg_ab.sources.clicks.logs import click_log, search
+
+LOG = [
+    *(
+        search(f"s{n}", "Pasta  carbonara", ["d1", "d2", "d3"], clicked=["d1"] if n % 2 else ["d2", "d3"])
+        for n in range(20)
+    ),
+    *(search(f"t{n}", "pasta carbonara", ["d3", "d1"], clicked=["d3"]) for n in range(5)),
+    *(search(f"u{n}", "soup", ["d9"], clicked=["d9"] * (n == 0)) for n in range(12)),
+]
+
+
+def source_of(path: Path, **keys: Any) -> ClickJudgments:
+    described = JudgmentSource.model_validate({"clicks": {"file": path, **keys}})
+    found = make_source(described.source, path.parent)
+    assert isinstance(found, ClickJudgments)
+    return found
+
+
+def remarks_of(folder: Path, log: Iterable[list[dict[str, Any]]], **keys: Any) -> dict[str, Remark]:
+    found = source_of(click_log(folder / "log.jsonl", log), floor=1, **keys).grade({})
+    assert {remark.code for remark in found.remarks} <= CODES.keys()
+    return {remark.code: remark for remark in found.remarks}
+
+
+def test_without_queries_a_text_is_its_own_query(tmp_path: Path) -> None:
+    found = source_of(click_log(tmp_path / "log.jsonl", LOG)).grade({})
+    rows = {(row["query_id"], row["doc_id"]): row for row in found.table.to_pylist()}
+    assert list(rows) == [
+        ("Pasta  carbonara", "d1"),
+        ("Pasta  carbonara", "d2"),
+        ("Pasta  carbonara", "d3"),
+        ("soup", "d9"),
+    ]
+    assert rows["Pasta  carbonara", "d1"]["impressions"] == 20 and rows["Pasta  carbonara", "d1"]["clicks"] == 10
+    assert (found.documents, found.queries) == (6, 3), "two documents of the third have too few impressions"
+
+
+def test_texts_are_matched_as_they_stand_and_then_without_case_and_white_space(tmp_path: Path) -> None:
+    log = click_log(tmp_path / "log.jsonl", LOG)
+    found = source_of(log).grade({"q1": "pasta carbonara", "q2": "other"})
+    counts = {row["doc_id"]: row["impressions"] for row in found.table.to_pylist()}
+    assert counts == {"d1": 25, "d2": 20, "d3": 25}, "both texts are of q1"
+    by_code = {remark.code: remark for remark in found.remarks}
+    unmatched = by_code["click_unmatched_query"]
+    assert (unmatched.count, unmatched.examples) == (13, ("'soup': 13 events",))
+    exact = source_of(log, floor=1).grade({"q1": "Pasta  carbonara", "q2": "pasta carbonara"}).table
+    assert set(exact["query_id"].to_pylist()) == {"q1", "q2"}, "each has its own text"
+    twins = source_of(log).grade({"a": "soup", "b": "soup"}).table
+    assert twins["query_id"].to_pylist() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("queries", "keys", "said"),
+    [
+        (
+            {"q1": "stew"},
+            {},
+            "none of its 3 texts (such as 'Pasta  carbonara') is the text of a query (such as 'stew'): give the queries"
+            " that users typed",
+        ),
+        (
+            {},
+            {"floor": 100},
+            "no document has 100 impressions or more (the most is 20) at places where something is clicked: give more"
+            " events, or set a lower floor",
+        ),
+    ],
+)  # fmt: skip
+def test_what_gives_no_grade_is_refused(
+    queries: dict[str, str], keys: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    log = click_log(tmp_path / "log.jsonl", LOG)
+    with pytest.raises(InputError) as caught:
+        source_of(log, **keys).grade(queries)
+    assert str(caught.value) == f"{log}: {said}"
+
+
+def test_the_note_says_what_the_grades_are(tmp_path: Path) -> None:
+    noticed = remarks_of(tmp_path, LOG, model="rate", grades={"thresholds": [0.2]})["click_grades"]
+    assert noticed.told == (
+        "grades come from clicks, model rate, at least 1 impressions, grades by thresholds 0.2: 6 documents of 3"
+        " queries from 118 events (0: 2, 1: 4); 0 documents were shown too seldom for a grade, or only at places where"
+        " nothing is ever clicked"
+    )
+
+
+def test_one_ranking_alone(tmp_path: Path) -> None:
+    still = [search(f"s{n}", "q", ["a", "b"], clicked=["a"]) for n in range(3)]
+    noticed = remarks_of(tmp_path, still)["click_one_ranking"]
+    assert noticed.count == 2 and noticed.told is not None and "at one place only" in noticed.told
+    assert "click_one_ranking" not in remarks_of(tmp_path, [*still, search("x", "q", ["b", "a"])])
+
+
+def test_a_place_that_nothing_was_shown_at(tmp_path: Path) -> None:
+    noticed = remarks_of(tmp_path, [search("s", "q", ["a", None, "b", None, "c"], clicked=["a", "b", "c"])])[
+        "click_place_gap"
+    ]
+    assert (noticed.count, noticed.examples) == (2, ("place 2", "place 4"))
+
+
+def test_clicks_without_impressions(tmp_path: Path) -> None:
+    log = [search("s", "q", ["a", "b"], clicked=["a"]), search("t", "q", [None, "c"], clicked=["c"])]
+    log[1] = [event for event in log[1] if event["action_name"] == "click"]
+    noticed = remarks_of(tmp_path, log)["click_without_impression"]
+    assert (noticed.count, noticed.examples) == (1, ("query 'q', document 'c', place 2",))
+
+
+def test_a_client_with_improbably_many_events(tmp_path: Path) -> None:
+    people = [search(f"s{n}", "q", ["a", "b"], clicked=["a"], client=f"c{n % 120}") for n in range(240)]
+    robot = [search(f"r{n}", "q", ["b", "a"], client="robot") for n in range(60)]
+    noticed = remarks_of(tmp_path, [*people, *robot])["click_bot"]
+    assert (noticed.count, noticed.examples) == (1, ("client 'robot': 120 events",))
+    assert noticed.told == (
+        "1 of 121 clients make 14% of the events, each more than 10 times the 6 that 99 of 100 clients keep to:"
+        " programs, not people?"
+    )
+    assert "click_bot" not in remarks_of(tmp_path, [*people, *robot[:30]]), "60 events are 10 times as many, not more"
+    few = [search(f"s{n}", "q", ["a", "b"], clicked=["a"], client=f"c{n % 20}") for n in range(40)]
+    assert "click_bot" not in remarks_of(tmp_path, [*few, *robot]), "20 clients do not tell what is usual"
+
+
+def test_one_client_makes_a_document_s_clicks(tmp_path: Path) -> None:
+    log = [search(f"s{n}", "q", ["a", "b"], clicked=["b"], client="fan" if n < 4 else f"c{n}") for n in range(7)]
+    noticed = remarks_of(tmp_path, log)["click_one_client"]
+    assert (noticed.count, noticed.examples) == (1, ("query 'q', document 'b': 4 of 7 clicks",))
+    assert "click_one_client" not in remarks_of(
+        tmp_path, [*log, search("z", "q", ["a", "b"], clicked=["b"], client="z")]
+    )
+
+
+def test_other_searches_tell_how_often_a_place_is_clicked(tmp_path: Path) -> None:
+    """2 of all 8 impressions at place 1 are clicked, and 1 of 2 of the query: 1 / (2 x 1/4)."""
+    log = [search("s", "q", ["a"], clicked=["a"]), search("t", "q", ["a"]), search("u", "x", ["b"], clicked=["b"])]
+    path = click_log(tmp_path / "log.jsonl", [*log, *(search(f"v{n}", "y", ["b"]) for n in range(5))])
+    found = source_of(path, floor=1, grades={"value": True}).grade({"1": "q"})
+    (row,) = found.table.to_pylist()
+    assert (row["query_id"], row["grade"]) == ("1", 1 / (2 * 2 / 8)) and (found.documents, found.queries) == (1, 1)
+
+
+@pytest.mark.parametrize("layout", [JUDGMENT, JUDGED])
+def test_it_is_a_source_of_judgments(layout: Any, tmp_path: Path) -> None:
+    log = click_log(tmp_path / "log.jsonl", LOG)
+    described = JudgmentSource.model_validate({"clicks": {"file": log.name, "model": "opensearch"}})
+    found = pull_source(described.source, layout, tmp_path, {"q1": "pasta carbonara"})
+    assert found.table.schema.names == layout.schema.names
+    assert found.origin == f"{log} (clicks, model opensearch, at least 0 impressions, grades the value)"
+    assert [remark.code for remark in read_remarks(found.table)] == ["click_grades", "click_unmatched_query"]
+    assert found.digest == pull_source(described.source, layout, tmp_path, {"q1": "PASTA carbonara"}).digest

@@ -1,0 +1,243 @@
+"""Events as they are read: UBI in JSON Lines and in tables, counts, and everything that is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as papq
+import pytest
+
+from ndcg_ab.config.model.clicks import Clicks
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.clicks import json_events
+from ndcg_ab.sources.clicks.events import ReadEvents, read_events
+from ndcg_ab.sources.registry import make_source
+
+
+def event(action: str, ordinal: Any = 0, object_id: Any = "d1", **others: Any) -> dict[str, Any]:
+    """An event as the schema has it."""
+    attributes = {"object": {"object_id": object_id, "object_id_field": "sku"}, "position": {"ordinal": ordinal}}
+    known = {"application": "shop", "query_id": "s1", "client_id": "c1", "user_query": "pasta"}
+    return {
+        "action_name": action,
+        "timestamp": "2026-11-20T20:20:39Z",
+        **known,
+        "event_attributes": attributes,
+    } | others
+
+
+HEAD = "query,document,place,shown,clicked\n"
+TWO = [event("impression"), event("click"), event("impression", 2, "d2", query_id="s2", client_id="c2")]
+ROWS = [
+    {
+        "event": 0,
+        "text": "pasta",
+        "doc_id": "d1",
+        "place": 1,
+        "search_id": "s1",
+        "client": "c1",
+        "shown": 1,
+        "clicked": 0,
+    },
+    {
+        "event": 1,
+        "text": "pasta",
+        "doc_id": "d1",
+        "place": 1,
+        "search_id": "s1",
+        "client": "c1",
+        "shown": 0,
+        "clicked": 1,
+    },
+    {
+        "event": 2,
+        "text": "pasta",
+        "doc_id": "d2",
+        "place": 3,
+        "search_id": "s2",
+        "client": "c2",
+        "shown": 1,
+        "clicked": 0,
+    },
+]
+
+
+def read(path: Path, **keys: Any) -> ReadEvents:
+    described = Clicks.model_validate({"file": path, **keys})
+    return read_events(described, make_source(described.source, path.parent), path.parent)
+
+
+def written(folder: Path, events: list[Any], name: str = "events.jsonl") -> Path:
+    path = folder / name
+    path.write_text("".join((each if isinstance(each, str) else json.dumps(each)) + "\n" for each in events))
+    return path
+
+
+def test_objects_in_objects(tmp_path: Path) -> None:
+    found = read(written(tmp_path, TWO))
+    assert found.table.to_pylist() == ROWS
+    assert (found.read, found.remarks) == (3, ())
+
+
+@pytest.mark.parametrize("names", ["last keys", "dots"])
+@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl", "parquet"])
+def test_flattened(form: str, names: str, tmp_path: Path) -> None:
+    """A table's columns, named by the path or by its last key."""
+    prefix = ("event_attributes.object.", "event_attributes.position.") if names == "dots" else ("", "")
+    rows = [
+        {
+            **{key: each[key] for key in ("action_name", "user_query", "query_id", "client_id")},
+            f"{prefix[0]}object_id": each["event_attributes"]["object"]["object_id"],
+            f"{prefix[1]}ordinal": each["event_attributes"]["position"]["ordinal"],
+        }
+        for each in TWO
+    ]
+    path = tmp_path / f"events.{form}"
+    sign = {"csv": ",", "tsv": "\t"}.get(form)
+    if sign:
+        path.write_text(
+            "".join(sign.join(map(str, row)) + "\n" for row in [list(rows[0]), *(r.values() for r in rows)])
+        )
+    elif form == "jsonl":
+        written(tmp_path, rows)
+    else:
+        papq.write_table(pa.Table.from_pylist(rows), path)
+    assert read(path).table.to_pylist() == ROWS
+
+
+def test_a_list_of_events_numbers_as_ids_and_other_names(tmp_path: Path) -> None:
+    path = tmp_path / "events.json"
+    wrapped = [{"_source": each | {"sku": 7 + at}} for at, each in enumerate(TWO)]
+    path.write_text(json.dumps(wrapped))
+    sources = {name: f"_source.{at}" for name, at in json_events.DEFAULTS.items()}
+    found = read(path, columns=sources | {"object_id": "_source.sku"})
+    assert found.table["doc_id"].to_pylist() == ["7", "8", "9"]
+    assert found.table["place"].to_pylist() == [1, 1, 3]
+    lines = written(tmp_path, [event("impression", object_id=5)])
+    assert read(lines).table["doc_id"].to_pylist() == ["5"]
+
+
+def test_both_ways_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    events = [*TWO, event("purchase", event_attributes={"position": {"xy": {"x": 1, "y": 2}}}), event("click", None)]
+    events += [event("impression", session_id="x", client_id=None), event("impression", query_id="")]
+    path = written(tmp_path, events)
+    fast = read(path)
+    monkeypatch.setattr(json_events, "read_if_plain", lambda *_: None)
+    careful = read(path)
+    assert careful.table.equals(fast.table) and careful.remarks == fast.remarks and careful.read == 7
+    assert fast.table["client"].to_pylist()[-2:] == ["x", "c1"], "a session stands for a client that has no id"
+    assert fast.table["search_id"].to_pylist()[-1] is None
+
+
+def test_what_counts_nothing_and_what_is_incomplete(tmp_path: Path) -> None:
+    events = [*TWO, event("add_to_cart"), event("purchase"), event("purchase")]
+    events += [
+        event("click", user_query=None),
+        event("impression", object_id=None, ordinal=None),
+        event("click_through"),
+    ]
+    found = read(written(tmp_path, events))
+    other, incomplete = found.remarks
+    assert (other.code, other.count) == ("click_other_action", 3)
+    assert other.told == "3 events are neither impressions nor clicks, and count nothing: purchase (2), add_to_cart (1)"
+    assert (incomplete.code, incomplete.count) == ("click_incomplete", 2)
+    assert incomplete.examples == (
+        "click without user_query (object_id 'd1', ordinal 0)",
+        "impression without object_id and ordinal (user_query 'pasta')",
+    )
+    assert found.table["clicked"].to_pylist() == [0, 1, 0, 1], "click_through is a click"
+    assert read(written(tmp_path, events), model="opensearch").table.num_rows == 3, "there it is none"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "{",
+            "line 2: is not JSON (Expecting property name enclosed in double quotes at character 3); every line must be"
+            " one JSON object",
+        ),
+        ("[1]", "line 2: '[1]': every line must be one JSON object"),
+        (event("click", "two"), "line 2: event_attributes.position.ordinal = 'two': must be a number"),
+        (event("click", 1.5), "line 2: event_attributes.position.ordinal = '1.5': must be a whole number"),
+        (
+            event("click", -1),
+            "line 2: event_attributes.position.ordinal = -1: must be 0 or more: UBI counts places from 0",
+        ),
+        (event("click", 0, True), "line 2: event_attributes.object.object_id = True: must be text or a whole number"),
+        (event("click", event_attributes=3), "line 2: event_attributes = 3: must be an object with the key 'object'"),
+        (event("click", action_name=None), "line 2: action_name is missing: every row needs one"),
+        (event("click", action_name=""), "line 2: action_name is empty: every row needs one"),
+    ],
+)
+def test_lines_that_break_a_rule(line: Any, said: str, tmp_path: Path) -> None:
+    path = written(tmp_path, [TWO[0], line])
+    with pytest.raises(InputError) as caught:
+        read(path)
+    assert str(caught.value) == f"{path}, {said}"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("e.jsonl", "", "the file is empty"),
+        ("e.jsonl", "\n\n", "the file is empty"),
+        (
+            "e.jsonl",
+            '{"action_name": "view"}\n',
+            "no event is an impression with user_query, object_id, ordinal (actions: view): without what was shown"
+            " nobody knows what was not clicked; log impressions, or name the columns that hold these",
+        ),
+        ("e.csv", "action_name,user_query,object_id,ordinal\nclick,a,d,x\n",
+         "event 1: ordinal = 'x': must be a whole number, 0 or more"),
+        ("e.csv", HEAD + "a,d,0,1,1\n", "row 1: place = 0: must be 1 or more: the first place is 1"),
+        ("e.csv", HEAD + "a,d,1,9,1\na,d,1,1,2\n",
+         "row 2: clicked = 2 (shown = 1): must be 0 or more, and no more than shown"),
+        ("e.csv", HEAD + "a,d,1,-1,0\n", "row 1: shown = -1: must be 0 or more"),
+        ("e.csv", HEAD + "a,d,one,1,0\n", "line 2: place = 'one': must be a number"),
+        ("e.csv", "query,document,shown,clicked\na,d,1,0\n",
+         "there is no column 'place' for place (columns: query, document, shown, clicked)"),
+    ],
+)  # fmt: skip
+def test_files_that_cannot_be_read(name: str, text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        read(path)
+    assert said in str(caught.value) and str(caught.value).startswith(str(path))
+
+
+def test_columns_that_are_none_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"columns: 'doc' is no field of a event"):
+        read(written(tmp_path, TWO), columns={"doc": "sku"})
+
+
+def test_counts(tmp_path: Path) -> None:
+    path = tmp_path / "counts.csv"
+    path.write_text("query,doc_id,position,impressions,clicks\npasta,d1,1,10,2\npasta,d1,2,90,9\n")
+    found = read(path)
+    assert found.table.drop(["event", "search_id", "client"]).to_pylist() == [
+        {"text": "pasta", "doc_id": "d1", "place": 1, "shown": 10, "clicked": 2},
+        {"text": "pasta", "doc_id": "d1", "place": 2, "shown": 90, "clicked": 9},
+    ]
+    with pytest.raises(InputError, match="there is no column 'action_name'"):
+        read(path, events="ubi")
+
+
+def test_a_database(tmp_path: Path) -> None:
+    import sqlite3
+
+    with sqlite3.connect(tmp_path / "log.db") as log:
+        log.execute("create table ubi_events (action text, q text, doc text, pos integer, search text)")
+        rows = [
+            ("impression", "pasta", "d1", 0, "s1"),
+            ("click", "pasta", "d1", 0, "s1"),
+            ("login", None, None, None, None),
+        ]
+        log.executemany("insert into ubi_events values (?, ?, ?, ?, ?)", rows)
+    names = "action as action_name, q as user_query, doc as object_id, pos as ordinal, search as query_id"
+    query = f"select {names} from ubi_events"
+    described = Clicks.model_validate({"database": "sqlite:///log.db", "query": query})
+    found = read_events(described, make_source(described.source, tmp_path), tmp_path)
+    assert found.table["clicked"].to_pylist() == [0, 1] and [each.count for each in found.remarks] == [1]
