@@ -102,7 +102,7 @@ def names_sources(context: Context) -> bool:
 
 
 def test_differences(context: Context, _: str) -> None:
-    """Against the baseline, and where something was kept every system against itself in the evaluation before."""
+    """Against the baseline, and where something was kept every system against itself in the previous evaluation."""
     evaluation, store = context.evaluation, context.store
     function = summarize_judge(evaluation, store.files(), said) if (said := store.by_function()) else None
     with store.engine() as engine:

@@ -165,7 +165,7 @@ class Store(ABC):
         raise NotImplementedError
 
     def since_last(self, engine: Engine, evaluation: Evaluation) -> SinceLast | None:
-        """Every system against itself in the evaluation before; None without one."""
+        """Every system against itself in the previous evaluation; None without one."""
         raise NotImplementedError
 
     def keep(

@@ -176,7 +176,7 @@ def template_functions(outcome: Outcome) -> dict[str, Any]:
 
 
 def since_template_functions(about: Mapping[str, Any]) -> dict[str, Any]:
-    """What the template says of the evaluation before."""
+    """What the template says of the previous evaluation."""
     since: SinceLast | None = decode(SinceLast, about.get("since_last"))
     lines = list(since_lines(since, len(since.lost))) if since else []
     return {
