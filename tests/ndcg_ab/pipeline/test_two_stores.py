@@ -166,7 +166,7 @@ CASES: dict[str, dict[str, Any]] = {
         "judgments_precedence": "together",
         "combine": "median",
     },
-    "cheap judgments": {"cheap_judgments": "cheap.csv", "metrics": ["ndcg@3"]},
+    "proxy judgments": {"cheap_judgments": "cheap.csv", "metrics": ["ndcg@3"]},
     "functions rank and judge": {
         "queries": "queries.tsv",
         "systems": [FILES["systems"][0], {"name": "new", "python": "own_engine:rank"}],
