@@ -8,6 +8,7 @@ import typer.main
 from ndcg_ab.flows.cli.app import app
 from tests.places import ROOT
 
+pytestmark = pytest.mark.slow  # Prefect is imported
 TEXT = (ROOT / "docs" / "scheduling.md").read_text(encoding="utf-8")
 TOOL = r"(?:prefect|ndcg-ab) (?:--no-prompt )?[a-z]"
 START = rf"(?m)^(?:ExecStart=\S+/)?({TOOL}.*?)(?: +#.*| &)?$"  # a line of a block

@@ -20,7 +20,7 @@ from tests.places import DATA, ROOT
 from tests.slow.broken_servers import closed
 from tests.stores import with_prefect
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.soak]  # tests/slow/end_to_end.py deploys and serves in `make test`
 TEXT = (ROOT / "docs" / "scheduling.md").read_text(encoding="utf-8")
 PATIENCE = 90.0  # seconds that anything may take
 CONFIG = """
@@ -116,7 +116,6 @@ def test_the_set_up_of_a_server_works_as_printed(place: Place) -> None:
     assert len(place.bundles()) == 1, place.printed()
 
 
-@pytest.mark.soak
 def test_the_set_up_of_a_laptop_works_as_printed(place: Place) -> None:
     (lines,) = blocks("A laptop", "sh")
     (asked,) = re.findall(r"use another terminal, with `PREFECT_API_URL` set: `(prefect .*?)`", TEXT)
