@@ -20,6 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ndcg_core.statistics.estimates.features import Features, Products
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
@@ -34,11 +36,11 @@ NODES = 7  # of the quadrature over an effect
 class Graded(NamedTuple):
     """What is known of judged documents.
 
-    features: (n, p). query: (n,) number of each one's query, from 0 on. level: (n,) number of its grade among the
-    rising levels.
+    features: of n documents. query: (n,) number of each one's query, from 0 on. level: (n,) number of its grade among
+    the rising levels.
     """
 
-    features: FloatArray
+    features: Features
     query: IntArray
     level: IntArray
 
@@ -58,7 +60,7 @@ class Fitted(NamedTuple):
     spreads: FloatArray
     between: float
 
-    def reached(self, features: FloatArray, query: IntArray) -> FloatArray:
+    def reached(self, features: Features, query: IntArray) -> FloatArray:
         """(levels - 1, n) chances of a level or a higher one, the mean over what the effects may be."""
         places, weights = np.polynomial.hermite_e.hermegauss(NODES)
         parts = [
@@ -68,7 +70,7 @@ class Fitted(NamedTuple):
         found: FloatArray = np.sum(parts, axis=0)
         return found
 
-    def draw(self, generator: np.random.Generator, features: FloatArray, query: IntArray) -> IntArray:
+    def draw(self, generator: np.random.Generator, features: Features, query: IntArray) -> IntArray:
         """(n,) levels of one draw: first of values and effects, then of each document."""
         values = generator.multivariate_normal(self.values, self.covariance, method="cholesky")
         moved = self.effects - self.leverage @ (values - self.values)
@@ -78,9 +80,9 @@ class Fitted(NamedTuple):
         return levels
 
 
-def _reached(values: FloatArray, effects: FloatArray, features: FloatArray, query: IntArray) -> FloatArray:
+def _reached(values: FloatArray, effects: FloatArray, features: Features, query: IntArray) -> FloatArray:
     starts, slopes = np.split(values, [len(values) - features.shape[1]])
-    chances = expit(starts[:, None] + features @ slopes + effects[query])
+    chances = expit(starts[:, None] + features.times(slopes) + effects[query])
     return np.asarray(np.cumprod(chances, axis=0), dtype=np.float64)
 
 
@@ -103,8 +105,9 @@ def fit_model(graded: Graded, levels: int, queries: int, spreads: FloatArray, al
     has_judged = np.bincount(graded.query, minlength=queries) > 0
     between = 1.0
     last = np.arange(len(values)) >= len(values) - alike
+    products = Products(graded.features)
     for _ in range(ROUNDS):
-        slope, curve = _derivatives(graded, values, effects, steps)
+        slope, curve = _derivatives(graded, products, values, effects, steps)
         inner = curve.of_effects + between**-2
         leverage = curve.mixed / inner[:, None]
         information = curve.of_values + np.diag(precision) - curve.mixed.T @ leverage
@@ -115,7 +118,7 @@ def fit_model(graded: Graded, levels: int, queries: int, spreads: FloatArray, al
         longest = max(float(np.abs(step).max()), float(np.abs(step_of_effects).max()))
         shorter = min(1.0, 2.0 / longest) if longest > 0 else 1.0
         values, effects = values + shorter * step, effects + shorter * step_of_effects
-        variance = 1 / inner + np.einsum("qv,vw,qw->q", leverage, covariance, leverage)
+        variance = 1 / inner + np.sum(leverage @ covariance * leverage, axis=1)
         before = between
         if alike:
             found = float(np.sum(values[last] ** 2 + np.diag(covariance)[last]))
@@ -139,11 +142,13 @@ class _Curve(NamedTuple):
     of_effects: FloatArray
 
 
-def _derivatives(graded: Graded, values: FloatArray, effects: FloatArray, steps: int) -> tuple[_Slope, _Curve]:
+def _derivatives(
+    graded: Graded, products: Products, values: FloatArray, effects: FloatArray, steps: int
+) -> tuple[_Slope, _Curve]:
     """Of the log likelihood, at these values and effects."""
     features, query, level = graded
     queries, count = len(effects), len(values)
-    odds = features @ values[steps:] + effects[query]
+    odds = features.times(values[steps:]) + effects[query]
     rest, weight = np.zeros(len(level)), np.zeros(len(level))
     slope, curve, mixed = np.zeros(count), np.zeros((count, count)), np.zeros((queries, count))
     for step in range(steps):
@@ -155,12 +160,10 @@ def _derivatives(graded: Graded, values: FloatArray, effects: FloatArray, steps:
         weight += bent
         slope[step] = left.sum()
         curve[step, step] = bent.sum()
-        curve[step, steps:] = curve[steps:, step] = bent @ features
+        curve[step, steps:] = curve[steps:, step] = features.summed(bent)
         mixed[:, step] = np.bincount(query, bent, queries)
-    weighted = weight[:, None] * features
-    slope[steps:] = rest @ features
-    curve[steps:, steps:] = features.T @ weighted
-    for place in range(count - steps):
-        mixed[:, steps + place] = np.bincount(query, weighted[:, place], queries)
+    slope[steps:] = features.summed(rest)
+    curve[steps:, steps:] = products.weighted(weight)
+    mixed[:, steps:] = features.summed_by(query, queries, weight)
     risen, bent_together = (np.bincount(query, each, queries).astype(np.float64) for each in (rest, weight))
     return _Slope(slope, risen), _Curve(curve, mixed, bent_together)

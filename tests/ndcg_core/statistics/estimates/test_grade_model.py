@@ -5,10 +5,16 @@ import pytest
 from scipy import optimize, stats
 
 from ndcg_core.statistics.estimates import grade_model
+from ndcg_core.statistics.estimates.features import Features
 from ndcg_core.statistics.estimates.grade_model import START_SPREAD, Fitted, Graded, fit_model
 
 SPREADS = np.array([3.0, 1.0])
 STARTS, SLOPES, BETWEEN = np.array([0.5, -0.5, -1.0]), np.array([1.0, -0.7]), 1.0
+
+
+def features_of(matrix: np.ndarray) -> Features:
+    document, feature = np.indices(matrix.shape).reshape(2, -1)
+    return Features(document, feature, matrix.ravel(), matrix.shape)
 
 
 def made(seed: int, queries: int, each: int) -> Graded:
@@ -18,7 +24,7 @@ def made(seed: int, queries: int, each: int) -> Graded:
     features = rng.normal(size=(len(query), 2))
     odds = STARTS[:, None] + features @ SLOPES + rng.normal(0, BETWEEN, queries)[query]
     climbed = rng.random(odds.shape) < 1 / (1 + np.exp(-odds))
-    return Graded(features, query, np.cumprod(climbed, axis=0).sum(axis=0))
+    return Graded(features_of(features), query, np.cumprod(climbed, axis=0).sum(axis=0))
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +42,8 @@ def loss(numbers: np.ndarray, graded: Graded, between: float) -> float:
     starts, slopes, effects = np.split(numbers, [3, 5])
     total = -stats.norm.logpdf(starts, 0, START_SPREAD).sum() - stats.norm.logpdf(slopes, 0, SPREADS).sum()
     total -= stats.norm.logpdf(effects, 0, between).sum()
-    for features, query, level in zip(*graded, strict=True):
+    rows = graded.features.value.reshape(graded.features.shape)
+    for features, query, level in zip(rows, graded.query, graded.level, strict=True):
         for step in range(3):
             if level >= step:
                 odds = starts[step] + features @ slopes + effects[query]
@@ -69,7 +76,7 @@ def test_of_many_documents_it_finds_what_made_them() -> None:
 def test_draws_have_the_chances_and_are_uncertain_in_common(fitted: Fitted) -> None:
     """20 like documents of the query that nothing is known of rise and fall together from draw to draw."""
     rng = np.random.default_rng(4)
-    features, query = np.zeros((20, 2)), np.full(20, 40)
+    features, query = features_of(np.zeros((20, 2))), np.full(20, 40)
     draws = np.array([fitted.draw(rng, features, query) for _ in range(4_000)])
     reached = fitted.reached(features, query)[:, 0]
     assert [(draws >= level).mean() for level in (1, 2, 3)] == pytest.approx(reached.tolist(), abs=0.02)
