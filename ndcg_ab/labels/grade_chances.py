@@ -65,10 +65,10 @@ class GradeModel:
     def draw(self, pool: Pool, generator: np.random.Generator, draws: int) -> FloatArray:
         """(draws, n) grades: the judged documents' own, of the others as likely ones, with the model drawn again."""
         unjudged = ~pool.is_judged
-        features, query = make_features(pool).take(unjudged), pool.query[unjudged]
-        found, levels = np.tile(pool.grade, (draws, 1)), np.array(self.levels)
-        for line in found:
-            line[unjudged] = levels[self.fitted.draw(generator, features, query)]
+        features = make_features(pool).take(unjudged)
+        found = np.tile(pool.grade, (draws, 1))
+        drawn = self.fitted.draw(generator, features, pool.query[unjudged], draws)
+        found[:, unjudged] = np.array(self.levels)[drawn]
         return found
 
 

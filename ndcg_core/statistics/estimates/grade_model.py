@@ -70,14 +70,17 @@ class Fitted(NamedTuple):
         found: FloatArray = np.sum(parts, axis=0)
         return found
 
-    def draw(self, generator: np.random.Generator, features: Features, query: IntArray) -> IntArray:
-        """(n,) levels of one draw: first of values and effects, then of each document."""
-        values = generator.multivariate_normal(self.values, self.covariance, method="cholesky")
-        moved = self.effects - self.leverage @ (values - self.values)
-        effects = moved + self.spreads * generator.standard_normal(len(self.spreads))
-        chances = _reached(values, effects, features, query)
-        levels: IntArray = (generator.random(len(query)) < chances).sum(axis=0)
-        return levels
+    def draw(self, generator: np.random.Generator, features: Features, query: IntArray, draws: int) -> IntArray:
+        """(draws, n) levels; each draw is first of values and effects, then of each document."""
+        root = np.linalg.cholesky(self.covariance)
+        found = np.zeros((draws, len(query)), dtype=np.int64)
+        for line in found:
+            values = self.values + root @ generator.standard_normal(len(self.values))
+            moved = self.effects - self.leverage @ (values - self.values)
+            effects = moved + self.spreads * generator.standard_normal(len(self.spreads))
+            chances = _reached(values, effects, features, query)
+            line[:] = (generator.random(len(query)) < chances).sum(axis=0)
+        return found
 
 
 def _reached(values: FloatArray, effects: FloatArray, features: Features, query: IntArray) -> FloatArray:

@@ -77,7 +77,7 @@ def test_draws_have_the_chances_and_are_uncertain_in_common(fitted: Fitted) -> N
     """20 like documents of the query that nothing is known of rise and fall together from draw to draw."""
     rng = np.random.default_rng(4)
     features, query = features_of(np.zeros((20, 2))), np.full(20, 40)
-    draws = np.array([fitted.draw(rng, features, query) for _ in range(4_000)])
+    draws = fitted.draw(rng, features, query, 4_000)
     reached = fitted.reached(features, query)[:, 0]
     assert [(draws >= level).mean() for level in (1, 2, 3)] == pytest.approx(reached.tolist(), abs=0.02)
     alone = draws.var() / 20
