@@ -17,12 +17,12 @@ def features_of(matrix: np.ndarray) -> Features:
     return Features(document, feature, matrix.ravel(), matrix.shape)
 
 
-def made(seed: int, queries: int, each: int) -> Graded:
+def made(seed: int, queries: int, each: int, between: float = BETWEEN) -> Graded:
     """Documents whose grades follow the model."""
     rng = np.random.default_rng(seed)
     query = np.repeat(np.arange(queries), each)
     features = rng.normal(size=(len(query), 2))
-    odds = STARTS[:, None] + features @ SLOPES + rng.normal(0, BETWEEN, queries)[query]
+    odds = STARTS[:, None] + features @ SLOPES + rng.normal(0, between, queries)[query]
     climbed = rng.random(odds.shape) < 1 / (1 + np.exp(-odds))
     return Graded(features_of(features), query, np.cumprod(climbed, axis=0).sum(axis=0))
 
@@ -57,6 +57,33 @@ def test_it_is_the_maximum_of_the_posterior(graded: Graded, fitted: Fitted) -> N
     assert np.abs(slope).max() < 0.01
     further = numbers + 0.1 * np.random.default_rng(2).normal(size=len(numbers))
     assert loss(numbers, graded, fitted.between) < loss(further, graded, fitted.between)
+
+
+def test_what_is_learned_is_where_expectation_maximisation_ends(graded: Graded) -> None:
+    """The mean of effect^2 + variance is the spread's square; the same of alike slopes, with those that are guessed."""
+    found = fit_model(graded, 4, 41, SPREADS, alike=1)
+    covered = np.sum(found.leverage @ found.covariance * found.leverage, axis=1)
+    of_effects = (found.effects**2 + found.spreads**2 + covered)[:40]
+    assert found.between == pytest.approx(np.sqrt(of_effects.mean()), abs=1e-3)
+    assert found.between > 2 * grade_model.LEAST_BETWEEN
+
+
+def all_or_nothing() -> Graded:
+    """Every document of the first half of the queries has the second level, of the others the lowest."""
+    graded = made(6, 60, 8)
+    return graded._replace(level=np.where(graded.query < 30, 1, 0))
+
+
+@pytest.mark.parametrize(
+    ("graded", "levels"), [(made(6, 60, 8, between=0.0), 4), (all_or_nothing(), 2)], ids=["alike", "all or nothing"]
+)
+def test_more_rounds_change_nothing(monkeypatch: pytest.MonkeyPatch, graded: Graded, levels: int) -> None:
+    found = fit_model(graded, levels, 60, SPREADS, alike=1)
+    monkeypatch.setattr(grade_model, "ROUNDS", 1000)
+    later = fit_model(graded, levels, 60, SPREADS, alike=1)
+    assert found.values == pytest.approx(later.values, abs=1e-3)
+    assert found.between == pytest.approx(later.between, abs=1e-3)
+    assert np.isfinite(found.covariance).all()
 
 
 def test_a_query_without_a_judged_document_is_any_query(fitted: Fitted) -> None:
