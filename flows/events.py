@@ -26,7 +26,7 @@ def events_of(
 ) -> Iterator[Event]:
     """`ndcg-ab.gate.failed` for the evaluation, `ndcg-ab.verdict.regressed` for every candidate that regressed.
 
-    `ndcg-ab.dropped` for every system that dropped since the evaluation before: once, in the night that did.
+    `ndcg-ab.dropped` for every system that dropped since the previous evaluation: once, in the night that did.
     common: what is in every payload.  `message` in each says it in plain text, ready to be posted.
     """
     if outcome.gate == "failed":

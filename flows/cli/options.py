@@ -122,7 +122,7 @@ Combine = Annotated[
     str | None,
     of_data(metavar="RULE", help="If judges disagree: majority, median, mean, highest or lowest."),
 ]
-CheapJudgmentsFile = Annotated[
+ProxyJudgmentsFile = Annotated[
     str | None,
     of_data(metavar="FILE", help="Proxy judgments of more queries: clicks, or a model that saw no human grade."),
 ]

@@ -110,7 +110,7 @@ def table_of_ids(argument: str, ids: Any) -> pa.Table:
 
 
 def proxy_judgments_place(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], InMemoryData | None]:
-    """The cheap judgments as a configuration has them, with the columns and the format of the judgments."""
+    """The proxy judgments as a configuration has them, with the columns and the format of the judgments."""
     file, given = read_argument("cheap_judgments", arguments["cheap_judgments"])
     place: dict[str, Any] = {"file": file}
     if given is None or not isinstance(given.data, Mapping):

@@ -82,8 +82,8 @@ def compare(
         query_id, metric and value; or of each system by its name such a path or table, or {query: {metric: value}}.
     more_judgments: more such, one or a list, which by judgments_precedence correct and add to those before them.
     combine: the grade of a document that several judges (a column `judge`) grade; needed where they disagree.
-    cheap_judgments: by clicks, or a model that has seen none of the judgments, of all those queries and of more, in the
-        format and the columns of the judgments: they correct the differences, and change no verdict.
+    cheap_judgments: proxy judgments, by clicks or a model that has seen none of the judgments, of all those queries and
+        of more, in the format and the columns of the judgments: they correct the differences, and change no verdict.
     careful_unseen: ids of the queries that were judged after that model was fixed, as `intended`: the others are left
         out of the correction.
     documents: likewise, doc_id with title and url, for `report`; they change no result.

@@ -64,17 +64,16 @@ def check_documents_alike(
     if not whole or has_none_alike(judgments, list(rankings.values())):
         return []
     deepest = max(whole, key=lambda metric: (metric.cutoff or EVERYTHING, metric.name))
+    rule = rank_rule(deepest)
+    if not engine.count("near_pair", places=LOOKED_AT, affixed=AFFIXED, rank_rule=rule):
+        return []
     pairs: dict[str, dict[Pair, list[str]]] = defaultdict(lambda: defaultdict(list))
     columns = ("system_id", "query_id", "doc_id", "judged_id")
     for system_id, query_id, own, judged in engine.rows(
-        "near_document",
-        columns,
-        order="query_id, doc_id, judged_id",
-        places=LOOKED_AT,
-        affixed=AFFIXED,
-        rank_rule=rank_rule(deepest),
+        "near_document", columns, order="query_id, doc_id, judged_id", places=LOOKED_AT, rank_rule=rule
     ):
         pairs[system_id][own, judged].append(query_id)
+    engine.release("near_pair")
     told = {finding.system for finding in known if finding.code in ("unmatched_document", "no_judged_result")}
     found = []
     for name, pulled in rankings.items():
@@ -96,7 +95,7 @@ def check_documents_alike(
 
 
 def has_none_alike(judgments: Pulled, rankings: Sequence[Pulled]) -> bool:
-    """Whether few rows hold no pair that `near_document` could find; False where that is not soon told."""
+    """Whether few rows hold no pair that `near_pair` could find; False where that is not soon told."""
     every = [judgments, *rankings]
     if any(pulled.elsewhere for pulled in every) or sum(pulled.count for pulled in every) > FEW:
         return False

@@ -5,6 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import pyarrow.compute as pc
+
 from ndcg_ab.checks.examples import MOST
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.results.outcome import Finding
@@ -126,8 +128,7 @@ def check_group(
         return []
     if disagree:
         engine.build("own_order", places=EVERYTHING if look.beyond else look.cutoff)
-    engine.build("sensitive_doc", everything=look.beyond)
-    too_many = engine.count("sensitive_doc") > BOUNDED
+    too_many = is_beyond_bound(engine, look)
     judged = load_judgments(engine, weights, with_grades=not too_many)
     columns = ("query_id", "doc_id", "score", "rank_given")
     sensitive = {} if too_many else read_by_system(engine, "sensitive_doc", columns)
@@ -144,6 +145,15 @@ def check_group(
             if places:
                 found.append(tie_finding(metric, system_id, known, mine, judged, places))
     return found
+
+
+def is_beyond_bound(engine: Engine, look: OrderCheck) -> bool:
+    """Whether ties decide about more than `BOUNDED` results. No table is made of what surely is too many."""
+    looked_at = pc.sum(engine.read("tied_query", ("looked_at",))["looked_at"]).as_py()
+    if (looked_at or 0) > BOUNDED:
+        return True
+    engine.build("sensitive_doc", everything=look.beyond)
+    return engine.count("sensitive_doc") > BOUNDED
 
 
 def tied_answers(rows: Iterable[tuple[Any, ...]]) -> dict[str, list[Result]]:

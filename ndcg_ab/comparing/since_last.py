@@ -1,4 +1,4 @@
-"""What became of every system since the evaluation before: each compared with itself, and what had changed for it."""
+"""What became of every system since the previous evaluation: each compared with itself, and what had changed for it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ SAME_RANKING = "since last, same ranking"
 RANKING, JUDGMENTS, QUERIES = CAUSES
 NEW_SYSTEM = "new system"
 STILL = 1e-9  # a part that is no larger moved nothing
-WHY_NONE = "there is no earlier evaluation to compare with"
+WHY_NONE = "there is no previous evaluation to compare with"
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class ChangedMeanQuery:
 
 @dataclass(frozen=True)
 class MeanChange:
-    """What moved a system's mean of a metric since the evaluation before.
+    """What moved a system's mean of a metric since the previous evaluation.
 
     before, now: the means, each over the queries of its evaluation. ranking, judgments, queries: the parts of now -
         before; null where they cannot be told, for the reason `unknown`. new_judgments, changed_judgments: how many on
@@ -95,9 +95,9 @@ class MeanChange:
 
 @dataclass(frozen=True)
 class SinceLast:
-    """Every system against itself in the evaluation before, on the primary metrics that both have alike.
+    """Every system against itself in the previous evaluation, on the primary metrics that both have alike.
 
-    ordinal, began: of the evaluation before, and of the night that it stands for. systems: in the order given.
+    ordinal, began: of the previous evaluation, and of the night that it stands for. systems: in the order given.
     comparisons: now - before on the queries of both; baseline and candidate are the system. Family `since last` where
         its ranking changed: both rankings by the judgments of now. `since last, same ranking` (exploratory) where only
         something else did.

@@ -31,6 +31,7 @@ class BoundaryEngine(Engine):
         super().__init__(here.files)
         self.here = here
         self.there: Engine | None = None
+        self.expected = 0  # rows, that `expect` was told
         self.begin = begin
         self.settings = here.settings
         self.memory = here.memory
@@ -52,6 +53,11 @@ class BoundaryEngine(Engine):
         self.here.settings = self.settings
         self.here.made = {name: made for name, made in self.made.items() if not self._is_far(name)}
         self.here.keep(path)
+
+    def expect(self, rows: int) -> None:
+        self.expected = rows
+        if self.there is not None:
+            self.there.expect(rows)
 
     def use(self, name: str, instead_of: str) -> None:
         if instead_of not in LARGE:
@@ -91,6 +97,7 @@ class BoundaryEngine(Engine):
     def _other_side(self) -> Engine:
         if self.there is None:
             self.there = self.begin()
+            self.there.expect(self.expected)
         return self.there
 
     def _take(self, name: str, table: pa.Table) -> None:

@@ -84,7 +84,7 @@ class Acknowledged:
 
 @dataclasses.dataclass(frozen=True)
 class SinceRow:
-    """What had changed for a system since the evaluation before, whose ordinal is `earlier`.
+    """What had changed for a system since the previous evaluation, whose ordinal is `earlier`.
 
     unknown: why it cannot be told whether its ranking dropped; else null.
     """

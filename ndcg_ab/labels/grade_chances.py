@@ -13,6 +13,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.labels.bounds import code_numbers
 from ndcg_ab.scoring.metric_tables import deepest_cutoff
 from ndcg_core.measures.metric import Metric
+from ndcg_core.statistics.estimates.features import Features
 from ndcg_core.statistics.estimates.grade_model import Fitted, Graded, fit_model
 
 LEAST_JUDGED = 100  # documents within the pool; fewer say too little of the others
@@ -63,12 +64,11 @@ class GradeModel:
 
     def draw(self, pool: Pool, generator: np.random.Generator, draws: int) -> FloatArray:
         """(draws, n) grades: the judged documents' own, of the others as likely ones, with the model drawn again."""
-        features, levels = make_features(pool), np.array(self.levels)
-        found = np.tile(pool.grade, (draws, 1))
         unjudged = ~pool.is_judged
-        for line in found:
-            drawn = self.fitted.draw(generator, features[unjudged], pool.query[unjudged])
-            line[unjudged] = levels[drawn]
+        features = make_features(pool).take(unjudged)
+        found = np.tile(pool.grade, (draws, 1))
+        drawn = self.fitted.draw(generator, features, pool.query[unjudged], draws)
+        found[:, unjudged] = np.array(self.levels)[drawn]
         return found
 
 
@@ -110,7 +110,7 @@ def fit_grade_model(pool: Pool) -> GradeModel:
         raise ValueError(reason)
     judged = pool.is_judged
     graded = Graded(
-        make_features(pool)[judged],
+        make_features(pool).take(judged),
         pool.query[judged],
         np.searchsorted(pool.grades, pool.grade[judged]).astype(np.int64),
     )
@@ -118,17 +118,25 @@ def fit_grade_model(pool: Pool) -> GradeModel:
     return GradeModel(pool.grades, fit_model(graded, len(pool.grades), queries, system_spreads(pool.systems), alike))
 
 
-def make_features(pool: Pool) -> FloatArray:
+def make_features(pool: Pool) -> Features:
     """(n, 2 + 2 systems): the best discount, the share of the other systems that show it; each system's discount there;
     for each system whether it alone shows it.
 
     A discount is 1 / log2(rank + 1), and 0 where the document is not shown.
     """
-    shown = pool.ranks > 0
-    discounts = np.where(shown, 1 / np.log2(np.where(shown, pool.ranks, 1) + 1), 0.0)
-    others = (shown.sum(axis=1) - 1) / max(len(pool.systems) - 1, 1)
-    is_alone = shown & (others == 0)[:, None]
-    return np.column_stack([discounts.max(axis=1), others, discounts, is_alone])
+    documents, systems = pool.ranks.shape
+    document, system = np.nonzero(pool.ranks)
+    discounts = 1 / np.log2(pool.ranks[document, system] + 1)
+    shown = np.bincount(document, minlength=documents)
+    best = np.maximum.reduceat(discounts, np.cumsum(shown) - shown) if documents else np.zeros(0)
+    others = (shown - 1) / max(systems - 1, 1)
+    alone = shown[document] == 1
+    every = np.arange(documents)
+    columns = [np.zeros_like(every), np.ones_like(every), 2 + system, 2 + systems + system[alone]]
+    rows = np.concatenate([every, every, document, document[alone]])
+    values = np.concatenate([best, others, discounts, np.ones(int(alone.sum()))])
+    order = np.argsort(rows, kind="stable")
+    return Features(rows[order], np.concatenate(columns)[order], values[order], (documents, 2 + 2 * systems))
 
 
 def system_spreads(systems: Sequence[str]) -> FloatArray:

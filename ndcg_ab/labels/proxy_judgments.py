@@ -1,4 +1,4 @@
-"""Cheap judgments beside the careful ones: what they say of every query, and the differences corrected by them.
+"""Proxy judgments beside the careful ones: what they say of every query, and the differences corrected by them.
 
 They decide nothing: verdicts, decisions and gates stay those of the careful judgments (docs/statistics.md).
 """
@@ -25,10 +25,10 @@ from ndcg_ab.sources import Pulled
 from ndcg_core.statistics.estimates.prediction_powered import Balance, check_balance, correct_difference
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 
-FEWEST_OTHERS = 2  # queries that are judged cheaply alone
+FEWEST_OTHERS = 2  # queries with proxy judgments alone
 SURE = 0.001  # below this p, divided by the number of systems and metrics, the careful queries are no random sample
 NO_RELEVANT = "no_relevant_query"
-CHEAP_ALONE = (  # codes of findings that the careful judgments do not tell as well; not those of ids that are near
+PROXY_ALONE = (  # codes of findings that the careful judgments do not tell as well; not those of ids that are near
     "no_shared_query",
     "unmatched_document",
     "no_judged_result",
@@ -55,7 +55,7 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True, eq=False)
 class ProxyTable:
-    """What the cheap judgments gave.
+    """What the proxy judgments gave.
 
     table: one row per (metric, candidate, query that they judge), in the columns of `SCHEMA`: 0 where the metric cannot
     score the query. Without queries whose careful grades their judge may have seen. findings: what was noticed.
@@ -67,14 +67,14 @@ class ProxyTable:
 
 @contextlib.contextmanager
 def score_by_proxy(evaluation: Evaluation, read: PulledInputs) -> Iterator[LoadedEngine]:
-    """The same rankings beside the cheap judgments, in an engine of their own."""
-    assert read.cheap is not None
-    with load_for_rescoring(evaluation, read, read.cheap, "cheap judgments", evaluation.cheap_judgments) as found:
+    """The same rankings beside the proxy judgments, in an engine of their own."""
+    assert read.proxy is not None
+    with load_for_rescoring(evaluation, read, read.proxy, "proxy judgments", evaluation.cheap_judgments) as found:
         yield found
 
 
 def load_proxy_scores(evaluation: Evaluation, read: PulledInputs) -> ProxyTable:
-    """What the cheap judgments say of the same rankings, which are whole, in tables of their own."""
+    """What the proxy judgments say of the same rankings, which are whole, in tables of their own."""
     with score_by_proxy(evaluation, read) as found:
         found.score()
         table = proxy_table(found.engine, found.evaluation)
@@ -84,7 +84,7 @@ def load_proxy_scores(evaluation: Evaluation, read: PulledInputs) -> ProxyTable:
 
 
 def seen_queries(read: PulledInputs) -> tuple[frozenset[str], list[Finding]]:
-    """The carefully judged queries that the cheap judge may have seen: those that `careful_unseen` does not name.
+    """The carefully judged queries that the proxy judge may have seen: those that `careful_unseen` does not name.
 
     None without that key. Warns of ids that are not judged carefully; InputError where none of them is.
     """
@@ -95,7 +95,7 @@ def seen_queries(read: PulledInputs) -> tuple[frozenset[str], list[Finding]]:
     if unknown and len(unknown) == len(given):
         raise InputError(
             f"{read.unseen.origin}: names none of the {queries_text(len(judged), 'carefully judged')} (such as"
-            f" {unknown[0]!r}): name those that were judged after the judge of the cheap judgments was fixed"
+            f" {unknown[0]!r}): name those that were judged after the judge of the proxy judgments was fixed"
         )
     if not unknown:
         return frozenset(judged - given), []
@@ -106,26 +106,26 @@ def seen_queries(read: PulledInputs) -> tuple[frozenset[str], list[Finding]]:
     return frozenset(judged - given), [Finding("cheap_judgments", "warning", message, len(unknown))]
 
 
-def refuse_uncovered(careful: Pulled, cheap: Pulled) -> None:
-    """The cheap judgments are of every query that is judged carefully, and of others."""
-    judged, known = set(careful.query_ids), set(cheap.query_ids)
+def refuse_uncovered(careful: Pulled, proxy: Pulled) -> None:
+    """The proxy judgments are of every query that is judged carefully, and of others."""
+    judged, known = set(careful.query_ids), set(proxy.query_ids)
     lacking = sorted(judged - known)
     if lacking:
         raise InputError(
-            f"{cheap.origin}: {len(lacking)} of {queries_text(len(judged), 'carefully judged')}"
-            f" {'is' if len(lacking) == 1 else 'are'} not judged cheaply (such as {lacking[0]!r}): give cheap judgments"
-            " of these too; they show what such judgments are worth"
+            f"{proxy.origin}: {len(lacking)} of {queries_text(len(judged), 'carefully judged')}"
+            f" {'has' if len(lacking) == 1 else 'have'} no proxy judgments (such as {lacking[0]!r}): give them for"
+            " these too; they show what such judgments are worth"
         )
     others = len(known - judged)
     if others < FEWEST_OTHERS:
         raise InputError(
-            f"{cheap.origin}: judges {queries_text(others)} beside the {len(judged)} that are judged carefully; at"
-            f" least {FEWEST_OTHERS} are needed: give cheap judgments of more queries, or leave them out"
+            f"{proxy.origin}: judges {queries_text(others)} beside the {len(judged)} that are judged carefully; at"
+            f" least {FEWEST_OTHERS} are needed: give proxy judgments of more queries, or leave them out"
         )
 
 
 def proxy_findings(found: Sequence[Finding]) -> tuple[Finding, ...]:
-    """What concerns the cheap judgments alone, under a code of its own: it is less grave than of the careful ones.
+    """What concerns the proxy judgments alone, under a code of its own: it is less grave than of the careful ones.
 
     A query that they cannot score is not left out, whatever the metric says: `proxy_table`.
     """
@@ -135,10 +135,10 @@ def proxy_findings(found: Sequence[Finding]) -> tuple[Finding, ...]:
             finding,
             code="cheap_judgments",
             severity="note" if finding.severity == "note" else severity,
-            message=f"cheap judgments: {unscored_text(finding) if finding.code == NO_RELEVANT else finding.message}",
+            message=f"proxy judgments: {unscored_text(finding) if finding.code == NO_RELEVANT else finding.message}",
         )
         for finding in found
-        if finding.code in CHEAP_ALONE
+        if finding.code in PROXY_ALONE
     )
 
 
@@ -149,7 +149,7 @@ def unscored_text(finding: Finding) -> str:
 
 
 def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
-    """`Cheap.table` from the tables of an engine that scored by the cheap judgments."""
+    """`ProxyTable.table` from the tables of an engine that scored by the proxy judgments."""
     sampling = read_sampling(engine, evaluation)
     judged = [row[0] for row in engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")]
     weights, clusters = sampling.weights_in_order(judged), sampling.clusters_in_order(judged)
@@ -174,7 +174,7 @@ def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
 
 
 def proxy_columns(table: pa.Table, baseline: str) -> dict[tuple[str, str], Column]:
-    """(metric, candidate) -> its cheap differences, from `Cheap.table`."""
+    """(metric, candidate) -> its proxy differences, from `ProxyTable.table`."""
     found = {}
     sampled = {row["query_id"]: row for row in table.select(["query_id", "weight", "cluster"]).to_pylist()}
     weighted, clustered = (not table[name].null_count for name in ("weight", "cluster"))
@@ -205,15 +205,15 @@ def add_proxy_corrections(
     judged = every & set(table["query_id"].unique().to_pylist())
     seen = len(every) - len(judged) if evaluation.careful_unseen else None
     careful = {(column.metric, column.candidate): column for column in paired_columns(engine, evaluation, PLAIN)}
-    cheap = proxy_columns(table, evaluation.baseline_name)
+    proxy = proxy_columns(table, evaluation.baseline_name)
     found = []
     for row in compared:
         key = (row.metric, row.candidate)
-        if row.family == PRIMARY and key in cheap:
-            corrected = correct_difference(on_queries(careful[key], judged), cheap[key], judged, row.alpha)
+        if row.family == PRIMARY and key in proxy:
+            corrected = correct_difference(on_queries(careful[key], judged), proxy[key], judged, row.alpha)
             row = replace(row, cheap=corrected and replace(corrected, seen_queries=seen))
         found.append(row)
-    return found, check_sample(cheap, judged) if cheap else []
+    return found, check_sample(proxy, judged) if proxy else []
 
 
 def on_queries(column: Column, query_ids: Collection[str]) -> Column:
@@ -230,13 +230,13 @@ def on_queries(column: Column, query_ids: Collection[str]) -> Column:
     )
 
 
-def check_sample(cheap: Mapping[tuple[str, str], Column], judged: frozenset[str]) -> list[Finding]:
-    """Warns where the cheap values of the carefully judged queries are others than those of the rest.
+def check_sample(proxy: Mapping[tuple[str, str], Column], judged: frozenset[str]) -> list[Finding]:
+    """Warns where the proxy values of the carefully judged queries are others than those of the rest.
 
     Tested are the candidates' differences and the baseline's own values, each at SURE over their number.
     """
     tested: dict[tuple[str, str], Balance] = {}
-    for (metric, candidate), column in cheap.items():
+    for (metric, candidate), column in proxy.items():
         tested[metric, f"the difference of {candidate}"] = check_balance(column, judged)
         if (metric, "the baseline's mean") not in tested and column.baseline_values is not None:
             values = replace(column, differences=column.baseline_values)
@@ -245,8 +245,8 @@ def check_sample(cheap: Mapping[tuple[str, str], Column], judged: frozenset[str]
     if worst.p_value * len(tested) > SURE:
         return []
     message = (
-        f"the {len(judged)} carefully judged queries are no random sample of those judged cheaply: by the cheap"
-        f" judgments {what} on {metric} is {worst.careful:.4f} on them and {worst.others:.4f} on the others; what is"
-        " corrected by cheap judgments holds for a random sample alone"
+        f"the {len(judged)} carefully judged queries are no random sample of those with proxy judgments: by these"
+        f" {what} on {metric} is {worst.careful:.4f} on them and {worst.others:.4f} on the others; what is corrected by"
+        " proxy judgments holds for a random sample alone"
     )
     return [Finding("careful_not_random", "warning", message, len(judged))]

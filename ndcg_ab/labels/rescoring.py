@@ -1,4 +1,4 @@
-"""The same rankings scored by other judgments: cheap ones, those of one judge, those without a source.
+"""The same rankings scored by other judgments: proxy ones, those of one judge, those without a source.
 
     with rescored(evaluation, read, judgments, "judgments of ann") as found:
         columns = paired_columns(found.engine, found.evaluation)
@@ -65,7 +65,7 @@ def load_for_rescoring(
     """The same before anything is scored; place: what the configuration says of these judgments."""
     alone = primary_alone(evaluation, place)
     with name_judgments_in_errors(about), open_engine_for(alone) as engine:
-        findings = load_and_check(engine, read._replace(judgments=judgments, cheap=None), alone)
+        findings = load_and_check(engine, read._replace(judgments=judgments, proxy=None), alone)
         yield LoadedEngine(engine, alone, findings)
 
 

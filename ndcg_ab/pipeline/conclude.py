@@ -43,14 +43,14 @@ def make_outcome(
     findings: Sequence[Finding],
     parity_queries: int | None,
     *,
-    cheap: pa.Table | None = None,
+    proxy: pa.Table | None = None,
     judges: Judges | None = None,
     left_out: tuple[LeftOut, ...] = (),
     function: FunctionJudge | None = None,
 ) -> Outcome:
     """Summaries and tests (ndcg_core) over the tables of sql/5x; what rankings show is looked at where there are some.
 
-    parity_queries: None where another tool computed the scores.  cheap: `Cheap.table` of the cheap judgments.
+    parity_queries: None where another tool computed the scores.  proxy: `ProxyTable.table` of the proxy judgments.
     judges: what several judges say.  left_out: the comparisons without what each system alone contributed.
     function: what a function judged.
     """
@@ -76,8 +76,8 @@ def make_outcome(
     engine.settle(lambda: queries_on_page(engine))
     noticed += check_slices(compared)
     noticed += check_heavy_queries(compared)
-    if cheap is not None:
-        compared, of_sample = add_proxy_corrections(engine, evaluation, compared, cheap)
+    if proxy is not None:
+        compared, of_sample = add_proxy_corrections(engine, evaluation, compared, proxy)
         noticed += of_sample
     refuse_errors(noticed, evaluation)
     return Outcome(

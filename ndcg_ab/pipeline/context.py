@@ -37,7 +37,7 @@ class Context:
     summed_up: bool = True
     findings: list[Finding] = dataclasses.field(default_factory=list)
     parity_queries: int | None = None
-    cheap: pa.Table | None = None
+    proxy: pa.Table | None = None
     judges: Judges | None = None
     left_out: tuple[LeftOut, ...] = ()
     since_last: SinceLast | None = None

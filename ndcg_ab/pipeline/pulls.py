@@ -7,9 +7,9 @@ from ndcg_ab.labels.function_judge import ask_judge
 from ndcg_ab.labels.proxy_judgments import refuse_uncovered
 from ndcg_ab.pipeline.context import Context
 from ndcg_ab.pipeline.store import (
-    CHEAP,
     INTENDED,
     JUDGED_BY_FUNCTION,
+    PROXY,
     QUERIES,
     UNSEEN,
     Place,
@@ -42,7 +42,7 @@ def pull_proxy_judgments(context: Context, _: str) -> str | None:
     assert context.evaluation.cheap_judgments is not None
     source = context.evaluation.cheap_judgments.source
     said = context.store.add(
-        Place(CHEAP, source, JUDGMENT, source.shown, "cheap judgments", context.evaluation.cheap_judgments.version),
+        Place(PROXY, source, JUDGMENT, source.shown, "cheap judgments", context.evaluation.cheap_judgments.version),
         lambda: pull_source(source, JUDGMENT, context.evaluation.directory, texts_for(source, context)),
         force=context.force,
     )
@@ -62,9 +62,9 @@ def texts_for(source: Any, context: Context) -> Mapping[str, str]:
 
 def refuse_uncovered_queries(context: Context) -> None:
     """As soon as both are there: a function judges last."""
-    judgments, cheap = context.store.judgments(), context.store.get(CHEAP)
-    if judgments is not None and cheap is not None:
-        refuse_uncovered(judgments, cheap)
+    judgments, proxy = context.store.judgments(), context.store.get(PROXY)
+    if judgments is not None and proxy is not None:
+        refuse_uncovered(judgments, proxy)
 
 
 def pull_named_queries(context: Context, _: str) -> None:

@@ -89,7 +89,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     context = Context(evaluation, store, say)
     run_stages(context, STAGES[: STAGES.index(CHECK_DATA) + 1], announce(say))
     evaluation, findings, read = context.evaluation, context.findings, store.inputs()
-    if read.cheap is not None:
+    if read.proxy is not None:
         with score_by_proxy(evaluation, read) as other:
             findings = [*findings, *proxy_findings(other.findings)]
     if not evaluation.scores:

@@ -12,7 +12,7 @@ from ndcg_ab.comparing.since_last import check_drops
 from ndcg_ab.labels.function_judge import summarize_judge
 from ndcg_ab.labels.judges import compare_judges
 from ndcg_ab.labels.left_out import leave_out, sources_among
-from ndcg_ab.labels.proxy_judgments import load_proxy_scores as score_by_cheap
+from ndcg_ab.labels.proxy_judgments import load_proxy_scores
 from ndcg_ab.pipeline.conclude import extreme_queries, make_outcome
 from ndcg_ab.pipeline.context import Context, Stage
 from ndcg_ab.pipeline.pulls import (
@@ -68,10 +68,10 @@ def verify_sample(context: Context, _: str) -> None:
 
 
 def score_by_proxy(context: Context, _: str) -> None:
-    """By the cheap judgments, in tables that are not kept; what the data check noticed about them."""
+    """By the proxy judgments, in tables that are not kept; what the data check noticed about them."""
     with context.store.memory() as memory:
-        scored = score_by_cheap(context.evaluation, context.store.read(memory, whole=True))
-    context.cheap = scored.table
+        scored = load_proxy_scores(context.evaluation, context.store.read(memory, whole=True))
+    context.proxy = scored.table
     context.findings = [*context.findings, *scored.findings]
 
 
@@ -102,7 +102,7 @@ def names_sources(context: Context) -> bool:
 
 
 def test_differences(context: Context, _: str) -> None:
-    """Against the baseline, and where something was kept every system against itself in the evaluation before."""
+    """Against the baseline, and where something was kept every system against itself in the previous evaluation."""
     evaluation, store = context.evaluation, context.store
     function = summarize_judge(evaluation, store.files(), said) if (said := store.by_function()) else None
     with store.engine() as engine:
@@ -111,7 +111,7 @@ def test_differences(context: Context, _: str) -> None:
             evaluation,
             context.findings,
             context.parity_queries,
-            cheap=context.cheap,
+            proxy=context.proxy,
             judges=context.judges,
             left_out=context.left_out,
             function=function,
@@ -172,8 +172,8 @@ PULL_JUDGMENTS = Stage("pull judgments", pull_judgments, first_judgments, has_ra
 PULL_MORE = Stage(
     "pull judgments {name}", pull_judgments, more_judgments, has_rankings, outside=True, task="pull more judgments"
 )
-PULL_CHEAP = Stage(
-    "pull cheap judgments",
+PULL_PROXY = Stage(
+    "pull proxy judgments",
     pull_proxy_judgments,
     applies=lambda context: context.evaluation.cheap_judgments is not None,
     outside=True,
@@ -203,8 +203,8 @@ FIND_SAME = Stage(
 CHECK_DATA = Stage("check the data", check_data, applies=is_new)
 SCORE = Stage("score", score_all, applies=of_rankings)
 VERIFY = Stage("recompute a sample in Python", verify_sample, applies=of_rankings)
-SCORE_CHEAPLY = Stage(
-    "score by the cheap judgments",
+SCORE_BY_PROXY = Stage(
+    "score by the proxy judgments",
     score_by_proxy,
     applies=lambda context: is_new(context) and context.evaluation.cheap_judgments is not None,
 )
@@ -233,7 +233,7 @@ STAGES = (
     PULL_QUERIES,
     PULL_JUDGMENTS,
     PULL_MORE,
-    PULL_CHEAP,
+    PULL_PROXY,
     PULL_SCORES,
     PULL_RANKING,
     JUDGE,
@@ -242,7 +242,7 @@ STAGES = (
     CHECK_DATA,
     SCORE,
     VERIFY,
-    SCORE_CHEAPLY,
+    SCORE_BY_PROXY,
     SCORE_BY_JUDGES,
     LEAVE_OUT,
     TEST_DIFFERENCES,

@@ -21,7 +21,7 @@ from ndcg_ab.sources.judgments.gathering import add_function_grades
 from ndcg_ab.sources.tables.on_disk import TableWriter, writer_for
 
 JUDGED_BY_FUNCTION = "judged"
-CHEAP, UNSEEN, QUERIES, INTENDED = "cheap_judgments", "careful_unseen", "queries", "intended"
+PROXY, UNSEEN, QUERIES, INTENDED = "cheap_judgments", "careful_unseen", "queries", "intended"
 
 
 def judgments_key(at: int) -> str:
@@ -148,7 +148,7 @@ class Store(ABC):
             self.queries(),
             {} if self.evaluation.scores else self.rankings(memory, whole=whole, force=force),
             tuple(self.scores()),
-            self.get(CHEAP),
+            self.get(PROXY),
             tuple(self.files()),
             self.by_function(),
             self.get(UNSEEN),
@@ -165,7 +165,7 @@ class Store(ABC):
         raise NotImplementedError
 
     def since_last(self, engine: Engine, evaluation: Evaluation) -> SinceLast | None:
-        """Every system against itself in the evaluation before; None without one."""
+        """Every system against itself in the previous evaluation; None without one."""
         raise NotImplementedError
 
     def keep(
@@ -233,7 +233,7 @@ class MemoryStore(Store):
 
     def wanted(self) -> WantedPlaces | None:
         judgments = self.judgments()
-        if self._whole or judgments is None or judgments.singles is not None or self.get(CHEAP) is not None:
+        if self._whole or judgments is None or judgments.singles is not None or self.get(PROXY) is not None:
             return None  # other judgments look at other parts of the rankings
         return wanted_places(self.evaluation.metric_list, judgments, len(self.evaluation.systems))
 

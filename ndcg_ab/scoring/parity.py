@@ -22,7 +22,8 @@ from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Placed, Result, arrange_places, score_query, shared_ideal
 
 TOLERANCE = 1e-9  # of the value, where that is above 1 (dcg, cg)
-BATCH = 250_000  # results that are read together, of several systems or queries
+BATCH = 250_000  # results that are looked at together, of several systems or queries
+SEEN = 10  # times as many are read for them at the most, of which only those are kept
 LONG = 20_000  # results of one answer beyond which they are counted, and no object is made of each
 SAMPLE = 50  # queries recomputed in every run; all of them where there are no more
 ANSWERS = 1000  # of more systems than return so many for the sample, fewer queries are recomputed
@@ -106,7 +107,12 @@ def recompute_sample(engine: Engine, metrics: Sequence[Metric]) -> int:
         for answer, each in found.items():
             recomputed.compare(answer, SOMETHING, each.places)
     left -= long
-    short = {answer: count for answer, count in returned.items() if answer not in long}
+    places = looked_at_places(metrics)
+    short = {
+        answer: count if places is None else min(count, max(places, count // SEEN))
+        for answer, count in returned.items()
+        if answer not in long
+    }
     for several, queries in in_batches(short, systems, is_uniform=not long):
         for answer, results in read_results(engine, several, queries, metrics):
             order = partial(arrange_places, results=results, judgments=recomputed.judgments[answer[1]])
@@ -125,9 +131,9 @@ def ranking_rule(metric: Metric) -> tuple[str, ...]:
 def in_batches(
     returned: Mapping[Answer, int], systems: Sequence[str], *, is_uniform: bool
 ) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
-    """Systems and queries that return some `BATCH` results together at the most, where no answer alone does.
+    """Systems and queries of which some `BATCH` results are looked at together at the most, where no answer has more.
 
-    returned: how many results each answer has.  is_uniform: several systems can be read together.
+    returned: how many results of each answer these are.  is_uniform: several systems can be read together.
     """
     by_system: dict[str, list[str]] = {}
     for system_id, query_id in returned:
@@ -152,28 +158,55 @@ def read_results(
 
     Which these are is not taken from the ranks that the SQL made.
     """
-    columns = ("system_id", "query_id", "doc_id", "score", "rank_given")
-    rows = engine.read("ranking", columns, where={"query_id": sample, "system_id": systems})
-    places = None if any(looks_beyond(metric) for metric in metrics) else deepest_cutoff(metrics)
-    system_codes, system_ids = number_ids(rows["system_id"])
-    query_codes, query_ids = number_ids(rows["query_id"])
-    codes = system_codes.astype(np.int64) * max(1, len(query_ids)) + query_codes
+    columns = ("system_id", "query_id", *RESULT.names)
+    places = looked_at_places(metrics)
+    pieces = engine.pieces("ranking", columns, where={"query_id": sample, "system_id": systems})
+    if not (parts := [reachable_results(piece, places) for piece in pieces]):
+        return
+    rows = reachable_results(pa.concat_tables(parts), places)
+    edges = answer_edges(rows)
+    starts = rows.select(["system_id", "query_id"]).take(pa.array(edges[:-1], pa.int64()))
+    answers = zip(*(column.to_pylist() for column in starts.columns), strict=True)
+    results = rows.select(list(RESULT.names))
+    for answer, (start, end) in zip(answers, pairwise(edges), strict=True):
+        own = results.slice(start, end - start)
+        yield answer, list(map(Result, *(column.to_pylist() for column in own.columns)))
+
+
+def looked_at_places(metrics: Sequence[Metric]) -> int | None:
+    """How many first places any of the metrics looks at; None where that is all of them."""
+    return None if any(looks_beyond(metric) for metric in metrics) else deepest_cutoff(metrics)
+
+
+def reachable_results(rows: pa.Table, places: int | None) -> pa.Table:
+    """Answer by answer the results that can be in its first places; of a part of an answer all that can be in it."""
+    codes = answer_codes(rows)
     order = np.argsort(codes, kind="stable")
-    codes = codes[order]
-    table = rows.select(["doc_id", "score", "rank_given"]).combine_chunks().take(pa.array(order))
-    edges = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
-    keys = order_keys(table)
+    rows = rows.combine_chunks().take(pa.array(order))
+    if places is None:
+        return rows
+    edges, keys = edges_of(codes[order]), order_keys(rows)
     kept = np.ones(len(codes), dtype=bool)
-    for start, end in pairwise(edges if places is not None and len(codes) else ()):
-        if places is not None and end - start > places:
+    for start, end in pairwise(edges):
+        if end - start > places:
             kept[start:end] = reachable_places([values[start:end] for values in keys], places)
-    table = table.filter(pa.array(kept))
-    ends = [0, *np.cumsum(kept).tolist()]
-    for start, end in pairwise(edges if len(codes) else ()):
-        system, query = divmod(int(codes[start]), len(query_ids))
-        own = table.slice(ends[start], ends[end] - ends[start])
-        results = list(map(Result, *(column.to_pylist() for column in own.columns)))
-        yield (system_ids[system], query_ids[query]), results
+    return rows.filter(pa.array(kept))
+
+
+def answer_edges(rows: pa.Table) -> list[int]:
+    """Where each answer begins in rows that come answer by answer, and where the last one ends."""
+    return edges_of(answer_codes(rows))
+
+
+def answer_codes(rows: pa.Table) -> NDArray[np.int64]:
+    """A number for each system and query."""
+    systems, (queries, query_ids) = number_ids(rows["system_id"])[0], number_ids(rows["query_id"])
+    codes: NDArray[np.int64] = systems.astype(np.int64) * max(1, len(query_ids)) + queries
+    return codes
+
+
+def edges_of(codes: NDArray[np.int64]) -> list[int]:
+    return [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)] if len(codes) else [0]
 
 
 def order_keys(results: pa.Table) -> list[NDArray[np.floating[Any]]]:

@@ -19,7 +19,7 @@ class PulledInputs(NamedTuple):
     """The inputs of an evaluation as they were read.
 
     judgments, rankings (by the names of the systems): None and none where another tool computed the scores.
-    cheap: the cheap judgments; None where there are none. unseen: ids of `careful_unseen`.
+    proxy: the proxy judgments; None where there are none. unseen: ids of `careful_unseen`.
     files, by_function: where a function judges, the judgments of each file, and all that it said.
     """
 
@@ -27,7 +27,7 @@ class PulledInputs(NamedTuple):
     queries: Queries
     rankings: dict[str, Pulled]
     scores: tuple[Pulled, ...] = ()
-    cheap: Pulled | None = None
+    proxy: Pulled | None = None
     files: tuple[Pulled, ...] = ()
     by_function: Pulled | None = None
     unseen: Pulled | None = None

@@ -22,6 +22,8 @@ from ndcg_ab.files import resolved, write_text
 from ndcg_ab.sources.files.guessing import JUDGMENTS, QUERIES, RANKING, Guess, guess_content
 
 FEW = "few-judgments.qrels"  # of the example: judgments that do not settle the comparison
+EXAMPLE = ("documents.tsv", "judgments.qrels", "new.run", "old.run", "queries.tsv")
+MORE = {"judgments.qrels": "stories.qrels", "new.run": "tofu.run"}  # what the example has and the tests do not
 SCHEMA_FILE = "ndcg-ab.schema.json"
 WEIGHTED = "queries weigh as their column weight says; `statistics: {weighted: false}` ignores it"
 
@@ -35,11 +37,10 @@ def example_directory() -> Path:
 def write_example(folder: Path) -> list[Path]:
     """Writes the example's files into a folder, and gives their paths; InputError where one of them is there."""
     source = example_directory()
-    texts = {
-        path.name: path.read_text(encoding="utf-8") for path in source.iterdir() if path.suffix in (".run", ".tsv")
-    }
-    texts[FEW] = (source / "judgments.qrels").read_text(encoding="utf-8")
-    texts["judgments.qrels"] = texts[FEW] + (source / "stories.qrels").read_text(encoding="utf-8")
+    texts = {name: (source / name).read_text(encoding="utf-8") for name in EXAMPLE}
+    texts[FEW] = texts["judgments.qrels"]
+    for name, more in MORE.items():
+        texts[name] += (source / more).read_text(encoding="utf-8")
     taken = next((folder / name for name in sorted(texts) if (folder / name).exists()), None)
     if taken is not None or (folder.exists() and not folder.is_dir()):
         raise InputError(f"{taken or folder}: is there already; name another folder, or take it away")

@@ -5,7 +5,7 @@ M. Najork, Computing Information Retrieval Performance Measures Efficiently in t
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -50,20 +50,35 @@ def tie_bounds(
 
     gains = document_gains(metric, (result.doc_id for result in results), judgments)
     worth = {result.doc_id: value for result, value in zip(results, gains, strict=True)}
+    scored = [(order_score(result, metric), result.doc_id) for result in results]
 
     def ordered(sign: float) -> float:
         """The value when ties are ordered by gain: best first (sign 1) or last (-1)."""
 
-        def key(result: Result) -> tuple[float, float, bytes]:
-            return order_score(result, metric), sign * worth[result.doc_id], result.doc_id.encode()
+        def key(each: tuple[float, str]) -> tuple[float, float, bytes]:
+            score, doc_id = each
+            return score, sign * worth[doc_id], doc_id.encode()
 
-        ranked = sorted(results, key=key, reverse=True)
-        placed = [Result(result.doc_id, None, rank) for rank, result in enumerate(ranked, start=1)]
+        ranked = sorted(scored, key=key, reverse=True)
+        placed = [Result(doc_id, None, rank) for rank, (_, doc_id) in enumerate(ranked, start=1)]
         return score_query(with_ties(metric, "given"), placed, judgments, highest_grade, ideal=ideal) or 0.0
 
+    if are_alike(scored, judgments):
+        value = ordered(1.0)
+        return TieBounds(value, value if metric.traits.is_additive else None, value)
     expected = None
     if metric.traits.is_additive:
         by_rank = [Result(result.doc_id, None, result.rank_given) for result in results]
         tied = by_rank if metric.ties == "given" else results
         expected = score_query(with_ties(metric, "average"), tied, judgments, highest_grade, ideal=ideal) or 0.0
     return TieBounds(ordered(-1.0), expected, ordered(1.0))
+
+
+def are_alike(scored: Iterable[tuple[float, str]], judgments: Mapping[str, float]) -> bool:
+    """Whether documents of equal scores have equal grades, or none at all: whatever their order, the value is one."""
+    grades: dict[float, float | None] = {}
+    for score, doc_id in scored:
+        grade = judgments.get(doc_id)
+        if grades.setdefault(score, grade) != grade:
+            return False
+    return True

@@ -3,6 +3,7 @@
 -- reads:  ranked_doc
 -- params: cutoff, rank_rule
 -- places: how many of the top k places are held by a document whose score another document has as well.
+-- looked_at: how many of these there are; as many results at least have last_score or a higher one.
 -- last_score: the score at the last of these places; the ties that reach below the cutoff have it, too.
 with neighbour as (
     select
@@ -28,6 +29,7 @@ select
     system_id,
     query_id,
     count(*) filter (where order_score = score_above or order_score = score_below) as places,
+    count(*) as looked_at,
     min(order_score) as last_score,
 from neighbour
 where rank <= $cutoff

@@ -67,7 +67,7 @@ class Evaluation(Model):
         None, description="The judgments: a file name, or file, format and columns."
     )
     cheap_judgments: JudgmentSource | None = Field(
-        None, description="Cheap judgments (a model's, clicks) of those queries and of more: docs/statistics.md."
+        None, description="Proxy judgments (a model's, clicks) of those queries and of more: docs/statistics.md."
     )
     careful_unseen: FileSource | None = Field(
         None, description="Ids of the queries judged after the judge of cheap_judgments was fixed: docs/statistics.md."

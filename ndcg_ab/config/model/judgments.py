@@ -52,12 +52,12 @@ class JudgmentSource(TableSource):
 def refuse_judging_function(
     judgments: JudgmentSource | None,
     more: Sequence[JudgmentSource],
-    cheap: JudgmentSource | None,
+    proxy: JudgmentSource | None,
     queries: TableSource | None,
     with_spark: bool,
 ) -> None:
     """A function judges what the systems return: there is one, it needs texts, and rows that are here."""
-    if cheap is not None and cheap.kind == "python":
+    if proxy is not None and proxy.kind == "python":
         raise RuleError(
             Setting("cheap_judgments"), ": a function judges for `judgments` or `more_judgments`: name it there"
         )
@@ -73,7 +73,7 @@ def refuse_judging_function(
         raise RuleError(
             Setting(keys[0]), ": a function judges rankings that are here, and Spark's stay there: give files"
         )
-    if cheap is not None:
+    if proxy is not None:
         rule = f": go with judgments of files alone: take it or the python of {keys[0]} out"
         raise RuleError(Setting("cheap_judgments"), rule)
     if queries is None:

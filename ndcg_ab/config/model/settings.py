@@ -115,7 +115,7 @@ class Gate(Model):
     )
     no_drop: bool | Literal["any"] | dict[str, float] = Field(
         False,
-        description="No ranking got worse since the evaluation before, by what may matter; any: by however little; or"
+        description="No ranking got worse since the previous evaluation, by what may matter; any: by however little; or"
         " METRIC: DIFFERENCE, by more.",
     )
     judged: float | None = Field(None, gt=0, le=1, description="Least share of judged results of every system.")

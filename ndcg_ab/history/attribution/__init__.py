@@ -1,1 +1,1 @@
-"""Every system against itself in the evaluation before, and what moved it."""
+"""Every system against itself in the previous evaluation, and what moved it."""

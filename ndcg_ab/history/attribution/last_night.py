@@ -1,4 +1,4 @@
-"""Every system against itself in the evaluation before, from the values per query that the history keeps."""
+"""Every system against itself in the previous evaluation, from the values per query that the history keeps."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -83,7 +83,7 @@ def compare_with_last(
 
 
 def read_evaluation_before(past: GrowingDatabase, evaluation: Evaluation, ordinal: int, values: Values) -> Earlier:
-    """The evaluation before, with what is left of its bundle."""
+    """The previous evaluation, with what is left of its bundle."""
     of_it = {"ordinal": ordinal}
     ((key, configuration),) = past.rows("evaluation", ("key", "configuration"), where=of_it)
     folder = evaluation.output_directory / evaluation.name / key.rpartition("/")[2]

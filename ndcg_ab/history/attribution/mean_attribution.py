@@ -1,4 +1,4 @@
-"""What moved every system since the evaluation before: its ranking, the judgments, or the set of queries.
+"""What moved every system since the previous evaluation: its ranking, the judgments, or the set of queries.
 
 The definition is in `over_time.attribution`. The queries of an evaluation are those that are judged; one
 that the metric has no value for by some judgments, or in some ranking, is left out of the means that have these.
@@ -37,7 +37,7 @@ class UnknownPartsError(Exception):
 
 
 class Earlier(NamedTuple):
-    """The evaluation before, as it is kept.
+    """The previous evaluation, as it is kept.
 
     folder, evaluation: of its bundle; evaluation: None where there is no bundle any more. values: those of its queries.
     means: as the history has them.
@@ -123,7 +123,7 @@ def read_side(engine: Engine, evaluation: Evaluation) -> Side:
 
 @contextlib.contextmanager
 def open_earlier_side(earlier: Earlier, evaluation: Evaluation) -> Iterator[Side]:
-    """The tables of the evaluation before; UnknownPartsError where they are not there, or do not hold what it takes.
+    """The tables of the previous evaluation; UnknownPartsError where they are not there, or do not hold what it takes.
 
     evaluation: the one of now, for what it may use.
     """
@@ -177,7 +177,7 @@ def score_by_old_judgments(
     earlier: Earlier,
     systems: Collection[str],
 ) -> dict[Key, Group]:
-    """(metric_hash, ranking of now and which system) -> values by the judgments of the evaluation before.
+    """(metric_hash, ranking of now and which system) -> values by the judgments of the previous evaluation.
 
     UnknownPartsError where the earlier rankings by the earlier judgments do not have the values that were kept: then
     something else made these others, too.

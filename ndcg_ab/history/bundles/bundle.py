@@ -54,7 +54,7 @@ class Bundle:
     comparisons_so_far: tested primary comparisons on the same set of queries, this one's among them.
     query_set: digest of the judged queries.  program: the version of ndcg-ab that made it.
     seconds: how long that took; user: who ran it; is_scheduled: whether a deployment did.  Bundles of 0.1.0 say none.
-    since_last: every system against itself in the evaluation before; None without one, and in bundles of 0.1.0.
+    since_last: every system against itself in the previous evaluation; None without one, and in bundles of 0.1.0.
     """
 
     folder: Path

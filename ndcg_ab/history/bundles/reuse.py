@@ -1,4 +1,4 @@
-"""Nights whose configuration and inputs are those of the evaluation before: its result stands for them."""
+"""Nights whose configuration and inputs are those of the previous evaluation: its result stands for them."""
 
 import contextlib
 from collections.abc import Mapping, Sequence

@@ -38,7 +38,7 @@ def acknowledge_drop(evaluation: Evaluation, ordinal: int, note: str | None) -> 
 
 
 def is_drop(conclusion: str, size: str | None) -> bool:
-    """Whether a comparison with the evaluation before shows a loss that may matter."""
+    """Whether a comparison with the previous evaluation shows a loss that may matter."""
     return conclusion == Verdict.REGRESSED and size != Size.SMALLER_THAN
 
 

@@ -17,7 +17,7 @@ DAYS = re.compile(r"([1-9]\d{0,4})d")
 class Drop:
     """One system whose ranking dropped in one evaluation.
 
-    changed: what had changed since the evaluation before. moved: ranking, judgments, queries -> part of the change of
+    changed: what had changed since the previous evaluation. moved: ranking, judgments, queries -> part of the change of
     the mean, where known. better_in: the first later evaluation in which it was shown to have improved again.
     acknowledged: when somebody did. note: what they said.
     """

@@ -26,12 +26,12 @@ class Evaluated:
     """One evaluation of the history, on one metric.
 
     values: system_id -> mean. differences, verdicts, conclusions: candidate -> difference, verdict in words, as data.
-    changed: what is not as in the evaluation before: judgments, ranking NAME, queries, configuration (its keys),
+    changed: what is not as in the previous evaluation: judgments, ranking NAME, queries, configuration (its keys),
         baseline, definition (the metric's hash).
     decisions, reasons: candidate -> what to do, and why; empty in evaluations of version 0.1.0.
     failures: the gates that failed, each with the systems for which it did: ``no regression (new)``.
     pending: its bundle is there, and no tracker has it.
-    since_last: system -> its comparison with itself in the evaluation before, where its ranking had changed.
+    since_last: system -> its comparison with itself in the previous evaluation, where its ranking had changed.
     moved: system -> {ranking, judgments, queries: part of the change of its mean}, where these are known.
     acknowledged: when somebody acknowledged its drops, and their note; None where nobody did.
     judgments_version: what the configuration called the judgments, joined with ``, ``; None where it did not.
@@ -58,7 +58,7 @@ class Evaluated:
 
     @property
     def dropped(self) -> list[str]:
-        """The systems whose ranking got worse since the evaluation before, by what may matter."""
+        """The systems whose ranking got worse since the previous evaluation, by what may matter."""
         return [name for name, test in self.since_last.items() if test.is_drop]
 
 

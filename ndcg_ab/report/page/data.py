@@ -185,9 +185,9 @@ def about_files(evaluation: Evaluation, read: PulledInputs, digested: int | None
         inputs += [row(place.source.shown, "judgments", place, part) for place, part in zip(places, parts, strict=True)]
     if evaluation.judge_place and read.by_function:
         inputs.append(row(evaluation.judge_place.source.shown, "judgments", evaluation.judge_place, read.by_function))
-    if evaluation.cheap_judgments and read.cheap:
+    if evaluation.cheap_judgments and read.proxy:
         source = evaluation.cheap_judgments
-        inputs.append(row(source.source.shown, "cheap judgments", source, read.cheap))
+        inputs.append(row(source.source.shown, "cheap judgments", source, read.proxy))
     inputs += [scores_row(each, pulled) for each, pulled in zip(evaluation.scores, read.scores, strict=True)]
     ranked = [system for system in evaluation.systems if system.name in read.rankings]
     inputs += [row(system.name, "ranking", system, read.rankings[system.name]) for system in ranked]

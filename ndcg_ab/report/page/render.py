@@ -151,8 +151,8 @@ def template_functions(outcome: Outcome) -> dict[str, Any]:
         "bounds_note": bounds_note(outcome),
         "between": format_range,
         "bounds_text": format_bounds,
-        "cheap_note": proxy_note(outcome),
-        "cheap_text": format_proxy_correction,
+        "proxy_note": proxy_note(outcome),
+        "proxy_text": format_proxy_correction,
         "intended_text": format_intended,
         "fully_judged_difference": fully_judged_difference,
         "mark": comparison_mark,
@@ -176,7 +176,7 @@ def template_functions(outcome: Outcome) -> dict[str, Any]:
 
 
 def since_template_functions(about: Mapping[str, Any]) -> dict[str, Any]:
-    """What the template says of the evaluation before."""
+    """What the template says of the previous evaluation."""
     since: SinceLast | None = decode(SinceLast, about.get("since_last"))
     lines = list(since_lines(since, len(since.lost))) if since else []
     return {

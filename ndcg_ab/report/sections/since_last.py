@@ -1,4 +1,4 @@
-"""What became of every system since the evaluation before, in few lines for the terminal, Markdown and the page."""
+"""What became of every system since the previous evaluation, in few lines for the terminal, Markdown and the page."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -160,7 +160,7 @@ def lost_lines(since: SinceLast, row: Comparison, most: int) -> Iterator[Told]:
 
 
 def print_since(console: Console, since: SinceLast | None) -> None:
-    """One short block; nothing where there is no evaluation before."""
+    """One short block; nothing where there is no previous evaluation."""
     if since is None:
         return
     lines = list(since_lines(since))

@@ -183,20 +183,20 @@ def format_labels(comparison: Comparison) -> str | None:
 
 
 def format_proxy_correction(comparison: Comparison) -> str | None:
-    """``corrected by 2000 queries judged cheaply: +0.0123 ([+0.0040, +0.0206], p 0.0042), worth 130 more queries …``
+    """``corrected by 2000 queries with proxy judgments: +0.0123 ([+0.0040, +0.0206], p 0.0042), worth 130 more …``
 
-    None where there are no cheap judgments, or nothing that they could correct.
+    None where there are no proxy judgments, or nothing that they could correct.
     """
     found = comparison.cheap
     if found is None:
         return None
     if found.difference is None:
-        return f"not corrected by cheap judgments: {found.why_none}"
+        return f"not corrected by proxy judgments: {found.why_none}"
     between = f"{format_range(found.low, found.high)}, p {format_probability(found.p_value)}"
     saved = round(found.saved)
     worth = f"{saved} more quer{'y' if saved == 1 else 'ies'} judged carefully" if saved else "no careful judgment"
     told = f"{signed(found.difference)} ({between}), worth {worth}"
-    by = f"corrected by {found.cheap_queries} queries judged cheaply"
+    by = f"corrected by {found.cheap_queries} queries with proxy judgments"
     if found.seen_queries is not None:
         by += f" and {found.careful_queries} judged carefully afterwards"
     return f"{by}: {told}"
@@ -208,9 +208,9 @@ def proxy_note(outcome: Outcome) -> str | None:
     if not found:
         return None
     said = any(each.seen_queries is not None for each in found)
-    unseen = "judged before the cheap judge was fixed are left out" if said else "must be unknown to the cheap judge"
+    unseen = "judged before the proxy judge was fixed are left out" if said else "must be unknown to the proxy judge"
     return (
-        f"careful grades {unseen}; cheap judgments correct the difference alone, and verdicts, decisions and gates"
+        f"careful grades {unseen}; proxy judgments correct the difference alone, and verdicts, decisions and gates"
         " are those of the careful judgments"
     )
 

@@ -72,7 +72,7 @@ def metric_tags(outcome: Outcome) -> dict[str, str]:
 
 
 def since_tags(bundle: Bundle, named: Mapping[str, str]) -> dict[str, str]:
-    """What each system changed by since the evaluation before, its worst metric first; named: system -> key."""
+    """What each system changed by since the previous evaluation, its worst metric first; named: system -> key."""
     since = bundle.since_last
     found = {}
     for system in since.systems if since else ():
@@ -169,7 +169,7 @@ def parent_values(bundle: Bundle) -> dict[str, float]:
 def system_values(bundle: Bundle, name: str) -> dict[str, float]:
     """Metric key -> value of one system: ndcg_at_10, judged_at_10, difference/ndcg_at_10, since_last/ndcg_at_10, …
 
-    moved_ranking/…, moved_judgments/…, moved_queries/…: what moved it since the evaluation before, where that is known.
+    moved_ranking/…, moved_judgments/…, moved_queries/…: what moved it since the previous evaluation, where known.
     """
     outcome = bundle.outcome
     values: dict[str, float | None] = {}

@@ -5,28 +5,37 @@ features and q its query,
 
     P(level >= j | level >= j - 1) = 1 / (1 + exp(-(start_j + slope x + effect_q)))
 
-so that every choice of numbers gives chances that sum to 1. effect_q ~ N(0, between^2), between found by expectation
-maximisation (empirical Bayes); starts and slopes have normal priors of the spreads given, wide or narrow. All of them
-are found together by Newton's method; their posterior is taken to be normal around the maximum (Laplace). Proper
-imputation draws these numbers before it draws grades (D. B. Rubin, Multiple Imputation for Nonresponse in Surveys,
-1987).
+so that every choice of numbers gives chances that sum to 1. effect_q ~ N(0, between^2), between found from the data
+(empirical Bayes); starts and slopes have normal priors of the spreads given, wide or narrow. All of them are found
+together by Newton's method; their posterior is taken to be normal around the maximum (Laplace). Proper imputation draws
+these numbers before it draws grades (D. B. Rubin, Multiple Imputation for Nonresponse in Surveys, 1987).
+
+A spread that is learned is where expectation maximisation ends: the mean of effect^2 + variance is between^2. That
+takes hundreds of rounds where effects are small beside their variances. Solved for the part of the effects that the
+data determine, sum(effect^2) / sum(1 - variance / between^2), it has the same end, and is there in one or two dozen (80
+where queries hardly differ).
 
 Sources: A. Agresti, Analysis of Ordinal Categorical Data (2010), section 4.2 (continuation ratios). N. M. Laird and
-J. H. Ware, Random-effects models for longitudinal data, Biometrics 38 (1982) (empirical Bayes).
+J. H. Ware, Random-effects models for longitudinal data, Biometrics 38 (1982) (empirical Bayes). D. J. C. MacKay,
+Bayesian interpolation, Neural Computation 4 (1992) (the part that the data determine).
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ndcg_core.statistics.estimates.features import Features, Products
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 START_SPREAD = 5.0  # prior of the starts, on the scale of log odds: says next to nothing
-ROUNDS = 40
-CLOSE = 1e-4  # a round that moves no number by more is the last
-LEAST_BETWEEN = 0.05
+ROUNDS = 100
+CLOSE = 1e-4  # a round that moves no log odds, nor the effects' spread, by more is the last
+LONGEST = 4.0  # step of log odds; of a longer one the next may lead back to where it came from, and so on
+LEAST_BETWEEN, MOST_BETWEEN = 0.05, 10.0
 GUESSED = 2
 NODES = 7  # of the quadrature over an effect
 
@@ -34,11 +43,11 @@ NODES = 7  # of the quadrature over an effect
 class Graded(NamedTuple):
     """What is known of judged documents.
 
-    features: (n, p). query: (n,) number of each one's query, from 0 on. level: (n,) number of its grade among the
-    rising levels.
+    features: of n documents. query: (n,) number of each one's query, from 0 on. level: (n,) number of its grade among
+    the rising levels.
     """
 
-    features: FloatArray
+    features: Features
     query: IntArray
     level: IntArray
 
@@ -58,7 +67,7 @@ class Fitted(NamedTuple):
     spreads: FloatArray
     between: float
 
-    def reached(self, features: FloatArray, query: IntArray) -> FloatArray:
+    def reached(self, features: Features, query: IntArray) -> FloatArray:
         """(levels - 1, n) chances of a level or a higher one, the mean over what the effects may be."""
         places, weights = np.polynomial.hermite_e.hermegauss(NODES)
         parts = [
@@ -68,19 +77,22 @@ class Fitted(NamedTuple):
         found: FloatArray = np.sum(parts, axis=0)
         return found
 
-    def draw(self, generator: np.random.Generator, features: FloatArray, query: IntArray) -> IntArray:
-        """(n,) levels of one draw: first of values and effects, then of each document."""
-        values = generator.multivariate_normal(self.values, self.covariance, method="cholesky")
-        moved = self.effects - self.leverage @ (values - self.values)
-        effects = moved + self.spreads * generator.standard_normal(len(self.spreads))
-        chances = _reached(values, effects, features, query)
-        levels: IntArray = (generator.random(len(query)) < chances).sum(axis=0)
-        return levels
+    def draw(self, generator: np.random.Generator, features: Features, query: IntArray, draws: int) -> IntArray:
+        """(draws, n) levels; each draw is first of values and effects, then of each document."""
+        root = np.linalg.cholesky(self.covariance)
+        found = np.zeros((draws, len(query)), dtype=np.int64)
+        for line in found:
+            values = self.values + root @ generator.standard_normal(len(self.values))
+            moved = self.effects - self.leverage @ (values - self.values)
+            effects = moved + self.spreads * generator.standard_normal(len(self.spreads))
+            chances = _reached(values, effects, features, query)
+            line[:] = (generator.random(len(query)) < chances).sum(axis=0)
+        return found
 
 
-def _reached(values: FloatArray, effects: FloatArray, features: FloatArray, query: IntArray) -> FloatArray:
+def _reached(values: FloatArray, effects: FloatArray, features: Features, query: IntArray) -> FloatArray:
     starts, slopes = np.split(values, [len(values) - features.shape[1]])
-    chances = expit(starts[:, None] + features @ slopes + effects[query])
+    chances = expit(starts[:, None] + features.times(slopes) + effects[query])
     return np.asarray(np.cumprod(chances, axis=0), dtype=np.float64)
 
 
@@ -103,8 +115,9 @@ def fit_model(graded: Graded, levels: int, queries: int, spreads: FloatArray, al
     has_judged = np.bincount(graded.query, minlength=queries) > 0
     between = 1.0
     last = np.arange(len(values)) >= len(values) - alike
+    products = Products(graded.features)
     for _ in range(ROUNDS):
-        slope, curve = _derivatives(graded, values, effects, steps)
+        slope, curve = _derivatives(graded, products, values, effects, steps)
         inner = curve.of_effects + between**-2
         leverage = curve.mixed / inner[:, None]
         information = curve.of_values + np.diag(precision) - curve.mixed.T @ leverage
@@ -112,15 +125,18 @@ def fit_model(graded: Graded, levels: int, queries: int, spreads: FloatArray, al
         of_effects = slope.of_effects - effects / between**2
         step = covariance @ (slope.of_values - precision * values - leverage.T @ of_effects)
         step_of_effects = of_effects / inner - leverage @ step
-        longest = max(float(np.abs(step).max()), float(np.abs(step_of_effects).max()))
-        shorter = min(1.0, 2.0 / longest) if longest > 0 else 1.0
+        moved = graded.features.times(step[steps:]) + step_of_effects[graded.query]
+        longest = float(np.abs(step[:steps, None] + moved).max())
+        shorter = min(1.0, LONGEST / longest) if longest > 0 else 1.0
         values, effects = values + shorter * step, effects + shorter * step_of_effects
-        variance = 1 / inner + np.einsum("qv,vw,qw->q", leverage, covariance, leverage)
+        variance = 1 / inner + np.sum(leverage @ covariance * leverage, axis=1)
         before = between
         if alike:
-            found = float(np.sum(values[last] ** 2 + np.diag(covariance)[last]))
-            precision[last] = (alike + GUESSED) / (found + GUESSED * spreads[-1] ** 2)
-        between = max(float(np.sqrt(np.mean((effects**2 + variance)[has_judged]))), LEAST_BETWEEN)
+            determined = alike - float(np.sum(precision[last] * np.diag(covariance)[last]))
+            precision[last] = (determined + GUESSED) / (np.sum(values[last] ** 2) + GUESSED * spreads[-1] ** 2)
+        determined = float(np.sum(1 - variance[has_judged] / between**2))
+        spread = math.sqrt(float(np.sum(effects**2)) / max(determined, 1e-12))
+        between = min(max(spread, LEAST_BETWEEN), MOST_BETWEEN)
         if max(shorter * longest, abs(between - before)) < CLOSE:
             break
     return Fitted(values, effects, covariance, leverage, np.power(inner, -0.5), between)
@@ -139,11 +155,13 @@ class _Curve(NamedTuple):
     of_effects: FloatArray
 
 
-def _derivatives(graded: Graded, values: FloatArray, effects: FloatArray, steps: int) -> tuple[_Slope, _Curve]:
+def _derivatives(
+    graded: Graded, products: Products, values: FloatArray, effects: FloatArray, steps: int
+) -> tuple[_Slope, _Curve]:
     """Of the log likelihood, at these values and effects."""
     features, query, level = graded
     queries, count = len(effects), len(values)
-    odds = features @ values[steps:] + effects[query]
+    odds = features.times(values[steps:]) + effects[query]
     rest, weight = np.zeros(len(level)), np.zeros(len(level))
     slope, curve, mixed = np.zeros(count), np.zeros((count, count)), np.zeros((queries, count))
     for step in range(steps):
@@ -155,12 +173,10 @@ def _derivatives(graded: Graded, values: FloatArray, effects: FloatArray, steps:
         weight += bent
         slope[step] = left.sum()
         curve[step, step] = bent.sum()
-        curve[step, steps:] = curve[steps:, step] = bent @ features
+        curve[step, steps:] = curve[steps:, step] = features.summed(bent)
         mixed[:, step] = np.bincount(query, bent, queries)
-    weighted = weight[:, None] * features
-    slope[steps:] = rest @ features
-    curve[steps:, steps:] = features.T @ weighted
-    for place in range(count - steps):
-        mixed[:, steps + place] = np.bincount(query, weighted[:, place], queries)
+    slope[steps:] = features.summed(rest)
+    curve[steps:, steps:] = products.weighted(weight)
+    mixed[:, steps:] = features.summed_by(query, queries, weight)
     risen, bent_together = (np.bincount(query, each, queries).astype(np.float64) for each in (rest, weight))
     return _Slope(slope, risen), _Curve(curve, mixed, bent_together)

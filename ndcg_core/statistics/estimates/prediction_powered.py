@@ -1,16 +1,16 @@
-"""A few careful judgments and many cheap ones: the difference with an interval that no fault of the cheap ones biases.
+"""A few careful judgments and many proxy ones: the difference with an interval that no fault of the proxy ones biases.
 
-Every query has a cheap difference (judged by a language model, by clicks), some have a careful one too. With d and c
-the careful and the cheap differences of the n queries judged carefully, and u the cheap ones of all other queries,
+Every query has a proxy difference (judged by a language model, by clicks), some have a careful one too. With d and c
+the careful and the proxy differences of the n queries judged carefully, and u the proxy ones of all other queries,
 
     difference = mean(d) + share * (mean(u) - mean(c)) = mean(d - share * c) + share * mean(u)
 
-has the mean of d whatever c is, if the careful queries are a random sample of all; share takes as much of the cheap
+has the mean of d whatever c is, if the careful queries are a random sample of all; share takes as much of the proxy
 grades as makes the variance least, cov(d, c) / (var(c) + var(u) * n / len(u)), and never less than 0. It is not
-confined to 1: cheap grades may tell differences in another unit.
+confined to 1: proxy grades may tell differences in another unit.
 
 Everything is computed from residuals, each over its sum of weights, summed within a cluster where there are some: so a
-query whose careful judgments can score nothing counts among the cheap ones alone, and a cluster may be judged in part.
+query whose careful judgments can score nothing counts among the proxy ones alone, and a cluster may be judged in part.
 
 Sources: A. N. Angelopoulos, S. Bates, C. Fannjiang, M. I. Jordan and T. Zrnic, Prediction-powered inference, Science
 382 (2023); A. N. Angelopoulos, J. C. Duchi and T. Zrnic, PPI++: Efficient prediction-powered inference (2023), whose
@@ -32,7 +32,7 @@ from ndcg_core.statistics.estimates.mean_difference import Moments, compute_mome
 from ndcg_core.statistics.exact_sums import exact_sum
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 from ndcg_core.statistics.paired import LEAST_OTHERS, Column, sort_by_query
-from ndcg_core.statistics.verdicts.record import CheapCorrected
+from ndcg_core.statistics.verdicts.record import ProxyCorrected
 
 FloatArray = NDArray[np.float64]
 LEAST_DIFFERING = 30  # careful units with a difference; of rare ones with fewer the interval covers .77 to .92
@@ -40,14 +40,14 @@ LEAST_DIFFERING = 30  # careful units with a difference; of rare ones with fewer
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """One comparison on N queries, all of them judged cheaply.
+    """One comparison on N queries, all of them with proxy judgments.
 
-    cheap: (N,) cheap differences. careful: (N,) careful ones, of any value where there is none.
+    proxy: (N,) proxy differences. careful: (N,) careful ones, of any value where there is none.
     is_careful: (N,) whether the query is judged carefully. is_scored: (N,) whether it has a careful difference.
     shares: (N,) weights > 0, or None. members: (N,) the number of each query's cluster, from 0 on, or None.
     """
 
-    cheap: FloatArray
+    proxy: FloatArray
     careful: FloatArray
     is_careful: NDArray[np.bool_]
     is_scored: NDArray[np.bool_]
@@ -64,9 +64,9 @@ class _Part:
 
 
 class Balance(NamedTuple):
-    """How the carefully judged queries and the others differ by the cheap judgments.
+    """How the carefully judged queries and the others differ by the proxy judgments.
 
-    careful, others: mean cheap values. p_value: of Welch's t test that they come from one distribution, in [0, 1].
+    careful, others: mean proxy values. p_value: of Welch's t test that they come from one distribution, in [0, 1].
     """
 
     careful: float
@@ -74,22 +74,22 @@ class Balance(NamedTuple):
     p_value: float
 
 
-def correct_difference(careful: Column, cheap: Column, judged: Collection[str], alpha: float) -> CheapCorrected | None:
+def correct_difference(careful: Column, proxy: Column, judged: Collection[str], alpha: float) -> ProxyCorrected | None:
     """The difference of one comparison by both kinds of judgments, with its (1 - alpha) interval.
 
-    careful: the differences by the careful judgments. cheap: those of all queries by the cheap ones, with 0 where these
+    careful: the differences by the careful judgments. proxy: those of all queries by the proxy ones, with 0 where these
     score nothing; its weights and clusters hold. judged: the ids of all queries that are judged carefully, among those
-    of cheap, and among them those of careful. alpha: in (0, 1).
+    of proxy, and among them those of careful. alpha: in (0, 1).
     None for fewer than four careful units or fewer than two others, and where the careful differences do not vary; no
     difference, but the reason, where fewer than LEAST_DIFFERING careful units differ: the interval would not hold.
-    Raises ValueError as `verdicts.comparison.compare_family`, and for a careful query without a cheap one.
+    Raises ValueError as `verdicts.comparison.compare_family`, and for a careful query without a proxy one.
     """
-    (pairs,) = sort_by_query([cheap])
+    (pairs,) = sort_by_query([proxy])
     known = dict(zip(careful.query_ids, np.asarray(careful.differences, dtype=np.float64).tolist(), strict=True))
     ids, members = pairs.query_ids, pairs.units.members
     every = {*judged, *known}
     for query_id in sorted(every.difference(ids))[:1]:
-        raise ValueError(f"{cheap}: query {query_id!r} is judged carefully, must be judged cheaply too")
+        raise ValueError(f"{proxy}: query {query_id!r} is judged carefully, must be judged by proxy too")
     return estimate_from_arrays(
         Judged(
             pairs.differences,
@@ -103,7 +103,7 @@ def correct_difference(careful: Column, cheap: Column, judged: Collection[str], 
     )
 
 
-def estimate_from_arrays(given: Judged, alpha: float) -> CheapCorrected | None:
+def estimate_from_arrays(given: Judged, alpha: float) -> ProxyCorrected | None:
     """The same of arrays."""
     alone = _moments(given)
     others = ~given.is_careful
@@ -112,36 +112,36 @@ def estimate_from_arrays(given: Judged, alpha: float) -> CheapCorrected | None:
         return None
     if (differing := _differing(given)) < LEAST_DIFFERING:
         return _refused(given, differing)
-    weights = np.ones(len(given.cheap)) if given.shares is None else given.shares
+    weights = np.ones(len(given.proxy)) if given.shares is None else given.shares
     exact = _part(given.careful, weights * given.is_scored)
-    near = _part(given.cheap, weights * given.is_careful)
-    far = _part(given.cheap, weights * others)
+    near = _part(given.proxy, weights * given.is_careful)
+    far = _part(given.proxy, weights * others)
     # The careful part is scaled to the standard error that the careful judgments have by themselves.
     scale = alone.error / _norm(_summed(exact.residuals, given))
     errors = scale * _summed(exact.residuals, given)
     close = scale * _summed(near.residuals, given)
     slopes = close - math.sqrt(least / (least - 1)) * _summed(far.residuals, given)
     is_near = _summed(given.is_careful.astype(np.float64), given) > 0
-    varies = np.ptp(given.cheap[others]) > TIE_TOLERANCE  # else their mean would be known without an error
+    varies = np.ptp(given.proxy[others]) > TIE_TOLERANCE  # else their mean would be known without an error
     share = max(0.0, exact_sum(errors * slopes) / exact_sum(np.square(slopes))) if varies else 0.0
     left = np.square(errors - share * slopes)
     taken = alone.freedom / (alone.freedom - 2)  # (n - 1) / (n - 2) by the slope, whose error adds 1 / (n - 3)
-    careful_variance, cheap_variance = taken * exact_sum(left[is_near]), exact_sum(left[~is_near])
-    variance = careful_variance + cheap_variance
-    freedom = variance**2 / (careful_variance**2 / (alone.freedom - 1) + cheap_variance**2 / (least - 1))
+    careful_variance, proxy_variance = taken * exact_sum(left[is_near]), exact_sum(left[~is_near])
+    variance = careful_variance + proxy_variance
+    freedom = variance**2 / (careful_variance**2 / (alone.freedom - 1) + proxy_variance**2 / (least - 1))
     width, usual = _reach(alpha, freedom, variance), _reach(alpha, alone.freedom, alone.error**2)
     if share == 0 or width >= usual:
         share, width, variance, freedom = 0.0, usual, alone.error**2, alone.freedom
     difference = exact.mean + share * (far.mean - near.mean)
     spread = _norm(errors) * _norm(close)
     careful = int(np.count_nonzero(given.is_scored))
-    return CheapCorrected(
+    return ProxyCorrected(
         difference=difference,
         low=difference - width,
         high=difference + width,
         p_value=2 * float(stdtr(freedom, -abs(difference) / math.sqrt(variance))),
         careful_queries=careful,
-        cheap_queries=len(given.cheap),
+        cheap_queries=len(given.proxy),
         correlation=float(np.clip(exact_sum(errors * close) / spread, -1, 1)) if spread > 0 else None,
         share=share,
         saved=careful * ((usual / width) ** 2 - 1),
@@ -154,24 +154,24 @@ def _differing(given: Judged) -> int:
     return int(np.count_nonzero(_summed(differs.astype(np.float64), given)))
 
 
-def _refused(given: Judged, differing: int) -> CheapCorrected:
+def _refused(given: Judged, differing: int) -> ProxyCorrected:
     """No difference, and why."""
     careful, units = int(np.count_nonzero(given.is_scored)), "queries" if given.members is None else "clusters"
     why = f"{differing} carefully judged {units} differ, and an interval that holds needs {LEAST_DIFFERING}"
-    return CheapCorrected(None, None, None, None, careful, len(given.cheap), None, 0.0, 0.0, why_none=why)
+    return ProxyCorrected(None, None, None, None, careful, len(given.proxy), None, 0.0, 0.0, why_none=why)
 
 
-def check_balance(cheap: Column, judged: Collection[str]) -> Balance:
-    """Whether the queries in `judged` can be a random sample, by the values of `cheap` on them and on the others.
+def check_balance(proxy: Column, judged: Collection[str]) -> Balance:
+    """Whether the queries in `judged` can be a random sample, by the values of `proxy` on them and on the others.
 
     Weights and clusters as those of the column. p_value is 1 where the values do not vary, or a part has one unit.
     """
-    (pairs,) = sort_by_query([cheap])
+    (pairs,) = sort_by_query([proxy])
     known = set(judged)
     inside = np.array([query_id in known for query_id in pairs.query_ids], dtype=np.bool_)
     given = Judged(pairs.differences, pairs.differences, inside, inside, pairs.shares, pairs.units.members)
     weights = np.ones(len(inside)) if pairs.shares is None else pairs.shares
-    near, far = _part(given.cheap, weights * inside), _part(given.cheap, weights * ~inside)
+    near, far = _part(given.proxy, weights * inside), _part(given.proxy, weights * ~inside)
     units = _units(given, inside), _units(given, ~inside)
     if min(units) < 2:
         return Balance(near.mean, far.mean, 1.0)

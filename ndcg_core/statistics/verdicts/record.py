@@ -36,17 +36,17 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class CheapCorrected:
-    """A difference by a few careful judgments and many cheap ones (`estimates.prediction_powered`).
+class ProxyCorrected:
+    """A difference by a few careful judgments and many proxy ones (`estimates.prediction_powered`).
 
-    difference: the careful judgments' mean difference, corrected by what the cheap ones say of the other queries; in
+    difference: the careful judgments' mean difference, corrected by what the proxy ones say of the other queries; in
         the metric's unit. low, high: bounds of its (1 - alpha) interval, not adjusted for the family, never wider than
         Student's t interval of the careful judgments alone. p_value: two-sided, in [0, 1], not adjusted either.
-    careful_queries: scored by the careful judgments. cheap_queries: judged cheaply, those among them.
-    correlation: of careful and cheap differences, in [-1, 1]; None where the cheap ones do not vary.
-    share: of the cheap differences that was taken, >= 0; 0 where they are of no use.
+    careful_queries: scored by the careful judgments. cheap_queries: with proxy judgments, those among them.
+    correlation: of careful and proxy differences, in [-1, 1]; None where the proxy ones do not vary.
+    share: of the proxy differences that was taken, >= 0; 0 where they are of no use.
     saved: how many more queries judged carefully would make as narrow an interval, >= 0.
-    seen_queries: left out, since the cheap judge may have seen their careful grades; None where nobody says which ones.
+    seen_queries: left out, since the proxy judge may have seen their careful grades; None where nobody says which ones.
     why_none: why no difference is given; else None.
     """
 
@@ -165,7 +165,7 @@ class Comparison:
         which allows for rare losses that no query of the sample shows; not adjusted. It decides over many evaluations
         (`over_time.monitor`), not here. Else None, and where it is not known how much a query can lose.
     largest_loss: how much one query can lose at most, in the metric's unit, > 0; None where that is not known.
-    cheap: the difference corrected by cheap judgments, which decides nothing; None where there are none.
+    cheap: the difference corrected by proxy judgments, which decides nothing; None where there are none.
     bound_low, bound_high: the lowest and the highest mean difference that grades of the unjudged documents could give
         (`ndcg_core.measures.unjudged.bounds`), weighted as the difference; None where that was not computed.
     bound_exact: whether some grades give these very differences; None where there are no bounds.
@@ -229,7 +229,7 @@ class Comparison:
     second_p_adjusted: float | None = None
     bound_method: str | None = None
     needed: int | None = None
-    cheap: CheapCorrected | None = None
+    cheap: ProxyCorrected | None = None
     bound_low: float | None = None
     bound_high: float | None = None
     bound_exact: bool | None = None

@@ -133,6 +133,7 @@ def test_the_example_can_be_compared_at_once(tmp_path: Path, monkeypatch: pytest
     commands = [line.split("ndcg-ab ", 1)[1] for line in said.stdout.splitlines() if line.startswith("  ")]
     compared, named, _ = (invoke(*shlex.split(command)) for command in commands)
     assert "✓ ship  new" in compared.stdout, "the labels settle the first example"
+    assert "\n! " not in compared.stdout, "and nothing is wrong with it: both systems answer every query"
     assert len(named.stdout.splitlines()) == 21, "those without the stories leave something to judge"
     assert (tmp_path / "ndcg-ab.yaml").exists()
     assert {path.name for path in (tmp_path / "a folder" / "inside").iterdir()} >= {"judgments.qrels", "new.run"}

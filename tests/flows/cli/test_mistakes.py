@@ -348,7 +348,7 @@ MISTAKES: dict[str, Mistake] = {
     ),
     "threads without end": config(f"resources: {{threads: {'9' * 30}}}", "must be 10000 or less"),
     "a limit without end": config("prefect: {timeout_seconds: .inf}", "must be a number, and finite"),
-    "a table of Spark for cheap judgments": config(
+    "a table of Spark for proxy judgments": config(
         "cheap_judgments: {table: x}", "cheap_judgments: table is read by Spark, and there is none"
     ),
     "a gain table without a grade": config(

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from ndcg_ab.checks import order_checks as order
+from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.flows.cli.app import app
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, score_query
 from tests.examples import examples
-from tests.laboratory import in_order, outcome_of
+from tests.laboratory import fill, in_order, outcome_of
 
 pytestmark = pytest.mark.slow
 
@@ -165,6 +166,26 @@ def test_too_many_ties_are_counted_and_not_bounded(monkeypatch: pytest.MonkeyPat
     (found,) = findings({"new": {"q1": [Result("a", 1.0), Result("b", 1.0)]}}, "tied_places")
     assert found.count == 2
     assert "lies between" not in found.message
+
+
+def test_ties_below_the_cutoff_count_for_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order, "BOUNDED", 10)
+    ranking = {"q1": [Result(f"d{number:03}", 1.0) for number in range(11)]}
+    (found,) = findings({"new": ranking}, "tied_places", "precision@10")
+    assert "lies between" not in found.message
+    (found,) = findings({"new": {"q1": ranking["q1"][:10]}}, "tied_places", "precision@9")
+    assert "lies between" in found.message or "by less than" in found.message
+
+
+@pytest.mark.parametrize(("bounded", "made"), [(1, False), (2, True)])
+def test_results_that_are_surely_too_many_are_not_made_into_a_table(
+    monkeypatch: pytest.MonkeyPatch, bounded: int, made: bool
+) -> None:
+    monkeypatch.setattr(order, "BOUNDED", bounded)
+    with DuckDBEngine(None, 1) as engine:
+        fill(engine, {"q1": {"a": 1.0}}, {"new": {"q1": [Result("a", 1.0), Result("b", 1.0)]}}, ["ndcg@2"])
+        order.check_order(engine, [parse("ndcg@2")])
+        assert ("sensitive_doc" in engine.made) is made
 
 
 def test_an_own_ideal_has_no_bounds() -> None:

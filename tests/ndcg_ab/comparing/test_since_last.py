@@ -1,4 +1,4 @@
-"""What counts as a drop since the evaluation before, and whom the gate of drops concerns."""
+"""What counts as a drop since the previous evaluation, and whom the gate of drops concerns."""
 
 import dataclasses
 from pathlib import Path

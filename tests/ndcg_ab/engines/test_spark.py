@@ -189,10 +189,15 @@ def here(folder: Path, output: str) -> Evaluation:
 
 @pytest.fixture(scope="module")
 def both(master: str, folder: Path) -> Both:
+    """A real cluster writes every table, as those of many rows are written."""
+    from ndcg_ab.engines.spark import engine
+
     done = []
-    for each in (here(folder, "pulled"), evaluation(folder, **on(master, folder))):
-        call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
-        done.append(perform_run(each, call).bundle)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "FEW", engine.FEW if master == LOCAL else -1)
+        for each in (here(folder, "pulled"), evaluation(folder, **on(master, folder))):
+            call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
+            done.append(perform_run(each, call).bundle)
     return Both(*done)
 
 

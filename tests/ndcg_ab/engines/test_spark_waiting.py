@@ -13,7 +13,7 @@ from tests.places import ROOT
 from tests.servers import free_port
 from tests.spark_cluster import CONF, missing, standalone
 
-spark = pytest.importorskip("ndcg_ab.engines.spark", reason="pyspark is not installed", exc_type=ImportError)
+spark = pytest.importorskip("ndcg_ab.engines.spark.session", reason="pyspark is not installed", exc_type=ImportError)
 
 WORKER = {"host": "w1", "state": "ALIVE", "coresfree": 0, "memoryfree": 128}
 APPLICATION = {"id": "app-1", "memoryperexecutor": 512}
@@ -76,7 +76,7 @@ def test_a_cluster_of_another_kind_is_not_asked() -> None:
 ASK = """
 import json, sys
 from ndcg_ab.engines.remote_table import Cluster
-from ndcg_ab.engines.spark import open_session
+from ndcg_ab.engines.spark.session import open_session
 from ndcg_ab.errors import InputError
 
 try:

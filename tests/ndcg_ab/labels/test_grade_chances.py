@@ -1,11 +1,13 @@
 """The pool of what the systems show, and the chances of the grades that nobody gave."""
 
+import dataclasses
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.labels.grade_chances import Pool, fit_grade_model, load_pool, why_no_model
+from ndcg_ab.labels.grade_chances import Pool, fit_grade_model, load_pool, make_features, why_no_model
 from ndcg_core.measures.score import Result
 from tests.laboratory import Judgments, Ranking, evaluation_of, fill, in_order
 
@@ -46,6 +48,20 @@ def test_a_pool_has_every_document_that_a_system_shows_once() -> None:
         ("b", "d2", [0, 2], 1.0),
         ("b", "x", [2, 1], None),
     ]
+
+
+def test_features_are_what_the_systems_show() -> None:
+    """Of y, at 2 in both; of z, which new alone shows at 1."""
+    pool = pooled(JUDGMENTS, RANKINGS)
+    features = make_features(pool)
+    rows = np.zeros(features.shape)
+    rows[features.document, features.feature] = features.value
+    second = 1 / np.log2(3)
+    assert (np.diff(features.document) >= 0).all()
+    assert rows[2].tolist() == [second, 1.0, second, second, 0.0, 0.0]
+    assert rows[3].tolist() == [1.0, 0.0, 0.0, 1.0, 0.0, 1.0]
+    assert [(values > 0).sum() for values in rows] == [3, 3, 4, 3, 3, 3, 4]
+    assert make_features(dataclasses.replace(pool, ranks=pool.ranks[:0])).shape == (0, 6)
 
 
 def many() -> Pool:

@@ -177,14 +177,14 @@ CASES: dict[str, dict[str, Any]] = {
         "judgments_precedence": "together",
         "combine": "median",
     },
-    "cheap judgments": {"cheap_judgments": "cheap.csv", "metrics": ["ndcg@3"]},
+    "proxy judgments": {"cheap_judgments": "cheap.csv", "metrics": ["ndcg@3"]},
     "clicks": {
         "queries": "queries.tsv",
         "judgments": {"clicks": "clicks.jsonl"},
         "cheap_judgments": None,
         "metrics": ["ndcg@3"],
     },
-    "cheap judgments by clicks": {
+    "proxy judgments by clicks": {
         "queries": "queries.tsv",
         "judgments": "few.qrels",
         "cheap_judgments": {"clicks": {"file": "clicks.jsonl", "model": "position", "floor": 3}},

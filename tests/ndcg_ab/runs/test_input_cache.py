@@ -154,7 +154,7 @@ def test_the_result_is_the_same_to_the_bit_and_what_is_not_read_is_said(read: li
 
 
 def test_force_reads_every_file_again(read: list[str], tmp_path: Path) -> None:
-    """Judgments, more of them, cheap ones, rankings: nothing that an earlier run knows is believed."""
+    """Judgments, more of them, proxy ones, rankings: nothing that an earlier run knows is believed."""
     (small(tmp_path).directory / "more.qrels").write_text("bread 0 bread-story 2\n")
     careful = (tmp_path / "inputs" / "judgments.qrels").read_text()
     (tmp_path / "inputs" / "cheap.qrels").write_text(f"{careful}x 0 a 1\ny 0 a 1\n")

@@ -9,12 +9,12 @@ import calibration
 import label_curve
 import numpy as np
 import pytest
-import simulate_cheap
 import simulate_clusters
 import simulate_decisions
 import simulate_few
 import simulate_guardrails
 import simulate_labels
+import simulate_proxy
 import simulate_rare
 from scipy.special import ndtri
 
@@ -26,7 +26,7 @@ from ndcg_core.statistics.estimates import grade_model, prediction_powered
 from ndcg_core.statistics.estimates import mean_difference as estimates
 from ndcg_core.statistics.hypothesis_tests import bounded_mean as bounded
 from ndcg_core.statistics.hypothesis_tests import procedures
-from ndcg_core.statistics.verdicts.record import CheapCorrected
+from ndcg_core.statistics.verdicts.record import ProxyCorrected
 from tests.repeated import mostly_soaked
 
 SEED = 7
@@ -127,24 +127,24 @@ def test_a_test_of_half_the_alpha_is_noticed(world: simulate.World, monkeypatch:
 
 
 @pytest.mark.soak
-def test_a_quick_run_of_cheap_judgments_lies_within_the_ranges() -> None:
-    assert [row for row in simulate_cheap.rows(SEED, 150, (60, 100)) if not row.holds(errors=3)] == []
+def test_a_quick_run_of_proxy_judgments_lies_within_the_ranges() -> None:
+    assert [row for row in simulate_proxy.rows(SEED, 150, (60, 100)) if not row.holds(errors=3)] == []
 
 
 @pytest.mark.soak
-def test_cheap_judgments_that_are_taken_for_careful_ones_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if the cheap grades of the many were as good as careful ones: the interval is that of all queries."""
+def test_proxy_judgments_that_are_taken_for_careful_ones_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the proxy grades of the many were as good as careful ones: the interval is that of all queries."""
 
-    def trusting(given: simulate_cheap.Judged, alpha: float) -> CheapCorrected | None:
-        every = np.ones(len(given.cheap), dtype=np.bool_)
+    def trusting(given: simulate_proxy.Judged, alpha: float) -> ProxyCorrected | None:
+        every = np.ones(len(given.proxy), dtype=np.bool_)
         every[-2:] = False
         return prediction_powered.estimate_from_arrays(
-            simulate_cheap.Judged(given.cheap, given.cheap, every, every, given.shares, given.members), alpha
+            simulate_proxy.Judged(given.proxy, given.proxy, every, every, given.shares, given.members), alpha
         )
 
-    monkeypatch.setattr(simulate_cheap, "estimate_from_arrays", trusting)
-    rows = simulate_cheap.independent(rng(), np.linspace(-0.4, 0.5, 101), 100, 30, 600, 0.7)
-    assert "coverage, corrected by cheap judgments" in [row.what for row in rows if not row.holds(errors=3)]
+    monkeypatch.setattr(simulate_proxy, "estimate_from_arrays", trusting)
+    rows = simulate_proxy.independent(rng(), np.linspace(-0.4, 0.5, 101), 100, 30, 600, 0.7)
+    assert "coverage, corrected by proxy judgments" in [row.what for row in rows if not row.holds(errors=3)]
 
 
 @pytest.mark.soak

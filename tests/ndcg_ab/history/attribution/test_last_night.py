@@ -1,4 +1,4 @@
-"""Every system against itself in the evaluation before: what it lost, why, and that it is told once."""
+"""Every system against itself in the previous evaluation: what it lost, why, and that it is told once."""
 
 import io
 from collections.abc import Callable
@@ -70,7 +70,7 @@ def test_a_drop_is_told_once(tmp_path: Path) -> None:
     queries = {"queries": {"file": "queries.tsv"}}
     first = night(tmp_path, 1, **queries)
     assert first.since_last is None
-    assert [gate.message for gate in first.outcome.gates] == ["there is no earlier evaluation to compare with"]
+    assert [gate.message for gate in first.outcome.gates] == ["there is no previous evaluation to compare with"]
     assert shown(None) == "" and since_items(None) == []
 
     rewrite(tmp_path, "new.run", without_answers(12))

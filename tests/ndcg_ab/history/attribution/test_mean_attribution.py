@@ -1,4 +1,4 @@
-"""Which change moved a system's mean since the evaluation before: planted changes, and that the parts add up."""
+"""Which change moved a system's mean since the previous evaluation: planted changes, and that the parts add up."""
 
 import itertools
 import json
@@ -147,7 +147,7 @@ def test_it_is_kept_where_the_rest_is(tmp_path: Path) -> None:
 
 
 def test_where_it_cannot_be_told_it_is_said_and_no_number_given(tmp_path: Path) -> None:
-    """What changed alone is all, whatever is left of the evaluation before; mixed changes need its tables."""
+    """What changed alone is all, whatever is left of the previous evaluation; mixed changes need its tables."""
     first = nights(tmp_path, 1)[0]
     (first / bundles.TABLES).unlink()
     other_ranking(tmp_path)
@@ -165,7 +165,7 @@ def test_where_it_cannot_be_told_it_is_said_and_no_number_given(tmp_path: Path) 
 
 
 def test_values_that_another_program_made_are_not_split(tmp_path: Path) -> None:
-    """The kept values of the evaluation before are not those of its own rankings and judgments."""
+    """The kept values of the previous evaluation are not those of its own rankings and judgments."""
     nights(tmp_path, 1)
     kept = "where ordinal = 1 and system_id = 'new'"
     rows_of(

@@ -12,7 +12,7 @@ from ndcg_core.measures.external_metric import GivenMetric
 from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.estimates.descriptive import Descriptive
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, compare_family
-from ndcg_core.statistics.verdicts.record import CheapCorrected, Clusters, Labels, Likely
+from ndcg_core.statistics.verdicts.record import Clusters, Labels, Likely, ProxyCorrected
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
 (PLAIN,) = compare_family(
@@ -193,25 +193,25 @@ def test_shares_of_judged_results_are_said_where_they_lie_apart() -> None:
         (0.4, "no careful judgment"),
     ],
 )
-def test_cheap_judgments(saved: float, worth: str) -> None:
-    corrected = row(cheap=CheapCorrected(0.0123, 0.004, 0.0206, 0.0042, 100, 2000, 0.7, 0.5, saved))
+def test_proxy_judgments(saved: float, worth: str) -> None:
+    corrected = row(cheap=ProxyCorrected(0.0123, 0.004, 0.0206, 0.0042, 100, 2000, 0.7, 0.5, saved))
     assert text.format_proxy_correction(corrected) == (
-        "corrected by 2000 queries judged cheaply: +0.0123 ([+0.0040, +0.0206], p 0.0042), worth " + worth
+        "corrected by 2000 queries with proxy judgments: +0.0123 ([+0.0040, +0.0206], p 0.0042), worth " + worth
     )
     assert (text.format_proxy_correction(PLAIN), text.proxy_note(outcome(PLAIN))) == (None, None)
     note = text.proxy_note(outcome(PLAIN, dataclasses.replace(corrected, candidate="other"))) or ""
-    assert note.startswith("careful grades must be unknown to the cheap judge; cheap judgments correct the difference")
+    assert note.startswith("careful grades must be unknown to the proxy judge; proxy judgments correct the difference")
 
 
-def test_cheap_judgments_whose_judge_has_seen_some_careful_grades() -> None:
+def test_proxy_judgments_whose_judge_has_seen_some_careful_grades() -> None:
     """What the estimate rests on is said; and why there is none."""
-    unseen = row(cheap=CheapCorrected(0.01, 0.0, 0.02, 0.05, 70, 1970, 0.7, 0.5, 3.0, seen_queries=30))
+    unseen = row(cheap=ProxyCorrected(0.01, 0.0, 0.02, 0.05, 70, 1970, 0.7, 0.5, 3.0, seen_queries=30))
     told = text.format_proxy_correction(unseen) or ""
-    assert told.startswith("corrected by 1970 queries judged cheaply and 70 judged carefully afterwards: +0.0100")
+    assert told.startswith("corrected by 1970 queries with proxy judgments and 70 judged carefully afterwards: +0.0100")
     note = text.proxy_note(outcome(unseen)) or ""
-    assert note.startswith("careful grades judged before the cheap judge was fixed are left out; ")
-    none = row(cheap=CheapCorrected(None, None, None, None, 40, 400, None, 0.0, 0.0, why_none="12 … differ"))
-    assert text.format_proxy_correction(none) == "not corrected by cheap judgments: 12 … differ"
+    assert note.startswith("careful grades judged before the proxy judge was fixed are left out; ")
+    none = row(cheap=ProxyCorrected(None, None, None, None, 40, 400, None, 0.0, 0.0, why_none="12 … differ"))
+    assert text.format_proxy_correction(none) == "not corrected by proxy judgments: 12 … differ"
 
 
 JUDGE = FunctionJudge("a:b", 1200, 0, 0, 0, None, None, None)

@@ -5,20 +5,26 @@ import pytest
 from scipy import optimize, stats
 
 from ndcg_core.statistics.estimates import grade_model
+from ndcg_core.statistics.estimates.features import Features
 from ndcg_core.statistics.estimates.grade_model import START_SPREAD, Fitted, Graded, fit_model
 
 SPREADS = np.array([3.0, 1.0])
 STARTS, SLOPES, BETWEEN = np.array([0.5, -0.5, -1.0]), np.array([1.0, -0.7]), 1.0
 
 
-def made(seed: int, queries: int, each: int) -> Graded:
+def features_of(matrix: np.ndarray) -> Features:
+    document, feature = np.indices(matrix.shape).reshape(2, -1)
+    return Features(document, feature, matrix.ravel(), matrix.shape)
+
+
+def made(seed: int, queries: int, each: int, between: float = BETWEEN) -> Graded:
     """Documents whose grades follow the model."""
     rng = np.random.default_rng(seed)
     query = np.repeat(np.arange(queries), each)
     features = rng.normal(size=(len(query), 2))
-    odds = STARTS[:, None] + features @ SLOPES + rng.normal(0, BETWEEN, queries)[query]
+    odds = STARTS[:, None] + features @ SLOPES + rng.normal(0, between, queries)[query]
     climbed = rng.random(odds.shape) < 1 / (1 + np.exp(-odds))
-    return Graded(features, query, np.cumprod(climbed, axis=0).sum(axis=0))
+    return Graded(features_of(features), query, np.cumprod(climbed, axis=0).sum(axis=0))
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +42,8 @@ def loss(numbers: np.ndarray, graded: Graded, between: float) -> float:
     starts, slopes, effects = np.split(numbers, [3, 5])
     total = -stats.norm.logpdf(starts, 0, START_SPREAD).sum() - stats.norm.logpdf(slopes, 0, SPREADS).sum()
     total -= stats.norm.logpdf(effects, 0, between).sum()
-    for features, query, level in zip(*graded, strict=True):
+    rows = graded.features.value.reshape(graded.features.shape)
+    for features, query, level in zip(rows, graded.query, graded.level, strict=True):
         for step in range(3):
             if level >= step:
                 odds = starts[step] + features @ slopes + effects[query]
@@ -50,6 +57,33 @@ def test_it_is_the_maximum_of_the_posterior(graded: Graded, fitted: Fitted) -> N
     assert np.abs(slope).max() < 0.01
     further = numbers + 0.1 * np.random.default_rng(2).normal(size=len(numbers))
     assert loss(numbers, graded, fitted.between) < loss(further, graded, fitted.between)
+
+
+def test_what_is_learned_is_where_expectation_maximisation_ends(graded: Graded) -> None:
+    """The mean of effect^2 + variance is the spread's square; the same of alike slopes, with those that are guessed."""
+    found = fit_model(graded, 4, 41, SPREADS, alike=1)
+    covered = np.sum(found.leverage @ found.covariance * found.leverage, axis=1)
+    of_effects = (found.effects**2 + found.spreads**2 + covered)[:40]
+    assert found.between == pytest.approx(np.sqrt(of_effects.mean()), abs=1e-3)
+    assert found.between > 2 * grade_model.LEAST_BETWEEN
+
+
+def all_or_nothing() -> Graded:
+    """Every document of the first half of the queries has the second level, of the others the lowest."""
+    graded = made(6, 60, 8)
+    return graded._replace(level=np.where(graded.query < 30, 1, 0))
+
+
+@pytest.mark.parametrize(
+    ("graded", "levels"), [(made(6, 60, 8, between=0.0), 4), (all_or_nothing(), 2)], ids=["alike", "all or nothing"]
+)
+def test_more_rounds_change_nothing(monkeypatch: pytest.MonkeyPatch, graded: Graded, levels: int) -> None:
+    found = fit_model(graded, levels, 60, SPREADS, alike=1)
+    monkeypatch.setattr(grade_model, "ROUNDS", 1000)
+    later = fit_model(graded, levels, 60, SPREADS, alike=1)
+    assert found.values == pytest.approx(later.values, abs=1e-3)
+    assert found.between == pytest.approx(later.between, abs=1e-3)
+    assert np.isfinite(found.covariance).all()
 
 
 def test_a_query_without_a_judged_document_is_any_query(fitted: Fitted) -> None:
@@ -69,8 +103,8 @@ def test_of_many_documents_it_finds_what_made_them() -> None:
 def test_draws_have_the_chances_and_are_uncertain_in_common(fitted: Fitted) -> None:
     """20 like documents of the query that nothing is known of rise and fall together from draw to draw."""
     rng = np.random.default_rng(4)
-    features, query = np.zeros((20, 2)), np.full(20, 40)
-    draws = np.array([fitted.draw(rng, features, query) for _ in range(4_000)])
+    features, query = features_of(np.zeros((20, 2))), np.full(20, 40)
+    draws = fitted.draw(rng, features, query, 4_000)
     reached = fitted.reached(features, query)[:, 0]
     assert [(draws >= level).mean() for level in (1, 2, 3)] == pytest.approx(reached.tolist(), abs=0.02)
     alone = draws.var() / 20

@@ -1,4 +1,4 @@
-"""Differences corrected by cheap judgments: the formulas of the literature, computed here again, and what must hold."""
+"""Differences corrected by proxy judgments: the formulas of the literature, computed here again, and what must hold."""
 
 import dataclasses
 import math
@@ -17,7 +17,7 @@ from ndcg_core.statistics.estimates.prediction_powered import (
     estimate_from_arrays,
 )
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
-from ndcg_core.statistics.verdicts.record import CheapCorrected
+from ndcg_core.statistics.verdicts.record import ProxyCorrected
 
 FloatArray = NDArray[np.float64]
 ALPHA = 0.05
@@ -36,63 +36,63 @@ def least_differing() -> int:
     return prediction_powered.LEAST_DIFFERING
 
 
-def numbers(corrected: CheapCorrected) -> list[float]:
+def numbers(corrected: ProxyCorrected) -> list[float]:
     return [value for value in dataclasses.astuple(corrected) if value is not None]
 
 
 def drawn(careful: int, every: int, correlation: float, seed: int = 3) -> tuple[FloatArray, FloatArray]:
-    """Careful and (biased) cheap differences of all queries, of which the first are judged carefully."""
+    """Careful and (biased) proxy differences of all queries, of which the first are judged carefully."""
     rng = np.random.default_rng(seed)
     exact = rng.normal(0.03, 0.2, every)
     noise = rng.normal(0, 0.2, every)
     return exact, 0.1 + 0.5 * (correlation * exact + math.sqrt(1 - correlation**2) * noise)
 
 
-def given(exact: FloatArray, cheap: FloatArray, careful: int, **others: NDArray[np.intp] | FloatArray) -> Judged:
+def given(exact: FloatArray, proxy: FloatArray, careful: int, **others: NDArray[np.intp] | FloatArray) -> Judged:
     known = np.arange(len(exact)) < careful
-    return Judged(cheap, exact, known, known, **others)  # type: ignore[arg-type]
+    return Judged(proxy, exact, known, known, **others)  # type: ignore[arg-type]
 
 
 def found(
-    exact: FloatArray, cheap: FloatArray, careful: int, **others: NDArray[np.intp] | FloatArray
-) -> CheapCorrected:
-    corrected = estimate_from_arrays(given(exact, cheap, careful, **others), ALPHA)
+    exact: FloatArray, proxy: FloatArray, careful: int, **others: NDArray[np.intp] | FloatArray
+) -> ProxyCorrected:
+    corrected = estimate_from_arrays(given(exact, proxy, careful, **others), ALPHA)
     assert corrected is not None
     return corrected
 
 
-def columns(exact: FloatArray, cheap: FloatArray, careful: int, names: list[str]) -> tuple[Column, Column]:
+def columns(exact: FloatArray, proxy: FloatArray, careful: int, names: list[str]) -> tuple[Column, Column]:
     return (
         Column("old", "new", "ndcg@10", tuple(names[:careful]), exact[:careful]),
-        Column("old", "new", "ndcg@10", tuple(names), cheap),
+        Column("old", "new", "ndcg@10", tuple(names), proxy),
     )
 
 
 @pytest.mark.parametrize(("careful", "every", "correlation"), [(40, 600, 0.8), (25, 60, 0.6), (200, 5_000, 0.9)])
 def test_the_formulas_of_prediction_powered_inference(careful: int, every: int, correlation: float) -> None:
     """PPI++: a tuned share, the mean of both samples, and the sum of two variances; what the slope costs apart."""
-    exact, cheap = drawn(careful, every, correlation)
-    d, c, u = exact[:careful], cheap[:careful], cheap[careful:]
+    exact, proxy = drawn(careful, every, correlation)
+    d, c, u = exact[:careful], proxy[:careful], proxy[careful:]
     ratio = len(u) / careful
     share = np.cov(d, c)[0, 1] / (np.var(c, ddof=1) + np.var(u, ddof=1) / ratio)
     mean = share * u.mean() + (d - share * c).mean()
     exact_part = np.var(d - share * c, ddof=1) / careful * (careful - 1) / (careful - 3)
-    cheap_part = share**2 * np.var(u, ddof=1) / len(u)
-    variance = exact_part + cheap_part
-    freedom = variance**2 / (exact_part**2 / (careful - 2) + cheap_part**2 / (len(u) - 1))
+    proxy_part = share**2 * np.var(u, ddof=1) / len(u)
+    variance = exact_part + proxy_part
+    freedom = variance**2 / (exact_part**2 / (careful - 2) + proxy_part**2 / (len(u) - 1))
     margin = stats.t.ppf(1 - ALPHA / 2, freedom) * math.sqrt(variance)
     usual = stats.t.ppf(1 - ALPHA / 2, careful - 1) * d.std(ddof=1) / math.sqrt(careful)
     p_value = 2 * stats.t.sf(abs(mean) / math.sqrt(variance), freedom)
-    expected = CheapCorrected(
+    expected = ProxyCorrected(
         mean, mean - margin, mean + margin, p_value, careful, every, np.corrcoef(d, c)[0, 1], share, math.nan
     )
-    corrected = found(exact, cheap, careful)
+    corrected = found(exact, proxy, careful)
     assert numbers(corrected)[:-1] == pytest.approx(numbers(expected)[:-1], rel=1e-9)
     assert corrected.saved == pytest.approx(careful * ((usual / margin) ** 2 - 1), rel=1e-9)
 
 
 @pytest.mark.parametrize("factor", [0.0, -1.0])
-def test_cheap_judgments_of_no_use_leave_the_classical_interval(factor: float) -> None:
+def test_proxy_judgments_of_no_use_leave_the_classical_interval(factor: float) -> None:
     """They do not vary, or they say the opposite."""
     exact, _ = drawn(50, 500, 0)
     corrected = found(exact, factor * exact, 50)
@@ -103,14 +103,14 @@ def test_cheap_judgments_of_no_use_leave_the_classical_interval(factor: float) -
     assert corrected.p_value == pytest.approx(stats.ttest_1samp(exact[:50], 0).pvalue)
 
 
-def test_others_whose_cheap_differences_do_not_vary_tell_nothing() -> None:
+def test_others_whose_proxy_differences_do_not_vary_tell_nothing() -> None:
     """All of them 0.1, which is no whole number of bits: their mean would be known without an error."""
     exact, _ = drawn(20, 60, 0)
     corrected = found(exact, np.where(np.arange(60) < 20, exact, 0.1), 20)
     assert (corrected.share, corrected.saved) == (0, 0)
 
 
-def test_cheap_judgments_like_the_careful_ones_are_worth_as_many_queries() -> None:
+def test_proxy_judgments_like_the_careful_ones_are_worth_as_many_queries() -> None:
     """Then the estimate is the mean over all queries, and the interval nearly theirs."""
     exact, _ = drawn(50, 5_000, 0)
     corrected = found(exact, exact, 50)
@@ -122,58 +122,58 @@ def test_cheap_judgments_like_the_careful_ones_are_worth_as_many_queries() -> No
 
 
 def test_the_unit_of_the_cheap_judgments_and_their_bias_change_nothing() -> None:
-    exact, cheap = drawn(40, 400, 0.7)
-    one, other = found(exact, cheap, 40), found(exact, 7 * cheap - 5, 40)
+    exact, proxy = drawn(40, 400, 0.7)
+    one, other = found(exact, proxy, 40), found(exact, 7 * proxy - 5, 40)
     assert other.share == pytest.approx(one.share / 7)
     assert numbers(dataclasses.replace(other, share=one.share)) == pytest.approx(numbers(one))
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_interval_is_never_wider_than_the_classical_one(seed: int) -> None:
-    exact, cheap = drawn(20, 60, 0.1, seed)
-    corrected = found(exact, cheap, 20)
+    exact, proxy = drawn(20, 60, 0.1, seed)
+    corrected = found(exact, proxy, 20)
     classical = interval_from_moments(compute_moments(exact[:20]))
     assert corrected.high - corrected.low <= (classical.high - classical.low) * (1 + 1e-12)
     assert corrected.saved >= 0
 
 
 def test_columns_are_paired_by_query_id_in_any_order() -> None:
-    exact, cheap = drawn(30, 200, 0.8)
+    exact, proxy = drawn(30, 200, 0.8)
     names = [f"q{number}" for number in range(200)]
-    careful, all_cheap = columns(exact, cheap, 30, names)
-    corrected = correct_difference(careful, all_cheap, careful.query_ids, ALPHA)
+    careful, all_proxy = columns(exact, proxy, 30, names)
+    corrected = correct_difference(careful, all_proxy, careful.query_ids, ALPHA)
     order = np.random.default_rng(1).permutation(200)
-    shuffled = Column("old", "new", "ndcg@10", tuple(names[place] for place in order), cheap[order])
+    shuffled = Column("old", "new", "ndcg@10", tuple(names[place] for place in order), proxy[order])
     back = dataclasses.replace(careful, query_ids=careful.query_ids[::-1], differences=exact[:30][::-1])
     assert correct_difference(back, shuffled, frozenset(names[:30]), ALPHA) == corrected
     assert corrected is not None
-    assert numbers(corrected) == pytest.approx(numbers(found(exact, cheap, 30)), rel=1e-9)
+    assert numbers(corrected) == pytest.approx(numbers(found(exact, proxy, 30)), rel=1e-9)
 
 
 def test_the_classical_interval_behind_it_is_that_of_the_comparison() -> None:
-    """With weights and clusters, too: where the cheap judgments say nothing, the two are the same."""
+    """With weights and clusters, too: where the proxy judgments say nothing, the two are the same."""
     exact, _ = drawn(60, 200, 0)
     rng = np.random.default_rng(5)
     names = [f"q{number:03d}" for number in range(200)]
     weights, groups = rng.lognormal(0, 0.5, 200), tuple(str(number // 4) for number in range(200))
-    careful, cheap = columns(exact, np.zeros(200), 60, names)
+    careful, proxy = columns(exact, np.zeros(200), 60, names)
     careful = dataclasses.replace(careful, weights=weights[:60], clusters=groups[:60])
-    cheap = dataclasses.replace(cheap, weights=weights, clusters=groups)
+    proxy = dataclasses.replace(proxy, weights=weights, clusters=groups)
     (row,) = compare_family([careful], resamples=100)
-    corrected = correct_difference(careful, cheap, careful.query_ids, ALPHA)
+    corrected = correct_difference(careful, proxy, careful.query_ids, ALPHA)
     assert corrected is not None
     assert (corrected.difference, corrected.low, corrected.high) == pytest.approx((row.difference, row.low, row.high))
 
 
 def test_clusters_are_summed() -> None:
     """Every query twice is no more than every query once, where the two are one cluster."""
-    exact, cheap = drawn(30, 300, 0.7)
-    twice = [np.repeat(values, 2) for values in (exact, cheap)]
+    exact, proxy = drawn(30, 300, 0.7)
+    twice = [np.repeat(values, 2) for values in (exact, proxy)]
     known = np.arange(600) < 60
     doubled = estimate_from_arrays(
         Judged(twice[1], twice[0], known, known, members=np.repeat(np.arange(300), 2)), ALPHA
     )
-    once = found(exact, cheap, 30)
+    once = found(exact, proxy, 30)
     assert doubled is not None
     assert (doubled.low, doubled.high, doubled.correlation) == pytest.approx((once.low, once.high, once.correlation))
     alone = estimate_from_arrays(Judged(twice[1], twice[0], known, known), ALPHA)
@@ -182,20 +182,20 @@ def test_clusters_are_summed() -> None:
 
 
 def test_equal_weights_are_none() -> None:
-    exact, cheap = drawn(30, 300, 0.7)
-    weighed = found(exact, cheap, 30, shares=np.full(300, 1.0))
-    assert numbers(weighed) == pytest.approx(numbers(found(exact, cheap, 30)), rel=1e-9)
+    exact, proxy = drawn(30, 300, 0.7)
+    weighed = found(exact, proxy, 30, shares=np.full(300, 1.0))
+    assert numbers(weighed) == pytest.approx(numbers(found(exact, proxy, 30)), rel=1e-9)
 
 
-def test_a_query_that_the_careful_judgments_cannot_score_counts_among_the_cheap_ones() -> None:
+def test_a_query_that_the_careful_judgments_cannot_score_counts_among_the_proxy_ones() -> None:
     """It is left out of the mean of the careful differences, and not of what it is corrected by."""
-    exact, cheap = drawn(40, 400, 0.8)
+    exact, proxy = drawn(40, 400, 0.8)
     judged = np.arange(400) < 40
     scored = judged & (np.arange(400) >= 4)
-    corrected = estimate_from_arrays(Judged(cheap, np.where(scored, exact, 0), judged, scored), ALPHA)
+    corrected = estimate_from_arrays(Judged(proxy, np.where(scored, exact, 0), judged, scored), ALPHA)
     assert corrected is not None
     assert corrected.careful_queries == 36
-    expected = exact[4:40].mean() + corrected.share * (cheap[40:].mean() - cheap[:40].mean())
+    expected = exact[4:40].mean() + corrected.share * (proxy[40:].mean() - proxy[:40].mean())
     assert corrected.difference == pytest.approx(expected)
 
 
@@ -208,22 +208,22 @@ def test_what_cannot_be_estimated_is_none(exact: list[float], careful: int) -> N
     assert estimate_from_arrays(given(np.array(exact), np.linspace(0, 1, 6), careful), ALPHA) is None
 
 
-def test_a_careful_query_without_a_cheap_judgment_is_refused() -> None:
-    exact, cheap = drawn(10, 50, 0.7)
-    careful, all_cheap = columns(exact, cheap, 10, [f"q{number}" for number in range(50)])
+def test_a_careful_query_without_a_proxy_judgment_is_refused() -> None:
+    exact, proxy = drawn(10, 50, 0.7)
+    careful, all_proxy = columns(exact, proxy, 10, [f"q{number}" for number in range(50)])
     stranger = dataclasses.replace(careful, query_ids=("elsewhere", *careful.query_ids[1:]))
-    with pytest.raises(ValueError, match="query 'elsewhere' is judged carefully, must be judged cheaply too"):
-        correct_difference(stranger, all_cheap, careful.query_ids[1:], ALPHA)
+    with pytest.raises(ValueError, match="query 'elsewhere' is judged carefully, must be judged by proxy too"):
+        correct_difference(stranger, all_proxy, careful.query_ids[1:], ALPHA)
 
 
 def test_a_sample_that_is_no_random_one_is_noticed_as_by_welch() -> None:
-    _, cheap = drawn(40, 400, 0.8)
+    _, proxy = drawn(40, 400, 0.8)
     names = tuple(f"q{number:03d}" for number in range(400))
-    column = Column("old", "new", "ndcg@10", names, cheap)
+    column = Column("old", "new", "ndcg@10", names, proxy)
     usual = check_balance(column, names[:40])
-    assert usual.p_value == pytest.approx(stats.ttest_ind(cheap[:40], cheap[40:], equal_var=False).pvalue, rel=1e-9)
-    assert (usual.careful, usual.others) == pytest.approx((cheap[:40].mean(), cheap[40:].mean()))
-    best = [names[place] for place in np.argsort(cheap)[-40:]]
+    assert usual.p_value == pytest.approx(stats.ttest_ind(proxy[:40], proxy[40:], equal_var=False).pvalue, rel=1e-9)
+    assert (usual.careful, usual.others) == pytest.approx((proxy[:40].mean(), proxy[40:].mean()))
+    best = [names[place] for place in np.argsort(proxy)[-40:]]
     assert check_balance(column, best).p_value < 1e-9
     assert check_balance(dataclasses.replace(column, differences=np.zeros(400)), names[:40]).p_value == 1
     assert check_balance(column, names[:1]).p_value == 1
@@ -236,9 +236,9 @@ def test_too_few_careful_differences_give_no_difference(least_differing: int, ex
     differing, careful, every = least_differing + extra, 100, 1_000
     rng = np.random.default_rng(1)
     exact = np.where(np.arange(every) % careful < differing, 1.0, 0.0)
-    cheap = exact + 0.1 * rng.normal(size=every)
+    proxy = exact + 0.1 * rng.normal(size=every)
     members = {"members": np.arange(every)} if clustered else {}
-    corrected = found(exact, cheap, careful, **members)
+    corrected = found(exact, proxy, careful, **members)
     if extra == 0:
         assert corrected.why_none is None and corrected.difference is not None
         return

@@ -1,4 +1,4 @@
-"""A few careful judgments and many cheap ones: what is corrected, what stays as it is, what is refused and noticed."""
+"""A few careful judgments and many proxy ones: what is corrected, what stays as it is, what is refused and noticed."""
 
 import dataclasses
 import json
@@ -20,7 +20,7 @@ from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources import RANKING
 from ndcg_core.statistics.estimates.prediction_powered import correct_difference
 from ndcg_core.statistics.verdicts.comparison import Column
-from ndcg_core.statistics.verdicts.record import CheapCorrected
+from ndcg_core.statistics.verdicts.record import ProxyCorrected
 from tests.small_evaluation import calling, no_tracker, plain_page
 
 pytestmark = pytest.mark.slow
@@ -45,7 +45,7 @@ class Case:
 
 @pytest.fixture(scope="module")
 def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
-    """Two documents a query, one of them relevant; the cheap judgments take the wrong one for it in one of eight."""
+    """Two documents a query, one of them relevant; the proxy judgments take the wrong one for it in one of eight."""
     rng = np.random.default_rng(8)
     folder = tmp_path_factory.mktemp("cheap")
     orders = {name: rng.random(EVERY) < share for name, share in (("old", 0.5), ("new", 0.65))}
@@ -84,12 +84,12 @@ def content(case: Case, *options: str, judgments: str = "qrels") -> dict[str, An
     return made
 
 
-CHEAP = ("--cheap-judgments", "{}/cheap")
+PROXY = ("--cheap-judgments", "{}/cheap")
 
 
 @pytest.fixture(scope="module")
 def found(case: Case) -> dict[str, Any]:
-    return content(case, *CHEAP)
+    return content(case, *PROXY)
 
 
 def column(case: Case, careful: bool, clusters: bool = False) -> Column:
@@ -99,7 +99,7 @@ def column(case: Case, careful: bool, clusters: bool = False) -> Column:
     return Column("old", "new", "rr", ids, [values[query] for query in ids], clusters=names)
 
 
-def approx_record(corrected: CheapCorrected) -> dict[str, Any]:
+def approx_record(corrected: ProxyCorrected) -> dict[str, Any]:
     return {
         name: None if value is None else pytest.approx(value, rel=1e-9)
         for name, value in dataclasses.asdict(corrected).items()
@@ -110,7 +110,7 @@ def approx_record(corrected: CheapCorrected) -> dict[str, Any]:
 def test_the_difference_is_corrected_by_values_worked_out_by_hand(
     case: Case, found: dict[str, Any], clusters: bool
 ) -> None:
-    made = content(case, *CHEAP, "--cluster-prefix", "_") if clusters else found
+    made = content(case, *PROXY, "--cluster-prefix", "_") if clusters else found
     expected = correct_difference(column(case, True, clusters), column(case, False, clusters), case.careful, 0.05)
     assert expected is not None
     assert made["comparisons"][0]["cheap"] == approx_record(expected)
@@ -119,11 +119,11 @@ def test_the_difference_is_corrected_by_values_worked_out_by_hand(
 
 
 def test_weights_hold(case: Case, tmp_path: Path) -> None:
-    """Those of the queries; where one that is judged cheaply alone has none, it is named."""
+    """Those of the queries; where one that is with proxy judgments alone has none, it is named."""
     weights = np.random.default_rng(3).uniform(1, 5, EVERY).round(2)
     rows = [f"{query}\t{weight}\n" for query, weight in zip(IDS, weights, strict=True)]
     (tmp_path / "queries.tsv").write_text("query_id\tweight\n" + "".join(rows))
-    made = content(case, *CHEAP, "--queries", f"{tmp_path}/queries.tsv")
+    made = content(case, *PROXY, "--queries", f"{tmp_path}/queries.tsv")
     known = dict(zip(IDS, weights.tolist(), strict=True))
     columns = [column(case, careful) for careful in (True, False)]
     columns = [dataclasses.replace(each, weights=[known[query] for query in each.query_ids]) for each in columns]
@@ -132,9 +132,9 @@ def test_weights_hold(case: Case, tmp_path: Path) -> None:
     assert made["comparisons"][0]["cheap"] == approx_record(expected)
     lacking = next(place for place, query in enumerate(IDS) if query not in case.careful)
     (tmp_path / "queries.tsv").write_text("query_id\tweight\n" + "".join(rows[:lacking] + rows[lacking + 1 :]))
-    ended = RUNNER.invoke(app, command(case, *CHEAP, "--queries", f"{tmp_path}/queries.tsv"))
+    ended = RUNNER.invoke(app, command(case, *PROXY, "--queries", f"{tmp_path}/queries.tsv"))
     assert ended.exit_code == 2
-    assert f"cheap judgments: queries: 1 judged query has no weight (such as '{IDS[lacking]}'" in ended.output
+    assert f"proxy judgments: queries: 1 judged query has no weight (such as '{IDS[lacking]}'" in ended.output
 
 
 def test_rankings_are_read_once_and_whole(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +149,7 @@ def test_rankings_are_read_once_and_whole(case: Case, monkeypatch: pytest.Monkey
     read = pulls.pull_source
     monkeypatch.setattr(pulls, "pull_source", noting)
     RUNNER.invoke(
-        app, [*command(case, *CHEAP)[:-4], "--metric", "precision@1", "--cheap-judgments", f"{case.folder}/cheap"]
+        app, [*command(case, *PROXY)[:-4], "--metric", "precision@1", "--cheap-judgments", f"{case.folder}/cheap"]
     )
     assert wanted == [None, None]
 
@@ -163,27 +163,27 @@ def test_nothing_else_is_another(case: Case, found: dict[str, Any]) -> None:
 
 def test_it_is_told_below_the_comparison(case: Case) -> None:
     shown = RUNNER.invoke(
-        app, command(case, *CHEAP, "--details", "--markdown", "{}/comment.md", "--report", "{}/page.html")
+        app, command(case, *PROXY, "--details", "--markdown", "{}/comment.md", "--report", "{}/page.html")
     )
     assert shown.exit_code == 0, shown.output
     told = " ".join(shown.stdout.split())
-    assert "corrected by 800 queries judged cheaply: +0." in told
+    assert "corrected by 800 queries with proxy judgments: +0." in told
     assert "more queries judged carefully" in told
     note = (
-        "careful grades must be unknown to the cheap judge; cheap judgments correct the difference alone, and verdicts"
+        "careful grades must be unknown to the proxy judge; proxy judgments correct the difference alone, and verdicts"
     )
     assert f"i {note}" in told
-    assert "- new corrected by 800 queries judged cheaply" in (case.folder / "comment.md").read_text()
+    assert "- new corrected by 800 queries with proxy judgments" in (case.folder / "comment.md").read_text()
     page = (case.folder / "page.html").read_text()
-    assert "corrected by 800 queries judged cheaply" in page and f"<li>C{note[1:]}" in page
-    assert "cheap judgments</td>" in page, "the inputs"
+    assert "corrected by 800 queries with proxy judgments" in page and f"<li>C{note[1:]}" in page
+    assert "proxy judgments</td>" in page, "the inputs"
 
 
 def test_the_estimate_is_from_the_queries_that_the_judge_has_not_seen(case: Case, tmp_path: Path) -> None:
     """The others are in neither part; the ids may be a file, a list, and a key of a configuration."""
     unseen = case.careful[20:]
     (tmp_path / "unseen").write_text("".join(f"{query}\n" for query in unseen))
-    made = content(case, *CHEAP, "--careful-unseen", f"{tmp_path}/unseen")
+    made = content(case, *PROXY, "--careful-unseen", f"{tmp_path}/unseen")
     seen = set(case.careful[:20])
     columns = []
     for one in (column(case, True), column(case, False)):
@@ -203,7 +203,7 @@ def test_the_estimate_is_from_the_queries_that_the_judge_has_not_seen(case: Case
 def test_ids_of_unseen_queries_that_are_wrong_are_refused_or_noticed(case: Case, tmp_path: Path) -> None:
     def asked(*ids: str) -> Any:
         (tmp_path / "unseen").write_text("".join(f"{query}\n" for query in ids))
-        return RUNNER.invoke(app, command(case, *CHEAP, "--careful-unseen", f"{tmp_path}/unseen"))
+        return RUNNER.invoke(app, command(case, *PROXY, "--careful-unseen", f"{tmp_path}/unseen"))
 
     none = asked("nobody")
     assert none.exit_code == 2 and "unseen: names none of the 80 carefully judged queries" in none.output
@@ -224,11 +224,11 @@ def test_a_query_that_they_cannot_score_counts_and_is_said_to(case: Case) -> Non
         assert made["comparisons"][0]["cheap"]["cheap_queries"] == EVERY
         (said,) = (each["message"] for each in made["findings"] if "no grade above 0" in each["message"])
         what = "its difference counts" if count == 1 else "their differences count"
-        assert said == f"cheap judgments: {words} (such as '{IDS[0]}'): {what} as 0"
+        assert said == f"proxy judgments: {words} (such as '{IDS[0]}'): {what} as 0"
 
 
 def test_secondary_metrics_and_guardrails_stay_without(case: Case) -> None:
-    made = content(case, *CHEAP, "--secondary", "precision@1", "--guardrail", "recall@1=0.1", "--all-pairs")
+    made = content(case, *PROXY, "--secondary", "precision@1", "--guardrail", "recall@1=0.1", "--all-pairs")
     assert {row["family"]: row["cheap"] is not None for row in made["comparisons"]} == {
         "primary": True,
         "secondary": False,
@@ -281,7 +281,7 @@ def test_a_kept_evaluation_has_it_too(case: Case, found: dict[str, Any], tmp_pat
         evaluation, announce(told.append, call), when_begun=lambda it: counted.append(parts_left(it))
     )
     assert [len(told)] == counted
-    assert "score by the cheap judgments" in told
+    assert "score by the proxy judgments" in told
     bundle = read_bundle(performed.bundle)
     assert json.loads(bundle.outcome.to_json())["comparisons"] == found["comparisons"]
     assert [row["kind"] for row in bundle.inputs] == ["judgments", "cheap judgments", "ranking", "ranking"]
@@ -293,16 +293,16 @@ def test_a_kept_evaluation_has_it_too(case: Case, found: dict[str, Any], tmp_pat
     changed = evaluation.model_copy(
         update={"cheap_judgments": evaluation.cheap_judgments.model_copy(update={"file": case.folder / "other"})}  # type: ignore[union-attr]
     )
-    assert not perform_run(changed, call).reused, "other cheap judgments are another input"
+    assert not perform_run(changed, call).reused, "other proxy judgments are another input"
 
 
 REFUSED = {
-    "a careful query that is not judged cheaply": (
+    "a careful query that is without proxy judgments": (
         "{}/others",
-        "others: 1 of 80 carefully judged queries is not judged cheaply (such as '",
+        "others: 1 of 80 carefully judged queries has no proxy judgments (such as '",
     ),
     "no other queries": ("{}/few", "few: judges 0 queries beside the 80 that are judged carefully; at least 2 are"),
-    "two grades": ("{}/twice", "cheap judgments: {}/twice"),
+    "two grades": ("{}/twice", "proxy judgments: {}/twice"),
     "no file": ("{}/nothing", "{}/nothing: there is no such file"),
 }
 
@@ -316,7 +316,7 @@ def test_what_cannot_correct_is_refused(mistake: str, case: Case) -> None:
     assert "Traceback" not in ended.output and not (case.folder / "never.json").exists()
 
 
-def test_scores_take_no_cheap_judgments(case: Case) -> None:
+def test_scores_take_no_proxy_judgments(case: Case) -> None:
     ended = RUNNER.invoke(app, ["compare", "--scores", "s.csv", "--cheap-judgments", str(case.folder / "cheap")])
     assert ended.exit_code == 2
     assert "--cheap-judgments: goes with rankings, and `--scores` hold none" in ended.output
@@ -324,11 +324,11 @@ def test_scores_take_no_cheap_judgments(case: Case) -> None:
         ndcg_ab.compare(scores="s.csv", cheap_judgments=case.folder / "cheap")
 
 
-def test_what_is_noticed_about_the_cheap_judgments_says_so(case: Case) -> None:
+def test_what_is_noticed_about_the_proxy_judgments_says_so(case: Case) -> None:
     made = content(case, "--cheap-judgments", "{}/more")
     told = [row for row in made["findings"] if row["code"] == "cheap_judgments"]
     assert {row["system"] for row in told} == {"old", "new"}
-    assert "cheap judgments: system old returned nothing for 1 of the judged queries (such as 'unknown')" in (
+    assert "proxy judgments: system old returned nothing for 1 of the judged queries (such as 'unknown')" in (
         told[0]["message"] + told[1]["message"]
     )
     assert [row["code"] for row in made["findings"] if row["code"] == "unanswered_query"] == []
@@ -336,9 +336,9 @@ def test_what_is_noticed_about_the_cheap_judgments_says_so(case: Case) -> None:
 
 def test_careful_queries_that_were_chosen_are_noticed(case: Case, found: dict[str, Any]) -> None:
     assert "careful_not_random" not in {row["code"] for row in found["findings"]}
-    made = content(case, *CHEAP, judgments="won")
+    made = content(case, *PROXY, judgments="won")
     (told,) = [row for row in made["findings"] if row["code"] == "careful_not_random"]
-    assert "carefully judged queries are no random sample of those judged cheaply" in told["message"]
+    assert "carefully judged queries are no random sample of those with proxy judgments" in told["message"]
 
 
 def test_a_check_looks_at_them(case: Case, tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
-"""Do intervals that cheap judgments correct hold, and how much narrower are they?
+"""Do intervals that proxy judgments correct hold, and how much narrower are they?
 
-    python benchmarks/simulate_cheap.py [--seed 1] [--repetitions N] [--quick]
+    python benchmarks/simulate_proxy.py [--seed 1] [--repetitions N] [--quick]
 
-Careful differences are drawn from the graded queries of `simulate.py`, with their ties; cheap ones are half of them, of
-a given correlation and with a bias. Correlation 0 is cheap judgments that say nothing. Prints rows as `simulate.py`
+Careful differences are drawn from the graded queries of `simulate.py`, with their ties; proxy ones are half of them, of
+a given correlation and with a bias. Correlation 0 is proxy judgments that say nothing. Prints rows as `simulate.py`
 does, and ends with code 1 if one of them lies outside its accepted range (docs/calibration.md).
 """
 
@@ -17,7 +17,7 @@ from simulate import Rng, Row, run, world
 
 from ndcg_core.statistics.estimates.mean_difference import compute_moments, interval_from_moments
 from ndcg_core.statistics.estimates.prediction_powered import FloatArray, Judged, estimate_from_arrays
-from ndcg_core.statistics.verdicts.record import CheapCorrected
+from ndcg_core.statistics.verdicts.record import ProxyCorrected
 
 CORRECTED = (0.94, 0.96)
 AT_LEAST = (0.93, 1.0)
@@ -30,18 +30,18 @@ SEEN_SIZES = (120, 300)
 
 
 def drawn(rng: Rng, pool: FloatArray, count: int, correlation: float) -> tuple[FloatArray, FloatArray]:
-    """Careful and cheap differences of so many queries."""
+    """Careful and proxy differences of so many queries."""
     exact = pool[rng.integers(len(pool), size=count)]
     noise = pool[rng.integers(len(pool), size=count)]
     return exact, BIAS + UNIT * (correlation * exact + (1 - correlation**2) ** 0.5 * noise)
 
 
-def relative_width(found: CheapCorrected) -> float:
+def relative_width(found: ProxyCorrected) -> float:
     """Of the interval, over that of the careful judgments alone."""
     return float((1 + found.saved / found.careful_queries) ** -0.5)
 
 
-def holds(found: CheapCorrected, truth: float) -> bool:
+def holds(found: ProxyCorrected, truth: float) -> bool:
     return found.low is not None and found.high is not None and found.low <= truth <= found.high
 
 
@@ -53,8 +53,8 @@ def independent(
     known = np.arange(every) < careful
     held, usually, widths = list[bool](), list[bool](), list[float]()
     for _ in range(repetitions):
-        exact, cheap = drawn(rng, pool, every, correlation)
-        found = estimate_from_arrays(Judged(cheap, exact, known, known), ALPHA)
+        exact, proxy = drawn(rng, pool, every, correlation)
+        found = estimate_from_arrays(Judged(proxy, exact, known, known), ALPHA)
         if found is None or found.why_none:
             continue
         alone = interval_from_moments(compute_moments(exact[:careful]), 1 - ALPHA)
@@ -64,7 +64,7 @@ def independent(
     setting = f"{careful} of {every} queries, correlation {correlation:g}"
     narrow = NARROW if correlation >= 0.7 and every >= TIMES * careful else None
     return [
-        Row("coverage, corrected by cheap judgments", setting, len(held), float(np.mean(held)), CORRECTED),
+        Row("coverage, corrected by proxy judgments", setting, len(held), float(np.mean(held)), CORRECTED),
         Row("coverage, careful judgments alone", setting, len(held), float(np.mean(usually))),
         Row("mean width, corrected over careful alone", setting, len(held), float(np.mean(widths)), narrow),
         Row("largest width, corrected over careful alone", setting, len(held), max(widths), (0.0, 1.0)),
@@ -77,10 +77,10 @@ def seen(rng: Rng, pool: FloatArray, repetitions: int, careful: int) -> list[Row
     is_seen, known = np.arange(every) < careful // 2, np.arange(every) < careful
     by_all, by_unseen = list[bool](), list[bool]()
     for _ in range(repetitions):
-        exact, cheap = drawn(rng, pool, every, 0.9)
-        given = Judged(np.where(is_seen, exact, cheap), exact, known, known)
+        exact, proxy = drawn(rng, pool, every, 0.9)
+        given = Judged(np.where(is_seen, exact, proxy), exact, known, known)
         left = ~is_seen
-        unseen = Judged(given.cheap[left], exact[left], known[left], known[left])
+        unseen = Judged(given.proxy[left], exact[left], known[left], known[left])
         for judged, told in ((given, by_all), (unseen, by_unseen)):
             found = estimate_from_arrays(judged, ALPHA)
             if found is not None and not found.why_none:
@@ -93,7 +93,7 @@ def seen(rng: Rng, pool: FloatArray, repetitions: int, careful: int) -> list[Row
 
 
 def rare(rng: Rng, repetitions: int, careful: int, share: float, kind: str) -> list[Row]:
-    """Differences on few queries, all of one sign; cheap judgments see most of them, and as many that are none."""
+    """Differences on few queries, all of one sign; proxy judgments see most of them, and as many that are none."""
     every = TIMES * careful
     known = np.arange(every) < careful
     held = []
@@ -101,8 +101,8 @@ def rare(rng: Rng, repetitions: int, careful: int, share: float, kind: str) -> l
         size = np.ones(every) if kind == "all alike" else np.minimum(rng.exponential(1, every), 4) / 4
         exact = size * (rng.random(every) < share)
         seen = 0.7 * exact * (rng.random(every) < 0.8)
-        cheap = seen + 0.3 * (rng.random(every) < share) * rng.choice([-1, 1], every)
-        found = estimate_from_arrays(Judged(cheap, exact, known, known), ALPHA)
+        proxy = seen + 0.3 * (rng.random(every) < share) * rng.choice([-1, 1], every)
+        found = estimate_from_arrays(Judged(proxy, exact, known, known), ALPHA)
         truth = share * (1.0 if kind == "all alike" else (1 - math.exp(-4)) / 4)
         if found is not None and not found.why_none:
             held.append(holds(found, truth))
@@ -121,11 +121,11 @@ def clustered(rng: Rng, pool: FloatArray, repetitions: int, groups: int, *, weig
     for _ in range(repetitions):
         sizes = rng.integers(3, 12, TIMES * groups)
         members = np.repeat(np.arange(len(sizes)), sizes)
-        of_group, of_group_cheap = drawn(rng, shared, len(sizes), 0.8)
-        own, own_cheap = drawn(rng, shared, len(members), 0.8)
+        of_group, of_group_proxy = drawn(rng, shared, len(sizes), 0.8)
+        own, own_proxy = drawn(rng, shared, len(members), 0.8)
         weights = rng.lognormal(0, 0.5, len(members)) if weighted else None
         known = members < groups
-        given = Judged(of_group_cheap[members] + own_cheap, of_group[members] + own, known, known, weights, members)
+        given = Judged(of_group_proxy[members] + own_proxy, of_group[members] + own, known, known, weights, members)
         found = estimate_from_arrays(given, ALPHA)
         if found is None or found.why_none:
             raise AssertionError(f"{groups} careful clusters do not vary")
@@ -133,7 +133,7 @@ def clustered(rng: Rng, pool: FloatArray, repetitions: int, groups: int, *, weig
         widths.append(relative_width(found))
     setting = f"{groups} of {TIMES * groups} clusters, correlation 0.8" + ", log-normal weights" * weighted
     return [
-        Row("coverage, corrected by cheap judgments", setting, repetitions, held / repetitions, CORRECTED),
+        Row("coverage, corrected by proxy judgments", setting, repetitions, held / repetitions, CORRECTED),
         Row("mean width, corrected over careful alone", setting, repetitions, float(np.mean(widths)), NARROW),
     ]
 

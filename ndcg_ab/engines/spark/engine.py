@@ -1,61 +1,38 @@
-"""Apache Spark, on this machine, on a cluster or behind Spark Connect: the only module that imports it.
+"""Tables on Apache Spark: on this machine, on a cluster or behind Spark Connect.
 
-Every table is written as Parquet into a database of its own, which is dropped at the end: plans that reach through
-views of views of cached tables take Spark longer to think about than to carry out.
+Plans that reach through views of views take Spark longer to think about than to carry out, so every table is a plan's
+end: of few rows by a checkpoint in memory, of many as Parquet in a database of its own, which is dropped at the end.
 """
 
 import contextlib
 import functools
 import hashlib
-import json
-import logging
-import math
 import secrets
-import socket
-import time
-import urllib.request
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from typing import Any
 
 import pyarrow as pa
-from pyspark import SparkContext
-from pyspark.errors import PySparkException
-from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from ndcg_ab.deadlines import BackgroundTask, OverdueError, run_with_timeout
 from ndcg_ab.engines.base import Bound, Engine, Parameters, Value, is_several, one_by_one
 from ndcg_ab.engines.dialects import for_spark
 from ndcg_ab.engines.remote_table import Cluster, RemoteTable
+from ndcg_ab.engines.spark.session import open_session
 from ndcg_ab.engines.sql_files import SqlFile
 from ndcg_ab.errors import InputError, SqlError, in_short
-from ndcg_ab.temporary import folder_of_process
 
-REACHED = 5.0  # seconds in which a master or a server takes a connection
-BETWEEN_LOOKS = 5.0  # seconds between two looks at what a cluster does that has not begun
-STARTING = 3  # times its patience a cluster is waited for as long as an executor is starting
-NAMED = 3  # workers in a sentence
-UI_PORT = "8080"  # of a master's web page, where the settings say none
 TYPES = {pa.string(): "string", pa.float64(): "double", pa.int64(): "bigint", pa.bool_(): "boolean"}
 KEPT = 100_000  # rows of a table from here; with more it is written there, so that it is sent once
-QUIET = """rootLogger.level = error
-rootLogger.appenderRef.stderr.ref = stderr
-appender.stderr.type = Console
-appender.stderr.name = stderr
-appender.stderr.target = SYSTEM_ERR
-appender.stderr.layout.type = PatternLayout
-appender.stderr.layout.pattern = spark: %m%n
-logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
-logger.gateway.level = error
-"""
-warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-for each in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # they print the traceback of what is raised
-    PySparkLogger.getLogger(each).setLevel(logging.CRITICAL)
+FEW, SEVERAL = 100_000, 10_000_000  # rows of judgments and rankings
+ROWS_OF_PART = 100_000  # that are shuffled, of several rows
+INTERPRETED = {  # what few rows need: plans that are interpreted as they are
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 
 
 class SparkEngine(Engine):
@@ -64,6 +41,8 @@ class SparkEngine(Engine):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__()
         self.session = open_session(cluster)
+        self.given = cluster.conf
+        self.is_few = False  # whether `expect` said so
         self.database = f"ndcg_ab_{secrets.token_hex(8)}"
         self.written = 0
         where = f"{cluster.scratch.rstrip('/')}/{self.database}" if cluster.scratch else None
@@ -76,6 +55,15 @@ class SparkEngine(Engine):
     ) -> None:
         with contextlib.suppress(Exception):  # what led here is told, and the folder's name says what it was
             self.session.sql(f"drop database if exists {self.database} cascade")
+
+    def expect(self, rows: int) -> None:
+        """Few rows are shuffled into few parts, and what is made of them stays in memory; compiling takes too long."""
+        self.is_few = rows <= FEW
+        fitting = {"spark.sql.shuffle.partitions": str(max(2, rows // ROWS_OF_PART))} if rows <= SEVERAL else {}
+        fitting |= INTERPRETED if self.is_few else {}
+        for key in ("spark.sql.shuffle.partitions", *INTERPRETED):
+            if key in fitting and key not in self.given:
+                self.session.conf.set(key, fitting[key])
 
     def use(self, name: str, instead_of: str) -> None:
         self.build(name)
@@ -134,148 +122,16 @@ class SparkEngine(Engine):
         return self._kept(name, frame) if table.num_rows > KEPT else frame
 
     def _kept(self, name: str, frame: DataFrame) -> DataFrame:
-        """Written under a new name: the old rows may be what the new ones are made from."""
+        """Written under a new name: the old rows may be what the new ones are made from.
+
+        Few rows are made when they are first read, without a job of their own, and stay in memory.
+        """
+        if self.is_few:
+            return frame.localCheckpoint(eager=False)
         self.written += 1
         place = f"{self.database}.{name}_{self.written}"
         frame.write.format("parquet").saveAsTable(place)
         return self.session.table(place)
-
-
-# ---- reaching it
-
-
-def open_session(cluster: Cluster) -> SparkSession:
-    """A session on the cluster that nobody else uses; InputError, in one sentence, where there is none in time."""
-    refuse_deaf(cluster)
-    wait = Wait(cluster)
-    try:
-        return BackgroundTask(lambda: wait_for_session(cluster)).wait(wait.is_over)
-    except OverdueError:
-        said = f"does not begin to work within {wait.seconds:.0f} s (engine.spark.patience): {wait.seen.words}"
-        raise InputError(f"{cluster.address}: {said}") from None
-    except InputError:
-        raise
-    except Exception as error:
-        advice = "; Spark needs Java 17 or newer" if "JAVA_GATEWAY_EXITED" in str(error) else ""
-        raise InputError(f"{cluster.address}: Spark cannot be reached: {in_short(error)}{advice}") from None
-
-
-class Seen(NamedTuple):
-    """What is seen of a cluster that has not begun to work. is_starting: its process here, or an executor, starts."""
-
-    is_starting: bool
-    words: str
-
-
-NOTHING_SEEN = Seen(False, "has it free workers?")
-
-
-class Wait:
-    """How long a cluster is waited for: its patience, and several times that as long as something is starting.
-
-    seen: at the last look. seconds: waited so far.
-    """
-
-    def __init__(self, cluster: Cluster, look: Callable[[Cluster], Seen] | None = None) -> None:
-        self.cluster = cluster
-        self.look = look or ask_master
-        self.seen = NOTHING_SEEN
-        self.begin = time.monotonic()
-        self.looked = -math.inf
-
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self.begin
-
-    def is_over(self) -> bool:
-        waited = self.seconds
-        if waited <= self.cluster.patience:
-            return False
-        if waited > self.looked + BETWEEN_LOOKS:
-            self.seen, self.looked = self.look(self.cluster), waited
-        return not (self.seen.is_starting and waited <= STARTING * self.cluster.patience)
-
-
-def ask_master(cluster: Cluster) -> Seen:
-    """What a standalone master says of this application; other kinds of clusters are not asked."""
-    with contextlib.suppress(Exception):  # the sentence is then one about any cluster
-        return run_with_timeout(REACHED, lambda: read_master_state(cluster))
-    return NOTHING_SEEN
-
-
-def read_master_state(cluster: Cluster) -> Seen:
-    """From the state on the master's web page (`spark.master.ui.port`); raises OSError where it does not answer."""
-    context = SparkContext._active_spark_context
-    place = urlsplit((cluster.master or "").partition(",")[0])
-    if place.scheme != "spark":
-        return NOTHING_SEEN
-    if context is None:
-        return Seen(True, "Spark's own process on this machine is still starting")
-    port = cluster.conf.get("spark.master.ui.port", UI_PORT)
-    with urllib.request.urlopen(f"http://{place.hostname}:{port}/json/", timeout=REACHED) as page:
-        state = json.load(page)
-    return parse_master_state(state, context.applicationId)
-
-
-def parse_master_state(state: Mapping[str, Any], application: str) -> Seen:
-    """What a master's state says of an application; state: as its page /json/ has it."""
-    own = [each for each in state.get("activeapps", ()) if each["id"] == application]
-    if own and own[0]["state"] == "RUNNING":
-        return Seen(
-            True,
-            "an executor was started, and has not reported yet: its machine is busy, or it cannot reach this one"
-            " (spark.driver.host)",
-        )
-    alive = [each for each in state.get("workers", ()) if each["state"] == "ALIVE"]
-    if not alive:
-        return Seen(False, "no worker is registered with the master")
-    free = ", ".join(f"{each['host']} {each['coresfree']} cores and {each['memoryfree']} MB" for each in alive[:NAMED])
-    more = f" and {len(alive) - NAMED} more" if len(alive) > NAMED else ""
-    needed = f"; an executor needs {own[0]['memoryperexecutor']} MB (spark.executor.memory)" if own else ""
-    return Seen(False, f"no worker is free for it: free are {free}{more}{needed}")
-
-
-def wait_for_session(cluster: Cluster) -> SparkSession:
-    """A session whose cluster has done something."""
-    builder = SparkSession.builder.appName("ndcg-ab")
-    if cluster.remote:
-        builder = builder.remote(cluster.remote)
-    else:
-        folder = folder_of_process()
-        quiet = folder / "log4j2.properties"
-        quiet.write_text(QUIET)
-        settings = {
-            "spark.master": cluster.master,
-            "spark.ui.enabled": "false",
-            "spark.ui.showConsoleProgress": "false",
-            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet} -Djava.io.tmpdir={folder}",
-        }
-        if str(cluster.master).startswith("local"):
-            settings |= {"spark.sql.warehouse.dir": str(folder / "warehouse"), "spark.local.dir": str(folder)}
-        for key, value in settings.items():
-            builder = builder.config(key, value)
-    for key, value in cluster.conf.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session = session if cluster.remote else session.newSession()
-    for key, value in {"spark.sql.ansi.enabled": "true", **cluster.conf}.items():
-        if key.startswith("spark.sql."):
-            with contextlib.suppress(PySparkException):  # what can only be said at the start
-                session.conf.set(key, value)
-    session.range(1).count()
-    return session
-
-
-def refuse_deaf(cluster: Cluster) -> None:
-    """Spark itself tries for minutes to reach a place where nobody listens."""
-    place = urlsplit(cluster.remote or (cluster.master or "").partition(",")[0])
-    if place.scheme not in ("spark", "sc") or place.hostname is None:
-        return
-    port = place.port or (15002 if place.scheme == "sc" else 7077)
-    try:
-        socket.create_connection((place.hostname, port), timeout=REACHED).close()
-    except OSError as error:
-        raise InputError(f"{cluster.address}: Spark cannot be reached: {in_short(error)}") from None
 
 
 # ---- rows that stay there

@@ -1,0 +1,65 @@
+"""Makes the demo's log of clicks: simulated users search the demo's engine, half of them each of two versions.
+
+    python configs/demo_clicks.py          # writes configs/demo_clicks.jsonl.gz anew, the same bytes every time
+
+Every search is one of the demo's queries, drawn with a fixed seed. What is shown is what `body-only` or `name-weighted`
+returns, and users are position-based (`ndcg_core/clicks/users.py`): they click by the grades of demo_judgments.tsv,
+unjudged documents as grade 0. Events are in the schema of User Behavior Insights 1.3.
+"""
+
+import csv
+import gzip
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ndcg_core.clicks.users import attractions, position_user
+
+HERE = Path(__file__).parent
+LOG = HERE / "demo_clicks.jsonl.gz"
+SEED, SEARCHES, PLACES, VERSIONS = 7, 2_400, 8, ("body-only", "name-weighted")
+
+
+def rows_of(name: str) -> list[dict[str, str]]:
+    with (HERE / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def make_event(action: str, search: int, text: str, document: str, place: int) -> dict[str, Any]:
+    attributes = {"object": {"object_id": document}, "position": {"ordinal": place}}
+    client = f"user-{search % 900}"
+    ids = {"query_id": f"search-{search}", "client_id": client}
+    return {"action_name": action, "user_query": text, **ids, "event_attributes": attributes}
+
+
+def simulate() -> list[dict[str, Any]]:
+    """The events of all searches, one after the other."""
+    sys.path.insert(0, str(HERE))
+    from demo_engine import search as search_engine
+
+    texts = {row["query_id"]: row["text"] for row in rows_of("demo_queries.tsv")}
+    grades: dict[str, dict[str, float]] = defaultdict(dict)
+    for row in rows_of("demo_judgments.tsv"):
+        grades[row["query_id"]][row["doc_id"]] = float(row["grade"])
+    highest = max(grade for known in grades.values() for grade in known.values())
+    shown = {version: search_engine(texts, version=version) for version in VERSIONS}
+    generator, ids, events = np.random.default_rng(SEED), sorted(texts), []
+    for number in range(SEARCHES):
+        query_id = ids[generator.integers(len(ids))]
+        ranking = shown[VERSIONS[generator.integers(2)]].get(query_id, [])
+        documents = [document for document, *_ in ranking][:PLACES]
+        chances = attractions([grades[query_id].get(document, 0.0) for document in documents], highest)
+        places = [("impression", place) for place in range(len(documents))]
+        places += [("click", place) for place in position_user(chances, generator)]
+        events += [make_event(action, number, texts[query_id], documents[place], place) for action, place in places]
+    return events
+
+
+if __name__ == "__main__":
+    lines = "".join(json.dumps(event) + "\n" for event in simulate())
+    LOG.write_bytes(gzip.compress(lines.encode(), compresslevel=9, mtime=0))
+    print(f"{LOG}: {LOG.stat().st_size:,} bytes")

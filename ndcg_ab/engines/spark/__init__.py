@@ -1,0 +1,5 @@
+"""Apache Spark: the only package that imports it."""
+
+from ndcg_ab.engines.spark.engine import SparkEngine, read_schema, survey_digest, survey_queries
+
+__all__ = ["SparkEngine", "read_schema", "survey_digest", "survey_queries"]

@@ -1,0 +1,178 @@
+"""A session on a cluster, and what is said of one that does not begin to work."""
+
+import contextlib
+import json
+import logging
+import math
+import socket
+import time
+import urllib.request
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
+
+from ndcg_ab.deadlines import BackgroundTask, OverdueError, run_with_timeout
+from ndcg_ab.engines.remote_table import Cluster
+from ndcg_ab.errors import InputError, in_short
+from ndcg_ab.temporary import folder_of_process
+
+REACHED = 5.0  # seconds in which a master or a server takes a connection
+BETWEEN_LOOKS = 5.0  # seconds between two looks at what a cluster does that has not begun
+STARTING = 3  # times its patience a cluster is waited for as long as an executor is starting
+NAMED = 3  # workers in a sentence
+UI_PORT = "8080"  # of a master's web page, where the settings say none
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+QUIET = """rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = spark: %m%n
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
+"""
+warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+for each in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # they print the traceback of what is raised
+    PySparkLogger.getLogger(each).setLevel(logging.CRITICAL)
+
+
+def open_session(cluster: Cluster) -> SparkSession:
+    """A session on the cluster that nobody else uses; InputError, in one sentence, where there is none in time."""
+    refuse_deaf(cluster)
+    wait = Wait(cluster)
+    try:
+        return BackgroundTask(lambda: wait_for_session(cluster)).wait(wait.is_over)
+    except OverdueError:
+        said = f"does not begin to work within {wait.seconds:.0f} s (engine.spark.patience): {wait.seen.words}"
+        raise InputError(f"{cluster.address}: {said}") from None
+    except InputError:
+        raise
+    except Exception as error:
+        advice = "; Spark needs Java 17 or newer" if "JAVA_GATEWAY_EXITED" in str(error) else ""
+        raise InputError(f"{cluster.address}: Spark cannot be reached: {in_short(error)}{advice}") from None
+
+
+class Seen(NamedTuple):
+    """What is seen of a cluster that has not begun to work. is_starting: its process here, or an executor, starts."""
+
+    is_starting: bool
+    words: str
+
+
+NOTHING_SEEN = Seen(False, "has it free workers?")
+
+
+class Wait:
+    """How long a cluster is waited for: its patience, and several times that as long as something is starting.
+
+    seen: at the last look. seconds: waited so far.
+    """
+
+    def __init__(self, cluster: Cluster, look: Callable[[Cluster], Seen] | None = None) -> None:
+        self.cluster = cluster
+        self.look = look or ask_master
+        self.seen = NOTHING_SEEN
+        self.begin = time.monotonic()
+        self.looked = -math.inf
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.begin
+
+    def is_over(self) -> bool:
+        waited = self.seconds
+        if waited <= self.cluster.patience:
+            return False
+        if waited > self.looked + BETWEEN_LOOKS:
+            self.seen, self.looked = self.look(self.cluster), waited
+        return not (self.seen.is_starting and waited <= STARTING * self.cluster.patience)
+
+
+def ask_master(cluster: Cluster) -> Seen:
+    """What a standalone master says of this application; other kinds of clusters are not asked."""
+    with contextlib.suppress(Exception):  # the sentence is then one about any cluster
+        return run_with_timeout(REACHED, lambda: read_master_state(cluster))
+    return NOTHING_SEEN
+
+
+def read_master_state(cluster: Cluster) -> Seen:
+    """From the state on the master's web page (`spark.master.ui.port`); raises OSError where it does not answer."""
+    context = SparkContext._active_spark_context
+    place = urlsplit((cluster.master or "").partition(",")[0])
+    if place.scheme != "spark":
+        return NOTHING_SEEN
+    if context is None:
+        return Seen(True, "Spark's own process on this machine is still starting")
+    port = cluster.conf.get("spark.master.ui.port", UI_PORT)
+    with urllib.request.urlopen(f"http://{place.hostname}:{port}/json/", timeout=REACHED) as page:
+        state = json.load(page)
+    return parse_master_state(state, context.applicationId)
+
+
+def parse_master_state(state: Mapping[str, Any], application: str) -> Seen:
+    """What a master's state says of an application; state: as its page /json/ has it."""
+    own = [each for each in state.get("activeapps", ()) if each["id"] == application]
+    if own and own[0]["state"] == "RUNNING":
+        return Seen(
+            True,
+            "an executor was started, and has not reported yet: its machine is busy, or it cannot reach this one"
+            " (spark.driver.host)",
+        )
+    alive = [each for each in state.get("workers", ()) if each["state"] == "ALIVE"]
+    if not alive:
+        return Seen(False, "no worker is registered with the master")
+    free = ", ".join(f"{each['host']} {each['coresfree']} cores and {each['memoryfree']} MB" for each in alive[:NAMED])
+    more = f" and {len(alive) - NAMED} more" if len(alive) > NAMED else ""
+    needed = f"; an executor needs {own[0]['memoryperexecutor']} MB (spark.executor.memory)" if own else ""
+    return Seen(False, f"no worker is free for it: free are {free}{more}{needed}")
+
+
+def wait_for_session(cluster: Cluster) -> SparkSession:
+    """A session whose cluster has done something."""
+    builder = SparkSession.builder.appName("ndcg-ab")
+    settings: dict[str, Any] = dict(cluster.conf)
+    if cluster.remote:
+        builder = builder.remote(cluster.remote)
+    else:
+        folder = folder_of_process()
+        quiet = folder / "log4j2.properties"
+        quiet.write_text(QUIET)
+        settings = {
+            "spark.master": cluster.master,
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+        }
+        ours = f"-Dlog4j2.configurationFile={quiet} -Djava.io.tmpdir={folder}"
+        if str(cluster.master).startswith("local"):
+            settings |= {"spark.sql.warehouse.dir": str(folder / "warehouse"), "spark.local.dir": str(folder)}
+        settings |= cluster.conf
+        settings[JAVA_OPTIONS] = f"{ours} {cluster.conf.get(JAVA_OPTIONS, '')}".strip()
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session = session if cluster.remote else session.newSession()
+    for key, value in {"spark.sql.ansi.enabled": "true", **cluster.conf}.items():
+        if key.startswith("spark.sql."):
+            with contextlib.suppress(PySparkException):  # what can only be said at the start
+                session.conf.set(key, value)
+    session.range(1).count()
+    return session
+
+
+def refuse_deaf(cluster: Cluster) -> None:
+    """Spark itself tries for minutes to reach a place where nobody listens."""
+    place = urlsplit(cluster.remote or (cluster.master or "").partition(",")[0])
+    if place.scheme not in ("spark", "sc") or place.hostname is None:
+        return
+    port = place.port or (15002 if place.scheme == "sc" else 7077)
+    try:
+        socket.create_connection((place.hostname, port), timeout=REACHED).close()
+    except OSError as error:
+        raise InputError(f"{cluster.address}: Spark cannot be reached: {in_short(error)}") from None

@@ -1,0 +1,47 @@
+"""Simulated users who click: they look at places, and click what attracts them.
+
+Sources: N. Craswell, O. Zoeter, M. Taylor and B. Ramsey, An Experimental Comparison of Click Position-Bias Models, WSDM
+(2008) (both users). A. Chuklin, I. Markov and M. de Rijke, Click Models for Web Search (2015), chapter 3.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+MOST_ATTRACTIVE, LEAST_ATTRACTIVE = 0.85, 0.05  # chances of a click on what is looked at: of the highest grade, of 0
+PATIENCE = 0.9  # chance that a user who goes down the list without a click looks at the next place
+
+
+class User(Protocol):
+    """Which places, from 0 on, a user clicks; attraction: (places,) chances of a click on what is looked at."""
+
+    def __call__(self, attraction: Sequence[float], generator: np.random.Generator) -> list[int]: ...
+
+
+def attractions(grades: Sequence[float], highest: float) -> list[float]:
+    """The chances of a click on documents of these grades: in equal steps up to that of the highest, above 0."""
+    steps = MOST_ATTRACTIVE - LEAST_ATTRACTIVE
+    return [LEAST_ATTRACTIVE + steps * max(grade, 0.0) / highest for grade in grades]
+
+
+def examine_place(place: int) -> float:
+    """The chance that a position-based user looks at a place, from 0 on: 1, 0.63, 0.5 … as a rank's discount falls."""
+    return float(1 / np.log2(place + 2))
+
+
+def position_user(attraction: Sequence[float], generator: np.random.Generator) -> list[int]:
+    """Looks at each place by chance, whatever stands above it, and clicks what attracts."""
+    looked = generator.random(len(attraction)) < [examine_place(place) for place in range(len(attraction))]
+    clicked = looked & (generator.random(len(attraction)) < np.array(attraction))
+    return [int(place) for place in np.flatnonzero(clicked)]
+
+
+def cascade_user(attraction: Sequence[float], generator: np.random.Generator) -> list[int]:
+    """Goes down the list, clicks the first that attracts, and is content; without a click patience may end."""
+    for place, chance in enumerate(attraction):
+        if generator.random() < chance:
+            return [place]
+        if generator.random() > PATIENCE:
+            break
+    return []
