@@ -84,9 +84,9 @@ def test_a_history_killed_while_it_was_made_is_made_by_the_next(tmp_path: Path) 
     """Before, a kill in this moment left an empty file that nobody could open."""
     code = (
         "import os, signal\nfrom ndcg_ab.history import database\n"
-        "class Dying(database.DuckDBEngine):\n"
+        "class Dying(database.GrowingDatabase):\n"
         "    def __exit__(self, *_): os.kill(os.getpid(), signal.SIGKILL)\n"
-        "database.DuckDBEngine = Dying\n"
+        "database.GrowingDatabase = Dying\n"
         f"from pathlib import Path\nwith database.open_history_for(Path({str(tmp_path / 'history.duckdb')!r})): pass\n"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)

@@ -182,7 +182,7 @@ def test_results_that_are_surely_too_many_are_not_made_into_a_table(
     monkeypatch: pytest.MonkeyPatch, bounded: int, made: bool
 ) -> None:
     monkeypatch.setattr(order, "BOUNDED", bounded)
-    with DuckDBEngine(None, 1) as engine:
+    with DuckDBEngine(1) as engine:
         fill(engine, {"q1": {"a": 1.0}}, {"new": {"q1": [Result("a", 1.0), Result("b", 1.0)]}}, ["ndcg@2"])
         order.check_order(engine, [parse("ndcg@2")])
         assert ("sensitive_doc" in engine.made) is made
