@@ -75,7 +75,7 @@ def printed_in(page: Path) -> list[tuple[str, str]]:
     return [(command, output) for command, output in blocks if output.strip()]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorials/first-comparison.md", "docs/tutorials/judging.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorials/first-comparison.md", "docs/tutorials/judging.md", "docs/tutorials/clicks.md"])
 def test_output_in_the_documentation_is_what_is_printed(
     page: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
