@@ -12,7 +12,7 @@ import argparse
 from itertools import combinations
 
 import numpy as np
-from scipy.stats import kendalltau
+from scipy.stats import kendalltau  # type: ignore[import-untyped]
 from simulate import Row, run
 
 from ndcg_core.clicks.models import MODELS, Event, click_values, count_clicks

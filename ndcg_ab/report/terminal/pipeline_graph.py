@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from ndcg_ab.engines.sql_files import HISTORY, SqlFile, read_header, sql_files
+from ndcg_ab.engines.sql_files import CLICKS, SqlFile, read_header, sql_files
 
 INTRODUCTION = (
     "Made by `make docs` from the headers of the files in `sql/`; `ndcg-ab pipeline` prints it. A file is one select",
@@ -20,6 +20,7 @@ STAGES = {  # the hundreds of the file numbers
     5: ("pair", "systems side by side, query by query"),
     6: ("diagnose", "how far a value depends on ties, on ranks, on what a metric counts"),
     7: ("show", "what reports read"),
+    8: ("clicks", "judgments from clicks (docs/clicks.md), before anything is loaded"),
     9: ("history", "what is asked of past evaluations"),
 }
 
@@ -45,7 +46,7 @@ def page_lines() -> Iterator[str]:
 
 def overview_lines(files: Sequence[SqlFile]) -> Iterator[str]:
     """The stages, and which needs which; an arrow that a longer way says already is left out."""
-    stage_of = {file.name: file.number // 100 for file in files if file.number < HISTORY}
+    stage_of = {file.name: file.number // 100 for file in files if file.number < CLICKS}
     needs: dict[int, set[int]] = {stage: set() for stage in stage_of.values()}
     for file in files:
         if file.name in stage_of:

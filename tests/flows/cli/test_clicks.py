@@ -1,0 +1,91 @@
+"""`ndcg-ab clicks`: the grades of a log, written as judgments that compare reads."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ndcg_ab.flows.cli.app import app
+from tests.places import ROOT
+
+DEMO, QUERIES = ROOT / "configs" / "demo_clicks.jsonl.gz", ROOT / "configs" / "demo_queries.tsv"
+COUNTS = "query,document,place,shown,clicked\nshoes,a,1,40,20\nshoes,b,1,10,1\nshoes,b,2,50,10\nshoes,c,2,50,5\n"
+
+
+def run(*words: object) -> tuple[int, str, str]:
+    found = CliRunner().invoke(app, ["clicks", *map(str, words)])
+    return found.exit_code, found.stdout, found.stderr
+
+
+@pytest.fixture
+def counts(tmp_path: Path) -> Path:
+    path = tmp_path / "counts.csv"
+    path.write_text(COUNTS)
+    return path
+
+
+def test_clicks_over_expected_clicks_become_judgments(counts: Path, tmp_path: Path) -> None:
+    """Place 1 is clicked 21 of 50 times, place 2 15 of 100: a 20 / 16.8, b 11 / (4.2 + 7.5), c 5 / 7.5."""
+    code, said, _ = run(counts, "--output-file", tmp_path / "grades.csv", "--json", tmp_path / "found.json")
+    assert code == 0 and "3 of 3 documents have a grade, of 1 query" in said
+    rows = list(csv.DictReader((tmp_path / "grades.csv").open()))
+    values = {row["doc_id"]: float(row["value"]) for row in rows}
+    assert values == pytest.approx({"a": 20 / 16.8, "b": 11 / 11.7, "c": 5 / 7.5}, abs=1e-12)
+    assert [(row["doc_id"], row["grade"]) for row in rows] == [("a", "3"), ("b", "2"), ("c", "0")]
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found["places"][0] == {"place": 1, "impressions": 50, "clicks": 21, "rate": pytest.approx(0.42)}
+    assert found["grades"][0]["value"] == pytest.approx(20 / 16.8) and found["findings"][0]["code"] == "click_grades"
+
+
+@pytest.mark.parametrize(
+    ("words", "grades"),
+    [
+        (["--model", "rate", "--thresholds", "0.15,0.4"], {"a": 2, "b": 1, "c": 0}),
+        (["--quantiles", "0.5"], {"a": 1, "b": 1, "c": 0}),
+        (["--floor", "55"], {"b": 0}),
+    ],
+)
+def test_what_is_asked_for_changes_the_grades(
+    words: list[str], grades: dict[str, int], counts: Path, tmp_path: Path
+) -> None:
+    assert run(counts, *words, "--output-file", tmp_path / "grades.tsv", "-q")[0] == 0
+    rows = csv.DictReader((tmp_path / "grades.tsv").open(), delimiter="\t")
+    assert {row["doc_id"]: float(row["grade"]) for row in rows} == grades
+
+
+def test_compare_reads_what_is_written(tmp_path: Path) -> None:
+    """Of the demo's log, whose careful judgments agree: a mean over queries of the same order."""
+    path = tmp_path / "clicks.parquet"
+    assert run(DEMO, "--queries", QUERIES, "--model", "position", "--output-file", path, "-q")[0] == 0
+    found = CliRunner().invoke(
+        app, ["judgments", str(ROOT / "configs" / "demo_judgments.tsv"), str(path), "--json", "-"]
+    )
+    assert json.loads(found.stdout)["agreement"]["pairs"] > 900
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--model", "best"], "--model = 'best': must be 'coec', 'position', 'rate' or 'opensearch'"),
+        (["--quantiles", "0.5", "--thresholds", "1"], "--quantiles, --thresholds: both say where grades begin"),
+        (["--quantiles", "0.5,x"], "--quantiles 0.5,x: must be numbers with commas between"),
+        (["--quantiles", "0.5,0.2"], "quantiles = [0.5, 0.2]: must rise"),
+        (["--floor", "1000"], "no document has 1000 impressions or more (the most is 60)"),
+        (["--output-file", "grades.txt"], "--output-file grades.txt: must end in .csv, .tsv, .parquet or .pq"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(words: list[str], said: str, counts: Path) -> None:
+    code, _, told = run(counts, *words)
+    assert code == 2 and said in told and told.count("\n") == 1
+
+
+def test_the_demo_s_log_is_what_its_script_writes() -> None:
+    """Its searches by number, and as many of each ranking as a fair coin gives; the engine's corpus is Python's own."""
+    import gzip
+
+    events = [json.loads(line) for line in gzip.decompress(DEMO.read_bytes()).splitlines()]
+    searches = {event["query_id"] for event in events}
+    assert len(searches) == 2_400 and {event["action_name"] for event in events} == {"impression", "click"}
+    assert DEMO.stat().st_size < 300_000
