@@ -82,7 +82,7 @@ def run_command(folder: Path, output: Path) -> tuple[str, str]:
     """What it prints on its two streams."""
     config = (ROOT / "configs" / "demo.yaml").read_text().replace("../ndcg-ab-results", str(output))
     for path in (ROOT / "configs").glob("demo*"):
-        (folder / path.name).write_text(path.read_text())
+        (folder / path.name).write_bytes(path.read_bytes())
     (folder / "demo.yaml").write_text(config)
     environment = os.environ | {"PREFECT_HOME": str(with_prefect(folder / "prefect"))}
     environment = {name: value for name, value in environment.items() if not name.startswith("PREFECT_API")}
