@@ -89,3 +89,29 @@ def test_the_demo_s_log_is_what_its_script_writes() -> None:
     searches = {event["query_id"] for event in events}
     assert len(searches) == 2_400 and {event["action_name"] for event in events} == {"impression", "click"}
     assert DEMO.stat().st_size < 300_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_proxy", [False, True])
+def test_a_page_says_whether_clicks_decided(is_proxy: bool, counts: Path, tmp_path: Path) -> None:
+    """In its first line, where they are the judgments; proxy judgments decide nothing."""
+    queries = ("shoes", "boots", "hats")
+    head, rows = COUNTS.split("\n", 1)
+    counts.write_text(head + "\n" + "".join(rows.replace("shoes", query) for query in queries))
+    (tmp_path / "careful.qrels").write_text("shoes 0 a 2\nshoes 0 b 0\n")
+    for name, order in (("old", "cba"), ("new", "abc")):
+        lines = (
+            f"{query} Q0 {document} {rank} {9 - rank} {name}\n"
+            for query in queries
+            for rank, document in enumerate(order, 1)
+        )
+        (tmp_path / f"{name}.run").write_text("".join(lines))
+    clicks = f"{{clicks: {counts.name}}}"
+    judged = f"judgments: careful.qrels\ncheap_judgments: {clicks}" if is_proxy else f"judgments: {clicks}"
+    systems = "systems: [{name: old, file: old.run}, {name: new, file: new.run}]"
+    content = f"name: shop\n{judged}\n{systems}\ntracker: json_lines\noutput: out\n"
+    (tmp_path / "shop.yaml").write_text(content)
+    found = CliRunner().invoke(app, ["run", str(tmp_path / "shop.yaml"), "-q"])
+    assert found.exit_code == 0, found.output
+    (page,) = (tmp_path / "out" / "shop").glob("2*/report.html")
+    assert ("judged by clicks" in page.read_text()) == (not is_proxy)
