@@ -71,7 +71,10 @@ def grade_clicks(events: ReadEvents, described: Clicks, queries: Mapping[str, st
         )
     queries_there = pc.count_distinct(values["query_id"]).as_py()
     found = GradedClicks(table, places, values.num_rows, queries_there, steps, change, ())
-    told = grade_remark(table, values.num_rows, events.read, described.definition)
+    definition = described.definition
+    if change > SMALLEST_CHANGE:
+        definition += f", whose last of {steps} steps still moved a probability by {change:.1g}"
+    told = grade_remark(table, values.num_rows, events.read, definition)
     return found._replace(remarks=(told, *remarks))
 
 

@@ -10,6 +10,7 @@ from ndcg_ab.config.model.judgments import JudgmentSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.sources.base import Remark, read_remarks
+from ndcg_ab.sources.clicks import grading
 from ndcg_ab.sources.clicks.click_judgments import ClickJudgments
 from ndcg_ab.sources.registry import make_source, pull_source
 from ndcg_ab.sources.tables.schema import JUDGED, JUDGMENT
@@ -119,6 +120,26 @@ def test_clicks_without_impressions(tmp_path: Path) -> None:
     log[1] = [event for event in log[1] if event["action_name"] == "click"]
     noticed = remarks_of(tmp_path, log)["click_without_impression"]
     assert (noticed.count, noticed.examples) == (1, ("query 'q', document 'c', place 2",))
+
+
+def test_clicks_of_no_search_count_as_shown_where_they_are_more_than_the_impressions(tmp_path: Path) -> None:
+    """A collector without `query_id`: two clicks and one impression are two impressions, both clicked."""
+    log = [event for _ in range(2) for event in search("s", "q", ["a"], clicked=["a"])][1:]
+    for event in log:
+        del event["query_id"]
+    (row,) = source_of(click_log(tmp_path / "log.jsonl", [log]), floor=1, model="rate").grade({}).table.to_pylist()
+    assert (row["impressions"], row["clicks"], row["value"]) == (2, 2, 1.0)
+
+
+def test_a_model_that_did_not_come_to_its_end_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = [search(f"s{n}", "q", ["a", "b"] if n % 2 else ["b", "a"], clicked=["a"] * (n % 3 > 0)) for n in range(9)]
+    path = click_log(tmp_path / "log.jsonl", log)
+
+    found = source_of(path, floor=1, model="position").grade({})
+    assert ("still moved" in str(found.remarks[0].told)) == (found.change > grading.SMALLEST_CHANGE)
+    monkeypatch.setattr(grading, "MOST_STEPS", 1)
+    found = source_of(path, floor=1, model="position").grade({})
+    assert "last of 1 steps still moved a probability by" in str(found.remarks[0].told)
 
 
 def test_a_client_with_improbably_many_events(tmp_path: Path) -> None:
