@@ -55,6 +55,7 @@ def test_what_is_asked_for_changes_the_grades(
     assert {row["doc_id"]: float(row["grade"]) for row in rows} == grades
 
 
+@pytest.mark.slow
 def test_compare_reads_what_is_written(tmp_path: Path) -> None:
     """Of the demo's log, whose careful judgments agree: a mean over queries of the same order."""
     path = tmp_path / "clicks.parquet"
