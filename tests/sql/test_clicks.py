@@ -11,6 +11,8 @@ from ndcg_ab.sources.clicks.events import EVENTS, ReadEvents
 from ndcg_ab.sources.clicks.grading import GradedClicks, grade_clicks
 from ndcg_core.clicks.models import MODELS, Event, click_grades, click_rates, click_values, count_clicks, fit_positions
 
+pytestmark = pytest.mark.slow
+
 WITHOUT_STEPS = [model for model in MODELS if model != "position"]
 GRADES = ({"value": True}, {"thresholds": [0.3, 1.0, 1.4]}, {"quantiles": [0.2, 0.5, 0.9]})
 
