@@ -110,6 +110,19 @@ def write_text(path: Path, text: str) -> None:
         partial.write_text(text, encoding="utf-8")
 
 
+def write_table(table: Any, path: Path) -> None:
+    """Writes an Arrow table whole or not at all, as Parquet or TSV by the name of the file, else as CSV."""
+    import pyarrow.csv as pacsv
+    import pyarrow.parquet as papq
+
+    ending = path.suffix.lower()
+    with replacing(path) as partial:
+        if ending in (".parquet", ".pq"):
+            papq.write_table(table, partial)
+        else:
+            pacsv.write_csv(table, partial, pacsv.WriteOptions(delimiter="\t" if ending == ".tsv" else ","))
+
+
 def command_to_paste(name: str) -> str:
     """A command, or where it is when the shell would not find it: what is printed works as printed."""
     beside = Path(sys.executable).parent / name

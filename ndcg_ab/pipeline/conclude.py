@@ -22,7 +22,7 @@ from ndcg_ab.comparing.intended import check_intended, intended_comparisons
 from ndcg_ab.comparing.sampling import read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import Engine
-from ndcg_ab.files import replacing
+from ndcg_ab.files import write_table
 from ndcg_ab.labels.bounds import add_bounds
 from ndcg_ab.labels.imputed_interval import add_imputed_intervals
 from ndcg_ab.labels.judged_shares import add_labels, check_labels
@@ -132,15 +132,7 @@ def read_query_scores(engine: Engine) -> pa.Table:
 
 def write_query_scores(engine: Engine, path: Path) -> None:
     """The same as a file: CSV or Parquet by the name."""
-    import pyarrow.csv as pacsv
-    import pyarrow.parquet as papq
-
-    table = read_query_scores(engine)
-    with replacing(path) as partial:
-        if path.suffix.lower() in (".parquet", ".pq"):
-            papq.write_table(table, partial)
-        else:
-            pacsv.write_csv(table, partial)
+    write_table(read_query_scores(engine), path)
 
 
 def note_scoring(

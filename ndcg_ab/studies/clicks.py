@@ -2,18 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple, cast
-
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from ndcg_ab.checks.ranking_checks import findings_of
 from ndcg_ab.config.model.clicks import Clicks
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.options.from_options import validate_evaluation
 from ndcg_ab.errors import Setting
-from ndcg_ab.files import replacing
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.sources import pull_queries
@@ -61,12 +56,6 @@ def grade_events(evaluation: Evaluation) -> ClickStudy:
     return ClickStudy(described.clicks, found, findings_of(found.remarks, "clicks"))
 
 
-def grade_counts(found: GradedClicks) -> dict[float, int]:
-    """Grade -> documents that have it, rising."""
-    counted = {row["values"]: row["counts"] for row in pc.value_counts(found.table["grade"]).to_pylist()}
-    return dict(sorted(counted.items()))
-
-
 def study_to_json(study: ClickStudy) -> str:
     """The model, the places, the documents with their grades, and the findings."""
     content = {
@@ -80,16 +69,3 @@ def study_to_json(study: ClickStudy) -> str:
         "findings": encode(study.findings),
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-
-
-def write_grades(table: pa.Table, path: Path) -> None:
-    """Judgments that `compare` reads, and what stands behind each: CSV, TSV or Parquet by the name."""
-    import pyarrow.csv as pacsv
-    import pyarrow.parquet as papq
-
-    ending = path.suffix.lower()
-    with replacing(path) as partial:
-        if ending in (".parquet", ".pq"):
-            papq.write_table(table, partial)
-        else:
-            pacsv.write_csv(table, partial, pacsv.WriteOptions(delimiter="\t" if ending == ".tsv" else ","))

@@ -55,7 +55,8 @@ def clicks(
     with user_errors():
         import_lightly()
         from ndcg_ab.config.options.option_parsing import parse_columns
-        from ndcg_ab.studies.clicks import evaluation_of_clicks, grade_events, study_to_json, write_grades
+        from ndcg_ab.files import write_table
+        from ndcg_ab.studies.clicks import evaluation_of_clicks, grade_events, study_to_json
 
         keys: dict[str, Any] = {"file": events, "format": format, "model": model, "floor": floor}
         keys |= {"columns": parse_columns("--columns", columns)} if columns else {}
@@ -70,7 +71,7 @@ def clicks(
         refuse_one_file_twice("--output-file", json_path, output)
         study = grade_events(evaluation)
         if output:
-            write_grades(study.found.table, output)
+            write_table(study.found.table, output)
         write_or_print(lambda: study_to_json(study), json_path, to_standard_output=json == "-")
         if not quiet and json != "-":
             from ndcg_ab.report.terminal.clicks import print_clicks

@@ -7,7 +7,8 @@ from ndcg_ab.report.terminal.grid import Grid, Row
 from ndcg_ab.report.terminal.tables import print_findings
 from ndcg_ab.report.words.text import format_percent
 from ndcg_ab.results.wording import queries_text
-from ndcg_ab.studies.clicks import ClickStudy, grade_counts
+from ndcg_ab.sources.clicks.findings import grade_counts
+from ndcg_ab.studies.clicks import ClickStudy
 
 MOST_PLACES, MOST_GRADES = 10, 10
 
@@ -28,7 +29,7 @@ def print_clicks(console: Console, study: ClickStudy) -> None:
     Grid(["place"], ["shown", "clicked", "rate"], rows, verdicts=False).print(console, Text("places", style="bold"))
     if len(places) > MOST_PLACES:
         console.print(f"{len(places) - MOST_PLACES} deeper places: --json", style="dim", highlight=False)
-    counts = grade_counts(found)
+    counts = grade_counts(found.table)
     if len(counts) <= MOST_GRADES:
         rows = [Row([f"{grade:g}"], [f"{count:,}"]) for grade, count in counts.items()]
         Grid(["grade"], ["documents"], rows, verdicts=False).print(console, Text("grades", style="bold"))

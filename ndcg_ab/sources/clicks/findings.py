@@ -17,10 +17,16 @@ BOT_EVENTS, BOT_TIMES = (
 ONE_CLIENT_CLICKS = 5  # clicks of a document, of which more than half come from one client
 
 
+def grade_counts(table: pa.Table) -> dict[float, int]:
+    """Grade -> documents that have it, rising."""
+    counted = {row["values"]: row["counts"] for row in pc.value_counts(table["grade"]).to_pylist()}
+    return dict(sorted(counted.items()))
+
+
 def grade_remark(table: pa.Table, documents: int, events: int, definition: str) -> Remark:
     """That grades come from clicks, and what they are."""
-    counts = {row["values"]: row["counts"] for row in pc.value_counts(table["grade"]).to_pylist()}
-    few = ", ".join(f"{grade:g}: {counts[grade]:,}" for grade in sorted(counts))
+    counts = grade_counts(table)
+    few = ", ".join(f"{grade:g}: {count:,}" for grade, count in counts.items())
     grades = few if len(counts) <= 10 else f"{len(counts):,} different ones"
     queries = pc.count_distinct(table["query_id"]).as_py()
     told = (

@@ -1,29 +1,10 @@
 -- examination: how likely each place is looked at, by one more step of expectation maximisation.
 -- grain:  one row per (place)
--- reads:  click_count, pulled_attraction, pulled_examination
+-- reads:  click_guess
 -- params: -
 -- Of an impression without a click the place was looked at, and the document did not attract, with probability
 -- e (1 - a) / (1 - a e) (Chuklin, Markov and de Rijke 2015, Click Models for Web Search, 4.2).
-with guess as (
-    select
-        click_count.query_id,
-        click_count.doc_id,
-        click_count.place,
-        click_count.impressions,
-        click_count.clicks,
-        pulled_attraction.attraction,
-        pulled_examination.examination,
-        1 - pulled_attraction.attraction * pulled_examination.examination as unclicked,
-    from click_count
-    inner join pulled_attraction
-        on
-            click_count.query_id = pulled_attraction.query_id
-            and click_count.doc_id = pulled_attraction.doc_id
-    inner join pulled_examination on click_count.place = pulled_examination.place
-    where click_count.impressions > 0
-),
-
-likely as (
+with likely as (
     select
         query_id,
         doc_id,
@@ -34,7 +15,7 @@ likely as (
                 then clicks + (impressions - clicks) * examination * (1 - attraction) / unclicked
             else clicks
         end as likely_count,
-    from guess
+    from click_guess
 ),
 
 running_likely as (
