@@ -59,7 +59,7 @@ def test_what_is_asked_for_changes_the_grades(
 def test_compare_reads_what_is_written(tmp_path: Path) -> None:
     """Of the demo's log, whose careful judgments agree: a mean over queries of the same order."""
     path = tmp_path / "clicks.parquet"
-    assert run(DEMO, "--queries", QUERIES, "--model", "position", "--output-file", path, "-q")[0] == 0
+    assert run(DEMO, "--queries", QUERIES, "--output-file", path, "-q")[0] == 0
     found = CliRunner().invoke(
         app, ["judgments", str(ROOT / "configs" / "demo_judgments.tsv"), str(path), "--json", "-"]
     )
