@@ -1,0 +1,138 @@
+"""What requests cost (time, tokens, price): means and quantiles over queries, and their paired differences.
+
+A quantile is the inverse of the empirical distribution function: the smallest value that at least the share q of the
+queries do not exceed, without interpolation (type 1 of Hyndman and Fan; `numpy.quantile(method="inverted_cdf")` agrees).
+p95 is the quantile of q = 0.95; with weights the share is of their sum.
+
+The interval of one quantile is that of order statistics: it holds for every distribution, and has no upper end while
+q^n > the tail, since with that chance all n queries lie below the quantile. In the difference of two quantiles of the
+same queries both order statistics move together. They are drawn: the shares of the population between neighbouring
+values are Dirichlet(1, …, 1), n + 1 exponential numbers over their sum, one for each query and one for what lies beyond
+all of them (as for Gaffke's bound, `hypothesis_tests.bounded_mean`). For the upper end of a difference that one is
+above all of the candidate's values and below all of the baseline's; for the lower end the other way round. Each
+system's own quantile then has exactly the interval of order statistics, and the pairing of queries is kept.
+
+Sources: R. J. Hyndman and Y. Fan, Sample quantiles in statistical packages, The American Statistician 50 (1996);
+W. J. Conover, Practical Nonparametric Statistics (1999), section 3.2 (order statistics); D. B. Rubin, The Bayesian
+bootstrap, Annals of Statistics 9 (1981); Y. Cui and J. Hannig, Nonparametric generalized fiducial inference for
+survival functions under censoring, Biometrika 106 (2019) (lower and upper draws). That the interval of a difference
+holds is measured, not proved: docs/calibration.md, by `benchmarks/simulate_costs.py`. Means: Student's t.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ndcg_core.statistics.estimates.mean_difference import compute_moments, interval_from_moments, relative_weights
+
+FloatArray = NDArray[np.float64]
+MEAN = "mean"
+STATISTICS = (MEAN, "p50", "p95", "p99")
+"""What is always shown of a cost."""
+STREAM = 2  # of the seed sequence: the flips' have none, the bootstrap's is 1
+BLOCK = 256  # draws of one stream
+
+
+class Tails(NamedTuple):
+    """The chance that an interval lies above what it is of (low), or below (high); each in (0, 0.5)."""
+
+    low: float
+    high: float
+
+
+class CostInterval(NamedTuple):
+    """Bounds in the unit of the cost; -inf and inf where the queries are too few for one."""
+
+    low: float
+    high: float
+
+
+class Sample(NamedTuple):
+    """How the queries were sampled. weights: (n,) above 0. members: (n,) the number of each query's cluster, from 0."""
+
+    weights: FloatArray | None = None
+    members: NDArray[np.intp] | None = None
+
+
+def quantile_share(statistic: str) -> Fraction | None:
+    """p95 -> 95/100, p99.9 -> 999/1000; None for the mean. ValueError for anything else."""
+    if statistic == MEAN:
+        return None
+    if not re.fullmatch(r"p\d{1,2}(\.\d{1,3})?", statistic) or not float(statistic[1:]) > 0:
+        raise ValueError(f"{statistic!r}: must be mean or a percentile from p1 to p99.999, as p95")
+    return Fraction(statistic[1:]) / 100
+
+
+def cost_quantile(values: Sequence[float], share: Fraction, weights: Sequence[float] | None = None) -> float:
+    """The smallest of n >= 1 values such that those up to it have at least the share, in (0, 1), of the weight."""
+    if weights is None:
+        return sorted(values)[math.ceil(share * len(values)) - 1]
+    pairs = sorted(zip(values, map(Fraction, weights), strict=True))
+    wanted, below = share * sum(weight for _, weight in pairs), Fraction(0)
+    for value, weight in pairs:
+        below += weight
+        if below >= wanted:
+            return value
+    raise ValueError("there are no values, must be one at least")
+
+
+def least_queries(share: Fraction, tail: float) -> int:
+    """The fewest queries whose interval of a quantile has an upper end: q^n <= tail (72 of p95 at .025)."""
+    return math.ceil(math.log(tail) / math.log(share) - 1e-12)
+
+
+def draw_quantiles(
+    values: FloatArray, shares: Sequence[Fraction], *, draws: int, seed: int, sample: Sample = Sample()
+) -> tuple[FloatArray, FloatArray]:
+    """Two (draws x systems x shares) arrays of plausible quantiles: what lies beyond all queries is below, or above.
+
+    values: (n x systems), rows sorted by query_id; the systems share their draws. -inf and inf where the quantile is
+    beyond all values. The result depends on the numbers, seed and draws alone: block b of 256 draws has a generator of
+    its own, from (seed, b).
+    """
+    count, systems = values.shape
+    share = np.ones(count) if sample.weights is None else relative_weights(sample.weights, count)
+    units = count if sample.members is None else int(sample.members.max()) + 1
+    orders = [np.argsort(values[:, at], kind="stable") for at in range(systems)]
+    ordered = np.stack([values[order, at] for at, order in enumerate(orders)])
+    ends = np.hstack([np.full((systems, 1), -np.inf), ordered, np.full((systems, 1), np.inf)])
+    low, high = (np.empty((draws, systems, len(shares))) for _ in range(2))
+    for block, start in enumerate(range(0, draws, BLOCK)):
+        stop = min(start + BLOCK, draws)
+        generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence([seed, STREAM, block])))
+        gaps = generator.standard_exponential((BLOCK, units + 1))[: stop - start]
+        beyond = gaps[:, units] * (count / units)  # as heavy as a unit is in the mean
+        mass = (gaps[:, :units] if sample.members is None else gaps[:, sample.members]) * share
+        for at, order in enumerate(orders):
+            below = np.cumsum(mass[:, order], axis=1)
+            total = below[:, -1] + beyond
+            for which, wanted in enumerate(shares):
+                target = (total * float(wanted))[:, None]
+                above = np.count_nonzero(below < target, axis=1)
+                under = np.count_nonzero(below + beyond[:, None] <= target, axis=1)
+                high[start:stop, at, which] = ends[at, above + 1]
+                low[start:stop, at, which] = ends[at, np.where(beyond > target[:, 0], 0, under + 1)]
+    return low, high
+
+
+def interval_from_draws(low: FloatArray, high: FloatArray, tails: Tails) -> CostInterval:
+    """The interval that (draws,) lower and upper draws leave: at most so large a share of them lies beyond each end."""
+    draws = len(low)
+    return CostInterval(
+        float(np.sort(low)[math.floor(tails.low * draws)]), float(np.sort(high)[draws - 1 - math.floor(tails.high * draws)])
+    )
+
+
+def mean_interval(values: FloatArray, tails: Tails, sample: Sample = Sample()) -> CostInterval:
+    """Student's interval of a mean, or of a mean difference; without ends for fewer than two queries or clusters."""
+    units = len(values) if sample.members is None else int(sample.members.max()) + 1
+    if min(len(values), units) < 2:
+        return CostInterval(-math.inf, math.inf)
+    of = compute_moments(values, sample.weights, sample.members)
+    ends = (interval_from_moments(of, 1 - 2 * tail) for tail in tails)
+    return CostInterval(next(ends).low, next(ends).high)
