@@ -16,6 +16,7 @@ from ndcg_ab.checks.secret_checks import check_secrets
 from ndcg_ab.checks.severities import apply_severities, refuse_errors
 from ndcg_ab.checks.unit_checks import check_units
 from ndcg_ab.comparing.changes import find_changes
+from ndcg_ab.comparing.costs import compare_costs
 from ndcg_ab.comparing.deciding import decide_by_all
 from ndcg_ab.comparing.families import check_heavy_queries, check_slices, make_families
 from ndcg_ab.comparing.intended import check_intended, intended_comparisons
@@ -71,6 +72,7 @@ def make_outcome(
         systems = [replace(row, unanswered=None) for row in systems]
     else:
         noticed += [*note_scoring(engine, metrics, weights, systems), *check_labels(compared, left_out)]
+    costs = compare_costs(engine, evaluation, sampling)
     changes = find_changes(engine, evaluation)
     noticed += check_asked(engine, evaluation, changes)
     engine.settle(lambda: queries_on_page(engine))
@@ -93,6 +95,7 @@ def make_outcome(
         function_judge=function,
         judges=judges,
         changes=changes,
+        costs=costs,
         left_out=left_out,
         if_all_decided=decide_by_all(engine, evaluation, sampling, compared),
     )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.labels.function_judge import ask_judge
 from ndcg_ab.labels.proxy_judgments import refuse_uncovered
 from ndcg_ab.pipeline.context import Context
@@ -19,6 +20,7 @@ from ndcg_ab.pipeline.store import (
 )
 from ndcg_ab.scoring import external_scores
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull_queries, pull_source
+from ndcg_ab.sources.base import CostsAsked
 from ndcg_ab.sources.external_scores import PULLED as SCORES
 from ndcg_ab.sources.judgments.gathering import judgments_layout, named_judgments, pull_judgments_place
 from ndcg_ab.sources.queries import INTENDED as INTENDED_LAYOUT
@@ -103,9 +105,17 @@ def pull_ranking(context: Context, name: str) -> str | None:
                 keep=store.keep_file(key, memory),
                 wanted=wanted,
                 threads=evaluation.resources.threads,
+                costs=costs_asked(evaluation),
             )
 
-        return store.add(Place(key, source, RANKING, name, "ranking", system.version), read, force=context.force)
+        place = Place(key, source, RANKING, name, "ranking", system.version, not evaluation.costs.names)
+        return store.add(place, read, force=context.force)
+
+
+def costs_asked(evaluation: Evaluation) -> CostsAsked | None:
+    """What is recorded of every request; None where nothing is."""
+    names = tuple(evaluation.costs.names)
+    return CostsAsked(names, evaluation.costs.warm_up, evaluation.statistics.seed) if names else None
 
 
 def attributes_for(source: Any, queries: Queries) -> Mapping[str, Mapping[str, str]]:

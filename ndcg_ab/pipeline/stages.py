@@ -198,7 +198,8 @@ SETTLE = Stage("take systems and metrics from the scores", check_and_count, appl
 FIND_SAME = Stage(
     "look for an evaluation of the same inputs",
     find_same,
-    applies=lambda context: context.store.keeps and not context.force,
+    # what was measured again is shown, and no earlier result stands for it
+    applies=lambda context: context.store.keeps and not context.force and not context.evaluation.costs.names,
 )
 CHECK_DATA = Stage("check the data", check_data, applies=is_new)
 SCORE = Stage("score", score_all, applies=of_rankings)

@@ -67,18 +67,32 @@ def remote_place_table(table: pa.Table, place: RemoteTable) -> pa.Table:
 
 
 @dataclasses.dataclass(frozen=True)
+class CostsAsked:
+    """What is recorded of every request.
+
+    names: of costs. warm_up: requests before those that are counted. seed: of the order of asking.
+    """
+
+    names: tuple[str, ...]
+    warm_up: int = 0
+    seed: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
 class PullRequest:
     """What is asked of a source that needs the queries.
 
     texts: query_id -> text.  attributes: query_id -> {column: value}, of the columns that it names.
     folder: where it may keep answers while the run lasts, so that a second attempt need not ask again; None: nowhere.
     keep: where rows go that memory has no room for; None: it has room.
+    costs: what is recorded of every request; None: nothing, and the order of asking is that of the queries.
     """
 
     texts: Mapping[str, str]
     attributes: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
     folder: Path | None = None
     keep: TableWriter | None = None
+    costs: CostsAsked | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,11 +100,13 @@ class PullResult:
     """What a source gave.
 
     table: the rows, in memory or `TableOnDisk`.  documents: titles and addresses of documents in the columns of
-    `DOCUMENT`, where they came along; they change no result and no digest.
+    `DOCUMENT`, where they came along; they change no result and no digest.  costs: of every request, in the columns of
+    `ndcg_ab.sources.costs.COST`, where they are asked for and the source records them; they change no digest.
     """
 
     table: Any
     documents: pa.Table | None = None
+    costs: pa.Table | None = None
 
 
 class Source(ABC):
@@ -134,6 +150,7 @@ class Pulled:
 
     table: in memory, or `TableOnDisk`; of rows that stay on a cluster (`elsewhere`) one for each query, with its lowest
     document.  singles: of judgments by several judges, or of several files, each of them (`SINGLE_JUDGMENT`).
+    costs: what requests cost (`ndcg_ab.sources.costs.COST`).
     """
 
     table: Any
@@ -141,6 +158,7 @@ class Pulled:
     source: Source
     documents: pa.Table | None = None
     singles: pa.Table | None = None
+    costs: pa.Table | None = None
 
     @property
     def origin(self) -> str:
@@ -223,8 +241,10 @@ class ReducedPull(Pulled):
         source: Source,
         read: Callable[[], Any],
         documents: pa.Table | None = None,
+        costs: pa.Table | None = None,
     ) -> None:
-        self.__dict__.update(found=reduced, layout=layout, source=source, documents=documents, read=read)
+        own = {"found": reduced, "layout": layout, "source": source, "read": read}
+        self.__dict__.update(own, documents=documents, costs=costs)
 
     @functools.cached_property
     def table(self) -> Any:
@@ -240,7 +260,7 @@ class ReducedPull(Pulled):
         return None
 
     def whole(self) -> Pulled:
-        return Pulled(self.table, self.layout, self.source, self.documents)
+        return Pulled(self.table, self.layout, self.source, self.documents, costs=self.costs)
 
     @property
     def count(self) -> int:

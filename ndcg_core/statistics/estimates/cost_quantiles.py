@@ -1,8 +1,7 @@
 """What requests cost (time, tokens, price): means and quantiles over queries, and their paired differences.
 
-A quantile is the inverse of the empirical distribution function: the smallest value that at least the share q of the
-queries do not exceed, without interpolation (type 1 of Hyndman and Fan; `numpy.quantile(method="inverted_cdf")` agrees).
-p95 is the quantile of q = 0.95; with weights the share is of their sum.
+A quantile is `averages.quantile`: the smallest value that at least the share q of the queries do not exceed. p95 is
+that of q = 0.95.
 
 The interval of one quantile is that of order statistics: it holds for every distribution, and has no upper end while
 q^n > the tail, since with that chance all n queries lie below the quantile. In the difference of two quantiles of the
@@ -12,17 +11,14 @@ all of them (as for Gaffke's bound, `hypothesis_tests.bounded_mean`). For the up
 above all of the candidate's values and below all of the baseline's; for the lower end the other way round. Each
 system's own quantile then has exactly the interval of order statistics, and the pairing of queries is kept.
 
-Sources: R. J. Hyndman and Y. Fan, Sample quantiles in statistical packages, The American Statistician 50 (1996);
-W. J. Conover, Practical Nonparametric Statistics (1999), section 3.2 (order statistics); D. B. Rubin, The Bayesian
-bootstrap, Annals of Statistics 9 (1981); Y. Cui and J. Hannig, Nonparametric generalized fiducial inference for
-survival functions under censoring, Biometrika 106 (2019) (lower and upper draws). That the interval of a difference
+Sources: W. J. Conover, Practical Nonparametric Statistics (1999), section 3.2 (order statistics); D. B. Rubin, The
+Bayesian bootstrap, Annals of Statistics 9 (1981); Y. Cui and J. Hannig, Nonparametric generalized fiducial inference
+for survival functions under censoring, Biometrika 106 (2019) (lower and upper draws). That the interval of a difference
 holds is measured, not proved: docs/calibration.md, by `benchmarks/simulate_costs.py`. Means: Student's t.
 """
 
 import math
-import re
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -31,9 +27,6 @@ from numpy.typing import NDArray
 from ndcg_core.statistics.estimates.mean_difference import compute_moments, interval_from_moments, relative_weights
 
 FloatArray = NDArray[np.float64]
-MEAN = "mean"
-STATISTICS = (MEAN, "p50", "p95", "p99")
-"""What is always shown of a cost."""
 STREAM = 2  # of the seed sequence: the flips' have none, the bootstrap's is 1
 BLOCK = 256  # draws of one stream
 
@@ -59,35 +52,17 @@ class Sample(NamedTuple):
     members: NDArray[np.intp] | None = None
 
 
-def quantile_share(statistic: str) -> Fraction | None:
-    """p95 -> 95/100, p99.9 -> 999/1000; None for the mean. ValueError for anything else."""
-    if statistic == MEAN:
-        return None
-    if not re.fullmatch(r"p\d{1,2}(\.\d{1,3})?", statistic) or not float(statistic[1:]) > 0:
-        raise ValueError(f"{statistic!r}: must be mean or a percentile from p1 to p99.999, as p95")
-    return Fraction(statistic[1:]) / 100
+PLAIN = Sample()
+"""Every query counts alike and stands for itself."""
 
 
-def cost_quantile(values: Sequence[float], share: Fraction, weights: Sequence[float] | None = None) -> float:
-    """The smallest of n >= 1 values such that those up to it have at least the share, in (0, 1), of the weight."""
-    if weights is None:
-        return sorted(values)[math.ceil(share * len(values)) - 1]
-    pairs = sorted(zip(values, map(Fraction, weights), strict=True))
-    wanted, below = share * sum(weight for _, weight in pairs), Fraction(0)
-    for value, weight in pairs:
-        below += weight
-        if below >= wanted:
-            return value
-    raise ValueError("there are no values, must be one at least")
-
-
-def least_queries(share: Fraction, tail: float) -> int:
+def least_queries(share: float, tail: float) -> int:
     """The fewest queries whose interval of a quantile has an upper end: q^n <= tail (72 of p95 at .025)."""
     return math.ceil(math.log(tail) / math.log(share) - 1e-12)
 
 
 def draw_quantiles(
-    values: FloatArray, shares: Sequence[Fraction], *, draws: int, seed: int, sample: Sample = Sample()
+    values: FloatArray, shares: Sequence[float], *, draws: int, seed: int, sample: Sample = PLAIN
 ) -> tuple[FloatArray, FloatArray]:
     """Two (draws x systems x shares) arrays of plausible quantiles: what lies beyond all queries is below, or above.
 
@@ -112,7 +87,7 @@ def draw_quantiles(
             below = np.cumsum(mass[:, order], axis=1)
             total = below[:, -1] + beyond
             for which, wanted in enumerate(shares):
-                target = (total * float(wanted))[:, None]
+                target = (total * wanted)[:, None]
                 above = np.count_nonzero(below < target, axis=1)
                 under = np.count_nonzero(below + beyond[:, None] <= target, axis=1)
                 high[start:stop, at, which] = ends[at, above + 1]
@@ -124,11 +99,12 @@ def interval_from_draws(low: FloatArray, high: FloatArray, tails: Tails) -> Cost
     """The interval that (draws,) lower and upper draws leave: at most so large a share of them lies beyond each end."""
     draws = len(low)
     return CostInterval(
-        float(np.sort(low)[math.floor(tails.low * draws)]), float(np.sort(high)[draws - 1 - math.floor(tails.high * draws)])
+        float(np.sort(low)[math.floor(tails.low * draws)]),
+        float(np.sort(high)[draws - 1 - math.floor(tails.high * draws)]),
     )
 
 
-def mean_interval(values: FloatArray, tails: Tails, sample: Sample = Sample()) -> CostInterval:
+def mean_interval(values: FloatArray, tails: Tails, sample: Sample = PLAIN) -> CostInterval:
     """Student's interval of a mean, or of a mean difference; without ends for fewer than two queries or clusters."""
     units = len(values) if sample.members is None else int(sample.members.max()) + 1
     if min(len(values), units) < 2:

@@ -1,0 +1,104 @@
+"""What requests cost: recorded where a source is asked, or in columns of the rows that it has.
+
+A cost comes along with a ranking, as titles do: it is no part of the ranking's rows, nor of their digest.
+"""
+
+import dataclasses
+import json
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from ndcg_ab.config.model.costs import LATENCY
+from ndcg_ab.config.model.http import HttpSource
+from ndcg_ab.config.model.sources import DatabaseSource, FileSource, PythonSource
+from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.sources.base import CostsAsked, Source
+from ndcg_ab.sources.tables.schema import Field, Layout
+
+T = TypeVar("T")
+MEASURED = b"ndcg_ab.measured"  # in a table's metadata: how its costs were measured
+COST = pa.schema([("query_id", pa.string()), ("cost", pa.string()), ("value", pa.float64()), ("is_cold", pa.bool_())])
+
+
+@dataclasses.dataclass
+class CostRecord:
+    """The costs of one system's requests while they are asked. rows: (query_id, cost, value, whether it was cold)."""
+
+    asked: CostsAsked
+    rows: list[tuple[str, str, float, bool]] = dataclasses.field(default_factory=list)
+
+    def add(self, query_id: str, costs: Mapping[str, float], *, is_cold: bool = False) -> None:
+        self.rows += [(query_id, name, costs[name], is_cold) for name in self.asked.names if name in costs]
+
+    def table(self, measured: str) -> pa.Table:
+        return cost_table(self.rows, measured)
+
+
+def cost_table(rows: Sequence[tuple[str, str, float, bool]], measured: str) -> pa.Table:
+    """measured: a clause that says how."""
+    columns = [[row[at] for row in rows] for at in range(len(COST))]
+    return pa.table(columns, schema=COST).replace_schema_metadata({MEASURED: json.dumps(measured).encode()})
+
+
+def how_measured(table: pa.Table) -> str:
+    return str(json.loads((table.schema.metadata or {}).get(MEASURED, b'""')))
+
+
+def in_random_order(requests: Sequence[T], seed: int) -> list[T]:
+    """The same for the same seed and number of requests."""
+    return random.Random(seed).sample(list(requests), len(requests))
+
+
+def refuse_unrecorded(described: Any, names: Iterable[str], where: str) -> None:
+    """InputError for a cost that nothing of this kind of place tells."""
+    if isinstance(described, FileSource | DatabaseSource):  # whose columns are looked for when they are read
+        return
+    known: list[str] = []
+    if isinstance(described, HttpSource):
+        known = [LATENCY, *described.http.costs]
+        rule = "is not told by the engine: give its path in the answer, with http: {costs: {NAME: PATH}}"
+    elif isinstance(described, PythonSource) and described.per_query:
+        known = [LATENCY]
+        rule = "is not known of a function: the time of each call is"
+    elif isinstance(described, PythonSource):
+        rule = "is not known where one call answers all queries: give per_query: true"
+    else:
+        rule = "is known of files, databases, functions and search engines over HTTP alone"
+    for name in names:
+        if name not in known:
+            told = f" (known are {', '.join(known)})" if known else ""
+            raise InputError(f"{where}: costs: {name} {rule}{told}")
+
+
+def read_cost_columns(source: Source, described: Any, directory: Path, names: Sequence[str]) -> pa.Table:
+    """The costs in columns of a ranking's rows, which say the same in every row of a query."""
+    from ndcg_ab.sources.registry import make_source
+
+    if isinstance(described, FileSource) and isinstance(getattr(described.given, "data", None), Mapping):
+        raise InputError(f"{source.origin}: costs are columns of a table, and dictionaries have none: give a table")
+    layout = Layout(
+        "ranking's cost",
+        (Field("query_id", pa.string()), *(Field(name, pa.float64()) for name in names)),
+        order=("query_id",),
+    )
+    columns = {name: column for name, column in described.columns.items() if name == "query_id" or name in names}
+    plain = described.model_copy(update={"columns": columns})
+    if isinstance(described, FileSource):
+        plain.hold(described.given)
+    table = make_source(plain, directory).pull(layout, {})
+    found: dict[tuple[str, str], float] = {}
+    query_ids = table["query_id"].to_pylist()
+    for name in names:
+        for query_id, value in zip(query_ids, table[name].to_pylist(), strict=True):
+            known = found.setdefault((query_id, name), value)
+            if known != value:
+                raise InputError(
+                    f"{source.origin}: query {format_value(query_id)}: {name} = {known:g} and {value:g}: must be the"
+                    " same in every row of a query"
+                )
+    rows = [(query_id, name, value, False) for (query_id, name), value in found.items()]
+    return cost_table(rows, f"read from the column{'s' * (len(names) > 1)} {', '.join(names)}")
