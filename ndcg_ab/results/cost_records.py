@@ -36,8 +36,8 @@ class CostDifference:
 
     difference, low, high: in the unit of the cost; None as in `CostValue`. With a guardrail low holds for all cost
         guardrails together, so that harm is shown with a chance of at most alpha / 2 where there is none.
-    margin: by how much more it may take; None without a guardrail. conclusion: not_worse, may_be_worse or worse of a
-        guardrail, where worse means: by more than the margin; identical; None without a guardrail.
+    margin: by how much more it may take. conclusion: of a guardrail not_worse, may_be_worse, or worse, which means: by
+        more than the margin. Both None without a guardrail.
     queries_needed: that would settle an open guardrail, where that is known.
     """
 
@@ -75,21 +75,20 @@ class CostDifference:
 
     @property
     def verdict(self) -> str:
-        """What is said of a guardrail: ``cannot rule out 20 more``; empty without one."""
-        margin = plain_cost(self.margin)
+        """What is said of a guardrail: ``may be higher by more than 20``; empty without one."""
         match self.conclusion:
             case Verdict.WORSE:
-                return f"costs more than {margin} more"
+                return f"higher by more than {self.margin:g}"
             case Verdict.MAY_BE_WORSE:
-                return f"cannot rule out {margin} more"
-            case Verdict.NOT_WORSE | Verdict.IDENTICAL:
-                return f"within {margin} more"
+                return f"may be higher by more than {self.margin:g}"
+            case Verdict.NOT_WORSE:
+                return f"not higher by more than {self.margin:g}"
             case _:
                 return ""
 
     @property
     def sentence(self) -> str:
-        """``latency_ms@p95 costs more than 20 more: +55.0 [+40.2, +71.3]``; of an open one how many queries settle it."""
+        """``latency_ms@p95 higher by more than 20: +55.0 [+40.2, +71.3]``; of an open one what settles it."""
         needed = ""
         if self.conclusion is Verdict.MAY_BE_WORSE and self.queries_needed and self.queries_needed > self.queries:
             needed = f", {queries_text(self.queries)}, about {self.queries_needed:,} needed"

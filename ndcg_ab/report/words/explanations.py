@@ -125,6 +125,7 @@ def explain_answer(outcome: Outcome, candidate: str, rows: Sequence[Comparison])
         yield f"{row.metric}: {explain_verdict(row)}{beside}."
     if not rows:
         yield "No deciding metric could be compared."
+    yield from (f"{row.sentence}." for row in (outcome.costs.guarded_of(candidate) if outcome.costs else ()))
 
 
 def explain_verdict(row: Comparison) -> str:

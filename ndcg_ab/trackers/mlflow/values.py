@@ -183,6 +183,14 @@ def system_values(bundle: Bundle, name: str) -> dict[str, float]:
             key = metric_name(test.metric)
             values |= {f"difference/{key}": test.difference, f"difference_low/{key}": test.low}
             values |= {f"difference_high/{key}": test.high, f"p_adjusted/{key}": test.p_adjusted}
+    for cost in outcome.costs.values if outcome.costs else ():
+        if cost.system_id == name:
+            values[f"{cost.cost}_{cost.statistic}"] = cost.value
+    for more in outcome.costs.differences if outcome.costs else ():
+        if more.candidate == name:
+            key = f"{more.cost}_{more.statistic}"
+            values |= {f"difference/{key}": more.difference, f"difference_low/{key}": more.low}
+            values[f"difference_high/{key}"] = more.high
     for found in outcome.changes:
         if found.candidate == name:
             values |= {"changed_queries": float(found.changed), f"overlap_at_{found.depth}": found.overlap}
