@@ -17,7 +17,7 @@ from ndcg_ab.config.model.http import HttpSource
 from ndcg_ab.config.model.sources import DatabaseSource, FileSource, PythonSource
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import CostsAsked, Source
-from ndcg_ab.sources.tables.schema import Field, Layout
+from ndcg_ab.sources.tables.schema import COSTS, Field, Layout
 
 T = TypeVar("T")
 MEASURED = b"ndcg_ab.measured"  # in a table's metadata: how its costs were measured
@@ -81,7 +81,7 @@ def read_cost_columns(source: Source, described: Any, directory: Path, names: Se
     if isinstance(described, FileSource) and isinstance(getattr(described.given, "data", None), Mapping):
         raise InputError(f"{source.origin}: costs are columns of a table, and dictionaries have none: give a table")
     layout = Layout(
-        "ranking's cost",
+        COSTS,
         (Field("query_id", pa.string()), *(Field(name, pa.float64()) for name in names)),
         order=("query_id",),
     )

@@ -81,7 +81,7 @@ class AnswerReader:
                 continue
             is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST_COST
             if not is_number:
-                shown = format_value(value) if isinstance(value, int | float) else json_type(value)
+                shown = format_value(value) if type(value) in (int, float) else json_type(value)
                 raise QueryError(f"costs.{name} = {written!r} finds {shown}, and must find a finite number")
             found[name] = float(value)
         return found
