@@ -72,12 +72,10 @@ def make_outcome(
         systems = [replace(row, unanswered=None) for row in systems]
     else:
         noticed += [*note_scoring(engine, metrics, weights, systems), *check_labels(compared, left_out)]
-    costs = compare_costs(engine, evaluation, sampling)
     changes = find_changes(engine, evaluation)
     noticed += check_asked(engine, evaluation, changes)
     engine.settle(lambda: queries_on_page(engine))
-    noticed += check_slices(compared)
-    noticed += check_heavy_queries(compared)
+    noticed += [*check_slices(compared), *check_heavy_queries(compared)]
     if proxy is not None:
         compared, of_sample = add_proxy_corrections(engine, evaluation, compared, proxy)
         noticed += of_sample
@@ -95,7 +93,7 @@ def make_outcome(
         function_judge=function,
         judges=judges,
         changes=changes,
-        costs=costs,
+        costs=compare_costs(engine, evaluation, sampling),
         left_out=left_out,
         if_all_decided=decide_by_all(engine, evaluation, sampling, compared),
     )

@@ -6,8 +6,7 @@ A cost comes along with a ranking, as titles do: it is no part of the ranking's 
 import dataclasses
 import json
 import random
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -16,7 +15,7 @@ from ndcg_ab.config.model.costs import LATENCY
 from ndcg_ab.config.model.http import HttpSource
 from ndcg_ab.config.model.sources import DatabaseSource, FileSource, PythonSource
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.sources.base import CostsAsked, Source
+from ndcg_ab.sources.base import CostsAsked
 from ndcg_ab.sources.tables.schema import COSTS, Field, Layout
 
 T = TypeVar("T")
@@ -74,22 +73,36 @@ def refuse_unrecorded(described: Any, names: Iterable[str], where: str) -> None:
             raise InputError(f"{where}: costs: {name} {rule}{told}")
 
 
-def read_cost_columns(source: Source, described: Any, directory: Path, names: Sequence[str]) -> pa.Table:
-    """The costs in columns of a ranking's rows, which say the same in every row of a query."""
-    from ndcg_ab.sources.registry import make_source
-
+def cost_columns(described: Any, names: Sequence[str]) -> tuple[Layout, Any]:
+    """The columns of a ranking that costs are read from, and the place with the names of those columns alone."""
     if isinstance(described, FileSource) and isinstance(getattr(described.given, "data", None), Mapping):
-        raise InputError(f"{source.origin}: costs are columns of a table, and dictionaries have none: give a table")
+        raise InputError(f"{described.shown}: costs are columns of a table, and dictionaries have none: give a table")
     layout = Layout(
         COSTS,
         (Field("query_id", pa.string()), *(Field(name, pa.float64()) for name in names)),
         order=("query_id",),
     )
-    columns = {name: column for name, column in described.columns.items() if name == "query_id" or name in names}
-    plain = described.model_copy(update={"columns": columns})
+    return layout, with_columns(described, lambda field: field in layout.schema.names)
+
+
+def without_cost_columns(described: Any, names: Sequence[str]) -> Any:
+    """The place without the names of columns that hold costs: they are no fields of a ranking."""
+    return with_columns(described, lambda field: field not in names)
+
+
+def with_columns(described: Any, is_kept: Callable[[str], bool]) -> Any:
+    """The place with the names of some of the columns that it maps."""
+    mapped = getattr(described, "columns", None)
+    if not mapped or all(map(is_kept, mapped)):
+        return described
+    found = described.model_copy(update={"columns": {name: mapped[name] for name in mapped if is_kept(name)}})
     if isinstance(described, FileSource):
-        plain.hold(described.given)
-    table = make_source(plain, directory).pull(layout, {})
+        found.hold(described.given)
+    return found
+
+
+def costs_of_rows(table: pa.Table, names: Sequence[str], origin: str) -> pa.Table:
+    """One row for each query and cost; InputError where the rows of a query say different things."""
     found: dict[tuple[str, str], float] = {}
     query_ids = table["query_id"].to_pylist()
     for name in names:
@@ -97,8 +110,8 @@ def read_cost_columns(source: Source, described: Any, directory: Path, names: Se
             known = found.setdefault((query_id, name), value)
             if known != value:
                 raise InputError(
-                    f"{source.origin}: query {format_value(query_id)}: {name} = {known:g} and {value:g}: must be the"
-                    " same in every row of a query"
+                    f"{origin}: query {format_value(query_id)}: {name} = {known:g} and {value:g}: must be the same in"
+                    " every row of a query"
                 )
     rows = [(query_id, name, value, False) for (query_id, name), value in found.items()]
     return cost_table(rows, f"read from the column{'s' * (len(names) > 1)} {', '.join(names)}")

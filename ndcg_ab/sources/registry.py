@@ -5,13 +5,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from ndcg_ab.config.model.clicks import ClicksSource
 from ndcg_ab.config.model.external_scores import ScoresSource
 from ndcg_ab.config.model.http import HttpSource
 from ndcg_ab.config.model.sources import DatabaseSource, ExtensionSource, FileSource, PythonSource, SparkSource
 from ndcg_ab.config.model.sources import Source as Described
 from ndcg_ab.sources.base import CostsAsked, Pulled, PullRequest, ReducedPull, Source
-from ndcg_ab.sources.costs import read_cost_columns, refuse_unrecorded
+from ndcg_ab.sources.costs import cost_columns, costs_of_rows, refuse_unrecorded, without_cost_columns
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import Layout
 from ndcg_ab.sources.tables.top_places import WantedPlaces
@@ -106,19 +108,27 @@ def pull_source(
     wanted: what will be looked at of a ranking, if not all of it; threads: that may reduce it to that.
     costs: what is recorded of every request, or read from columns of the rows.
     """
-    source = make_source(described, directory)
+    source = make_source(without_cost_columns(described, costs.names) if costs else described, directory)
     if costs is not None:
         refuse_unrecorded(described, costs.names, source.origin)
-    columns = partial(read_cost_columns, source, described, directory)
     if wanted and (reduced := source.reduce(layout, wanted, threads, keep.beside("reduced") if keep else None)):
         read = partial(read_table, source, layout, keep)
-        return ReducedPull(reduced, layout, source, read, costs=columns(costs.names) if costs else None)
+        return ReducedPull(reduced, layout, source, read, costs=read_costs(described, directory, costs))
     found = source.answer(layout, PullRequest(queries or {}, attributes or {}, folder, keep, costs))
     table = found.table
     if keep is not None and not isinstance(table, TableOnDisk):
         table = keep.write([table], layout.schema, lambda: found.table.schema.metadata or {})
-    recorded = columns(costs.names) if costs and found.costs is None else found.costs
+    recorded = read_costs(described, directory, costs) if found.costs is None else found.costs
     return Pulled(table, layout, source, found.documents, costs=recorded)
+
+
+def read_costs(described: Any, directory: Path, costs: CostsAsked | None) -> pa.Table | None:
+    """What requests cost, in columns of a ranking's rows; None where nothing is asked for."""
+    if costs is None:
+        return None
+    layout, plain = cost_columns(described, costs.names)
+    source = make_source(plain, directory)
+    return costs_of_rows(source.pull(layout, {}), costs.names, source.origin)
 
 
 def read_table(source: Source, layout: Layout, keep: TableWriter | None) -> Any:

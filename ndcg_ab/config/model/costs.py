@@ -17,7 +17,6 @@ LATENCY = "latency_ms"  # the time of a request, which is measured here
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 OF_A_COST = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)@(mean|p[0-9.]+)")
 RESERVED = ("query_id", "doc_id", "score", "rank", "system_id")
-MOST = 12  # costs of an evaluation
 
 
 class CostStatistic(NamedTuple):
@@ -41,7 +40,6 @@ class Costs(Model):
     record: list[str] = Field(
         default_factory=list,
         description="Names of costs: latency_ms, which is measured; of `http.costs`; columns of files.",
-        max_length=MOST,
     )
     warm_up: int = Field(
         0, strict=True, ge=0, le=10_000, description="Requests to each system before those that are counted."

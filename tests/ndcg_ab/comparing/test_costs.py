@@ -160,6 +160,7 @@ def test_an_estimate_beyond_the_margin_fails_the_gate(all_three: CompareResult) 
     assert not gate.passed
 
 
+@pytest.mark.slow
 def test_the_low_end_of_guardrails_holds_for_all_of_them_together(folder: Path, all_three: CompareResult) -> None:
     """Three candidates: alpha / 6; alone alpha / 2. The high end is the same: each must hold by itself."""
     alone = difference(compared(folder, ["slower"], metrics=["rr"]), "slower", "p95")
@@ -169,6 +170,7 @@ def test_the_low_end_of_guardrails_holds_for_all_of_them_together(folder: Path, 
     assert together.high == alone.high
 
 
+@pytest.mark.slow
 def test_few_queries_leave_it_open_upwards(tmp_path: Path) -> None:
     """71 queries say nothing of how large p95 can be: 72 are needed, whatever they cost."""
     folder_with(tmp_path)
@@ -180,6 +182,7 @@ def test_few_queries_leave_it_open_upwards(tmp_path: Path) -> None:
     assert row.sentence.endswith(", ?], 40 queries, about 72 needed")
 
 
+@pytest.mark.slow
 def test_a_query_that_one_system_lacks_is_left_out_for_all(tmp_path: Path) -> None:
     folder_with(tmp_path, skipped={"alike": "q007"})
     found = compared(tmp_path, ["alike"], metrics=["rr"])
@@ -189,6 +192,7 @@ def test_a_query_that_one_system_lacks_is_left_out_for_all(tmp_path: Path) -> No
     assert base == pytest.approx(kept.mean())
 
 
+@pytest.mark.slow
 def test_weights_and_clusters_count(folder: Path) -> None:
     """A query of weight 3 is three queries; queries of a cluster are fewer units."""
     keys = {"queries": {"file": "q.csv"}, "metrics": ["rr"]}
@@ -207,12 +211,14 @@ def test_weights_and_clusters_count(folder: Path) -> None:
     assert difference(plain, "alike", "p95").high is not None
 
 
+@pytest.mark.slow
 def test_the_sql_is_held_against_the_core(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparing_costs, "quantile", lambda values, share, weights=None: max(values))
     with pytest.raises(ParityError, match=r"parity check: system base, latency_ms@p50: SQL gives .* Python core 119"):
         compared(folder, ["alike"], metrics=["rr"])
 
 
+@pytest.mark.slow
 def test_json_has_costs_only_where_they_were_recorded(folder: Path, all_three: CompareResult) -> None:
     outcome = outcome_of(all_three)
     assert Outcome.from_dict(json.loads(outcome.to_json())) == outcome
@@ -221,6 +227,7 @@ def test_json_has_costs_only_where_they_were_recorded(folder: Path, all_three: C
     assert "costs" not in plain.to_dict()
 
 
+@pytest.mark.slow
 def test_a_system_without_the_cost_is_refused(tmp_path: Path) -> None:
     folder_with(tmp_path)
     (tmp_path / "alike.csv").write_text("query_id,doc_id,score\nq000,a,1\n")
@@ -228,6 +235,7 @@ def test_a_system_without_the_cost_is_refused(tmp_path: Path) -> None:
         compared(tmp_path, ["alike"])
 
 
+@pytest.mark.slow
 def test_no_query_in_common(tmp_path: Path) -> None:
     folder_with(tmp_path)
     for system, query_id in (("base", "q000"), ("alike", "q001")):

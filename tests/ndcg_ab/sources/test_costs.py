@@ -201,8 +201,8 @@ def test_a_file_brings_a_column(tmp_path: Path) -> None:
 
 
 def test_columns_of_other_names_are_still_mapped(tmp_path: Path) -> None:
-    text = TABLE.replace("query_id", "qid").replace("score", "relevance_score")
-    found = read(text, tmp_path, columns={"query_id": "qid", "score": "relevance_score"})
+    text = TABLE.replace("query_id", "qid").replace("score", "similarity").replace("latency_ms", "ms")
+    found = read(text, tmp_path, columns={"query_id": "qid", "score": "similarity", "latency_ms": "ms"})
     assert [row[2] for row in rows(found)] == [12.5, 30.0]
 
 
