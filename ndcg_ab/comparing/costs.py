@@ -30,6 +30,7 @@ from ndcg_core.statistics.estimates.cost_quantiles import (
 )
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
+MOST = 1_000_000  # queries that are told to be needed
 TOLERANCE = 1e-9  # of the value, where that is above 1
 
 
@@ -159,7 +160,8 @@ def judged_by_margin(row: CostDifference, each: CostStatistic, tails: Tails) -> 
 
 def queries_to_settle(row: CostDifference, each: CostStatistic, tails: Tails) -> int | None:
     """The queries whose interval has an upper end; or, where it has one, those that bring the nearer end to the margin:
-    its distance from the estimate shrinks with the root of their number.  None where the estimate is at the margin."""
+    its distance from the estimate shrinks with the root of their number.  None where the estimate is at the margin, or
+    so near that it would take more than a million."""
     least = 2 if each.share is None else least_queries(each.share, tails.high)
     if row.high is None or row.difference is None or row.margin is None:
         return least
@@ -167,7 +169,8 @@ def queries_to_settle(row: CostDifference, each: CostStatistic, tails: Tails) ->
     reach = row.high - row.difference if room > 0 else row.difference - (row.low if row.low is not None else -math.inf)
     if room == 0 or not math.isfinite(reach):
         return None
-    return max(least, math.ceil(row.queries * (reach / room) ** 2))
+    needed = row.queries * (reach / room) ** 2
+    return max(least, math.ceil(needed)) if needed <= MOST else None
 
 
 def known(end: float) -> float | None:
