@@ -1,6 +1,6 @@
 """The demo's search engine asked query by query, so that the time of each request can be recorded.
 
-    python configs/demo_times.py           # records again configs/demo_times_*.csv.gz, which docs/tutorials/costs.md reads
+    python configs/demo_times.py           # records configs/demo_times_*.csv.gz again (docs/tutorials/costs.md)
 
 `search` is what `configs/demo_times.yaml` names as a ``python:`` source with ``per_query: true``.  Its index is built
 with the first query of a process, which is why that one is cold.
