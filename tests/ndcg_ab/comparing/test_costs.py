@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from ndcg_ab.results.cost_records import CostDifference, Costs, plain_cost
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
 from ndcg_core.statistics.verdicts.verdict import Verdict
+from tests.loopback import Asked, Said, serving
 
 COUNT = 100
 IDS = [f"q{number:03}" for number in range(COUNT)]
@@ -250,3 +252,40 @@ def test_no_query_in_common(tmp_path: Path) -> None:
 )
 def test_three_digits(value: float | None, text: str) -> None:
     assert plain_cost(value) == text
+
+
+@pytest.mark.slow
+def test_a_slow_engine_whose_times_are_known(tmp_path: Path) -> None:
+    """Two versions of one engine, 12 ms apart; each is cold for two requests, which take 200 ms more."""
+    ids = IDS[:30]
+    (tmp_path / "j.csv").write_text("query_id,doc_id,grade\n" + "".join(f"{name},a,1\n" for name in ids))
+    (tmp_path / "q.csv").write_text("query_id,text\n" + "".join(f"{name},text {name}\n" for name in ids))
+    asked_of = {"old": 0, "new": 0}
+
+    def engine(asked: Asked) -> Said:
+        version = asked.query["v"][0]
+        asked_of[version] += 1
+        wait = {"old": 0.004, "new": 0.016}[version]
+        time.sleep(wait + 0.2 * (asked_of[version] <= 2))
+        return Said({"hits": [{"id": "a"}], "took": 1000 * wait})
+
+    with serving(engine) as server:
+        http = {"url": server.address, "concurrency": 1, "costs": {"took_ms": "took"}}
+        systems = [
+            {"name": name, "http": {**http, "parameters": {"q": "{query}", "v": name}}} for name in ("old", "new")
+        ]
+        keys = {"queries": {"file": "q.csv"}, "systems": systems, "guardrails": {"latency_ms@p50": 8}}
+        costs = {"record": ["took_ms"], "warm_up": 2}
+        found = compared(tmp_path, [], metrics=["rr"], costs=costs, **keys)
+    rows = {(row.system_id, row.cost, row.statistic): row for row in costs_of(found).values}
+    for name, took in (("old", 4), ("new", 16)):
+        row = rows[name, "latency_ms", "p50"]
+        assert (row.queries, row.cold_requests) == (30, 2)
+        assert took <= (row.value or 0) < took + 6
+        assert took + 200 <= (row.cold_mean or 0) < took + 300
+        assert (rows[name, "latency_ms", "p99"].value or 0) < 150, "no cold request counts"
+        assert rows[name, "took_ms", "mean"].value == pytest.approx(took)
+        assert row.measured.startswith("asked over HTTP, one request at a time after 2 to warm up, queries in random")
+    median = next(r for r in costs_of(found).differences if (r.cost, r.statistic) == ("latency_ms", "p50"))
+    assert 6 < (median.difference or 0) < 18
+    assert median.conclusion is Verdict.WORSE
