@@ -44,7 +44,7 @@ class Recorded(NamedTuple):
 
 def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> Costs | None:
     """None where no cost is recorded."""
-    if not evaluation.costs.names:
+    if not evaluation.costs:
         return None
     systems = [system.name for system in evaluation.systems]
     baseline = evaluation.baseline_name

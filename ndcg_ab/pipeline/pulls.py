@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.errors import InputError
 from ndcg_ab.labels.function_judge import ask_judge
 from ndcg_ab.labels.proxy_judgments import refuse_uncovered
 from ndcg_ab.pipeline.context import Context
@@ -108,13 +109,15 @@ def pull_ranking(context: Context, name: str) -> str | None:
                 costs=costs_asked(evaluation),
             )
 
-        place = Place(key, source, RANKING, name, "ranking", system.version, not evaluation.costs.names)
+        place = Place(key, source, RANKING, name, "ranking", system.version, not evaluation.costs)
         return store.add(place, read, force=context.force)
 
 
 def costs_asked(evaluation: Evaluation) -> CostsAsked | None:
     """What is recorded of every request; None where nothing is."""
     names = tuple(evaluation.costs.names)
+    if names and evaluation.engine.spark is not None:
+        raise InputError("costs: are not recorded where rankings stay with engine.spark: take one of the two out")
     return CostsAsked(names, evaluation.costs.warm_up, evaluation.statistics.seed) if names else None
 
 

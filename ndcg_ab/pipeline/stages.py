@@ -199,7 +199,7 @@ FIND_SAME = Stage(
     "look for an evaluation of the same inputs",
     find_same,
     # what was measured again is shown, and no earlier result stands for it
-    applies=lambda context: context.store.keeps and not context.force and not context.evaluation.costs.names,
+    applies=lambda context: context.store.keeps and not context.force and not context.evaluation.costs,
 )
 CHECK_DATA = Stage("check the data", check_data, applies=is_new)
 SCORE = Stage("score", score_all, applies=of_rankings)

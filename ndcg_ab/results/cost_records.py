@@ -87,12 +87,15 @@ class CostDifference:
                 return ""
 
     @property
+    def can_be_settled(self) -> bool:
+        """Whether it is open, and how many more queries would settle it is known."""
+        return self.conclusion is Verdict.MAY_BE_WORSE and (self.queries_needed or 0) > self.queries
+
+    @property
     def sentence(self) -> str:
         """``latency_ms@p95 higher by more than 20: +55.0 [+40.2, +71.3]``; of an open one what settles it."""
-        needed = ""
-        if self.conclusion is Verdict.MAY_BE_WORSE and self.queries_needed and self.queries_needed > self.queries:
-            needed = f", {queries_text(self.queries)}, about {self.queries_needed:,} needed"
-        return f"{self.metric} {self.verdict}: {self.numbers}{needed}"
+        more = f", {queries_text(self.queries)}, about {self.queries_needed:,} needed" if self.can_be_settled else ""
+        return f"{f'{self.metric} {self.verdict}'.strip()}: {self.numbers}{more}"
 
 
 @dataclasses.dataclass(frozen=True)

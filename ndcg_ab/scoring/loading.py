@@ -51,7 +51,7 @@ def load_tables(
     engine.put("pulled_failed_query", failed_table(rankings))
     engine.put("pulled_document", document_table(rankings))
     engine.narrow(reduced={"yes"} if any(pulled.reduced for pulled in rankings.values()) else set())
-    if evaluation.costs.names:
+    if evaluation.costs:
         put_costs(engine, rankings, evaluation)
     systems = {"system_id": list(rankings), "place": list(range(len(rankings)))}
     engine.put("pulled_system", pa.table(systems, schema=SYSTEM_SCHEMA))

@@ -74,6 +74,10 @@ class Costs(Model):
                 raise ValueError(f"{key}: {error}") from None
         return found
 
+    def __bool__(self) -> bool:
+        """Whether anything is recorded."""
+        return bool(self.names)
+
     @property
     def names(self) -> list[str]:
         """Every cost that is recorded: those named, and those of guardrails."""

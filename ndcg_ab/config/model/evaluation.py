@@ -289,7 +289,7 @@ class Evaluation(Model):
         """Rankings are scored by judgments, and scores need neither."""
         if not self.scores:
             return
-        for key in ("judgments", "more_judgments", "cheap_judgments", "documents"):
+        for key in ("judgments", "more_judgments", "cheap_judgments", "documents", "costs"):
             if getattr(self, key):
                 raise RuleError(
                     Setting(key), ": goes with rankings, and `", SCORES, "` hold none: take one of the two out"

@@ -1,6 +1,7 @@
 """What requests cost beside quality: values, differences, guardrails, what is decided, and what is kept of it."""
 
 import dataclasses
+import io
 import json
 import time
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 from scipy.stats import ttest_rel
 
 from ndcg_ab import CompareResult, evaluate
@@ -16,6 +18,8 @@ from ndcg_ab.comparing.gates import gate_results
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Gate
 from ndcg_ab.errors import InputError, ParityError
+from ndcg_ab.report.terminal.screen import print_answer
+from ndcg_ab.report.words.explanations import explain_candidate
 from ndcg_ab.results.cost_records import CostDifference, Costs, plain_cost
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
@@ -134,6 +138,38 @@ def test_what_is_decided(all_three: CompareResult) -> None:
     needed = difference(all_three, "open", "p95").queries_needed
     assert needed is not None and needed > COUNT
     assert found["open"].reason.endswith(f"], {COUNT} queries, about {needed:,} needed")
+
+
+def printed(outcome: Outcome, width: int = 100) -> list[str]:
+    console = Console(width=width, file=io.StringIO(), color_system=None)
+    print_answer(console, outcome)
+    return console.file.getvalue().splitlines()  # type: ignore[attr-defined,no-any-return]
+
+
+def test_the_first_screen_has_a_column_and_no_line_more(all_three: CompareResult) -> None:
+    outcome = outcome_of(all_three)
+    decided = dataclasses.replace(outcome, costs=None)
+    with_costs, without = printed(outcome), printed(decided)
+    assert len(with_costs) == len(without)
+    assert with_costs[0].endswith("latency_ms@p95")
+    row = difference(all_three, "slower", "p95")
+    assert any(line.endswith(f"✗ {row.numbers}") for line in with_costs)
+    assert not printed(outcome, 60)[0].endswith("latency_ms@p95"), "where there is no room the reason tells it"
+
+
+def test_where_nothing_is_limited_p95_of_the_first_cost_is_shown(all_three: CompareResult) -> None:
+    rows = tuple(dataclasses.replace(r, margin=None, conclusion=None) for r in costs_of(all_three).differences)
+    outcome = dataclasses.replace(outcome_of(all_three), costs=Costs(costs_of(all_three).values, rows))
+    assert printed(outcome)[0].endswith("latency_ms@p95")
+    assert {each.decision for each in outcome.decisions} == {Choice.SHIP_IF_CHEAP}
+
+
+def test_in_plain_words(all_three: CompareResult) -> None:
+    parts = dict(explain_candidate(outcome_of(all_three), "open").parts)
+    row = difference(all_three, "open", "p95")
+    assert f"{row.sentence}." in parts["The answer"]
+    asked = f"latency_ms@p95: ask about {row.queries_needed:,} queries; they need no judgments."
+    assert asked in parts["What to do next"]
 
 
 @pytest.mark.parametrize(("proof", "named"), [(False, ["slower"]), (True, ["slower", "open"])])

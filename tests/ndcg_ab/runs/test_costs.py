@@ -87,6 +87,9 @@ def test_mlflow_has_them_as_metrics(two: tuple[Path, list[Performed]]) -> None:
     assert found["latency_ms_p95"] == value.value
     (row,) = (each for each in costs.differences if each.statistic == "p95")
     assert (found["difference/latency_ms_p95"], found["difference_high/latency_ms_p95"]) == (row.difference, row.high)
+    parent = values.parent_values(bundle)
+    assert (parent["latency_ms_p95"], parent["difference/latency_ms_p95"]) == (value.value, row.difference)
+    assert "latency_ms_p50" not in parent, "the one that a guardrail is about"
     base = values.system_values(bundle, "base")
     assert "latency_ms_p95" in base and "difference/latency_ms_p95" not in base
 

@@ -47,6 +47,12 @@ def test_of_scores_of_another_tool_every_name_is_a_metric() -> None:
     assert (found.guardrails, found.costs.names) == ({"latency@p95": 1.0}, [])
 
 
+def test_scores_of_another_tool_have_no_requests() -> None:
+    keys = {"name": "n", "scores": ["s"], "metrics": ["ctr"], "costs": ["latency_ms"]}
+    with pytest.raises(ValidationError, match="costs: goes with rankings, and `scores` hold none: take one of the two"):
+        Evaluation.model_validate(keys)
+
+
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
