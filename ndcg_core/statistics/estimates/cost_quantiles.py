@@ -28,7 +28,9 @@ from ndcg_core.statistics.estimates.mean_difference import compute_moments, inte
 
 FloatArray = NDArray[np.float64]
 STREAM = 2  # of the seed sequence: the flips' have none, the bootstrap's is 1
-BLOCK = 256  # draws of one stream
+BLOCK = 2_048  # draws of one stream, of few queries
+AT_ONCE = 2**21  # numbers that are drawn at once
+AT_MOST, LEAST = 10**8, 1_000  # numbers that are drawn for an interval, and draws of however many queries
 
 
 class Tails(NamedTuple):
@@ -67,32 +69,45 @@ def draw_quantiles(
     """Two (draws x systems x shares) arrays of plausible quantiles: what lies beyond all queries is below, or above.
 
     values: (n x systems), rows sorted by query_id; the systems share their draws. -inf and inf where the quantile is
-    beyond all values. The result depends on the numbers, seed and draws alone: block b of 256 draws has a generator of
-    its own, from (seed, b).
+    beyond all values. draws: as many, or of many queries as make AT_MOST numbers, but LEAST. The result depends on the
+    numbers, seed and draws alone: each block of draws has a generator of its own, from the seed and its place.
     """
     count, systems = values.shape
     share = np.ones(count) if sample.weights is None else relative_weights(sample.weights, count)
     units = count if sample.members is None else int(sample.members.max()) + 1
+    draws = min(draws, max(LEAST, AT_MOST // count))
+    width = min(BLOCK, max(1, AT_ONCE // count))
     orders = [np.argsort(values[:, at], kind="stable") for at in range(systems)]
-    ordered = np.stack([values[order, at] for at, order in enumerate(orders)])
-    ends = np.hstack([np.full((systems, 1), -np.inf), ordered, np.full((systems, 1), np.inf)])
+    ends = [np.array([-np.inf, *values[order, at], np.inf]) for at, order in enumerate(orders)]
     low, high = (np.empty((draws, systems, len(shares))) for _ in range(2))
-    for block, start in enumerate(range(0, draws, BLOCK)):
-        stop = min(start + BLOCK, draws)
+    for block, start in enumerate(range(0, draws, width)):
+        stop = min(start + width, draws)
         generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence([seed, STREAM, block])))
-        gaps = generator.standard_exponential((BLOCK, units + 1))[: stop - start]
-        beyond = gaps[:, units] * (count / units)  # as heavy as a unit is in the mean
-        mass = (gaps[:, :units] if sample.members is None else gaps[:, sample.members]) * share
+        gaps = generator.standard_exponential((units + 1, width))[:, : stop - start]
+        beyond = gaps[units] * (count / units)  # as heavy as a unit is in the mean
+        mass = (gaps[:units] if sample.members is None else gaps[sample.members]) * share[:, None]
         for at, order in enumerate(orders):
-            below = np.cumsum(mass[:, order], axis=1)
-            total = below[:, -1] + beyond
+            below = np.cumsum(mass[order], axis=0)
+            total = below[-1] + beyond
             for which, wanted in enumerate(shares):
-                target = (total * wanted)[:, None]
-                above = np.count_nonzero(below < target, axis=1)
-                under = np.count_nonzero(below + beyond[:, None] <= target, axis=1)
-                high[start:stop, at, which] = ends[at, above + 1]
-                low[start:stop, at, which] = ends[at, np.where(beyond > target[:, 0], 0, under + 1)]
+                target = wanted * total
+                high[start:stop, at, which] = ends[at][1 + _first_at(below, target)]
+                under = 1 + _first_at(below, np.nextafter(target - beyond, np.inf))
+                low[start:stop, at, which] = ends[at][np.where(beyond > target, 0, under)]
     return low, high
+
+
+def _first_at(below: FloatArray, target: FloatArray) -> NDArray[np.intp]:
+    """(draws,) the first row of each column, of n that rise, which is not below the target; n where none is."""
+    low = np.zeros(below.shape[1], dtype=np.intp)
+    high = np.full(below.shape[1], below.shape[0], dtype=np.intp)
+    columns = np.arange(below.shape[1])
+    while (low < high).any():
+        middle = (low + high) // 2
+        is_below = (low < high) & (below[np.minimum(middle, len(below) - 1), columns] < target)
+        high = np.where((low < high) & ~is_below, middle, high)
+        low = np.where(is_below, middle + 1, low)
+    return low
 
 
 def interval_from_draws(low: FloatArray, high: FloatArray, tails: Tails) -> CostInterval:
