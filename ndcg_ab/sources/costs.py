@@ -19,6 +19,7 @@ from ndcg_ab.sources.base import CostsAsked
 from ndcg_ab.sources.tables.schema import COSTS, Field, Layout
 
 T = TypeVar("T")
+MOST_COST = 1e300  # whose sums and differences are still numbers
 MEASURED = b"ndcg_ab.measured"  # in a table's metadata: how its costs were measured
 COST = pa.schema([("query_id", pa.string()), ("cost", pa.string()), ("value", pa.float64()), ("is_cold", pa.bool_())])
 
@@ -107,6 +108,8 @@ def costs_of_rows(table: pa.Table, names: Sequence[str], origin: str) -> pa.Tabl
     query_ids = table["query_id"].to_pylist()
     for name in names:
         for query_id, value in zip(query_ids, table[name].to_pylist(), strict=True):
+            if abs(value) > MOST_COST:
+                raise InputError(f"{origin}: query {format_value(query_id)}: {name} = {value:g}: must be below 1e300")
             known = found.setdefault((query_id, name), value)
             if known != value:
                 raise InputError(

@@ -9,10 +9,10 @@ from typing import Any
 
 from ndcg_ab.config.model.http import HttpRequest, HttpResults
 from ndcg_ab.errors import InputError, beginning, format_value, on_one_line, shortened
+from ndcg_ab.sources.costs import MOST_COST
 from ndcg_ab.sources.tables.schema import LONGEST_ID
 
 EXACT = 2**53  # whole numbers beyond it share a double with others
-MOST_COST = 1e300  # whose sums and differences are still numbers
 LONGEST = 500  # characters of a title or an address
 MOST_KEYS = 12  # in a message
 EXCERPT = 200  # characters of an answer in a message

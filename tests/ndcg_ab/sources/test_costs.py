@@ -212,6 +212,7 @@ def test_columns_of_other_names_are_still_mapped(tmp_path: Path) -> None:
         (TABLE.replace("q1,b,1,12.5", "q1,b,1,13"), "query 'q1': latency_ms = 12.5 and 13: must be the same in every"),
         (TABLE.replace("latency_ms", "ms"), "there is no column 'latency_ms' for latency_ms"),
         (TABLE.replace("q2,a,1,30", "q2,a,1,"), "latency_ms is empty: every row needs one"),
+        (TABLE.replace("30", "1e301"), "query 'q2': latency_ms = 1e+301: must be below 1e300"),
         (TABLE.replace("30", "nan"), "latency_ms = 'nan': must be a finite number"),
     ],
 )
