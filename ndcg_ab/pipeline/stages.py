@@ -18,6 +18,7 @@ from ndcg_ab.pipeline.context import Context, Stage
 from ndcg_ab.pipeline.pulls import (
     check_and_count,
     judge_with_function,
+    measure_by_turns,
     named_scores,
     pull_judgments,
     pull_named_queries,
@@ -188,6 +189,12 @@ PULL_RANKING = Stage(
     outside=True,
     task="pull ranking",
 )
+MEASURE = Stage(
+    "ask all systems by turns",
+    measure_by_turns,
+    applies=lambda context: context.evaluation.costs.by_turns and bool(context.evaluation.costs),
+    outside=True,
+)
 JUDGE = Stage(
     "judge what the systems return",
     judge_with_function,
@@ -237,6 +244,7 @@ STAGES = (
     PULL_PROXY,
     PULL_SCORES,
     PULL_RANKING,
+    MEASURE,
     JUDGE,
     SETTLE,
     FIND_SAME,

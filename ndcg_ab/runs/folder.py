@@ -128,7 +128,7 @@ class RunFolder(Store):
         if pulled.documents is not None:
             papq.write_table(pulled.documents, self.documents_path(place.key), compression="zstd")
         if pulled.costs is not None:
-            papq.write_table(pulled.costs, self.costs_path(place.key), compression="zstd")
+            self.put_costs(place.key, pulled.costs)
         self.note(place, pulled.origin, pulled.count, pulled.digest)
         is_here = pulled.elsewhere is None
         if before and is_here and input_cache.cache_limit(self.evaluation) and self.content_now(place) == before:
@@ -232,6 +232,9 @@ class RunFolder(Store):
         """Titles and addresses that came along with a ranking."""
         path = self.documents_path(key)
         return papq.read_table(path, schema=DOCUMENT.schema) if path.exists() else None
+
+    def put_costs(self, key: str, costs: pa.Table) -> None:
+        papq.write_table(costs, self.costs_path(key), compression="zstd")
 
     def costs_path(self, key: str) -> Path:
         return self.pulled / f"costs_{key}.parquet"

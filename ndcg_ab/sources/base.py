@@ -5,12 +5,14 @@ import functools
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from ndcg_ab.engines.remote_table import RemoteTable
+from ndcg_ab.errors import InputError
 from ndcg_ab.sources.tables.digests import content_digest
 from ndcg_ab.sources.tables.on_disk import TableWriter, count_nulls, distinct_texts
 from ndcg_ab.sources.tables.schema import Layout
@@ -71,11 +73,13 @@ class CostsAsked:
     """What is recorded of every request.
 
     names: of costs. warm_up: requests before those that are counted. seed: of the order of asking.
+    all_cold: whether none of a pull is counted, since everything is asked again.
     """
 
     names: tuple[str, ...]
     warm_up: int = 0
     seed: int = 0
+    all_cold: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,6 +113,9 @@ class PullResult:
     costs: pa.Table | None = None
 
 
+Ask = Callable[[str], Mapping[str, float]]  # what asking for a query by its id cost; nothing where that failed
+
+
 class Source(ABC):
     """A place that judgments, queries or rankings come from; every kind has a module and a line in `registry`.
 
@@ -138,6 +145,13 @@ class Source(ABC):
         keep: where its rows go that memory has no room for; None: it has room.
         """
         return None
+
+    def asking(self, asked: PullRequest) -> AbstractContextManager[Ask]:
+        """Asks for single queries when it is told to, of a source that is asked.
+
+        Raises InputError or SilentError at the first query too many that fails.
+        """
+        raise InputError(f"{self.origin}: is read, not asked, as costs.by_turns needs: take by_turns out")
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
         """Where a document of a query stands, for a message: ``run.txt, lines 7 and 9``."""

@@ -15,7 +15,7 @@ from ndcg_ab.config.model.costs import LATENCY
 from ndcg_ab.config.model.http import HttpSource
 from ndcg_ab.config.model.sources import DatabaseSource, FileSource, PythonSource
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.sources.base import CostsAsked
+from ndcg_ab.sources.base import Ask, CostsAsked
 from ndcg_ab.sources.tables.schema import COSTS, Field, Layout
 
 T = TypeVar("T")
@@ -32,7 +32,8 @@ class CostRecord:
     rows: list[tuple[str, str, float, bool]] = dataclasses.field(default_factory=list)
 
     def add(self, query_id: str, costs: Mapping[str, float], *, is_cold: bool = False) -> None:
-        self.rows += [(query_id, name, costs[name], is_cold) for name in self.asked.names if name in costs]
+        cold = is_cold or self.asked.all_cold
+        self.rows += [(query_id, name, costs[name], cold) for name in self.asked.names if name in costs]
 
     def table(self, measured: str) -> pa.Table:
         return cost_table(self.rows, measured)
@@ -51,6 +52,20 @@ def how_measured(table: pa.Table) -> str:
 def in_random_order(requests: Sequence[T], seed: int) -> list[T]:
     """The same for the same seed and number of requests."""
     return random.Random(seed).sample(list(requests), len(requests))
+
+
+def ask_by_turns(asks: Sequence[Ask], query_ids: Sequence[str], names: Sequence[str], seed: int) -> list[CostRecord]:
+    """What every query costs each system: one request at a time, the systems by turns.
+
+    In each turn every system is asked one query, in random order; each has its own random order of the queries.
+    """
+    chance = random.Random(seed)
+    orders = [chance.sample(list(query_ids), len(query_ids)) for _ in asks]
+    records = [CostRecord(CostsAsked(tuple(names))) for _ in asks]
+    for turn in range(len(query_ids)):
+        for at in chance.sample(range(len(asks)), len(asks)):
+            records[at].add(orders[at][turn], asks[at](orders[at][turn]))
+    return records
 
 
 def refuse_unrecorded(described: Any, names: Iterable[str], where: str) -> None:

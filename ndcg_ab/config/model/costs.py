@@ -44,6 +44,9 @@ class Costs(Model):
     warm_up: int = Field(
         0, strict=True, ge=0, le=10_000, description="Requests to each system before those that are counted."
     )
+    by_turns: bool = Field(
+        False, strict=True, description="Ask every query once more, of all systems by turns; only these requests count."
+    )
     guardrails: dict[str, float] = Field(
         default_factory=dict, description="COST@STATISTIC: by how much more no candidate may take; also in guardrails."
     )
@@ -59,6 +62,12 @@ class Costs(Model):
         for name in value:
             refuse_name(name)
         return list(dict.fromkeys(value))
+
+    @model_validator(mode="after")
+    def _one_way_to_warm_up(self) -> "Costs":
+        if self.by_turns and self.warm_up:
+            raise ValueError("warm_up: by_turns asks every query once before it counts: take one of the two out")
+        return self
 
     @field_validator("guardrails", mode="before")
     @classmethod

@@ -62,7 +62,7 @@ def cost_notes(costs: Costs) -> list[str]:
         own = list(dict.fromkeys(names))
         whose = "" if len(own) == len(systems) else f"{', '.join(own)}: "
         found.append(f"{whose}{way}")
-    if len(systems) > 1 and any("random order" in way for way in ways):
+    if len(systems) > 1 and any("random order" in way and "by turns" not in way for way in ways):
         found.append("systems were asked one after another")
     for row in costs.values:
         if row.statistic == MEAN and row.cold_requests:

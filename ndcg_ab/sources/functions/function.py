@@ -24,7 +24,7 @@ from ndcg_ab.config.model.costs import LATENCY
 from ndcg_ab.config.model.sources import PythonSource
 from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.sources.base import PullRequest, PullResult, Source
+from ndcg_ab.sources.base import Ask, PullRequest, PullResult, Source
 from ndcg_ab.sources.costs import CostRecord, in_random_order
 from ndcg_ab.sources.functions.modules import load_function, modules_first_in, name_function_in_errors
 from ndcg_ab.sources.tables.schema import Layout
@@ -93,13 +93,26 @@ class Function(Source):
         order = in_random_order(list(queries), record.asked.seed)
         found: dict[str, Any] = {}
         for at, query_id in enumerate([*order[: record.asked.warm_up], *order]):
-            with self.saying_where(f" on query {format_value(query_id)}"):
-                began = time.perf_counter()
-                results = function(queries[query_id], **arguments)
-                found[query_id] = list(results) if isinstance(results, Iterator) else results
-                seconds = time.perf_counter() - began
-            record.add(query_id, {LATENCY: 1000 * seconds}, is_cold=at < min(record.asked.warm_up, len(order)))
+            found[query_id], costs = self.timed_call(function, query_id, queries[query_id], arguments)
+            record.add(query_id, costs, is_cold=at < min(record.asked.warm_up, len(order)))
         return [(query_id, found[query_id]) for query_id in queries]
+
+    def timed_call(
+        self, function: Callable[..., Any], query_id: str, text: str, arguments: Mapping[str, Any]
+    ) -> tuple[Any, dict[str, float]]:
+        with self.saying_where(f" on query {format_value(query_id)}"):
+            began = time.perf_counter()
+            results = function(text, **arguments)
+            found = list(results) if isinstance(results, Iterator) else results
+            return found, {LATENCY: 1000 * (time.perf_counter() - began)}
+
+    @contextlib.contextmanager
+    def asking(self, asked: PullRequest) -> Iterator[Ask]:
+        """Calls the function, with the text of the query."""
+        with modules_first_in(self.directory):
+            function = load_function(self.origin, self.directory)
+            arguments = reveal_arguments(self.arguments, f"python = {self.origin!r}, arguments", self.directory)
+            yield lambda query_id: self.timed_call(function, query_id, asked.texts[query_id], arguments)[1]
 
     def all_at_once(
         self, function: Callable[..., Any], queries: Mapping[str, str], arguments: Mapping[str, Any]

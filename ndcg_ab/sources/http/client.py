@@ -7,6 +7,7 @@ A request as a whole has a time, however slowly its bytes come; so have all of t
 import asyncio
 import contextlib
 import random
+import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -65,11 +66,7 @@ class Client:
 
     async def ask_all(self, requests: Sequence[Request], answered: Answered) -> None:
         described = self.described
-        limits = httpx.Limits(max_connections=described.concurrency)
-        timeout = httpx.Timeout(None, connect=described.connect_timeout)
-        is_safe = self.base[0] == "https"  # else nothing is checked, and no certificates need be read
-        packed = {"Accept-Encoding": "gzip"}  # what `open_answer` unpacks, within bounds: httpx knows none
-        async with httpx.AsyncClient(headers=packed, limits=limits, timeout=timeout, verify=is_safe) as self.http:
+        async with self.session() as self.http:
             waiting = iter(requests)
             workers = [
                 asyncio.create_task(self.work(waiting, answered))
@@ -87,6 +84,39 @@ class Client:
                 for worker in workers:
                     worker.cancel()
                 await asyncio.gather(*workers, return_exceptions=True)
+
+    def session(self) -> httpx.AsyncClient:
+        limits = httpx.Limits(max_connections=self.described.concurrency)
+        timeout = httpx.Timeout(None, connect=self.described.connect_timeout)
+        is_safe = self.base[0] == "https"  # else nothing is checked, and no certificates need be read
+        packed = {"Accept-Encoding": "gzip"}  # what `open_answer` unpacks, within bounds: httpx knows none
+        return httpx.AsyncClient(headers=packed, limits=limits, timeout=timeout, verify=is_safe)
+
+    @contextlib.contextmanager
+    def one_by_one(self) -> Iterator[Callable[[Request], dict[str, float]]]:
+        """Asks when it is told to, over connections that stay open: what the request cost, nothing where it failed."""
+        loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=loop.run_forever, daemon=True)
+        thread.start()
+
+        def wait_for(work: Coroutine[Any, Any, T]) -> T:
+            return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+        def ask(request: Request) -> dict[str, float]:
+            try:
+                return wait_for(self.answer(request))[1]
+            except QueryError as error:
+                self.failures[request.query_id] = error
+                return {}
+
+        self.http = self.session()
+        try:
+            yield ask
+        finally:
+            wait_for(self.http.aclose())
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
 
     @property
     def is_hopeless(self) -> bool:

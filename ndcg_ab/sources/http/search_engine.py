@@ -4,8 +4,10 @@ A query that fails is never an empty result: it fails the pull, or, where `allow
 data, which no comparison counts.
 """
 
+import contextlib
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,16 @@ import pyarrow as pa
 
 from ndcg_ab.config.model.http import HttpSource
 from ndcg_ab.errors import InputError, SilentError, format_value, needs
-from ndcg_ab.sources.base import CostsAsked, PullRequest, PullResult, Remark, Source, with_failed_queries, with_remarks
+from ndcg_ab.sources.base import (
+    Ask,
+    CostsAsked,
+    PullRequest,
+    PullResult,
+    Remark,
+    Source,
+    with_failed_queries,
+    with_remarks,
+)
 from ndcg_ab.sources.costs import CostRecord, in_random_order
 from ndcg_ab.sources.http.answers import AnswerReader, Hit, QueryError
 from ndcg_ab.sources.http.requests import Query, Request, Template
@@ -39,12 +50,8 @@ class SearchEngine(Source):
         needs(f"{self.origin}: asking a search engine over HTTP", "httpx", "jmespath")
         from ndcg_ab.sources.http.client import Client, DeadlineError
 
-        template = Template(self.described, self.directory, f"{self.origin}: http")
+        template, requests = self.requests(asked)
         reader = AnswerReader(self.described, f"{self.origin}: http")
-        requests = [
-            template.filled(Query(query_id, text, asked.attributes.get(query_id, {})))
-            for query_id, text in asked.texts.items()
-        ]
         kept = AnswerFile(asked.folder)
         found = {request.query_id: kept.known[request.key][0] for request in requests if request.key in kept.known}
         record = CostRecord(asked.costs or CostsAsked(()))
@@ -89,6 +96,38 @@ class SearchEngine(Source):
             table = with_failed_queries(with_remarks(table, [remark]), list(failures))
         costs = record.table(self.measured(asked.costs)) if asked.costs else None
         return PullResult(table, make_documents(found), costs)
+
+    def requests(self, asked: PullRequest) -> tuple[Template, list[Request]]:
+        """The template, and what is sent for each query."""
+        template = Template(self.described, self.directory, f"{self.origin}: http")
+        records = asked.attributes
+        return template, [
+            template.filled(Query(query_id, text, records.get(query_id, {}))) for query_id, text in asked.texts.items()
+        ]
+
+    @contextlib.contextmanager
+    def asking(self, asked: PullRequest) -> Iterator[Ask]:
+        """Over HTTP, with the attempts and the allowance of a pull."""
+        from ndcg_ab.sources.http.client import Client
+
+        template, requests = self.requests(asked)
+        known = {request.query_id: request for request in requests}
+        reader = AnswerReader(self.described, f"{self.origin}: http")
+        client = Client(self.described, template.base, reader, asked.costs.names if asked.costs else ())
+        began = time.monotonic()
+        with client.one_by_one() as ask_one:
+
+            def ask(query_id: str) -> Mapping[str, float]:
+                if time.monotonic() - began > self.described.deadline:
+                    limit = f"deadline = {self.described.deadline:g} s"
+                    raise SilentError(
+                        f"{self.origin}: not all queries were asked by turns within {limit}: give it more"
+                    )
+                costs = ask_one(known[query_id])
+                self.refuse(client.failures, len(requests))
+                return costs
+
+            yield ask
 
     def measured(self, asked: CostsAsked) -> str:
         """How the times were measured."""

@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from ndcg_ab.comparing import costs as comparing_costs
 from ndcg_ab.comparing.gates import gate_results
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Gate
-from ndcg_ab.errors import InputError, ParityError
+from ndcg_ab.errors import InputError, ParityError, SilentError
+from ndcg_ab.report.sections.costs import cost_notes
 from ndcg_ab.report.terminal.screen import print_answer
 from ndcg_ab.report.words.explanations import explain_candidate
 from ndcg_ab.results.cost_records import CostDifference, Costs, plain_cost
@@ -325,3 +327,92 @@ def test_a_slow_engine_whose_times_are_known(tmp_path: Path) -> None:
     median = next(r for r in costs_of(found).differences if (r.cost, r.statistic) == ("latency_ms", "p50"))
     assert 6 < (median.difference or 0) < 18
     assert median.conclusion is Verdict.WORSE
+
+
+MODULE = """
+import time
+asked = []
+
+
+def search(text, version):
+    asked.append((version, text))
+    time.sleep(0.002 if version == "old" else 0.010)
+    return [("a", 1.0)]
+"""
+
+
+def by_turns(folder: Path, systems: list[dict[str, Any]], **keys: Any) -> CompareResult:
+    ids = IDS[:12]
+    (folder / "j.csv").write_text("query_id,doc_id,grade\n" + "".join(f"{name},a,1\n" for name in ids))
+    (folder / "q.csv").write_text("query_id,text\n" + "".join(f"{name},text {name}\n" for name in ids))
+    costs = {"record": ["latency_ms"], "by_turns": True}
+    given = {"queries": {"file": "q.csv"}, "systems": systems, "costs": costs, "guardrails": {"latency_ms@p50": 4}}
+    return compared(folder, [], metrics=["rr"], **given, **keys)
+
+
+def turns(asked: list[tuple[str, str]]) -> None:
+    """The second half of what was asked: each of the two systems once in every turn, in changing order."""
+    pulled, measured = asked[:24], asked[24:]
+    assert sorted(pulled) == sorted(measured)
+    pairs = [{version for version, _ in measured[at : at + 2]} for at in range(0, 24, 2)]
+    assert pairs == [{"old", "new"}] * 12
+    assert len({measured[at][0] for at in range(0, 24, 2)}) == 2, "neither is always the first"
+
+
+@pytest.mark.slow
+def test_functions_are_asked_by_turns(tmp_path: Path) -> None:
+    (tmp_path / "by_turns_engine.py").write_text(MODULE)
+    described = {"python": "by_turns_engine:search", "per_query": True}
+    systems = [{"name": name, "arguments": {"version": name}, **described} for name in ("old", "new")]
+    found = by_turns(tmp_path, systems)
+    turns(sys.modules["by_turns_engine"].asked)
+    values = {row.system_id: row for row in costs_of(found).values if row.statistic == "p50"}
+    assert {row.cold_requests for row in values.values()} == {12}, "what was pulled"
+    assert 2 <= (values["old"].value or 0) < 8 <= (values["new"].value or 0) < 30
+    assert values["new"].measured.startswith("one request at a time, systems by turns, queries in random order (seed")
+    assert not any("one after another" in note for note in cost_notes(costs_of(found)))
+
+
+@pytest.mark.slow
+def test_engines_are_asked_by_turns(tmp_path: Path) -> None:
+    def engine(asked: Asked) -> Said:
+        time.sleep({"old": 0.002, "new": 0.010}[asked.query["v"][0]])
+        return Said({"hits": [{"id": "a"}]})
+
+    with serving(engine) as server:
+        http = {"url": server.address, "concurrency": 1}
+        systems = [
+            {"name": name, "http": {**http, "parameters": {"q": "{query}", "v": name}}} for name in ("old", "new")
+        ]
+        found = by_turns(tmp_path, systems)
+    turns([(each.query["v"][0], each.text) for each in server.asked])
+    median = next(row for row in costs_of(found).differences if row.statistic == "p50")
+    assert 5 < (median.difference or 0) < 20
+    assert median.conclusion is Verdict.WORSE
+
+
+@pytest.mark.slow
+def test_an_engine_that_fails_while_it_is_measured(tmp_path: Path) -> None:
+    """As in a pull: one query too many is an error; one that may fail has no cost, for nobody."""
+
+    def failing(asked: Asked) -> Said:
+        broken = asked.number > 24 and asked.query["v"] == ["new"] and asked.text == "text q003"
+        return Said("", 500) if broken else Said({"hits": [{"id": "a"}]})
+
+    for allowed in (0, 1):
+        with serving(failing) as server:
+            http = {"url": server.address, "concurrency": 1, "retries": 0, "allow_failed_queries": allowed}
+            systems = [
+                {"name": name, "http": {**http, "parameters": {"q": "{query}", "v": name}}} for name in ("old", "new")
+            ]
+            if not allowed:
+                with pytest.raises(SilentError, match="query 'q003': status 500"):
+                    by_turns(tmp_path, systems)
+            else:
+                assert {row.queries for row in costs_of(by_turns(tmp_path, systems)).values} == {11}
+
+
+@pytest.mark.slow
+def test_a_file_cannot_be_asked(folder: Path) -> None:
+    with pytest.raises(InputError, match=r"base\.csv: is read, not asked, as costs.by_turns needs: take by_turns out"):
+        compared(folder, ["alike"], costs={"by_turns": True})

@@ -17,7 +17,7 @@ from ndcg_ab.report.page.data import gather_page_data
 from ndcg_ab.report.page.render import render_page
 from ndcg_ab.runs.run import Performed, perform_run
 from ndcg_ab.trackers.mlflow import values
-from tests.ndcg_ab.comparing.test_costs import configured, folder_with
+from tests.ndcg_ab.comparing.test_costs import IDS, configured, folder_with
 from tests.small_evaluation import calling, no_tracker, plain_page
 
 pytestmark = pytest.mark.slow
@@ -104,3 +104,19 @@ def test_the_page_has_a_table_of_them(two: tuple[Path, list[Performed]]) -> None
     assert "read from the column latency_ms" in page
     without = dataclasses.replace(data, outcome=dataclasses.replace(bundle.outcome, costs=None))
     assert "costs-title" not in render_page(without)
+
+
+def test_turns_are_kept_as_in_memory(tmp_path: Path) -> None:
+    """The requests of the pull are cold in the bundle, too; those by turns count."""
+    (tmp_path / "kept_engine.py").write_text("def search(text, order):\n    return list(zip(order, (2.0, 1.0)))\n")
+    (tmp_path / "j.csv").write_text("query_id,doc_id,grade\n" + "".join(f"{name},a,1\n" for name in IDS[:8]))
+    (tmp_path / "q.csv").write_text("query_id,text\n" + "".join(f"{name},x\n" for name in IDS[:8]))
+    asked = {"python": "kept_engine:search", "per_query": True}
+    systems = [
+        {"name": name, "arguments": {"order": order}, **asked} for name, order in (("base", "ba"), ("new", "ab"))
+    ]
+    costs = {"record": ["latency_ms"], "by_turns": True}
+    keys = {"systems": systems, "queries": {"file": "q.csv"}, "costs": costs, "guardrails": {}}
+    kept = read_bundle(night(tmp_path, tmp_path / "out", 0, **keys).bundle).outcome.costs
+    assert kept is not None
+    assert {(row.queries, row.cold_requests) for row in kept.values} == {(8, 8)}

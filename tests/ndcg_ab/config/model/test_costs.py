@@ -65,6 +65,7 @@ def test_scores_of_another_tool_have_no_requests() -> None:
             {"costs": {"guardrails": {"a@p95": 2}}, "guardrails": {"a@p95": 3}},
             "a@p95 is named twice, in guardrails and in costs.guardrails",
         ),
+        ({"costs": {"warm_up": 3, "by_turns": True}}, "warm_up: by_turns asks every query once before it counts"),
         ({"costs": {"warm_up": -1}}, "greater than or equal to 0"),
     ],
 )
