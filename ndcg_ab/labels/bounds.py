@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -48,21 +49,30 @@ class Known:
         return self.places.get((rank_rule(metric), system), no_places())
 
 
+class Bounded(NamedTuple):
+    """Systems and comparisons with their bounds. known: what these were made of; None where there are none."""
+
+    systems: list[SystemSummary]
+    comparisons: list[Comparison]
+    known: Known | None
+
+
 def add_bounds(
     engine: Engine,
     evaluation: Evaluation,
     sampling: Sampling,
     systems: Sequence[SystemSummary],
     compared: Sequence[Comparison],
-) -> tuple[list[SystemSummary], list[Comparison]]:
+) -> Bounded:
     """Systems and comparisons over all queries with their bounds, where these are wanted and can be computed."""
     metrics = {metric.name: metric for metric in metrics_to_bound(engine, evaluation)}
     if not metrics:
-        return list(systems), list(compared)
+        return Bounded(list(systems), list(compared), None)
     known = load_known(engine, list(metrics.values()))
-    return (
+    return Bounded(
         bound_systems(engine, metrics, sampling, known, systems),
         bound_comparisons(engine, evaluation, metrics, sampling, known, compared) if compared else [],
+        known,
     )
 
 

@@ -5,6 +5,7 @@ it: where clearly less of what one system alone shows is judged than of what the
 of it are those documents that a model expects to be the better ones, a model that has not seen their grades.
 """
 
+import dataclasses
 import math
 
 import numpy as np
@@ -49,7 +50,7 @@ def judges_the_better(pool: Pool, own: NDArray[np.bool_], ranks: NDArray[np.int6
 
     Expected by the documents of their queries that other systems show: no grade of the system's own counts.
     """
-    without = Pool(**{**vars(pool), "grade": np.where(own, np.nan, pool.grade)})
+    without = dataclasses.replace(pool, grade=np.where(own, np.nan, pool.grade))
     if why_no_model(without):
         return False
     expected = 1 - fit_grade_model(without).chances(without)[own, pool.grades.index(min(pool.grades))]

@@ -1,6 +1,5 @@
 """The pool of what the systems show, and the chances of the grades that nobody gave."""
 
-import dataclasses
 
 import numpy as np
 import pyarrow as pa
@@ -53,7 +52,7 @@ def test_a_pool_has_every_document_that_a_system_shows_once() -> None:
 def test_features_are_what_the_systems_show() -> None:
     """Of y, at 2 in both; of z, which new alone shows at 1."""
     pool = pooled(JUDGMENTS, RANKINGS)
-    features = make_features(pool)
+    features = make_features(pool.ranks)
     rows = np.zeros(features.shape)
     rows[features.document, features.feature] = features.value
     second = 1 / np.log2(3)
@@ -61,7 +60,7 @@ def test_features_are_what_the_systems_show() -> None:
     assert rows[2].tolist() == [second, 1.0, second, second, 0.0, 0.0]
     assert rows[3].tolist() == [1.0, 0.0, 0.0, 1.0, 0.0, 1.0]
     assert [(values > 0).sum() for values in rows] == [3, 3, 4, 3, 3, 3, 4]
-    assert make_features(dataclasses.replace(pool, ranks=pool.ranks[:0])).shape == (0, 6)
+    assert make_features(pool.ranks[:0]).shape == (0, 6)
 
 
 def many() -> Pool:
