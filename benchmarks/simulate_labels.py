@@ -141,7 +141,7 @@ def covered(
     judged = judged_of(of, hidden)
     queries = np.arange(len(of.deeper))
     pool = pool_of(of, hidden)
-    grades = fit_grade_model(pool).draw(pool, rng, DRAWS)[:, hidden]
+    grades = fit_grade_model(pool).draw(pool, rng, DRAWS)
     completions = Completions(metric, judged, of.query[hidden], grades)
     places = []
     for ranks in of.ranks[hidden].T:

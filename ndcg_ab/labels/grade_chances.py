@@ -68,13 +68,10 @@ class GradeModel:
         return found
 
     def draw(self, pool: Pool, generator: np.random.Generator, draws: int) -> FloatArray:
-        """(draws, n) grades: the judged documents' own, of the others as likely ones, with the model drawn again."""
+        """(draws, unjudged documents) likely grades, with the model drawn again for each draw."""
         unjudged = ~pool.is_judged
-        features = pool.features.take(unjudged)
-        found = np.tile(pool.grade, (draws, 1))
-        drawn = self.fitted.draw(generator, features, pool.query[unjudged], draws)
-        found[:, unjudged] = np.array(self.levels)[drawn]
-        return found
+        drawn = self.fitted.draw(generator, pool.features.take(unjudged), pool.query[unjudged], draws)
+        return np.array(self.levels)[drawn]
 
 
 def load_pool(engine: Engine, evaluation: Evaluation, metrics: Sequence[Metric]) -> Pool:

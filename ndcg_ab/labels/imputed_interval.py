@@ -76,9 +76,9 @@ def impute_interval(
     grades: NDArray[np.float64],
     alpha: float,
 ) -> Iterator[tuple[Key, Likely]]:
-    """Of each column that has an error; grades: (draws, n) of the pool's documents."""
+    """Of each column that has an error; grades: (draws, n) of the pool's unjudged documents."""
     unjudged = np.flatnonzero(~pool.is_judged)
-    query, grades = pool.query[unjudged], grades[:, unjudged]
+    query = pool.query[unjudged]
     known = number_unjudged(known, pool, unjudged)
     completions: dict[str, Completions] = {}
     for column in columns:

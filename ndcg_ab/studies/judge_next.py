@@ -172,7 +172,7 @@ def read_unjudged(engine: Engine, evaluation: Evaluation) -> Unjudged:
     if why_even is None:
         model = fit_grade_model(pool)
         chances = model.chances(pool)[rows]
-        drawn = model.draw(pool, generator, DRAWS)[:, rows]
+        drawn = model.draw(pool, generator, DRAWS)
     else:
         chances = np.full((len(rows), len(pool.grades)), 1 / len(pool.grades))
         drawn = generator.choice(pool.grades, (DRAWS, len(rows)))
