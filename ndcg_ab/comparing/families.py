@@ -57,12 +57,26 @@ def whole_families(columns: Sequence[Column], evaluation: Evaluation, *, plan: b
 
     plan: whether the number of queries that settles an open guardrail is asked for.
     """
-    primary = [column for column in columns if column.metric in evaluation.metrics]
-    secondary = [column for column in columns if column.metric in evaluation.secondary_metrics]
-    guarded = [each for each in columns if each.metric in evaluation.guardrails]
-    found = compare_columns(primary, evaluation, PRIMARY)
-    found += compare_columns(secondary, evaluation, SECONDARY, exploratory=True)
-    return found + held_to_margins(guarded, gate_columns(columns, evaluation), evaluation, plan)
+    (found,) = each_whole_families([columns], evaluation, plan=plan)
+    return found
+
+
+def each_whole_families(
+    several: Sequence[Sequence[Column]], evaluation: Evaluation, *, plan: bool
+) -> list[list[Comparison]]:
+    """`whole_families` of each of several columns, bit for bit: what is flipped is drawn once for all of them."""
+    found: list[list[Comparison]] = [[] for _ in several]
+    for family, metrics, exploratory in (
+        (PRIMARY, evaluation.metrics, False),
+        (SECONDARY, evaluation.secondary_metrics, True),
+    ):
+        own = {str(at): [each for each in columns if each.metric in metrics] for at, columns in enumerate(several)}
+        for rows, compared in zip(found, compare_separately(own, evaluation, exploratory=exploratory), strict=True):
+            rows += [replace(row, family=family) for row in compared]
+    for rows, columns in zip(found, several, strict=True):
+        guarded = [each for each in columns if each.metric in evaluation.guardrails]
+        rows += held_to_margins(guarded, gate_columns(columns, evaluation), evaluation, plan)
+    return found
 
 
 def held_to_margins(

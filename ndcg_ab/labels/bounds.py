@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ndcg_ab.comparing.families import paired_columns, system_groups, whole_families
+from ndcg_ab.comparing.families import each_whole_families, paired_columns, system_groups
 from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
@@ -123,13 +123,8 @@ def bound_comparisons(
             values = np.asarray(column.differences, dtype=np.float64)
             found[key] = find_bounds(metric, column.query_ids, values, column.candidate, column.baseline, known)
             left_out[key] = count_left_out(metric, column, known, counted[column.metric])
-    low, high = (
-        {
-            row_place(row): row
-            for row in whole_families(list(columns_at_bound(columns, found, end, evaluation)), evaluation, plan=False)
-        }
-        for end in ("low", "high")
-    )
+    at_ends = [list(columns_at_bound(columns, found, end, evaluation)) for end in ("low", "high")]
+    low, high = ({row_place(row): row for row in rows} for rows in each_whole_families(at_ends, evaluation, plan=False))
     rows = []
     for row in compared:
         key = (row.metric, row.candidate)

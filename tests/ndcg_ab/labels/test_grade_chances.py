@@ -1,6 +1,5 @@
 """The pool of what the systems show, and the chances of the grades that nobody gave."""
 
-
 import numpy as np
 import pyarrow as pa
 import pytest
