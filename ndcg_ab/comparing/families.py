@@ -57,21 +57,25 @@ def whole_families(columns: Sequence[Column], evaluation: Evaluation, *, plan: b
 
     plan: whether the number of queries that settles an open guardrail is asked for.
     """
-    (found,) = each_whole_families([columns], evaluation, plan=plan)
+    (found,) = each_whole_families([columns], evaluation, plan=plan, described=True)
     return found
 
 
 def each_whole_families(
-    several: Sequence[Sequence[Column]], evaluation: Evaluation, *, plan: bool
+    several: Sequence[Sequence[Column]], evaluation: Evaluation, *, plan: bool, described: bool
 ) -> list[list[Comparison]]:
-    """`whole_families` of each of several columns, bit for bit: what is flipped is drawn once for all of them."""
+    """`whole_families` of each of several columns, bit for bit: what is flipped is drawn once for all of them.
+
+    described: as of `compare_separately`.
+    """
     found: list[list[Comparison]] = [[] for _ in several]
     for family, metrics, exploratory in (
         (PRIMARY, evaluation.metrics, False),
         (SECONDARY, evaluation.secondary_metrics, True),
     ):
         own = {str(at): [each for each in columns if each.metric in metrics] for at, columns in enumerate(several)}
-        for rows, compared in zip(found, compare_separately(own, evaluation, exploratory=exploratory), strict=True):
+        tested = compare_separately(own, evaluation, exploratory=exploratory, described=described)
+        for rows, compared in zip(found, tested, strict=True):
             rows += [replace(row, family=family) for row in compared]
     for rows, columns in zip(found, several, strict=True):
         guarded = [each for each in columns if each.metric in evaluation.guardrails]
@@ -144,10 +148,12 @@ def compare_separately(
     exploratory: bool = False,
     resampling: Resampling | None = None,
     least_queries: int | None = None,
+    described: bool = True,
 ) -> list[list[Comparison]]:
     """Every family by itself, with the evaluation's settings; resampling: instead of the evaluation's.
 
-    least_queries: that are tested; by default of slices the number that the evaluation says.
+    least_queries: that are tested; by default of slices the number that the evaluation says.  described: False leaves
+    out what says more than a conclusion and its numbers.
     """
     settings = evaluation.statistics
     procedure: Procedure = settings.exploratory if exploratory else "max-t"
@@ -163,6 +169,7 @@ def compare_separately(
         least_queries=least_queries or (evaluation.slices.smallest if columns and columns[0].attribute else 2),
         interval_method=settings.interval,
         resampling=resampling or settings.resampling,
+        described=described,
     )
 
 

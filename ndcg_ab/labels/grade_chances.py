@@ -106,8 +106,11 @@ def why_no_model(pool: Pool) -> str | None:
     return None
 
 
-def fit_grade_model(pool: Pool) -> GradeModel:
-    """The model of its judged documents. ValueError where `why_no_model` says something."""
+def fit_grade_model(pool: Pool, begin: GradeModel | None = None) -> GradeModel:
+    """The model of its judged documents; begin: that of nearly the same ones.
+
+    ValueError where `why_no_model` says something.
+    """
     if reason := why_no_model(pool):
         raise ValueError(reason)
     judged = pool.is_judged
@@ -116,8 +119,8 @@ def fit_grade_model(pool: Pool) -> GradeModel:
         pool.query[judged],
         np.searchsorted(pool.grades, pool.grade[judged]).astype(np.int64),
     )
-    queries, alike = len(pool.query_ids), len(pool.systems)
-    return GradeModel(pool.grades, fit_model(graded, len(pool.grades), queries, system_spreads(pool.systems), alike))
+    sizes = (len(pool.grades), len(pool.query_ids), system_spreads(pool.systems), len(pool.systems))
+    return GradeModel(pool.grades, fit_model(graded, *sizes, begin.fitted if begin else None))
 
 
 def make_features(ranks: IntArray) -> Features:

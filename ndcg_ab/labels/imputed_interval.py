@@ -42,14 +42,16 @@ def add_imputed_intervals(
     bounded = [metrics[name] for name in sorted({name for name, _ in wanted})]
     pool = load_pool(engine, evaluation, bounded)
     found: dict[Key, Likely]
+    chosen: dict[str, str]
     if reason := why_no_model(pool):
-        found = dict.fromkeys(wanted, Likely(0, why_none=reason))
+        found, chosen = dict.fromkeys(wanted, Likely(0, why_none=reason)), {}
     else:
         columns = [each for each in paired_columns(engine, evaluation, sampling) if comparison_key(each) in wanted]
         generator = np.random.default_rng([evaluation.statistics.seed, STREAM])
-        grades = fit_grade_model(pool).draw(pool, generator, DRAWS)
+        model = fit_grade_model(pool)
+        grades = model.draw(pool, generator, DRAWS)
         found = dict(impute_interval(columns, metrics, known, pool, grades, evaluation.statistics.alpha))
-    chosen = {} if reason else systems_judged_by_choice(pool)
+        chosen = systems_judged_by_choice(pool, model)
     return [
         replace(row, likely=against(row, chosen) or found.get(comparison_key(row)))
         if row.bound_exact is not None

@@ -103,18 +103,21 @@ def expit(odds: FloatArray) -> FloatArray:
     return found
 
 
-def fit_model(graded: Graded, levels: int, queries: int, spreads: FloatArray, alike: int = 0) -> Fitted:
+def fit_model(
+    graded: Graded, levels: int, queries: int, spreads: FloatArray, alike: int = 0, begin: Fitted | None = None
+) -> Fitted:
     """The model of so many levels, >= 2; spreads: (p,) of the slopes' priors, around 0.
 
     alike: how many slopes, the last ones, are of one kind, whose spread is learned; the one given counts as that of
     GUESSED slopes. Queries without a judged document have the effect 0, and the spread of all.
+    begin: the model of nearly the same documents, from which fewer rounds lead to the same maximum.
     """
     steps = levels - 1
-    values = np.zeros(steps + len(spreads))
-    effects = np.zeros(queries)
+    values, effects, between = np.zeros(steps + len(spreads)), np.zeros(queries), 1.0
+    if begin is not None:
+        values, effects, between = begin.values, begin.effects, begin.between
     precision = np.concatenate([np.full(steps, START_SPREAD**-2.0), spreads**-2.0])
     has_judged = np.bincount(graded.query, minlength=queries) > 0
-    between = 1.0
     last = np.arange(len(values)) >= len(values) - alike
     products = Products(graded.features)
     spread_steps = SecantSteps()
