@@ -58,7 +58,7 @@ class Fitted(NamedTuple):
 
     values: (levels - 1 + p,) starts and slopes. effects: (queries,). covariance: of the values. leverage: (queries,
     levels - 1 + p) how much an effect falls as the values rise. spreads: (queries,) of the effects, given the values.
-    between: spread of the effects of all queries.
+    between: spread of the effects of all queries. alike: (slopes of one kind,) the precision of their prior, learned.
     """
 
     values: FloatArray
@@ -67,6 +67,7 @@ class Fitted(NamedTuple):
     leverage: FloatArray
     spreads: FloatArray
     between: float
+    alike: FloatArray
 
     def reached(self, features: Features, query: IntArray) -> FloatArray:
         """(levels - 1, n) chances of a level or a higher one, the mean over what the effects may be."""
@@ -119,6 +120,7 @@ def fit_model(
     precision = np.concatenate([np.full(steps, START_SPREAD**-2.0), spreads**-2.0])
     has_judged = np.bincount(graded.query, minlength=queries) > 0
     last = np.arange(len(values)) >= len(values) - alike
+    precision[last] = precision[last] if begin is None else begin.alike
     products = Products(graded.features)
     spread_steps = SecantSteps()
     for _ in range(ROUNDS):
@@ -146,7 +148,7 @@ def fit_model(
         between = min(max(before * math.exp(moved_by), LEAST_BETWEEN), MOST_BETWEEN)
         if max(shorter * longest, abs(between - before)) < CLOSE:
             break
-    return Fitted(values, effects, covariance, leverage, np.power(inner, -0.5), between)
+    return Fitted(values, effects, covariance, leverage, np.power(inner, -0.5), between, precision[last])
 
 
 class SecantSteps:

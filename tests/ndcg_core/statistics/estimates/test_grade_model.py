@@ -94,6 +94,20 @@ def test_few_rounds_are_enough_where_queries_hardly_differ(monkeypatch: pytest.M
     assert few.between == pytest.approx(fit_model(made(6, 60, 8, between=0.0), 4, 60, SPREADS).between, abs=1e-3)
 
 
+def test_begun_at_the_model_of_nearly_the_same_documents_few_rounds_lead_to_the_same(
+    monkeypatch: pytest.MonkeyPatch, graded: Graded
+) -> None:
+    kept = np.arange(len(graded.query)) % 20 != 0
+    part = Graded(graded.features.take(kept), graded.query[kept], graded.level[kept])
+    begin = fit_model(graded, 4, 41, SPREADS, alike=1)
+    whole = fit_model(part, 4, 41, SPREADS, alike=1)
+    monkeypatch.setattr(grade_model, "ROUNDS", 6)
+    found = fit_model(part, 4, 41, SPREADS, alike=1, begin=begin)
+    assert found.values == pytest.approx(whole.values, abs=1e-3)
+    assert (found.between, *found.alike) == pytest.approx((whole.between, *whole.alike), abs=1e-3)
+    assert fit_model(part, 4, 41, SPREADS, alike=1).between != pytest.approx(whole.between, abs=1e-3), "it takes more"
+
+
 def test_a_secant_goes_where_a_number_is_moved_no_more() -> None:
     steps, number = SecantSteps(), 5.0
     for _ in range(3):
