@@ -143,7 +143,10 @@ def step_by_sql(events: list[Event], before: dict[Any, float]) -> dict[Any, floa
     """place, or (query_id, doc_id) -> its probability after one step."""
     documents = sorted(each for each in before if isinstance(each, tuple))
     places = sorted(each for each in before if isinstance(each, int))
-    texts = {name: pa.array(column) for name, column in zip(("query_id", "doc_id"), zip(*documents), strict=True)}
+    texts = {
+        name: pa.array(column)
+        for name, column in zip(("query_id", "doc_id"), zip(*documents, strict=True), strict=True)
+    }
     with open_engine(files=click_files()) as engine:
         engine.expect(len(events))
         engine.put("pulled_click_event", event_table(events))
