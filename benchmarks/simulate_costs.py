@@ -3,7 +3,8 @@
     python benchmarks/simulate_costs.py [--seed 1] [--repetitions N] [--quick]
 
 Two systems answer the same queries; how long they take is log-normal, in milliseconds. In each world the true
-quantiles are known. Prints rows as `simulate.py` does (docs/calibration.md): how often the interval of a difference of
+quantiles are known; in the last two, queries have weights that go with the baseline's times, or come in clusters of
+five. Prints rows as `simulate.py` does (docs/calibration.md): how often the interval of a difference of
 quantiles lies wholly below the true one (the chance that a guardrail exactly at its margin is called kept, at most
 alpha / 2) or wholly above it (that it is called broken); the same of the percentile bootstrap, for comparison; and the
 coverage of the mean difference by Student's t.
@@ -20,10 +21,20 @@ from scipy.optimize import brentq  # type: ignore[import-untyped]
 from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]
 from simulate import FloatArray, Rng, Row, in_processes
 
-from ndcg_core.statistics.estimates.cost_quantiles import Tails, draw_quantiles, interval_from_draws, mean_interval
+from ndcg_core.statistics.estimates.cost_quantiles import (
+    PLAIN,
+    Sample,
+    Tails,
+    draw_quantiles,
+    interval_from_draws,
+    mean_interval,
+)
+
+World = Callable[[int, Rng], tuple[FloatArray, FloatArray, Sample]]
 
 TAILS = Tails(0.025, 0.025)
-ACCEPTED = (0.0, 0.03)  # of each tail
+ACCEPTED, OF_WEIGHTS = (0.0, 0.03), (0.0, 0.045)  # of each tail
+HEAVY = 0.7  # of the logarithm of weights
 DRAWS, BOOTSTRAPS = 1_000, 500
 SHARES = (0.5, 0.95)
 COUNTS = (20, 72, 200, 800)
@@ -58,6 +69,21 @@ def whole_milliseconds(count: int, generator: Rng) -> tuple[FloatArray, FloatArr
     return np.ceil(base), np.ceil(other)
 
 
+def weighted(count: int, generator: Rng) -> tuple[FloatArray, FloatArray, Sample]:
+    """Slow queries of the baseline are asked more often, so that its weighted times are those of a slower one."""
+    shared, own, other = generator.normal(size=(3, count))
+    weights = np.exp(HEAVY * shared + HEAVY * own)
+    return np.exp(3 + 0.6 * shared), np.exp(3.2 + 0.6 * other), Sample(weights, None)
+
+
+def clustered(count: int, generator: Rng) -> tuple[FloatArray, FloatArray, Sample]:
+    """So many clusters of five queries, whose logarithms are correlated by .8."""
+    members = np.repeat(np.arange(count), 5)
+    shared, own = generator.normal(size=(2, count)), generator.normal(size=(2, 5 * count))
+    base, other = math.sqrt(0.8) * shared[:, members] + math.sqrt(0.2) * own
+    return np.exp(3 + 0.6 * base), np.exp(3.2 + 0.6 * other), Sample(None, members)
+
+
 def log_normal(mean: float, deviation: float) -> Callable[[float], float]:
     return lambda share: math.exp(mean + deviation * float(ndtri(share)))
 
@@ -78,8 +104,10 @@ def world_differences(name: str, share: float) -> float:
             return log_normal(3.2, 0.4)(share) - base
         case "a tenth and 5 ms more":
             return 0.1 * base + 5
-        case "correlated by .9":
+        case "correlated by .9" | "clusters of five":
             return log_normal(3.2, 0.6)(share) - base
+        case "weights that go with the times":
+            return log_normal(3.2, 0.6)(share) - log_normal(3 + 0.6 * HEAVY, 0.6)(share)
         case "6 % take 100 ms more":
             return slow_quantile(share) - log_normal(3, 0.4)(share)
         case _:
@@ -93,17 +121,25 @@ def mean_in_world(name: str) -> float:
         "independent": math.exp(3.2 + 0.08) - base,
         "a tenth and 5 ms more": 0.1 * base + 5,
         "correlated by .9": math.exp(3.2 + 0.18) - base,
+        "clusters of five": math.exp(3.2 + 0.18) - base,
+        "weights that go with the times": math.exp(3.2 + 0.18) - base * math.exp(0.6 * HEAVY),
         "6 % take 100 ms more": 0.06 * SLOW,
     }
     return known.get(name, math.nan)
 
 
-WORLDS: dict[str, Callable[[int, Rng], tuple[FloatArray, FloatArray]]] = {
-    "independent": independent,
-    "a tenth and 5 ms more": a_tenth_more,
-    "correlated by .9": correlated,
-    "6 % take 100 ms more": some_slow,
-    "whole milliseconds": whole_milliseconds,
+def plain(draw: Callable[[int, Rng], tuple[FloatArray, FloatArray]]) -> World:
+    return lambda count, generator: (*draw(count, generator), PLAIN)
+
+
+WORLDS: dict[str, World] = {
+    "independent": plain(independent),
+    "a tenth and 5 ms more": plain(a_tenth_more),
+    "correlated by .9": plain(correlated),
+    "6 % take 100 ms more": plain(some_slow),
+    "whole milliseconds": plain(whole_milliseconds),
+    "weights that go with the times": weighted,
+    "clusters of five": clustered,
 }
 
 
@@ -124,18 +160,19 @@ def measured(place: int, seed: int, repetitions: int | None = None, quick: bool 
     misses = np.zeros((len(SHARES), 2, 2))
     covered = 0
     for turn in range(times):
-        base, other = WORLDS[name](count, generator)
-        low, high = draw_quantiles(np.stack([base, other], axis=1), SHARES, draws=DRAWS, seed=turn)
+        base, other, sample = WORLDS[name](count, generator)
+        low, high = draw_quantiles(np.stack([base, other], axis=1), SHARES, draws=DRAWS, seed=turn, sample=sample)
         for at, (share, truth) in enumerate(zip(SHARES, truths, strict=True)):
             ours = interval_from_draws(low[:, 1, at] - high[:, 0, at], high[:, 1, at] - low[:, 0, at], TAILS)
             for which, ends in enumerate((ours, bootstrap(base, other, share, generator))):
                 misses[at, which] += (ends[1] < truth - 1e-9, ends[0] > truth + 1e-9)
-        ends = mean_interval(other - base, TAILS)
+        ends = mean_interval(other - base, TAILS, sample)
         covered += ends.low <= mean_in_world(name) <= ends.high
     rows = []
-    for (at, share), (which, method) in product(enumerate(SHARES), enumerate(("", ", percentile bootstrap"))):
+    methods = ("", ", percentile bootstrap")[: 1 if sample is not PLAIN else 2]  # which knows no weights, no clusters
+    for (at, share), (which, method) in product(enumerate(SHARES), enumerate(methods)):
         for side, what in enumerate(("below", "above")):
-            accepted = None if which else ACCEPTED
+            accepted = None if which else OF_WEIGHTS if name.startswith("weights") else ACCEPTED
             words = f"p{100 * share:.0f}: interval {what} the true difference{method}"
             rows.append(Row(words, f"{name}, n = {count}", times, misses[at, which, side] / times, accepted))
     if not math.isnan(mean_in_world(name)):

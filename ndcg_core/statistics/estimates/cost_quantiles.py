@@ -79,6 +79,7 @@ def draw_quantiles(
     width = min(BLOCK, max(1, AT_ONCE // count))
     orders = [np.argsort(values[:, at], kind="stable") for at in range(systems)]
     ends = [np.array([-np.inf, *values[order, at], np.inf]) for at, order in enumerate(orders)]
+    heavy = [[_weights_beyond(share[order], wanted) for wanted in shares] for order in orders]
     low, high = (np.empty((draws, systems, len(shares))) for _ in range(2))
     for block, start in enumerate(range(0, draws, width)):
         stop = min(start + width, draws)
@@ -88,13 +89,22 @@ def draw_quantiles(
         mass = (gaps[:units] if sample.members is None else gaps[sample.members]) * share[:, None]
         for at, order in enumerate(orders):
             below = np.cumsum(mass[order], axis=0)
-            total = below[-1] + beyond
             for which, wanted in enumerate(shares):
-                target = wanted * total
-                high[start:stop, at, which] = ends[at][1 + _first_at(below, target)]
-                under = 1 + _first_at(below, np.nextafter(target - beyond, np.inf))
-                low[start:stop, at, which] = ends[at][np.where(beyond > target, 0, under)]
+                lighter, heavier = (beyond * each for each in heavy[at][which])
+                high[start:stop, at, which] = ends[at][1 + _first_at(below, wanted * (below[-1] + heavier))]
+                target = wanted * (below[-1] + lighter)
+                under = 1 + _first_at(below, np.nextafter(target - lighter, np.inf))
+                low[start:stop, at, which] = ends[at][np.where(lighter > target, 0, under)]
     return low, high
+
+
+def _weights_beyond(share: FloatArray, wanted: float) -> tuple[float, float]:
+    """The mean weight of the queries up to a quantile, and of those from it on: what lies beyond all weighs as much.
+
+    share: (n,) weights over their mean, in the order of the values.
+    """
+    place = min(int(np.searchsorted(np.cumsum(share), wanted * share.sum())), len(share) - 1)
+    return float(share[: place + 1].mean()), float(share[place:].mean())
 
 
 def _first_at(below: FloatArray, target: FloatArray) -> NDArray[np.intp]:
