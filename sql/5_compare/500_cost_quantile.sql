@@ -5,16 +5,30 @@
 -- The smallest value that at least the share of the queries (of their weight, where they are weighted) do not exceed,
 -- without interpolation: type 1 of Hyndman and Fan (1996). 1e-12 of the weight may be lost in sums. Where queries are
 -- weighted, those without a weight are left out.
-with weighed as (
+with known_weight as (
+    select
+        query_id,
+        weight,
+    from query
+    where $weighted and weight is not null
+),
+
+all_weights as (
+    select count(*) as weights,
+    from known_weight
+),
+
+weighed as (
     select
         query_cost.system_id,
         query_cost.cost,
         query_cost.query_id,
         query_cost.value,
-        case when $weighted then query.weight else 1.0 end as weight,
+        coalesce(known_weight.weight, 1.0) as weight,
     from query_cost
-    left join query on query_cost.query_id = query.query_id
-    where query.weight is not null or not $weighted
+    cross join all_weights
+    left join known_weight on query_cost.query_id = known_weight.query_id
+    where known_weight.weight is not null or all_weights.weights = 0
 ),
 
 placed as (

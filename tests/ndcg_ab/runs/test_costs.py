@@ -10,13 +10,16 @@ import pytest
 from ndcg_ab import evaluate
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import open_kept
+from ndcg_ab.errors import InputError
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles.bundle import read_bundle, read_content
+from ndcg_ab.history.timeline.timeline import read_timeline
 from ndcg_ab.report.page.data import gather_page_data
 from ndcg_ab.report.page.render import render_page
 from ndcg_ab.runs.run import Performed, perform_run
 from ndcg_ab.trackers.mlflow import values
+from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ndcg_ab.comparing.test_costs import IDS, configured, folder_with
 from tests.small_evaluation import calling, no_tracker, plain_page
 
@@ -75,6 +78,22 @@ def test_the_history_has_every_night_s_costs(two: tuple[Path, list[Performed]], 
     of_alike = [row for row in costs.values if row.system_id == "alike"]
     assert sorted(rows) == sorted((night, "alike", row.statistic, row.value) for night in (1, 2) for row in of_alike)
     assert (2, "alike", "p95", "not_worse") in differing
+
+
+def test_the_timeline_of_a_cost(two: tuple[Path, list[Performed]], folder: Path) -> None:
+    output, performed = two
+    evaluation = configured(folder, ["alike"], output=output, metrics=["rr"])
+    costs = read_bundle(performed[0].bundle).outcome.costs
+    assert costs is not None
+    for statistic, conclusion in (("p95", Verdict.NOT_WORSE), ("p50", None)):
+        found = read_timeline(evaluation, f"latency_ms@{statistic}", None)
+        expected = {row.system_id: row.value for row in costs.values if row.statistic == statistic}
+        assert [each.values for each in found.evaluations] == [expected] * 2
+        assert [each.conclusions.get("alike") for each in found.evaluations] == [conclusion] * 2
+    with pytest.raises(
+        InputError, match="has only latency_ms@mean, latency_ms@p50, .*, rr"
+    ):
+        read_timeline(evaluation, "latency_ms@p42", None)
 
 
 def test_mlflow_has_them_as_metrics(two: tuple[Path, list[Performed]]) -> None:
