@@ -91,7 +91,7 @@ def test_the_timeline_of_a_cost(two: tuple[Path, list[Performed]], folder: Path)
         assert [each.values for each in found.evaluations] == [expected] * 2
         assert [each.conclusions.get("alike") for each in found.evaluations] == [conclusion] * 2
     with pytest.raises(
-        InputError, match="has only latency_ms@mean, latency_ms@p50, .*, rr"
+        InputError, match=r"has only latency_ms@mean, latency_ms@p50, .*, rr"
     ):
         read_timeline(evaluation, "latency_ms@p42", None)
 
