@@ -19,6 +19,7 @@ from ndcg_ab.comparing.gates import gate_results
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Gate
 from ndcg_ab.errors import InputError, ParityError, SilentError
+from ndcg_ab.pipeline import pull_inputs
 from ndcg_ab.report.sections.costs import cost_notes
 from ndcg_ab.report.terminal.screen import print_answer
 from ndcg_ab.report.words.explanations import explain_candidate
@@ -341,13 +342,17 @@ def search(text, version):
 """
 
 
-def by_turns(folder: Path, systems: list[dict[str, Any]], **keys: Any) -> CompareResult:
+def by_turns(folder: Path, systems: list[dict[str, Any]]) -> CompareResult:
+    return evaluate(turned(folder, systems))
+
+
+def turned(folder: Path, systems: list[dict[str, Any]]) -> Evaluation:
     ids = IDS[:12]
     (folder / "j.csv").write_text("query_id,doc_id,grade\n" + "".join(f"{name},a,1\n" for name in ids))
     (folder / "q.csv").write_text("query_id,text\n" + "".join(f"{name},text {name}\n" for name in ids))
     costs = {"record": ["latency_ms"], "by_turns": True}
     given = {"queries": {"file": "q.csv"}, "systems": systems, "costs": costs, "guardrails": {"latency_ms@p50": 4}}
-    return compared(folder, [], metrics=["rr"], **given, **keys)
+    return configured(folder, [], metrics=["rr"], **given)
 
 
 def turns(asked: list[tuple[str, str]]) -> None:
@@ -366,6 +371,9 @@ def test_functions_are_asked_by_turns(tmp_path: Path) -> None:
     systems = [{"name": name, "arguments": {"version": name}, **described} for name in ("old", "new")]
     found = by_turns(tmp_path, systems)
     turns(sys.modules["by_turns_engine"].asked)
+    sys.modules["by_turns_engine"].asked.clear()
+    pull_inputs(turned(tmp_path, systems))
+    assert len(sys.modules["by_turns_engine"].asked) == 24, "for anything else than a comparison once is enough"
     values = {row.system_id: row for row in costs_of(found).values if row.statistic == "p50"}
     assert {row.cold_requests for row in values.values()} == {12}, "what was pulled"
     assert 2 <= (values["old"].value or 0) < 8 <= (values["new"].value or 0) < 30
