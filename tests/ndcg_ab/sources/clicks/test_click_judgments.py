@@ -171,7 +171,7 @@ def test_other_searches_tell_how_often_a_place_is_clicked(tmp_path: Path) -> Non
     """2 of all 8 impressions at place 1 are clicked, and 1 of 2 of the query: 1 / (2 x 1/4)."""
     log = [search("s", "q", ["a"], clicked=["a"]), search("t", "q", ["a"]), search("u", "x", ["b"], clicked=["b"])]
     path = click_log(tmp_path / "log.jsonl", [*log, *(search(f"v{n}", "y", ["b"]) for n in range(5))])
-    found = source_of(path, floor=1, grades={"value": True}).grade({"1": "q"})
+    found = source_of(path, floor=1, model="coec", grades={"value": True}).grade({"1": "q"})
     (row,) = found.table.to_pylist()
     assert (row["query_id"], row["grade"]) == ("1", 1 / (2 * 2 / 8)) and (found.documents, found.queries) == (1, 1)
 
