@@ -295,7 +295,7 @@ def test_three_digits(value: float | None, text: str) -> None:
 
 @pytest.mark.slow
 def test_a_slow_engine_whose_times_are_known(tmp_path: Path) -> None:
-    """Two versions of one engine, 12 ms apart; each is cold for two requests, which take 200 ms more."""
+    """Two versions of one engine, 30 ms apart; each is cold for two requests, which take 300 ms more."""
     ids = IDS[:30]
     (tmp_path / "j.csv").write_text("query_id,doc_id,grade\n" + "".join(f"{name},a,1\n" for name in ids))
     (tmp_path / "q.csv").write_text("query_id,text\n" + "".join(f"{name},text {name}\n" for name in ids))
@@ -304,8 +304,8 @@ def test_a_slow_engine_whose_times_are_known(tmp_path: Path) -> None:
     def engine(asked: Asked) -> Said:
         version = asked.query["v"][0]
         asked_of[version] += 1
-        wait = {"old": 0.004, "new": 0.016}[version]
-        time.sleep(wait + 0.2 * (asked_of[version] <= 2))
+        wait = {"old": 0.004, "new": 0.034}[version]
+        time.sleep(wait + 0.3 * (asked_of[version] <= 2))
         return Said({"hits": [{"id": "a"}], "took": 1000 * wait})
 
     with serving(engine) as server:
@@ -317,16 +317,16 @@ def test_a_slow_engine_whose_times_are_known(tmp_path: Path) -> None:
         costs = {"record": ["took_ms"], "warm_up": 2}
         found = compared(tmp_path, [], metrics=["rr"], costs=costs, **keys)
     rows = {(row.system_id, row.cost, row.statistic): row for row in costs_of(found).values}
-    for name, took in (("old", 4), ("new", 16)):
+    for name, took in (("old", 4), ("new", 34)):
         row = rows[name, "latency_ms", "p50"]
         assert (row.queries, row.cold_requests) == (30, 2)
-        assert took <= (row.value or 0) < took + 6
-        assert took + 200 <= (row.cold_mean or 0) < took + 300
-        assert (rows[name, "latency_ms", "p99"].value or 0) < 150, "no cold request counts"
+        assert took <= (row.value or 0) < took + 20
+        assert took + 300 <= (row.cold_mean or 0) < took + 600
+        assert (rows[name, "latency_ms", "p99"].value or 0) < 300, "no cold request counts"
         assert rows[name, "took_ms", "mean"].value == pytest.approx(took)
         assert row.measured.startswith("asked over HTTP, one request at a time after 2 to warm up, queries in random")
     median = next(r for r in costs_of(found).differences if (r.cost, r.statistic) == ("latency_ms", "p50"))
-    assert 6 < (median.difference or 0) < 18
+    assert 15 < (median.difference or 0) < 50
     assert median.conclusion is Verdict.WORSE
 
 
@@ -337,7 +337,7 @@ asked = []
 
 def search(text, version):
     asked.append((version, text))
-    time.sleep(0.002 if version == "old" else 0.010)
+    time.sleep(0.002 if version == "old" else 0.040)
     return [("a", 1.0)]
 """
 
@@ -376,7 +376,7 @@ def test_functions_are_asked_by_turns(tmp_path: Path) -> None:
     assert len(sys.modules["by_turns_engine"].asked) == 24, "for anything else than a comparison once is enough"
     values = {row.system_id: row for row in costs_of(found).values if row.statistic == "p50"}
     assert {row.cold_requests for row in values.values()} == {12}, "what was pulled"
-    assert 2 <= (values["old"].value or 0) < 8 <= (values["new"].value or 0) < 30
+    assert 2 <= (values["old"].value or 0) < 25 < 40 <= (values["new"].value or 0) < 100
     assert values["new"].measured.startswith("one request at a time, systems by turns, queries in random order (seed")
     assert not any("one after another" in note for note in cost_notes(costs_of(found)))
 
@@ -384,7 +384,7 @@ def test_functions_are_asked_by_turns(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_engines_are_asked_by_turns(tmp_path: Path) -> None:
     def engine(asked: Asked) -> Said:
-        time.sleep({"old": 0.002, "new": 0.010}[asked.query["v"][0]])
+        time.sleep({"old": 0.002, "new": 0.040}[asked.query["v"][0]])
         return Said({"hits": [{"id": "a"}]})
 
     with serving(engine) as server:
@@ -395,7 +395,7 @@ def test_engines_are_asked_by_turns(tmp_path: Path) -> None:
         found = by_turns(tmp_path, systems)
     turns([(each.query["v"][0], each.text) for each in server.asked])
     median = next(row for row in costs_of(found).differences if row.statistic == "p50")
-    assert 5 < (median.difference or 0) < 20
+    assert 20 < (median.difference or 0) < 100
     assert median.conclusion is Verdict.WORSE
 
 
