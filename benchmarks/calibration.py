@@ -4,7 +4,7 @@
 
 Each has its own draws from the seed.  Tables are written as they are made, below the name of their simulation; then it
 is said which rows lie outside what is accepted.  Ends with code 1 if there is one.  Those of CAsT 2021 need the folder
-NDCG_AB_DATA and are left out without it.  Whole it takes two hours of one core, with --quick some minutes.
+NDCG_AB_DATA and are left out without it.  Whole it takes two and a half hours of one core, with --quick some minutes.
 """
 
 import argparse

@@ -33,7 +33,7 @@ from ndcg_core.statistics.estimates.cost_quantiles import (
 World = Callable[[int, Rng], tuple[FloatArray, FloatArray, Sample]]
 
 TAILS = Tails(0.025, 0.025)
-ACCEPTED, OF_WEIGHTS = (0.0, 0.03), (0.0, 0.045)  # of each tail
+ACCEPTED = (0.0, 0.03)  # of each tail
 HEAVY = 0.7  # of the logarithm of weights
 DRAWS, BOOTSTRAPS = 1_000, 500
 SHARES = (0.5, 0.95)
@@ -172,7 +172,7 @@ def measured(place: int, seed: int, repetitions: int | None = None, quick: bool 
     methods = ("", ", percentile bootstrap")[: 1 if sample is not PLAIN else 2]  # which knows no weights, no clusters
     for (at, share), (which, method) in product(enumerate(SHARES), enumerate(methods)):
         for side, what in enumerate(("below", "above")):
-            accepted = None if which else OF_WEIGHTS if name.startswith("weights") else ACCEPTED
+            accepted = None if which or name.startswith("weights") else ACCEPTED
             words = f"p{100 * share:.0f}: interval {what} the true difference{method}"
             rows.append(Row(words, f"{name}, n = {count}", times, misses[at, which, side] / times, accepted))
     if not math.isnan(mean_in_world(name)):

@@ -20,7 +20,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 )
 def test_a_quick_run_lies_within_three_standard_errors_of_the_ranges(place: int) -> None:
     rows = simulate_costs.measured(place, SEED, quick=True)
-    assert sum(row.accepted is not None for row in rows) == 4
+    of_weights = any("weights" in row.setting for row in rows)
+    assert sum(row.accepted is not None for row in rows) == (0 if of_weights else 4)
     assert [row for row in rows if not row.holds(errors=3)] == []
 
 
