@@ -80,7 +80,8 @@ def printed_in(page: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/tutorials/first-comparison.md", "docs/tutorials/judging.md", "docs/tutorials/clicks.md"]
+    "page",
+    ["README.md", *(f"docs/tutorials/{name}.md" for name in ("first-comparison", "judging", "clicks", "costs"))],
 )
 def test_output_in_the_documentation_is_what_is_printed(
     page: str, place: Path, monkeypatch: pytest.MonkeyPatch

@@ -101,6 +101,10 @@ Guardrails = Annotated[
         help="No candidate may be worse by D on this metric; again for more.",
     ),
 ]
+CostNames = Annotated[
+    list[str] | None,
+    of_metrics("--cost", metavar="COLUMN", help="What queries cost, as latency_ms, beside quality; again for more."),
+]
 SmallestEffects = Annotated[
     list[str] | None,
     of_metrics(

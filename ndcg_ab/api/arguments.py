@@ -21,7 +21,7 @@ from ndcg_core.measures.metric import Metric
 RANKED = ("judgments", "more_judgments", "cheap_judgments", "systems")  # what rankings are scored by and with
 IDS = ("intended", "careful_unseen")  # of queries: a list of them, or a source
 OPTIONAL = ("queries", "documents", *IDS)  # sources that need not be given
-LISTS = ("metrics", "primary_metrics", "secondary_metrics", "slices")  # one alone may be given without a list
+LISTS = ("metrics", "primary_metrics", "secondary_metrics", "costs", "slices")  # one alone may be given without a list
 MAPPINGS = ("guardrails", "gate", "findings", "columns", "judgments_columns", "queries_columns", "documents_columns")
 
 

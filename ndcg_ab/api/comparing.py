@@ -41,6 +41,7 @@ def compare(
     primary_metrics: str | Metric | Sequence[str | Metric] | None = None,
     secondary_metrics: str | Metric | Sequence[str | Metric] = (),
     guardrails: Mapping[Any, float] | None = None,
+    costs: str | Sequence[str] = (),
     smallest_effect: float | Mapping[Any, float] | None = None,
     queries: Data | None = None,
     documents: Data | None = None,
@@ -90,6 +91,8 @@ def compare(
     metrics (default ndcg@10): as "ndcg@10"; the first decides, others describe.  primary_metrics: those that decide, or
         "all".  secondary_metrics: those that describe, so that all of metrics decide.  guardrails: metric -> how much
         worse no candidate may be.  smallest_effect: what matters, > 0, of every metric or metric -> it.
+    costs: columns of the rankings that hold what queries cost, as latency_ms: docs/costs.md; guardrails on them are
+        written as "latency_ms@p95".
     baseline: by default the first system.  all_pairs: every two systems too.
     intended: ids of the queries that the change was meant for, tested apart: a list of them, or a path or a table with
         query_id.

@@ -12,6 +12,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.report.page.data import PageData, largest_losses
 from ndcg_ab.results import codec
 from ndcg_ab.results.change_records import Changes
+from ndcg_ab.results.cost_records import Costs
 from ndcg_ab.results.decisions import Decision
 from ndcg_ab.results.outcome import Finding, GateResult, Outcome, SystemSummary
 from ndcg_core.measures.external_metric import name_among
@@ -51,6 +52,11 @@ class CompareResult:
     def baseline(self) -> str:
         """The system that the others are compared with."""
         return self._outcome.baseline
+
+    @property
+    def costs(self) -> Costs | None:
+        """What requests cost (docs/costs.md); None where that was not recorded."""
+        return self._outcome.costs
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Gate
+from ndcg_ab.results.cost_records import CostDifference
 from ndcg_ab.results.decisions import GUARDRAILS_GATE, JUDGED, NO_REGRESSION, NOT_WORSE, SLICE_REGRESSION, UNANSWERED
 from ndcg_ab.results.outcome import GateResult, Outcome, SystemSummary
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SLICE_GATE, percent_below, queries_text, signed
@@ -20,8 +21,9 @@ def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
     if gate.no_regression:
         worse = [row for row in outcome.comparisons if row.family == PRIMARY and row.conclusion is Verdict.REGRESSED]
         yield result_of_rows(NO_REGRESSION, worse, "no candidate regressed on a primary metric")
-    if gate.guardrails and any(row.family == GUARDRAILS for row in outcome.comparisons):
-        yield margin_gate(GUARDRAILS_GATE, outcome, GUARDRAILS, gate.proof)
+    costs = outcome.costs.guarded if outcome.costs else []
+    if gate.guardrails and (costs or any(row.family == GUARDRAILS for row in outcome.comparisons)):
+        yield margin_gate(GUARDRAILS_GATE, outcome, GUARDRAILS, gate.proof, costs)
     if gate.not_worse:
         yield margin_gate(NOT_WORSE, outcome, GATE, gate.proof)
     if gate.judged is not None:
@@ -65,15 +67,36 @@ def judged_gate(least: float, summaries: Sequence[SystemSummary]) -> GateResult:
     return make_result(JUDGED, messages, f"at least {100 * least:g} % of every system's results are judged", list(few))
 
 
-def margin_gate(name: str, outcome: Outcome, family: str, proof: bool) -> GateResult:
+def margin_gate(
+    name: str, outcome: Outcome, family: str, proof: bool, costs: Sequence[CostDifference] = ()
+) -> GateResult:
     """Whether every comparison of a one-sided family stays within its margin.
 
     It fails on harm that is shown and on estimates beyond the margin, with `proof` also on what is not shown to hold.
     A pair without any difference passes: it shows no loss, and what it does not rule out is said.
+    costs: guardrails on what requests cost, which are held to the same.
     """
     rows = [row for row in outcome.comparisons if row.family == family]
     failed = [row for row in rows if breaks_margin(row, proof)]
-    return result_of_rows(name, failed, passed_text(rows) if not failed else "")
+    costly = [row for row in costs if breaks_cost_margin(row, proof)]
+    failures = [*map(failure_text, failed), *(f"{row.candidate}: {row.sentence}" for row in costly)]
+    passed = "; ".join([*([passed_text(rows)] if rows or not costs else []), *passed_costs(costs)])
+    return make_result(name, failures, passed, [*(row.candidate for row in failed), *(row.candidate for row in costly)])
+
+
+def breaks_cost_margin(row: CostDifference, proof: bool) -> bool:
+    """Whether a gate fails on a guardrail of a cost, as `breaks_margin`."""
+    if row.conclusion is Verdict.WORSE or row.is_beyond:
+        return True
+    return proof and row.conclusion is Verdict.MAY_BE_WORSE
+
+
+def passed_costs(rows: Sequence[CostDifference]) -> list[str]:
+    """What holds of the guardrails on costs, where none fails."""
+    unproven = sum(row.conclusion is Verdict.MAY_BE_WORSE for row in rows)
+    if unproven:
+        return [f"{unproven} of {len(rows)} cost guardrails not shown to hold (gate.proof would fail)"]
+    return [f"{len(rows)} cost guardrail{'s' * (len(rows) > 1)} shown to hold"] if rows else []
 
 
 def breaks_margin(row: Comparison, proof: bool) -> bool:

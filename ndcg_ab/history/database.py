@@ -27,6 +27,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundles.storage_errors import storage_error_text
 from ndcg_ab.results.change_records import Changes
 from ndcg_ab.results.codec import decode, records_table, verdict_from_sentence
+from ndcg_ab.results.cost_records import CostDifference, CostValue
 from ndcg_ab.results.decisions import Decision
 from ndcg_ab.results.outcome import Finding, GateResult, Input, Outcome, SystemSummary
 from ndcg_ab.temporary import temporary_folder
@@ -121,6 +122,8 @@ RECORDS: dict[str, type] = {
     "since_last": SinceRow,
     "moved": MeanChange,
     "changes": Changes,
+    "cost": CostValue,
+    "cost_difference": CostDifference,
     "query_score": QueryScore,
 }
 
@@ -285,6 +288,8 @@ def enter_evaluation(
         "since_last": changed,
         "moved": since.moved if since else (),
         "changes": outcome.changes,
+        "cost": outcome.costs.values if outcome.costs else (),
+        "cost_difference": outcome.costs.differences if outcome.costs else (),
     }
     for name, rows in records.items():
         history.append(name, records_table(rows, RECORDS[name], ordinal=ordinal))

@@ -1,8 +1,13 @@
 """The stages that pull what is read."""
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.errors import InputError
 from ndcg_ab.labels.function_judge import ask_judge
 from ndcg_ab.labels.proxy_judgments import refuse_uncovered
 from ndcg_ab.pipeline.context import Context
@@ -18,7 +23,9 @@ from ndcg_ab.pipeline.store import (
     scores_key,
 )
 from ndcg_ab.scoring import external_scores
-from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull_queries, pull_source
+from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, make_source, pull_queries, pull_source
+from ndcg_ab.sources.base import CostsAsked, PullRequest
+from ndcg_ab.sources.costs import ask_by_turns
 from ndcg_ab.sources.external_scores import PULLED as SCORES
 from ndcg_ab.sources.judgments.gathering import judgments_layout, named_judgments, pull_judgments_place
 from ndcg_ab.sources.queries import INTENDED as INTENDED_LAYOUT
@@ -103,9 +110,41 @@ def pull_ranking(context: Context, name: str) -> str | None:
                 keep=store.keep_file(key, memory),
                 wanted=wanted,
                 threads=evaluation.resources.threads,
+                costs=costs_asked(evaluation),
             )
 
-        return store.add(Place(key, source, RANKING, name, "ranking", system.version), read, force=context.force)
+        place = Place(key, source, RANKING, name, "ranking", system.version, not evaluation.costs)
+        return store.add(place, read, force=context.force)
+
+
+def costs_asked(evaluation: Evaluation) -> CostsAsked | None:
+    """What is recorded of every request; None where nothing is."""
+    names = tuple(evaluation.costs.names)
+    if names and evaluation.engine.spark is not None:
+        raise InputError("costs: are not recorded where rankings stay with engine.spark: take one of the two out")
+    costs, seed = evaluation.costs, evaluation.statistics.seed
+    return CostsAsked(names, costs.warm_up, seed, all_cold=costs.by_turns) if names else None
+
+
+def measure_by_turns(context: Context, _: str) -> str:
+    """Every query once more, of all systems by turns; what they cost when they were pulled is cold."""
+    evaluation, store = context.evaluation, context.store
+    asked, queries = costs_asked(evaluation), store.queries()
+    assert asked is not None
+    rankings = store.rankings(None, whole=True)
+    with contextlib.ExitStack() as opened:
+        asks = []
+        for system in evaluation.systems:
+            source = system.source
+            request = PullRequest(queries.texts, attributes_for(source, queries), costs=asked)
+            asks.append(opened.enter_context(make_source(source, evaluation.directory).asking(request)))
+        records = ask_by_turns(asks, list(queries.texts), asked.names, asked.seed)
+    how = f"one request at a time, systems by turns, queries in random order (seed {asked.seed})"
+    for at, (system, record) in enumerate(zip(evaluation.systems, records, strict=True)):
+        cold = rankings[system.name].costs
+        warm = record.table(f"{how}, after every query was asked once")
+        store.put_costs(ranking_key(at), pa.concat_tables([warm, *([] if cold is None else [cold])]))
+    return f"{len(asks)} systems, {len(queries.texts)} queries"
 
 
 def attributes_for(source: Any, queries: Queries) -> Mapping[str, Mapping[str, str]]:

@@ -18,6 +18,7 @@ from ndcg_ab.pipeline.context import Context, Stage
 from ndcg_ab.pipeline.pulls import (
     check_and_count,
     judge_with_function,
+    measure_by_turns,
     named_scores,
     pull_judgments,
     pull_named_queries,
@@ -188,6 +189,12 @@ PULL_RANKING = Stage(
     outside=True,
     task="pull ranking",
 )
+MEASURE = Stage(
+    "ask all systems by turns",
+    measure_by_turns,
+    applies=lambda context: context.evaluation.costs.by_turns and bool(context.evaluation.costs),
+    outside=True,
+)
 JUDGE = Stage(
     "judge what the systems return",
     judge_with_function,
@@ -198,7 +205,8 @@ SETTLE = Stage("take systems and metrics from the scores", check_and_count, appl
 FIND_SAME = Stage(
     "look for an evaluation of the same inputs",
     find_same,
-    applies=lambda context: context.store.keeps and not context.force,
+    # what was measured again is shown, and no earlier result stands for it
+    applies=lambda context: context.store.keeps and not context.force and not context.evaluation.costs,
 )
 CHECK_DATA = Stage("check the data", check_data, applies=is_new)
 SCORE = Stage("score", score_all, applies=of_rankings)
@@ -236,6 +244,7 @@ STAGES = (
     PULL_PROXY,
     PULL_SCORES,
     PULL_RANKING,
+    MEASURE,
     JUDGE,
     SETTLE,
     FIND_SAME,

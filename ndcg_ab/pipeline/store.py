@@ -3,10 +3,12 @@
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from ndcg_ab.comparing.since_last import SinceLast
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -104,6 +106,10 @@ class Store(ABC):
     def holds_enough(self, pulled: Pulled) -> bool:
         """Whether what was read of a ranking is enough for the checks."""
         return True
+
+    @abstractmethod
+    def put_costs(self, key: str, costs: pa.Table) -> None:
+        """What requests for an input cost, in the place of what is known of that."""
 
     def answers_folder(self, key: str) -> Path | None:
         """Where a source may keep answers while the run lasts; None: nowhere."""
@@ -226,6 +232,9 @@ class MemoryStore(Store):
 
     def keep_file(self, key: str, memory: Memory | None) -> TableWriter | None:
         return writer_for(memory, f"{key}.parquet")
+
+    def put_costs(self, key: str, costs: pa.Table) -> None:
+        self._pulled[key] = replace(self._pulled[key], costs=costs)
 
     def rankings(self, memory: Memory | None, *, whole: bool = False, force: bool = False) -> dict[str, Pulled]:
         names = enumerate(system.name for system in self.evaluation.systems)

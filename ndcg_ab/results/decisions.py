@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, assert_never
 
+from ndcg_ab.results.cost_records import CostDifference
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, signed
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Size, Tone, Verdict
@@ -94,22 +95,29 @@ class Decision:
 
 
 def decide(
-    candidate: str, comparisons: Sequence[Comparison], failures: Sequence[str] = (), few_judged: Sequence[str] = ()
+    candidate: str,
+    comparisons: Sequence[Comparison],
+    failures: Sequence[str] = (),
+    few_judged: Sequence[str] = (),
+    costs: Sequence[CostDifference] = (),
 ) -> Decision:
     """The decision on one candidate.
 
     comparisons: of the whole evaluation. failures: failed gates that concern the candidate, in words; those that are
     verdicts of the comparisons themselves (TOLD_BY_VERDICTS) need not be named. few_judged: the same of the gate
-    JUDGED, which asks for judgments.
+    JUDGED, which asks for judgments. costs: the candidate's guardrails on what requests cost.
     """
     own = [row for row in comparisons if row.candidate == candidate]
     guarded = [row for row in own if row.family in (GUARDRAILS, GATE)]
     primary = [row for row in own if row.family == PRIMARY]
     harmed = [row for row in [*guarded, *primary] if row.conclusion.is_harm]
-    if harmed or failures:
-        return Decision(candidate, Choice.DO_NOT_SHIP, "; ".join([*reason_parts(harmed), *failures]))
-    if open_rows := [row for row in guarded if row.conclusion.fails_margin]:
-        return Decision(candidate, Choice.JUDGE_MORE, "; ".join([*reason_parts(open_rows), *few_judged]))
+    broken = [row.sentence for row in costs if row.conclusion is Verdict.WORSE]
+    if harmed or failures or broken:
+        return Decision(candidate, Choice.DO_NOT_SHIP, "; ".join([*reason_parts(harmed), *broken, *failures]))
+    open_rows = [row for row in guarded if row.conclusion.fails_margin]
+    open_costs = [row.sentence for row in costs if row.conclusion is Verdict.MAY_BE_WORSE]
+    if open_rows or open_costs:
+        return Decision(candidate, Choice.JUDGE_MORE, "; ".join([*reason_parts(open_rows), *open_costs, *few_judged]))
     choice, why = by_primary_metrics(primary)
     if choice is Choice.JUDGE_MORE:
         return Decision(candidate, choice, why)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ndcg_ab.results.change_records import Changes
 from ndcg_ab.results.codec import SCHEMA, decode, encode
+from ndcg_ab.results.cost_records import Costs
 from ndcg_ab.results.decisions import JUDGED, NO_DROP, TOLD_BY_VERDICTS, Decision, decide
 from ndcg_ab.results.judge_records import Judges
 from ndcg_ab.results.wording import INTENDED, MAIN, PAIRS, SLICE_GATE
@@ -162,6 +163,7 @@ class Outcome:
     left_out: the primary comparisons without what each system alone contributed to the judgments, where these name
         systems as their sources.
     function_judge: what a function judged; None where none did.
+    costs: what requests cost; None where that was not recorded.
     if_all_decided: the decisions that would be others if every metric decided, where by default the first one does.
     """
 
@@ -180,6 +182,7 @@ class Outcome:
     left_out: tuple[LeftOut, ...] = ()
     function_judge: FunctionJudge | None = None
     if_all_decided: tuple[Decision, ...] = ()
+    costs: Costs | None = None
 
     @property
     def is_given(self) -> bool:
@@ -218,7 +221,8 @@ class Outcome:
         failures = {name: f"gate {name} failed: {why}" for name, why in told.items() if why}
         few_judged = [text for name, text in failures.items() if name == JUDGED]
         others = [text for name, text in failures.items() if name not in (JUDGED, *TOLD_BY_VERDICTS)]
-        found = decide(candidate, self.comparisons, others, few_judged)
+        costs = self.costs.guarded_of(candidate) if self.costs else ()
+        found = decide(candidate, self.comparisons, others, few_judged, costs)
         other = next((each.decision for each in self.if_all_decided if each.candidate == candidate), found.decision)
         if others or few_judged or other is found.decision:
             return found
@@ -265,7 +269,7 @@ class Outcome:
             "function_judge": encode(self.function_judge),
             "if_all_decided": encode(self.if_all_decided),
             "parity": None if self.is_given else {"queries": self.parity_queries, "tolerance": 1e-9},
-        }
+        } | ({} if self.costs is None else {"costs": encode(self.costs)})
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -289,6 +293,7 @@ class Outcome:
             changes=decode(tuple[Changes, ...], content.get("changes", ())),
             left_out=decode(tuple[LeftOut, ...], content.get("left_out", ())),
             if_all_decided=decode(tuple[Decision, ...], content.get("if_all_decided", ())),
+            costs=decode(Costs, content.get("costs")),
         )
 
     @classmethod

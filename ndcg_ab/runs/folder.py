@@ -127,6 +127,8 @@ class RunFolder(Store):
             papq.write_table(pulled.table, path, compression="zstd")
         if pulled.documents is not None:
             papq.write_table(pulled.documents, self.documents_path(place.key), compression="zstd")
+        if pulled.costs is not None:
+            self.put_costs(place.key, pulled.costs)
         self.note(place, pulled.origin, pulled.count, pulled.digest)
         is_here = pulled.elsewhere is None
         if before and is_here and input_cache.cache_limit(self.evaluation) and self.content_now(place) == before:
@@ -184,8 +186,8 @@ class RunFolder(Store):
     def whole_ranking(self, at: int, memory: Memory | None) -> Callable[[], Pulled]:
         key = ranking_key(at)
         source = make_source(self.evaluation.systems[at].source, self.evaluation.directory)
-        documents = self.documents_of(key)
-        return lambda: Pulled(self.ranking_rows(key, memory), RANKING, source, documents)
+        documents, costs = self.documents_of(key), self.costs_of(key)
+        return lambda: Pulled(self.ranking_rows(key, memory), RANKING, source, documents, costs=costs)
 
     def ranking_rows(self, key: str, memory: Memory | None) -> Any:
         """The rows, which stay in their file where memory is limited and they are many."""
@@ -210,7 +212,8 @@ class RunFolder(Store):
                 input_cache.prepare_result(self.pulled, key, reduced)
         source = make_source(self.evaluation.systems[at].source, self.evaluation.directory)
         rows = partial(self.ranking_rows, ranking_key(at), memory)
-        return ReducedPull(reduced, RANKING, source, rows, self.documents_of(ranking_key(at)))
+        beside = (self.documents_of(ranking_key(at)), self.costs_of(ranking_key(at)))
+        return ReducedPull(reduced, RANKING, source, rows, *beside)
 
     def result_about(self) -> list[Any]:
         """What a reduced ranking depends on beside its rows: judgments, metrics, the sample's size and the program."""
@@ -229,6 +232,17 @@ class RunFolder(Store):
         """Titles and addresses that came along with a ranking."""
         path = self.documents_path(key)
         return papq.read_table(path, schema=DOCUMENT.schema) if path.exists() else None
+
+    def put_costs(self, key: str, costs: pa.Table) -> None:
+        papq.write_table(costs, self.costs_path(key), compression="zstd")
+
+    def costs_path(self, key: str) -> Path:
+        return self.pulled / f"costs_{key}.parquet"
+
+    def costs_of(self, key: str) -> pa.Table | None:
+        """What its requests cost."""
+        path = self.costs_path(key)
+        return papq.read_table(path) if path.exists() else None
 
     # ---- results
 

@@ -12,6 +12,7 @@ from ndcg_ab.engines.remote_table import RemoteTable
 from ndcg_ab.scoring.external_scores import FAILED, SYSTEM_SCHEMA
 from ndcg_ab.scoring.metric_tables import deepest_cutoff, depth_of, metric_tables
 from ndcg_ab.sources import Pulled, Queries
+from ndcg_ab.sources.costs import COST, how_measured
 from ndcg_ab.sources.documents import make_documents
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, table_or_file
 from ndcg_ab.sources.tables.schema import DOCUMENT
@@ -19,6 +20,8 @@ from ndcg_ab.sources.tables.top_places import ANSWER, KNOWN_RANK
 from ndcg_core.measures.metric import Metric
 
 NARROWING = ("ties", "unjudged", "measure", "ideal", "ideal_cut")  # choices of which SQL files have parts of their own
+COST_SOURCE = pa.schema([("system_id", pa.string()), ("measured", pa.string())])
+COST_STATISTICS = pa.schema([("cost", pa.string()), ("statistic", pa.string()), ("share", pa.float64())])
 SINGLES = "pulled_single_judgment"  # every judgment with its judge, source and file, where there is more than a grade
 
 
@@ -48,6 +51,8 @@ def load_tables(
     engine.put("pulled_failed_query", failed_table(rankings))
     engine.put("pulled_document", document_table(rankings))
     engine.narrow(reduced={"yes"} if any(pulled.reduced for pulled in rankings.values()) else set())
+    if evaluation.costs:
+        put_costs(engine, rankings, evaluation)
     systems = {"system_id": list(rankings), "place": list(range(len(rankings)))}
     engine.put("pulled_system", pa.table(systems, schema=SYSTEM_SCHEMA))
     engine.set(baseline=evaluation.baseline_name)
@@ -116,6 +121,19 @@ def failed_table(rankings: Mapping[str, Pulled]) -> pa.Table:
     """The queries that each system's place failed on."""
     rows = [(name, query_id) for name, pulled in rankings.items() for query_id in pulled.failed]
     return pa.table([[row[0] for row in rows], [row[1] for row in rows]], schema=FAILED)
+
+
+def put_costs(engine: Engine, rankings: Mapping[str, Pulled], evaluation: Evaluation) -> None:
+    """What requests cost, and which statistics are said of it."""
+    recorded = {name: pulled.costs for name, pulled in rankings.items() if pulled.costs is not None}
+    engine.put("pulled_query_cost", stack_by_system(COST, recorded))
+    how = {"system_id": list(recorded), "measured": [how_measured(table) for table in recorded.values()]}
+    engine.put("pulled_cost_source", pa.table(how, schema=COST_SOURCE))
+    quantiles = [each for each in evaluation.costs.statistics if each.share is not None]
+    columns = [[each.cost for each in quantiles], [each.statistic for each in quantiles]]
+    engine.put(
+        "pulled_cost_statistic", pa.table([*columns, [each.share for each in quantiles]], schema=COST_STATISTICS)
+    )
 
 
 def document_table(rankings: Mapping[str, Pulled]) -> pa.Table:

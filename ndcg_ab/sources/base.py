@@ -5,12 +5,14 @@ import functools
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from ndcg_ab.engines.remote_table import RemoteTable
+from ndcg_ab.errors import InputError
 from ndcg_ab.sources.tables.digests import content_digest
 from ndcg_ab.sources.tables.on_disk import TableWriter, count_nulls, distinct_texts
 from ndcg_ab.sources.tables.schema import Layout
@@ -67,18 +69,34 @@ def remote_place_table(table: pa.Table, place: RemoteTable) -> pa.Table:
 
 
 @dataclasses.dataclass(frozen=True)
+class CostsAsked:
+    """What is recorded of every request.
+
+    names: of costs. warm_up: requests before those that are counted. seed: of the order of asking.
+    all_cold: whether none of a pull is counted, since everything is asked again.
+    """
+
+    names: tuple[str, ...]
+    warm_up: int = 0
+    seed: int = 0
+    all_cold: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
 class PullRequest:
     """What is asked of a source that needs the queries.
 
     texts: query_id -> text.  attributes: query_id -> {column: value}, of the columns that it names.
     folder: where it may keep answers while the run lasts, so that a second attempt need not ask again; None: nowhere.
     keep: where rows go that memory has no room for; None: it has room.
+    costs: what is recorded of every request; None: nothing, and the order of asking is that of the queries.
     """
 
     texts: Mapping[str, str]
     attributes: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
     folder: Path | None = None
     keep: TableWriter | None = None
+    costs: CostsAsked | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,11 +104,16 @@ class PullResult:
     """What a source gave.
 
     table: the rows, in memory or `TableOnDisk`.  documents: titles and addresses of documents in the columns of
-    `DOCUMENT`, where they came along; they change no result and no digest.
+    `DOCUMENT`, where they came along; they change no result and no digest.  costs: of every request, in the columns of
+    `ndcg_ab.sources.costs.COST`, where they are asked for and the source records them; they change no digest.
     """
 
     table: Any
     documents: pa.Table | None = None
+    costs: pa.Table | None = None
+
+
+Ask = Callable[[str], Mapping[str, float]]  # what asking for a query by its id cost; nothing where that failed
 
 
 class Source(ABC):
@@ -123,6 +146,13 @@ class Source(ABC):
         """
         return None
 
+    def asking(self, asked: PullRequest) -> AbstractContextManager[Ask]:
+        """Asks for single queries when it is told to, of a source that is asked.
+
+        Raises InputError or SilentError at the first query too many that fails.
+        """
+        raise InputError(f"{self.origin}: is read, not asked, as costs.by_turns needs: take by_turns out")
+
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
         """Where a document of a query stands, for a message: ``run.txt, lines 7 and 9``."""
         return self.origin
@@ -134,6 +164,7 @@ class Pulled:
 
     table: in memory, or `TableOnDisk`; of rows that stay on a cluster (`elsewhere`) one for each query, with its lowest
     document.  singles: of judgments by several judges, or of several files, each of them (`SINGLE_JUDGMENT`).
+    costs: what requests cost (`ndcg_ab.sources.costs.COST`).
     """
 
     table: Any
@@ -141,6 +172,7 @@ class Pulled:
     source: Source
     documents: pa.Table | None = None
     singles: pa.Table | None = None
+    costs: pa.Table | None = None
 
     @property
     def origin(self) -> str:
@@ -223,8 +255,10 @@ class ReducedPull(Pulled):
         source: Source,
         read: Callable[[], Any],
         documents: pa.Table | None = None,
+        costs: pa.Table | None = None,
     ) -> None:
-        self.__dict__.update(found=reduced, layout=layout, source=source, documents=documents, read=read)
+        own = {"found": reduced, "layout": layout, "source": source, "read": read}
+        self.__dict__.update(own, documents=documents, costs=costs)
 
     @functools.cached_property
     def table(self) -> Any:
@@ -240,7 +274,7 @@ class ReducedPull(Pulled):
         return None
 
     def whole(self) -> Pulled:
-        return Pulled(self.table, self.layout, self.source, self.documents)
+        return Pulled(self.table, self.layout, self.source, self.documents, costs=self.costs)
 
     @property
     def count(self) -> int:

@@ -1,15 +1,19 @@
 """The kinds of sources, and the one door to them."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from ndcg_ab.config.model.clicks import ClicksSource
 from ndcg_ab.config.model.external_scores import ScoresSource
 from ndcg_ab.config.model.http import HttpSource
 from ndcg_ab.config.model.sources import DatabaseSource, ExtensionSource, FileSource, PythonSource, SparkSource
 from ndcg_ab.config.model.sources import Source as Described
-from ndcg_ab.sources.base import Pulled, PullRequest, ReducedPull, Source
+from ndcg_ab.sources.base import CostsAsked, Pulled, PullRequest, ReducedPull, Source
+from ndcg_ab.sources.costs import cost_columns, costs_of_rows, refuse_unrecorded, without_cost_columns
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import Layout
 from ndcg_ab.sources.tables.top_places import WantedPlaces
@@ -93,6 +97,7 @@ def pull_source(
     keep: TableWriter | None = None,
     wanted: WantedPlaces | None = None,
     threads: int | None = None,
+    costs: CostsAsked | None = None,
 ) -> Pulled:
     """Reads a source whole and holds it to its layout; InputError says what is wrong and where.
 
@@ -101,12 +106,30 @@ def pull_source(
     folder: where answers may be kept while the run lasts; None: nowhere.
     keep: where rows go that memory has no room for; None: it has room.
     wanted: what will be looked at of a ranking, if not all of it; threads: that may reduce it to that.
+    costs: what is recorded of every request, or read from columns of the rows.
     """
-    source = make_source(described, directory)
+    source = make_source(without_cost_columns(described, costs.names) if costs else described, directory)
+    if costs is not None:
+        refuse_unrecorded(described, costs.names, source.origin)
     if wanted and (reduced := source.reduce(layout, wanted, threads, keep.beside("reduced") if keep else None)):
-        return ReducedPull(reduced, layout, source, lambda: source.answer(layout, PullRequest({}, keep=keep)).table)
-    found = source.answer(layout, PullRequest(queries or {}, attributes or {}, folder, keep))
+        read = partial(read_table, source, layout, keep)
+        return ReducedPull(reduced, layout, source, read, costs=read_costs(described, directory, costs))
+    found = source.answer(layout, PullRequest(queries or {}, attributes or {}, folder, keep, costs))
     table = found.table
     if keep is not None and not isinstance(table, TableOnDisk):
         table = keep.write([table], layout.schema, lambda: found.table.schema.metadata or {})
-    return Pulled(table, layout, source, found.documents)
+    recorded = read_costs(described, directory, costs) if found.costs is None else found.costs
+    return Pulled(table, layout, source, found.documents, costs=recorded)
+
+
+def read_costs(described: Any, directory: Path, costs: CostsAsked | None) -> pa.Table | None:
+    """What requests cost, in columns of a ranking's rows; None where nothing is asked for."""
+    if costs is None:
+        return None
+    layout, plain = cost_columns(described, costs.names)
+    source = make_source(plain, directory)
+    return costs_of_rows(source.pull(layout, {}), costs.names, source.origin)
+
+
+def read_table(source: Source, layout: Layout, keep: TableWriter | None) -> Any:
+    return source.answer(layout, PullRequest({}, keep=keep)).table

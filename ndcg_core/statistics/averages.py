@@ -1,7 +1,15 @@
 """A system's values over queries in one number each."""
 
 import math
+import re
 from collections.abc import Sequence
+from decimal import Decimal
+from itertools import accumulate
+
+MEAN = "mean"
+STATISTICS = (MEAN, "p50", "p95", "p99")
+"""What is always shown of a cost."""
+ROUNDING = 1e-12  # of the weight
 
 
 def mean(values: Sequence[float]) -> float | None:
@@ -23,3 +31,27 @@ def median(values: Sequence[float]) -> float | None:
     if not ordered:
         return None
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def quantile_share(statistic: str) -> float | None:
+    """p95 -> 0.95, p99.9 -> 0.999; None for the mean. ValueError for anything else."""
+    if statistic == MEAN:
+        return None
+    if not re.fullmatch(r"p\d{1,2}(\.\d{1,3})?", statistic) or not float(statistic[1:]) > 0:
+        raise ValueError(f"{statistic!r}: must be mean or a percentile from p1 to p99.999, as p95")
+    return float(Decimal(statistic[1:]) / 100)
+
+
+def quantile(values: Sequence[float], share: float, weights: Sequence[float] | None = None) -> float:
+    """The smallest of n >= 1 values such that those up to it have at least the share, in (0, 1), of the weight.
+
+    Without interpolation: the inverse of the empirical distribution function, type 1 of R. J. Hyndman and Y. Fan,
+    Sample quantiles in statistical packages, The American Statistician 50 (1996);
+    `numpy.quantile(method="inverted_cdf")` agrees. ROUNDING of the weight may be lost: 95 of 100 are the share 0.95.
+    """
+    if not len(values):
+        raise ValueError("there are no values, must be one at least")
+    pairs = sorted(zip(values, [1.0] * len(values) if weights is None else weights, strict=True))
+    wanted = (share - ROUNDING) * math.fsum(weight for _, weight in pairs)
+    below = accumulate(weight for _, weight in pairs)
+    return next(value for (value, _), total in zip(pairs, below, strict=True) if total >= wanted)

@@ -1,10 +1,9 @@
 """Keys of a configuration that give metrics something: their names read, and what is with each."""
 
-import sys
 from typing import Any
 
-from ndcg_ab.config.loading.hints import plain_number
 from ndcg_ab.config.model.external_scores import other_metric
+from ndcg_ab.config.model.margins import read_margin, read_number
 from ndcg_ab.config.model.sources import READING_SCORES
 from ndcg_ab.errors import format_value
 from ndcg_ab.other_measures import named
@@ -19,22 +18,6 @@ def read_metric(value: Any) -> str:
     if isinstance(value, dict):
         return from_mapping(value).name
     raise ValueError(f"{value!r}: must be text like ndcg@10 or a mapping with measure and cutoff")
-
-
-def read_number(value: Any) -> float | None:
-    """A number that a double can hold; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
-        return None
-    return float(value)
-
-
-def read_margin(value: Any) -> float:
-    """A difference that matters: a number above 0."""
-    found = read_number(value)
-    if found is None or found <= 0:
-        meant = plain_number(str(value)) if isinstance(value, str) or found is not None else None
-        raise ValueError(f"{format_value(value)}: must be a number above 0{f'; write {meant}' if meant else ''}")
-    return found
 
 
 def read_margins(value: dict[Any, Any]) -> dict[str, float]:

@@ -10,6 +10,7 @@ from pydantic_core import InitErrorDetails
 from ndcg_ab.config.loading.hints import closest_hint
 from ndcg_ab.config.model import roles as metric_roles
 from ndcg_ab.config.model.by_metric import read_margins, read_metric
+from ndcg_ab.config.model.costs import Costs, split_guardrails
 from ndcg_ab.config.model.external_scores import ScoresSource, read_scores_key
 from ndcg_ab.config.model.judgments import JudgmentSource, refuse_judging_function
 from ndcg_ab.config.model.operation import (
@@ -109,6 +110,7 @@ class Evaluation(Model):
     guardrails: dict[str, float] = Field(
         default_factory=dict, description="METRIC: DIFFERENCE by which no candidate may be worse (one-sided)."
     )
+    costs: Costs = Costs()
     slices: Slices = Slices()
     statistics: Statistics = Statistics()
     checks: list[str] = Field(default_factory=list, description="Checks of installed packages that are run, by name.")
@@ -132,7 +134,7 @@ class Evaluation(Model):
     @model_validator(mode="before")
     @classmethod
     def _without_plain_secrets(cls, content: Any) -> Any:
-        return mark_secrets(content) if isinstance(content, dict) else content
+        return mark_secrets(split_guardrails(content)) if isinstance(content, dict) else content
 
     @model_validator(mode="wrap")
     @classmethod
@@ -287,7 +289,7 @@ class Evaluation(Model):
         """Rankings are scored by judgments, and scores need neither."""
         if not self.scores:
             return
-        for key in ("judgments", "more_judgments", "cheap_judgments", "documents"):
+        for key in ("judgments", "more_judgments", "cheap_judgments", "documents", "costs"):
             if getattr(self, key):
                 raise RuleError(
                     Setting(key), ": goes with rankings, and `", SCORES, "` hold none: take one of the two out"
@@ -355,7 +357,6 @@ class Evaluation(Model):
         return [self.metric_named(name) for name in (*self.metrics, *self.secondary_metrics, *self.guardrails)]
 
     def metric_named(self, name: str) -> Metric:
-        """A metric of the evaluation by its name."""
         return GivenMetric(given=name) if self.scores else named(name)
 
     @property
@@ -372,7 +373,6 @@ class Evaluation(Model):
 
     @property
     def judgment_sources(self) -> list[Source]:
-        """The same as sources."""
         return [place.source for place in self.judgment_places]
 
     @property

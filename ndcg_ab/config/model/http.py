@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
+from ndcg_ab.config.model.costs import LATENCY, refuse_name
 from ndcg_ab.config.model.http_presets import PRESETS, complete_preset
 from ndcg_ab.config.model.operation import Model
 
@@ -44,6 +45,9 @@ class HttpRequest(Model):
     parameters: dict[str, Any] = Field(default_factory=dict, description="What comes behind ? in the address.")
     body: dict[str, Any] | None = Field(None, description="The body, sent as JSON.")
     results: HttpResults = HttpResults()
+    costs: dict[str, str] = Field(
+        default_factory=dict, description="COST: JMESPath of a number in the answer, as took_ms: took (docs/costs.md)."
+    )
     depth: int = Field(100, strict=True, ge=1, le=100_000, description="How many results are asked for: {depth}.")
     concurrency: int = Field(4, strict=True, ge=1, le=64, description="Requests at the same time.")
     per_second: float | None = Field(None, gt=0, description="Requests that begin in a second, at the most.")
@@ -60,6 +64,15 @@ class HttpRequest(Model):
     @classmethod
     def _with_preset(cls, given: Any) -> Any:
         return complete_preset(given) if isinstance(given, dict) else given
+
+    @field_validator("costs")
+    @classmethod
+    def _named_costs(cls, value: dict[str, str]) -> dict[str, str]:
+        for name in value:
+            refuse_name(name)
+        if LATENCY in value:
+            raise ValueError(f"{LATENCY} is the time of a request, which is measured: call the engine's own took_ms")
+        return value
 
     @field_validator("url")
     @classmethod

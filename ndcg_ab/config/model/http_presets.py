@@ -6,7 +6,8 @@ failed, the time was up.
 
 from typing import Any
 
-MERGED = ("parameters", "body", "results")  # keys whose own keys are overridden one by one
+REMOVABLE = ("parameters", "body")  # keys in which a null takes away what the preset has
+MERGED = ("parameters", "body", "results", "costs")  # keys whose own keys are overridden one by one
 
 LUCENE = {
     "method": "POST",
@@ -18,6 +19,7 @@ LUCENE = {
         "url": "_source.url",
         "error": "error.reason || error || (timed_out && 'timed_out') || (_shards.failed > `0` && '_shards.failed')",
     },
+    "costs": {"took_ms": "took"},
 }
 PRESETS: dict[str, dict[str, Any]] = {
     "elasticsearch": LUCENE,
@@ -32,6 +34,7 @@ PRESETS: dict[str, dict[str, Any]] = {
             "url": "url",
             "error": "error.msg || (responseHeader.partialResults && 'partialResults')",
         },
+        "costs": {"took_ms": "responseHeader.QTime"},
     },
     "vespa": {
         "method": "POST",
@@ -54,11 +57,13 @@ PRESETS: dict[str, dict[str, Any]] = {
             "url": "document.url",
             "error": "search_cutoff && 'search_cutoff'",
         },
+        "costs": {"took_ms": "search_time_ms"},
     },
     "meilisearch": {
         "method": "POST",
         "body": {"q": "{query}", "limit": "{depth}"},
         "results": {"hits": "hits", "id": "id", "title": "title", "url": "url"},
+        "costs": {"took_ms": "processingTimeMs"},
     },
     "groonga": {
         "method": "GET",
@@ -89,6 +94,6 @@ def complete_preset(given: dict[Any, Any]) -> dict[Any, Any]:
     found = {**below, **{key: value for key, value in given.items() if value is not None}}
     for key in MERGED:
         if isinstance(below.get(key), dict) and isinstance(found[key], dict):
-            own = {name: value for name, value in found[key].items() if value is not None or key != "results"}
+            own = {name: value for name, value in found[key].items() if value is not None or key in REMOVABLE}
             found[key] = {**below[key], **own}
     return found

@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from ndcg_ab.config.model.by_metric import read_margin, read_margins, read_ranges
+from ndcg_ab.config.model.by_metric import read_margins, read_ranges
+from ndcg_ab.config.model.margins import read_margin
 from ndcg_ab.config.model.operation import Model
 from ndcg_ab.errors import RuleError, Setting
 from ndcg_core.statistics.hypothesis_tests.flips import DEFAULT_RESAMPLES, DEFAULT_SEED

@@ -2,13 +2,14 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ndcg_ab.comparing.since_last import SINCE_LAST
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.errors import InputError
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import bundle as bundles
@@ -173,15 +174,10 @@ def read_past(evaluation: Evaluation, metric: str | None) -> Past:
         rows = tables.rows("evaluation", columns, order="began, ordinal")
         if not rows:
             raise InputError(f"{path}: holds no evaluation yet; `ndcg-ab run` makes one")
-        past = Past(known_metric(tables, metric or primary_of(evaluation, tables), path), rows)
+        costs = {name for (name,) in tables.rows("cost_timeline", ("metric",))}
+        past = Past(known_metric(tables, metric or primary_of(evaluation, tables), path, costs), rows)
         named = {"metric": past.metric}
-        for row in database.read_timeline_rows(tables).to_pylist():
-            if row["metric"] == past.metric:
-                past.values[row["ordinal"]][row["system_id"]] = row["mean"]
-                if row["verdict"] is not None:
-                    past.tests[row["ordinal"]][row["system_id"]] = PastComparison(
-                        row["difference"], row["verdict"], Verdict(row["conclusion"])
-                    )
+        read_values(past, tables)
         described = ("ordinal", "kind", "name", "digest", "version")
         named_inputs = tables.rows("input", described, order="ordinal, kind, name, digest")
         for ordinal, kind, name, digest, version in named_inputs:
@@ -219,6 +215,24 @@ def read_past(evaluation: Evaluation, metric: str | None) -> Past:
         past.values[ordinal] = {name: values[name] for name in names if name in values}
         past.states[ordinal] |= {"configuration": settings(content), "baseline": baseline}
     return past
+
+
+def read_values(past: Past, tables: GrowingDatabase) -> None:
+    """The values of the metric, or of the cost, and their comparisons."""
+    for row in tables.read("cost_timeline", where={"metric": past.metric}).to_pylist():
+        past.values[row["ordinal"]][row["system_id"]] = row["mean"]
+        if row["conclusion"] is not None:  # of a guardrail
+            conclusion = Verdict(row["conclusion"])
+            past.tests[row["ordinal"]][row["system_id"]] = PastComparison(
+                row["difference"], conclusion.words, conclusion
+            )
+    for row in database.read_timeline_rows(tables).to_pylist():
+        if row["metric"] == past.metric:
+            past.values[row["ordinal"]][row["system_id"]] = row["mean"]
+            if row["verdict"] is not None:
+                past.tests[row["ordinal"]][row["system_id"]] = PastComparison(
+                    row["difference"], row["verdict"], Verdict(row["conclusion"])
+                )
 
 
 def failure_text(gate: str, systems: str | None) -> str:
@@ -259,9 +273,10 @@ def primary_of(evaluation: Evaluation, past: Any) -> str:
     return evaluation.metrics[0]
 
 
-def known_metric(past: Any, metric: str, path: Path) -> str:
-    known = sorted({found for (found,) in past.rows("system_summary", ("metric",))})
-    name = name_among(metric, known)
+def known_metric(past: Any, metric: str, path: Path, costs: Collection[str] = ()) -> str:
+    """costs: names of statistics of costs, which may be meant as well."""
+    known = sorted({found for (found,) in past.rows("system_summary", ("metric",))} | {*costs})
+    name = metric if metric in costs else name_among(metric, known)
     if name not in known:
         raise InputError(f"--metric {metric!r}: {path} has only {', '.join(known)}")
     return name

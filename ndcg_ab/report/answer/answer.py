@@ -19,8 +19,10 @@ from ndcg_ab.report.answer.findings import Line, finding_lines
 from ndcg_ab.report.answer.interval import Interval, deciding_interval
 from ndcg_ab.report.answer.marks import comparison_mark, speaks_for_candidate
 from ndcg_ab.report.answer.notes import comparison_notes
+from ndcg_ab.report.sections.costs import shown_first
 from ndcg_ab.report.sections.judges import format_judges_line
 from ndcg_ab.report.words.text import order_comparisons
+from ndcg_ab.results.cost_records import CostDifference
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY
@@ -76,7 +78,8 @@ class Estimate(NamedTuple):
 class Candidate:
     """One candidate. doubt: why its decision is in doubt, or None; the reason begins with it.
 
-    estimates: in the order of the metrics; the first decides.
+    estimates: in the order of the metrics; the first decides. costs: what its requests cost, as far as it is shown
+    beside the metrics.
     """
 
     name: str
@@ -84,6 +87,7 @@ class Candidate:
     reason: str
     doubt: str | None
     estimates: tuple[Estimate, ...]
+    costs: tuple[CostDifference, ...] = ()
 
     @property
     def first(self) -> Estimate | None:
@@ -164,6 +168,7 @@ def order_candidates(outcome: Outcome) -> list[Candidate]:
                 for each in outcome.main
                 if each.candidate == row.candidate
             ),
+            shown_first(outcome.costs, row.candidate),
         )
         for row in ordered
     ]

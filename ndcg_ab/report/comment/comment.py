@@ -8,6 +8,7 @@ from ndcg_ab.report.answer.answer import Answer, make_answer
 from ndcg_ab.report.answer.doubts import warn_of_few_weights
 from ndcg_ab.report.answer.findings import join_first
 from ndcg_ab.report.answer.marks import comparison_mark, describe_metric_role, short_verdict
+from ndcg_ab.report.comment.markdown import cost_lines
 from ndcg_ab.report.sections.changes import changes_by_candidate
 from ndcg_ab.report.sections.intended import format_intended
 from ndcg_ab.report.terminal.sparklines import common_scale, draw_strip
@@ -49,6 +50,8 @@ def format_comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) ->
         parts.append(escape_text(answer.gate))
     for metric in outcome.metrics:
         parts += metric_parts(outcome, metric)
+    if costs := cost_lines(outcome)[2:]:
+        parts.append(format_folded("What requests cost", "\n".join(costs).strip()))
     if moved := list(query_rows(outcome, extremes)):
         head = ["query", *(["text"] if len(moved[0]) == 4 else []), "candidate", "difference"]
         parts.append(

@@ -5,6 +5,7 @@ from typing import Any
 from ndcg_ab.report.answer.answer import make_answer
 from ndcg_ab.report.answer.marks import comparison_mark
 from ndcg_ab.report.sections.changes import format_changes
+from ndcg_ab.report.sections.costs import cost_cells, cost_head, cost_notes, cost_pairs
 from ndcg_ab.report.sections.intended import format_intended
 from ndcg_ab.report.sections.judges import format_judges_line
 from ndcg_ab.report.words.decision_summary import format_choice
@@ -75,8 +76,18 @@ def comparison_note(outcome: Outcome) -> str:
             cells += [str(system.queries), *([] if outcome.is_given else judged_cells(system, row))]
             lines.append("| " + " | ".join(cells) + " |")
         lines.append("")
-    lines += slice_lines(outcome)
+    lines += [*cost_lines(outcome), *slice_lines(outcome)]
     return "\n".join([*lines, *finding_items(outcome)])
+
+
+def cost_lines(outcome: Outcome) -> list[str]:
+    """What requests cost: a row for each system and statistic, and how it was measured."""
+    if outcome.costs is None:
+        return []
+    head = cost_head(outcome)
+    lines = ["#### What requests cost", "", f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    lines += [f"| {' | '.join(map(escape_text, cost_cells(*pair)))} |" for pair in cost_pairs(outcome.costs)]
+    return [*lines, "", *(f"- {escape_text(note)}" for note in cost_notes(outcome.costs)), ""]
 
 
 def judged_cells(system: SystemSummary, row: Comparison | None) -> list[str]:

@@ -26,6 +26,7 @@ from ndcg_ab.report.page.data import PageData, verdict_kind
 from ndcg_ab.report.page.judges import judge_template_functions
 from ndcg_ab.report.page.summary_banner import banner_template_functions, card_template_functions
 from ndcg_ab.report.sections.changes import format_share
+from ndcg_ab.report.sections.costs import cost_cells, cost_head, cost_notes, cost_pairs
 from ndcg_ab.report.sections.intended import format_intended
 from ndcg_ab.report.sections.repeated_tests import repeated_tests_lines
 from ndcg_ab.report.sections.since_last import parts_of_changes, since_lines
@@ -92,6 +93,7 @@ def render_page(data: PageData) -> str:
         **template_functions(data.outcome),
         **card_template_functions(data, make_answer(data.outcome)),
         **judge_template_functions(data.outcome),
+        **cost_template_functions(data.outcome),
         **since_template_functions(data.about),
         "nights_lines": list(repeated_tests_lines(data.over_nights)),
         "configuration": configuration_yaml(data.about),
@@ -172,6 +174,16 @@ def template_functions(outcome: Outcome) -> dict[str, Any]:
         "verdict_parts": split_verdict,
         "verdict_text": format_verdict,
         "wins_ties_losses": format_wins_ties_losses,
+    }
+
+
+def cost_template_functions(outcome: Outcome) -> dict[str, Any]:
+    """What `costs.html` calls; nothing is shown where no cost was recorded."""
+    costs = outcome.costs
+    return {
+        "cost_head": cost_head(outcome),
+        "cost_rows": [cost_cells(*pair) for pair in cost_pairs(costs)] if costs else [],
+        "cost_notes": cost_notes(costs) if costs else [],
     }
 
 

@@ -17,6 +17,7 @@ from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.severity import Severity
 from ndcg_ab.results.wording import queries_text, signed
 from ndcg_core.measures.metric import Metric
+from ndcg_core.statistics.verdicts.verdict import Tone
 
 MOST_ROWS = 20  # candidates with a row of their own; of more the first by decision and difference
 MOST_REASONS = 8  # candidates whose reasons are on the screen
@@ -52,6 +53,7 @@ def print_answer_table(console: Console, outcome: Outcome) -> None:
     names = min(max(map(cell_len, shown_names), default=0), NAMES[1])
     words = max((cell_len(found.choice.words) for found in shown), default=0)
     columns = [metric_column(metric, shown, is_first=at == 0) for at, metric in enumerate(outcome.metrics)]
+    columns += cost_columns(shown)
     head = table_head(answer)
     beside_names = 2 + words + len(GAP)
     for wanted, least in ((columns, NAMES[1] // 2), (columns[:1], NAMES[0])):  # all metrics, or else the first
@@ -80,7 +82,7 @@ def print_answer_table(console: Console, outcome: Outcome) -> None:
     if answer.gate:
         console.print(Text(answer.gate, style="red" if outcome.failures else "green"), highlight=False)
     print_warnings(console, answer, warnings, MOST_WARNINGS - len(doubts))
-    print_method(console, outcome, answer, left_out=len(outcome.metrics) - len(fitting))
+    print_method(console, outcome, answer, left_out=len(columns) - len(fitting))
 
 
 def table_head(answer: Answer) -> str:
@@ -98,6 +100,17 @@ def metric_column(metric: Metric, candidates: Sequence[Candidate], *, is_first: 
         cells.append((text, STYLES[row.comparison.conclusion.traits.tone] if row else ""))
     width = max(HEADS, *(cell_len(text) for text, _ in cells)) if cells else HEADS
     return Column(shorten_middle(metric.name, width), cells)
+
+
+def cost_columns(candidates: Sequence[Candidate]) -> list[Column]:
+    """What requests cost, of each statistic that is shown: how much more the candidates take."""
+    found = []
+    for name in dict.fromkeys(row.metric for each in candidates for row in each.costs):
+        rows = [next((row for row in each.costs if row.metric == name), None) for each in candidates]
+        tones = [row.conclusion.traits.tone if row and row.conclusion else Tone.PLAIN for row in rows]
+        cells = [f"{row.mark or '●'} {row.numbers}" if row else "" for row in rows]
+        found.append(Column(name, list(zip(cells, (STYLES[tone] for tone in tones), strict=True))))
+    return found
 
 
 def difference_cell(row: Estimate, *, with_interval: bool) -> str:

@@ -10,6 +10,7 @@ from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.errors import shortened
 from ndcg_ab.report.answer.answer import make_answer
 from ndcg_ab.report.sections.changes import print_changes
+from ndcg_ab.report.sections.costs import print_costs
 from ndcg_ab.report.sections.intended import print_intended
 from ndcg_ab.report.sections.judges import print_judges
 from ndcg_ab.report.terminal.grid import Grid, Row, wrap_items
@@ -91,6 +92,7 @@ def print_tables(console: Console, outcome: Outcome) -> None:
     """A table for each metric (several where the terminal is narrow), what describes the differences, findings."""
     for metric in outcome.metrics:
         print_metric(console, outcome, metric)
+    print_costs(console, outcome)
     print_intended(console, outcome)
     print_labels(console, outcome)
     print_left_out(console, outcome)

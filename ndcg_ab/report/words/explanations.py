@@ -11,6 +11,7 @@ from ndcg_ab.report.answer.answer import Candidate, make_answer
 from ndcg_ab.report.answer.doubts import list_doubts
 from ndcg_ab.report.answer.findings import finding_lines
 from ndcg_ab.report.sections.changes import format_changes
+from ndcg_ab.report.sections.costs import shown_first
 from ndcg_ab.report.words.escaping import escape_text
 from ndcg_ab.report.words.text import (
     format_clusters,
@@ -125,6 +126,7 @@ def explain_answer(outcome: Outcome, candidate: str, rows: Sequence[Comparison])
         yield f"{row.metric}: {explain_verdict(row)}{beside}."
     if not rows:
         yield "No deciding metric could be compared."
+    yield from (f"{row.sentence}." for row in shown_first(outcome.costs, candidate))
 
 
 def explain_verdict(row: Comparison) -> str:
@@ -300,6 +302,9 @@ def advise_next_steps(outcome: Outcome, candidate: str, rows: Sequence[Compariso
     for row in rows:
         if told := advise_more_queries(row):
             yield f"{row.metric}: {told}."
+    for cost in shown_first(outcome.costs, candidate):
+        if cost.can_be_settled:
+            yield f"{cost.metric}: ask about {cost.queries_needed:,} queries; they need no judgments."
 
 
 def can_labels_settle(row: Comparison) -> bool:

@@ -46,7 +46,7 @@ from ndcg_ab.sources.tables.columns import (
 )
 from ndcg_ab.sources.tables.format_warnings import tag_remarks
 from ndcg_ab.sources.tables.on_disk import AT_ONCE, TableWriter, count_nulls, read_batches
-from ndcg_ab.sources.tables.schema import Layout, check_types
+from ndcg_ab.sources.tables.schema import COSTS, Layout, check_types
 from ndcg_ab.sources.tables.top_places import ReducedRanking, WantedPlaces
 
 FORMATS = ("trec", "csv", "tsv", "jsonl", "parquet")
@@ -151,6 +151,9 @@ def read_file(
     """
     refuse_no_file(path)
     file_format = file_format or format_by_name(path)
+    if file_format == "trec" and layout.kind == COSTS:
+        names = ", ".join(field.name for field in layout.fields[1:])
+        raise InputError(f"{path}: a TREC file has no column {names}: give csv, tsv, jsonl or parquet")
     if file_format == "trec" and layout.trec is None:
         raise InputError(f"{path}: a file of queries must be csv, tsv, jsonl or parquet, by its name or its format")
     if file_format == "trec" and columns:

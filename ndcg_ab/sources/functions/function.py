@@ -12,6 +12,7 @@ An OSError that the function raises (ConnectionError, TimeoutError, …) may pas
 
 import contextlib
 import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from numbers import Real
 from pathlib import Path
@@ -19,10 +20,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from ndcg_ab.config.model.costs import LATENCY
 from ndcg_ab.config.model.sources import PythonSource
 from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.sources.base import Source
+from ndcg_ab.sources.base import Ask, PullRequest, PullResult, Source
+from ndcg_ab.sources.costs import CostRecord, in_random_order
 from ndcg_ab.sources.functions.modules import load_function, modules_first_in, name_function_in_errors
 from ndcg_ab.sources.tables.schema import Layout
 
@@ -40,10 +43,26 @@ class Function(Source):
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
         """The ranking that the function returns; raises InputError when it fails or returns something else."""
+        return self.ranking(layout, queries)
+
+    def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
+        """The same, with the time of each call where costs are recorded."""
+        record = CostRecord(asked.costs) if asked.costs else None
+        table = self.ranking(layout, asked.texts, record)
+        if record is None:
+            return PullResult(table)
+        warm = f" after {record.asked.warm_up} to warm up" if record.asked.warm_up else ""
+        how = f"one call at a time{warm}, queries in random order (seed {record.asked.seed})"
+        return PullResult(table, costs=record.table(how))
+
+    def ranking(self, layout: Layout, queries: Mapping[str, str], costs: CostRecord | None = None) -> pa.Table:
+        """costs: takes the time of each call."""
         with modules_first_in(self.directory):
             function = load_function(self.origin, self.directory)
             arguments = reveal_arguments(self.arguments, f"python = {self.origin!r}, arguments", self.directory)
-            if self.per_query:
+            if costs is not None:
+                entries = iter(self.timed(function, queries, arguments, costs))
+            elif self.per_query:
                 entries = self.one_by_one(function, queries, arguments)
             else:
                 entries = self.all_at_once(function, queries, arguments)
@@ -62,6 +81,38 @@ class Function(Source):
             with self.saying_where(f" on query {format_value(query_id)}"):
                 found = function(text, **arguments)
             yield query_id, found
+
+    def timed(
+        self,
+        function: Callable[..., Any],
+        queries: Mapping[str, str],
+        arguments: Mapping[str, Any],
+        record: CostRecord,
+    ) -> list[Entry]:
+        """The results of every query in their order; each call is timed, until the last result of an iterator."""
+        order = in_random_order(list(queries), record.asked.seed)
+        found: dict[str, Any] = {}
+        for at, query_id in enumerate([*order[: record.asked.warm_up], *order]):
+            found[query_id], costs = self.timed_call(function, query_id, queries[query_id], arguments)
+            record.add(query_id, costs, is_cold=at < min(record.asked.warm_up, len(order)))
+        return [(query_id, found[query_id]) for query_id in queries]
+
+    def timed_call(
+        self, function: Callable[..., Any], query_id: str, text: str, arguments: Mapping[str, Any]
+    ) -> tuple[Any, dict[str, float]]:
+        with self.saying_where(f" on query {format_value(query_id)}"):
+            began = time.perf_counter()
+            results = function(text, **arguments)
+            found = list(results) if isinstance(results, Iterator) else results
+            return found, {LATENCY: 1000 * (time.perf_counter() - began)}
+
+    @contextlib.contextmanager
+    def asking(self, asked: PullRequest) -> Iterator[Ask]:
+        """Calls the function, with the text of the query."""
+        with modules_first_in(self.directory):
+            function = load_function(self.origin, self.directory)
+            arguments = reveal_arguments(self.arguments, f"python = {self.origin!r}, arguments", self.directory)
+            yield lambda query_id: self.timed_call(function, query_id, asked.texts[query_id], arguments)[1]
 
     def all_at_once(
         self, function: Callable[..., Any], queries: Mapping[str, str], arguments: Mapping[str, Any]

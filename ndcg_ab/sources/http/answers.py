@@ -3,11 +3,13 @@
 import dataclasses
 import json
 import math
+from collections.abc import Container
 from itertools import islice
 from typing import Any
 
 from ndcg_ab.config.model.http import HttpRequest, HttpResults
 from ndcg_ab.errors import InputError, beginning, format_value, on_one_line, shortened
+from ndcg_ab.sources.costs import MOST_COST
 from ndcg_ab.sources.tables.schema import LONGEST_ID
 
 EXACT = 2**53  # whole numbers beyond it share a double with others
@@ -46,10 +48,15 @@ class AnswerReader:
             if (path := getattr(described.results, field)) is not None
         }
         self.written = described.results
+        self.costs = {
+            name: (path, compile_path(path, f"{where}.costs.{name}")) for name, path in described.costs.items()
+        }
 
     def hits(self, content: bytes) -> list[Hit]:
         """The hits of an answer; QueryError says what is wrong with it."""
-        answer = parse_answer(content)
+        return self.hits_in(parse_answer(content))
+
+    def hits_in(self, answer: Any) -> list[Hit]:
         if error := self.found("error", answer):
             raise QueryError(f"the answer holds an error: {excerpt(error)}")
         hits = self.found("hits", answer)
@@ -64,6 +71,20 @@ class AnswerReader:
                 " parameters or body"
             )
         return [self.hit(hit, place) for place, hit in enumerate(hits, start=1)]
+
+    def costs_in(self, answer: Any, names: Container[str]) -> dict[str, float]:
+        """What the answer says of its costs; one that it does not say, or as null, is left out."""
+        found = {}
+        for name, (written, path) in self.costs.items():
+            value = search(path, answer, f"costs.{name} = {written!r}") if name in names else None
+            if value is None:
+                continue
+            is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST_COST
+            if not is_number:
+                shown = format_value(value) if type(value) in (int, float) else json_type(value)
+                raise QueryError(f"costs.{name} = {written!r} finds {shown}, and must find a finite number")
+            found[name] = float(value)
+        return found
 
     def hit(self, hit: Any, place: int) -> Hit:
         doc_id = self.found("id", hit)
@@ -106,15 +127,19 @@ class AnswerReader:
         return text if text and is_utf8(text) else None
 
     def found(self, field: str, content: Any) -> Any:
-        import jmespath.exceptions
-
         if field not in self.paths:
             return None
-        try:
-            return self.paths[field].search(content)
-        except jmespath.exceptions.JMESPathError as error:
-            written = getattr(self.written, field)
-            raise QueryError(f"results.{field} = {written!r} fails: {excerpt(str(error))}") from None
+        return search(self.paths[field], content, f"results.{field} = {getattr(self.written, field)!r}")
+
+
+def search(path: Any, content: Any, written: str) -> Any:
+    """What a compiled path finds."""
+    import jmespath.exceptions
+
+    try:
+        return path.search(content)
+    except jmespath.exceptions.JMESPathError as error:
+        raise QueryError(f"{written} fails: {excerpt(str(error))}") from None
 
 
 def compile_path(path: str, where: str) -> Any:

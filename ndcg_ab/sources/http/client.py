@@ -7,7 +7,9 @@ A request as a whole has a time, however slowly its bytes come; so have all of t
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -15,13 +17,15 @@ from typing import Any, TypeVar
 
 import httpx
 
+from ndcg_ab.config.model.costs import LATENCY
 from ndcg_ab.config.model.http import HttpRequest
 from ndcg_ab.config.secrets.lookup import redact
 from ndcg_ab.sources.files.unpacking import GZIP, BrokenError, TooDenseError, TooLargeError, unpack
-from ndcg_ab.sources.http.answers import ENOUGH, AnswerReader, Hit, QueryError, excerpt
+from ndcg_ab.sources.http.answers import ENOUGH, AnswerReader, Hit, QueryError, excerpt, parse_answer
 from ndcg_ab.sources.http.requests import Request
 
 T = TypeVar("T")
+Answered = Callable[[Request, list[Hit], Mapping[str, float]], None]  # the hits of a request, and what it cost
 MAY_PASS = {408, 425, 429, *range(500, 600)} - {501, 505}
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0  # seconds before another attempt
 MOST_REDIRECTS = 3
@@ -41,29 +45,28 @@ class BusyError(QueryError):
 
 
 class Client:
-    """Asks for one system; failures: query_id -> why it has no answer."""
+    """Asks for one system; failures: query_id -> why it has no answer.  costs: names of those that are told of each."""
 
-    def __init__(self, described: HttpRequest, base: tuple[str, str], reader: AnswerReader) -> None:
+    def __init__(
+        self, described: HttpRequest, base: tuple[str, str], reader: AnswerReader, costs: Sequence[str] = ()
+    ) -> None:
+        self.costs = costs
         self.described = described
         self.base = base
         self.reader = reader
         self.failures: dict[str, QueryError] = {}
         self.next_turn = 0.0
 
-    def ask(self, requests: Sequence[Request], answered: Callable[[Request, list[Hit]], None]) -> None:
+    def ask(self, requests: Sequence[Request], answered: Answered) -> None:
         """Every request; `answered` is given each answer as it comes.
 
         Ends early when more queries failed than may.  Raises DeadlineError.
         """
         run_in_thread(lambda: self.ask_all(requests, answered))
 
-    async def ask_all(self, requests: Sequence[Request], answered: Callable[[Request, list[Hit]], None]) -> None:
+    async def ask_all(self, requests: Sequence[Request], answered: Answered) -> None:
         described = self.described
-        limits = httpx.Limits(max_connections=described.concurrency)
-        timeout = httpx.Timeout(None, connect=described.connect_timeout)
-        is_safe = self.base[0] == "https"  # else nothing is checked, and no certificates need be read
-        packed = {"Accept-Encoding": "gzip"}  # what `open_answer` unpacks, within bounds: httpx knows none
-        async with httpx.AsyncClient(headers=packed, limits=limits, timeout=timeout, verify=is_safe) as self.http:
+        async with self.session() as self.http:
             waiting = iter(requests)
             workers = [
                 asyncio.create_task(self.work(waiting, answered))
@@ -82,28 +85,69 @@ class Client:
                     worker.cancel()
                 await asyncio.gather(*workers, return_exceptions=True)
 
+    def session(self) -> httpx.AsyncClient:
+        limits = httpx.Limits(max_connections=self.described.concurrency)
+        timeout = httpx.Timeout(None, connect=self.described.connect_timeout)
+        is_safe = self.base[0] == "https"  # else nothing is checked, and no certificates need be read
+        packed = {"Accept-Encoding": "gzip"}  # what `open_answer` unpacks, within bounds: httpx knows none
+        return httpx.AsyncClient(headers=packed, limits=limits, timeout=timeout, verify=is_safe)
+
+    @contextlib.contextmanager
+    def one_by_one(self) -> Iterator[Callable[[Request], dict[str, float]]]:
+        """Asks when it is told to, over connections that stay open: what the request cost, nothing where it failed."""
+        loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=loop.run_forever, daemon=True)
+        thread.start()
+
+        def wait_for(work: Coroutine[Any, Any, T]) -> T:
+            return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+        def ask(request: Request) -> dict[str, float]:
+            try:
+                return wait_for(self.answer(request))[1]
+            except QueryError as error:
+                self.failures[request.query_id] = error
+                return {}
+
+        self.http = self.session()
+        try:
+            yield ask
+        finally:
+            wait_for(self.http.aclose())
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
+
     @property
     def is_hopeless(self) -> bool:
         return len(self.failures) > self.described.allow_failed_queries
 
-    async def work(self, waiting: Iterator[Request], answered: Callable[[Request, list[Hit]], None]) -> None:
+    async def work(self, waiting: Iterator[Request], answered: Answered) -> None:
         """Takes one request after the other, until there is none or too many failed."""
         for request in waiting:
             try:
-                answered(request, await self.answer(request))
+                answered(request, *await self.answer(request))
             except QueryError as error:
                 self.failures[request.query_id] = error
             if self.is_hopeless:
                 return
 
-    async def answer(self, request: Request) -> list[Hit]:
-        """The hits for one query; it is asked again where that may help."""
+    async def answer(self, request: Request) -> tuple[list[Hit], dict[str, float]]:
+        """The hits for one query and what it cost; it is asked again where that may help.
+
+        The time is that of the request that was answered, from its begin to the last byte.
+        """
         attempt = 1
         while True:
             await self.turn()
             try:
                 async with asyncio.timeout(self.described.timeout):
-                    return self.reader.hits(await self.body(request))
+                    began = time.perf_counter()
+                    content = await self.body(request)
+                    costs = {LATENCY: 1000 * (time.perf_counter() - began)}
+                    answer = parse_answer(content)
+                    hits = self.reader.hits_in(answer)
+                    return hits, costs | self.reader.costs_in(answer, self.costs)
             except TimeoutError:
                 error = QueryError(f"no whole answer came within timeout = {self.described.timeout:g} s", True)
             except httpx.InvalidURL as trouble:

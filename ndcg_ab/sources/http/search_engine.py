@@ -4,15 +4,28 @@ A query that fails is never an empty result: it fails the pull, or, where `allow
 data, which no comparison counts.
 """
 
+import contextlib
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from ndcg_ab.config.model.http import HttpSource
 from ndcg_ab.errors import InputError, SilentError, format_value, needs
-from ndcg_ab.sources.base import PullRequest, PullResult, Remark, Source, with_failed_queries, with_remarks
+from ndcg_ab.sources.base import (
+    Ask,
+    CostsAsked,
+    PullRequest,
+    PullResult,
+    Remark,
+    Source,
+    with_failed_queries,
+    with_remarks,
+)
+from ndcg_ab.sources.costs import CostRecord, in_random_order
 from ndcg_ab.sources.http.answers import AnswerReader, Hit, QueryError
 from ndcg_ab.sources.http.requests import Query, Request, Template
 from ndcg_ab.sources.tables.schema import DOCUMENT, Layout
@@ -37,22 +50,31 @@ class SearchEngine(Source):
         needs(f"{self.origin}: asking a search engine over HTTP", "httpx", "jmespath")
         from ndcg_ab.sources.http.client import Client, DeadlineError
 
-        template = Template(self.described, self.directory, f"{self.origin}: http")
+        template, requests = self.requests(asked)
         reader = AnswerReader(self.described, f"{self.origin}: http")
-        requests = [
-            template.filled(Query(query_id, text, asked.attributes.get(query_id, {})))
-            for query_id, text in asked.texts.items()
-        ]
         kept = AnswerFile(asked.folder)
-        found = {request.query_id: kept.known[request.key] for request in requests if request.key in kept.known}
+        found = {request.query_id: kept.known[request.key][0] for request in requests if request.key in kept.known}
+        record = CostRecord(asked.costs or CostsAsked(()))
+        for request in requests:
+            if request.query_id in found:
+                record.add(request.query_id, kept.known[request.key][1])
 
-        def answered(request: Request, hits: list[Hit]) -> None:
+        def answered(request: Request, hits: list[Hit], costs: Mapping[str, float]) -> None:
             found[request.query_id] = hits
-            kept.add(request, hits)
+            record.add(request.query_id, costs)
+            kept.add(request, hits, {name: costs[name] for name in record.asked.names if name in costs})
 
-        client = Client(self.described, template.base, reader)
+        def warmed(request: Request, hits: list[Hit], costs: Mapping[str, float]) -> None:
+            record.add(request.query_id, costs, is_cold=True)
+
+        client = Client(self.described, template.base, reader, record.asked.names)
         try:
-            client.ask([request for request in requests if request.query_id not in found], answered)
+            left = [request for request in requests if request.query_id not in found]
+            if asked.costs:
+                left = in_random_order(left, asked.costs.seed)
+                client.ask(left[: asked.costs.warm_up], warmed)
+                client.failures.clear()  # each is asked again, and fails then if it must
+            client.ask(left, answered)
         except DeadlineError:
             raise SilentError(
                 f"{self.origin}: {len(found)} of {len(requests)} queries were answered within"
@@ -72,7 +94,48 @@ class SearchEngine(Source):
         if failures:
             remark = Remark("failed_query", len(failures), tuple(failure_remarks(failures)[:MOST_EXAMPLES]))
             table = with_failed_queries(with_remarks(table, [remark]), list(failures))
-        return PullResult(table, make_documents(found))
+        costs = record.table(self.measured(asked.costs)) if asked.costs else None
+        return PullResult(table, make_documents(found), costs)
+
+    def requests(self, asked: PullRequest) -> tuple[Template, list[Request]]:
+        """The template, and what is sent for each query."""
+        template = Template(self.described, self.directory, f"{self.origin}: http")
+        records = asked.attributes
+        return template, [
+            template.filled(Query(query_id, text, records.get(query_id, {}))) for query_id, text in asked.texts.items()
+        ]
+
+    @contextlib.contextmanager
+    def asking(self, asked: PullRequest) -> Iterator[Ask]:
+        """Over HTTP, with the attempts and the allowance of a pull."""
+        from ndcg_ab.sources.http.client import Client
+
+        template, requests = self.requests(asked)
+        known = {request.query_id: request for request in requests}
+        reader = AnswerReader(self.described, f"{self.origin}: http")
+        client = Client(self.described, template.base, reader, asked.costs.names if asked.costs else ())
+        began = time.monotonic()
+        with client.one_by_one() as ask_one:
+
+            def ask(query_id: str) -> Mapping[str, float]:
+                if time.monotonic() - began > self.described.deadline:
+                    limit = f"deadline = {self.described.deadline:g} s"
+                    raise SilentError(
+                        f"{self.origin}: not all queries were asked by turns within {limit}: give it more"
+                    )
+                costs = ask_one(known[query_id])
+                self.refuse(client.failures, len(requests))
+                return costs
+
+            yield ask
+
+    def measured(self, asked: CostsAsked) -> str:
+        """How the times were measured."""
+        at_once = self.described.concurrency
+        pace = "one request at a time" if at_once == 1 else f"up to {at_once} requests at the same time"
+        rate = f", at most {self.described.per_second:g} a second" if self.described.per_second else ""
+        warm = f" after {asked.warm_up} to warm up" if asked.warm_up else ""
+        return f"asked over HTTP, {pace}{rate}{warm}, queries in random order (seed {asked.seed})"
 
     def refuse(self, failures: Mapping[str, QueryError], asked: int) -> None:
         """Raises for more failed queries than may be, and where none is left."""
@@ -94,20 +157,24 @@ class AnswerFile:
 
     def __init__(self, folder: Path | None) -> None:
         self.path = None if folder is None else folder / ANSWERS
-        self.known: dict[str, list[Hit]] = {}
+        self.known: dict[str, tuple[list[Hit], dict[str, float]]] = {}
         if self.path is not None and self.path.exists():
             for line in self.path.read_bytes().splitlines():
                 try:
                     row = json.loads(line)
                 except ValueError:  # a process that died wrote half of it
                     continue
-                self.known[row["key"]] = [Hit(*hit) for hit in row["hits"]]
+                self.known[row["key"]] = [Hit(*hit) for hit in row["hits"]], row.get("costs", {})
 
-    def add(self, request: Request, hits: list[Hit]) -> None:
+    def add(self, request: Request, hits: list[Hit], costs: Mapping[str, float]) -> None:
         if self.path is None:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        row = {"key": request.key, "hits": [(hit.doc_id, hit.score, hit.title, hit.url) for hit in hits]}
+        row: dict[str, Any] = {
+            "key": request.key,
+            "hits": [(hit.doc_id, hit.score, hit.title, hit.url) for hit in hits],
+        }
+        row |= {"costs": costs} if costs else {}
         with self.path.open("ab") as file:
             file.write(json.dumps(row).encode() + b"\n")
 

@@ -225,6 +225,7 @@ DOCUMENT = Layout(
         Field("url", pa.string(), required=False),
     ),
 )
+COSTS = "ranking with costs"  # the kind of a table of what requests cost
 NO_VALUE = "(none)"  # the slice of queries whose attribute is empty
 
 

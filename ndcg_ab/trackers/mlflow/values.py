@@ -7,6 +7,7 @@ from ndcg_ab.history.bundles.bundle import Bundle
 from ndcg_ab.report.answer.answer import make_answer
 from ndcg_ab.report.answer.marks import comparison_mark
 from ndcg_ab.report.comment.markdown import comparison_note, format_decision, system_note
+from ndcg_ab.report.sections.costs import shown_first
 from ndcg_ab.report.sections.since_last import since_items, since_mark
 from ndcg_ab.report.words.decision_summary import candidates_by_choice, format_decisions
 from ndcg_ab.report.words.text import format_plain, system_rows
@@ -163,6 +164,12 @@ def parent_values(bundle: Bundle) -> dict[str, float]:
             key = metric_name(row.metric)
             found |= {f"baseline/{key}": means[row.baseline, row.metric], key: means[row.candidate, row.metric]}
             found[f"difference/{key}"] = row.difference
+    for cost in shown_first(outcome.costs, name) if name else ():
+        key = f"{cost.cost}_{cost.statistic}"
+        for system, prefix in ((cost.baseline, "baseline/"), (cost.candidate, "")):
+            value = outcome.costs.value_of(system, cost.cost, cost.statistic) if outcome.costs else None
+            found[f"{prefix}{key}"] = value.value if value else None
+        found[f"difference/{key}"] = cost.difference
     return {key: value for key, value in found.items() if value is not None}
 
 
@@ -183,6 +190,14 @@ def system_values(bundle: Bundle, name: str) -> dict[str, float]:
             key = metric_name(test.metric)
             values |= {f"difference/{key}": test.difference, f"difference_low/{key}": test.low}
             values |= {f"difference_high/{key}": test.high, f"p_adjusted/{key}": test.p_adjusted}
+    for cost in outcome.costs.values if outcome.costs else ():
+        if cost.system_id == name:
+            values[f"{cost.cost}_{cost.statistic}"] = cost.value
+    for more in outcome.costs.differences if outcome.costs else ():
+        if more.candidate == name:
+            key = f"{more.cost}_{more.statistic}"
+            values |= {f"difference/{key}": more.difference, f"difference_low/{key}": more.low}
+            values[f"difference_high/{key}"] = more.high
     for found in outcome.changes:
         if found.candidate == name:
             values |= {"changed_queries": float(found.changed), f"overlap_at_{found.depth}": found.overlap}

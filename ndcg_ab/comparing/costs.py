@@ -1,0 +1,225 @@
+"""What requests cost: statistics of each system, paired differences, guardrails (docs/costs.md).
+
+Quantiles come from the SQL (500_cost_quantile) and are computed again by the core; intervals are the core's.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ndcg_ab.comparing.sampling import Sampling, clusters_by_prefix
+from ndcg_ab.config.model.costs import CostStatistic
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.errors import InputError, ParityError
+from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue
+from ndcg_core.statistics.averages import mean, quantile, weighted_mean
+from ndcg_core.statistics.estimates.cost_quantiles import (
+    CostInterval,
+    Sample,
+    Tails,
+    draw_quantiles,
+    interval_from_draws,
+    least_queries,
+    mean_interval,
+)
+from ndcg_core.statistics.verdicts.verdict import Verdict
+
+MOST = 1_000_000  # queries that are told to be needed
+TOLERANCE = 1e-9  # of the value, where that is above 1
+
+
+class Recorded(NamedTuple):
+    """One cost on the queries on which every system has it, sorted. values: (queries x systems)."""
+
+    query_ids: list[str]
+    values: NDArray[np.float64]
+    sample: Sample
+
+
+def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> Costs | None:
+    """None where no cost is recorded."""
+    if not evaluation.costs:
+        return None
+    systems = [system.name for system in evaluation.systems]
+    baseline = evaluation.baseline_name
+    candidates = [name for name in systems if name != baseline]
+    quantiles = read_quantiles(engine, sampling)
+    cold, measured = read_cold(engine), dict(engine.rows("pulled_cost_source", ("system_id", "measured")))
+    tested = len(evaluation.costs.guardrails) * len(candidates)
+    values, differences = [], []
+    for cost in evaluation.costs.names:
+        of = read_cost(engine, sampling, cost, systems, evaluation)
+        wanted = [each for each in evaluation.costs.statistics if each.cost == cost]
+        found = Estimates(of, wanted, evaluation)
+        for at, system in enumerate(systems):
+            times = cold.get((system, cost), [])
+            about = {"cold_requests": len(times), "cold_mean": mean(times), "measured": measured.get(system, "")}
+            for which, each in enumerate(wanted):
+                value = found.value(at, which)
+                if each.share is not None:
+                    refuse_disagreement(quantiles.get((system, cost, each.statistic)), value, system, each)
+                ends = found.interval(at, which)
+                row = (len(of.query_ids), value, known(ends.low), known(ends.high))
+                values.append(CostValue(system, cost, each.statistic, *row, **about))
+        for candidate in candidates:
+            pair = systems.index(baseline), systems.index(candidate)
+            for which, each in enumerate(wanted):
+                margin = evaluation.costs.guardrails.get(each.name)
+                differences.append(difference_of(found, pair, which, (baseline, candidate), margin, tested))
+    return Costs(tuple(values), tuple(differences))
+
+
+class Estimates:
+    """Values, intervals and differences of one cost; quantiles are drawn once for all of them."""
+
+    def __init__(self, of: Recorded, statistics: Sequence[CostStatistic], evaluation: Evaluation) -> None:
+        self.of = of
+        self.statistics = statistics
+        self.alpha = evaluation.statistics.alpha
+        shares = [each.share for each in statistics if each.share is not None]
+        self.places = {each.statistic: shares.index(each.share) for each in statistics if each.share is not None}
+        settings = evaluation.statistics
+        if of.query_ids:
+            self.low, self.high = draw_quantiles(
+                of.values, shares, draws=settings.resamples, seed=settings.seed, sample=of.sample
+            )
+
+    @property
+    def queries(self) -> int:
+        return len(self.of.query_ids)
+
+    def value(self, system: int, which: int) -> float | None:
+        """By the core."""
+        values, share = self.of.values[:, system].tolist(), self.statistics[which].share
+        if not values:
+            return None
+        weights = None if self.of.sample.weights is None else self.of.sample.weights.tolist()
+        if share is not None:
+            return quantile(values, share, weights)
+        return mean(values) if weights is None else weighted_mean(values, weights)
+
+    def interval(self, system: int, which: int) -> CostInterval:
+        tails = Tails(self.alpha / 2, self.alpha / 2)
+        if not self.queries:
+            return CostInterval(-math.inf, math.inf)
+        if self.statistics[which].share is None:
+            return mean_interval(self.of.values[:, system], tails, self.of.sample)
+        place = self.places[self.statistics[which].statistic]
+        return interval_from_draws(self.low[:, system, place], self.high[:, system, place], tails)
+
+    def difference(self, pair: tuple[int, int], which: int, tails: Tails) -> CostInterval:
+        """pair: the places of the baseline and of the candidate."""
+        base, other = pair
+        if not self.queries:
+            return CostInterval(-math.inf, math.inf)
+        if self.statistics[which].share is None:
+            return mean_interval(self.of.values[:, other] - self.of.values[:, base], tails, self.of.sample)
+        place = self.places[self.statistics[which].statistic]
+        low = self.low[:, other, place] - self.high[:, base, place]
+        return interval_from_draws(low, self.high[:, other, place] - self.low[:, base, place], tails)
+
+
+def difference_of(
+    found: Estimates, pair: tuple[int, int], which: int, names: tuple[str, str], margin: float | None, tested: int
+) -> CostDifference:
+    """names: the baseline's and the candidate's.  tested: how many cost guardrails there are over all candidates."""
+    each, alpha = found.statistics[which], found.alpha
+    base, other = (found.value(place, which) for place in pair)
+    difference = None if base is None or other is None else other - base
+    tails = Tails(alpha / 2 / (tested if margin is not None else 1), alpha / 2)
+    ends = found.difference(pair, which, tails)
+    row = CostDifference(
+        candidate=names[1],
+        baseline=names[0],
+        cost=each.cost,
+        statistic=each.statistic,
+        queries=found.queries,
+        difference=difference,
+        low=known(ends.low),
+        high=known(ends.high),
+        margin=margin,
+    )
+    return row if margin is None else judged_by_margin(row, each, tails)
+
+
+def judged_by_margin(row: CostDifference, each: CostStatistic, tails: Tails) -> CostDifference:
+    """Whether the guardrail holds, is broken, or is open, and how many queries would settle that."""
+    margin = row.margin or 0.0
+    if row.high is not None and row.high <= margin:
+        return replace(row, conclusion=Verdict.NOT_WORSE)
+    if row.low is not None and row.low > margin:
+        return replace(row, conclusion=Verdict.WORSE)
+    return replace(row, conclusion=Verdict.MAY_BE_WORSE, queries_needed=queries_to_settle(row, each, tails))
+
+
+def queries_to_settle(row: CostDifference, each: CostStatistic, tails: Tails) -> int | None:
+    """The queries whose interval has an upper end; or, where it has one, those that bring the nearer end to the margin:
+    its distance from the estimate shrinks with the root of their number.  None where the estimate is at the margin, or
+    so near that it would take more than a million."""
+    least = 2 if each.share is None else least_queries(each.share, tails.high)
+    if row.high is None or row.difference is None or row.margin is None:
+        return least
+    room = row.margin - row.difference
+    reach = row.high - row.difference if room > 0 else row.difference - (row.low if row.low is not None else -math.inf)
+    if room == 0 or not math.isfinite(reach):
+        return None
+    needed = row.queries * (reach / room) ** 2
+    return max(least, math.ceil(needed)) if needed <= MOST else None
+
+
+def known(end: float) -> float | None:
+    return end if math.isfinite(end) else None
+
+
+def read_cost(
+    engine: Engine, sampling: Sampling, cost: str, systems: Sequence[str], evaluation: Evaluation
+) -> Recorded:
+    """Of the queries that have a weight, where they are weighted; one without a cluster is one of its own."""
+    rows: dict[str, dict[str, float]] = defaultdict(dict)
+    columns = ("query_id", "system_id", "value")
+    for query_id, system, value in engine.rows("query_cost", columns, where={"cost": cost}, order="query_id"):
+        rows[query_id][system] = value
+    weights = sampling.weights
+    query_ids = sorted(name for name in rows if weights is None or name in weights)
+    if not query_ids:
+        raise InputError(f"costs: there is no query of which every system has a {cost}")
+    values = np.array([[rows[name][system] for system in systems] for name in query_ids])
+    members = None
+    if sampling.clusters is not None:
+        known_clusters = dict(sampling.clusters)
+        if (prefix := evaluation.statistics.cluster_prefix) is not None:
+            known_clusters |= clusters_by_prefix(query_ids, prefix)
+        names = [known_clusters.get(name, f"\0{name}") for name in query_ids]
+        members = np.unique(names, return_inverse=True)[1]
+    weighed = None if weights is None else np.array([weights[name] for name in query_ids])
+    return Recorded(query_ids, values, Sample(weighed, members))
+
+
+def read_quantiles(engine: Engine, sampling: Sampling) -> dict[tuple[str, str, str], float]:
+    columns = ("system_id", "cost", "statistic", "value")
+    rows = engine.rows("cost_quantile", columns, weighted=sampling.weights is not None)
+    return {(system, cost, statistic): value for system, cost, statistic, value in rows}
+
+
+def read_cold(engine: Engine) -> dict[tuple[str, str], list[float]]:
+    """(system, cost) -> those of requests that warmed up."""
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    columns = ("system_id", "cost", "value")
+    for system, cost, value in engine.rows("pulled_query_cost", columns, where={"is_cold": True}):
+        found[system, cost].append(value)
+    return found
+
+
+def refuse_disagreement(stored: float | None, core: float | None, system: str, each: CostStatistic) -> None:
+    """ParityError where the SQL and the core have two values of one quantile."""
+    if stored is None or core is None or abs(stored - core) > TOLERANCE * max(1.0, abs(core)):
+        raise ParityError(
+            f"parity check: system {system}, {each.name}: SQL gives {stored!r}, the Python core {core!r} (more than"
+            f" {TOLERANCE} apart); nothing of this evaluation can be believed"
+        )

@@ -1,0 +1,90 @@
+"""What requests cost, in words and as a table: one for terminal, page, comment and notes."""
+
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from ndcg_ab.report.terminal.grid import Grid, Row
+from ndcg_ab.report.words.text import format_confidence_level
+from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, plain_cost
+from ndcg_ab.results.outcome import Outcome
+from ndcg_ab.results.wording import queries_text
+from ndcg_core.statistics.averages import MEAN
+
+SHOWN_FIRST = "p95"  # where no guardrail says which statistic matters
+
+
+def shown_first(costs: Costs | None, candidate: str) -> tuple[CostDifference, ...]:
+    """What is shown of a candidate beside its metrics: its guardrails; without one p95 of the first cost."""
+    if costs is None:
+        return ()
+    own = [row for row in costs.differences if row.candidate == candidate]
+    guarded = [row for row in own if row.margin is not None]
+    return tuple(guarded or [row for row in own if (row.cost, row.statistic) == (costs.names[0], SHOWN_FIRST)])
+
+
+def cost_pairs(costs: Costs) -> Iterator[tuple[CostValue, CostDifference | None]]:
+    """Every value with its difference from the baseline's, where it is a candidate's."""
+    found = {(row.candidate, row.cost, row.statistic): row for row in costs.differences}
+    for statistic in dict.fromkeys((row.cost, row.statistic) for row in costs.values):
+        for row in costs.values:
+            if (row.cost, row.statistic) == statistic:
+                yield row, found.get((row.system_id, row.cost, row.statistic))
+
+
+def cost_interval(row: CostValue) -> str:
+    """``[40.2, 71.3]``; an end for which there are too few queries is ``?``."""
+    return f"[{', '.join('?' if end is None else plain_cost(end) for end in (row.low, row.high))}]"
+
+
+def cost_cells(value: CostValue, row: CostDifference | None) -> list[str]:
+    """Statistic, system, value, its interval, difference with interval, and what is said of a guardrail."""
+    verdict = f"{row.mark} {row.verdict}" if row and row.verdict else ""
+    numbers = row.numbers if row else ""
+    name = f"{value.cost}@{value.statistic}"
+    return [name, value.system_id, plain_cost(value.value), cost_interval(value), numbers, verdict]
+
+
+def cost_head(outcome: Outcome) -> list[str]:
+    level = format_confidence_level(outcome.alpha)
+    return ["cost", "system", "value", f"{level} interval", f"difference [{level} interval]", "guardrail"]
+
+
+def cost_notes(costs: Costs) -> list[str]:
+    """How the costs were measured, of each way once; what warmed up; what an unknown end means."""
+    ways: dict[str, list[str]] = {}
+    for row in costs.values:
+        ways.setdefault(row.measured, []).append(row.system_id)
+    systems = {row.system_id for row in costs.values}
+    found = []
+    for way, names in ways.items():
+        own = list(dict.fromkeys(names))
+        whose = "" if len(own) == len(systems) else f"{', '.join(own)}: "
+        found.append(f"{whose}{way}")
+    if len(systems) > 1 and any("random order" in way and "by turns" not in way for way in ways):
+        found.append("systems were asked one after another")
+    for row in costs.values:
+        if row.statistic == MEAN and row.cold_requests:
+            found.append(
+                f"{row.system_id} {row.cost}: {row.cold_requests} cold request{'s' * (row.cold_requests > 1)}, mean"
+                f" {plain_cost(row.cold_mean)}, not counted"
+            )
+    if any(row.high is None for row in costs.values):
+        found.append("? of an interval: too few queries for this end")
+    return found
+
+
+def print_costs(console: Console, outcome: Outcome) -> None:
+    """Every statistic of every system, and how they were measured."""
+    if outcome.costs is None:
+        return
+    head = cost_head(outcome)
+    rows = [cost_cells(*pair) for pair in cost_pairs(outcome.costs)]
+    queries = max((row.queries for row in outcome.costs.values), default=0)
+    title = Text.assemble(("what requests cost", "bold"), " ", (queries_text(queries), "dim"))
+    lines = [Row(cells[:2], [*cells[2:4], f"{cells[5][:1]} {cells[4]}".strip()]) for cells in rows]
+    Grid(head[:2], head[2:5], lines, verdicts=False).print(console, title)
+    for note in cost_notes(outcome.costs):
+        console.print(Text(note, style="dim"), highlight=False)
+    console.print()

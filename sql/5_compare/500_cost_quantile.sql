@@ -1,0 +1,63 @@
+-- cost_quantile: the quantiles of what requests of a system cost.
+-- grain:  one row per (system_id, cost, statistic)
+-- reads:  pulled_cost_statistic, query, query_cost
+-- params: weighted
+-- The smallest value that at least the share of the queries (of their weight, where they are weighted) do not exceed,
+-- without interpolation: type 1 of Hyndman and Fan (1996). 1e-12 of the weight may be lost in sums. Where queries are
+-- weighted, those without a weight are left out.
+with known_weight as (
+    select
+        query_id,
+        weight,
+    from query
+    where $weighted and weight is not null
+),
+
+all_weights as (
+    select count(*) as weights,
+    from known_weight
+),
+
+weighed as (
+    select
+        query_cost.system_id,
+        query_cost.cost,
+        query_cost.query_id,
+        query_cost.value,
+        coalesce(known_weight.weight, 1.0) as weight,
+    from query_cost
+    cross join all_weights
+    left join known_weight on query_cost.query_id = known_weight.query_id
+    where known_weight.weight is not null or all_weights.weights = 0
+),
+
+placed as (
+    select
+        system_id,
+        cost,
+        value,
+        sum(weight) over (
+            partition by system_id, cost
+            order by value, query_id
+            rows between unbounded preceding and current row
+        ) as weight_below,
+        sum(weight) over (
+            partition by system_id, cost
+            order by value, query_id
+            rows between unbounded preceding and unbounded following
+        ) as weight_of_all,
+    from weighed
+)
+
+select
+    placed.system_id,
+    placed.cost,
+    pulled_cost_statistic.statistic,
+    min(placed.value) as value,
+from placed
+inner join pulled_cost_statistic on placed.cost = pulled_cost_statistic.cost
+where placed.weight_below >= (pulled_cost_statistic.share - 1e-12) * placed.weight_of_all
+group by
+    placed.system_id,
+    placed.cost,
+    pulled_cost_statistic.statistic

@@ -1,0 +1,418 @@
+"""What requests cost beside quality: values, differences, guardrails, what is decided, and what is kept of it."""
+
+import dataclasses
+import io
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+from scipy.stats import ttest_rel
+
+from ndcg_ab import CompareResult, evaluate
+from ndcg_ab.comparing import costs as comparing_costs
+from ndcg_ab.comparing.gates import gate_results
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.settings import Gate
+from ndcg_ab.errors import InputError, ParityError, SilentError
+from ndcg_ab.report.sections.costs import cost_notes
+from ndcg_ab.report.terminal.screen import print_answer
+from ndcg_ab.report.words.explanations import explain_candidate
+from ndcg_ab.results.cost_records import CostDifference, Costs, plain_cost
+from ndcg_ab.results.decisions import Choice
+from ndcg_ab.results.outcome import Outcome
+from ndcg_core.statistics.verdicts.verdict import Verdict
+from tests.loopback import Asked, Said, serving
+
+COUNT = 100
+IDS = [f"q{number:03}" for number in range(COUNT)]
+BASE = np.random.default_rng(2).permutation(np.linspace(20, 119, COUNT))  # p95 is 114
+MORE = {"slower": 30.0, "alike": 0.5, "open": 18.0}  # about how much longer a candidate takes
+
+
+def latencies(name: str) -> np.ndarray:
+    if name == "base":
+        return BASE
+    return BASE + MORE[name] + np.random.default_rng(len(name)).normal(0, 0.2, COUNT)
+
+
+def folder_with(folder: Path, skipped: dict[str, str] | None = None) -> Path:
+    """Judgments, queries with weights, and rankings with latencies; the candidates rank better on every query.
+
+    skipped: system -> a query that it has no row of.
+    """
+    (folder / "j.csv").write_text("query_id,doc_id,grade\n" + "".join(f"{name},a,1\n" for name in IDS))
+    weights = [1 + place % 4 for place in range(COUNT)]
+    rows = (f"{name},{weight},c{place // 5}\n" for place, (name, weight) in enumerate(zip(IDS, weights, strict=True)))
+    (folder / "q.csv").write_text("query_id,weight,cluster\n" + "".join(rows))
+    for system in ("base", *MORE):
+        order = "ba" if system == "base" else "ab"
+        lines = [
+            f"{name},{doc},{2 - place},{value!r}\n"
+            for name, value in zip(IDS, latencies(system).tolist(), strict=True)
+            for place, doc in enumerate(order)
+            if (skipped or {}).get(system) != name
+        ]
+        (folder / f"{system}.csv").write_text("query_id,doc_id,score,latency_ms\n" + "".join(lines))
+    return folder
+
+
+def configured(folder: Path, names: list[str], **keys: Any) -> Evaluation:
+    systems = [{"name": name, "file": f"{name}.csv"} for name in ("base", *names)]
+    given = {"name": "costs", "directory": folder, "judgments": {"file": "j.csv"}, "systems": systems}
+    usual = {"statistics": {"resamples": 1000, "weighted": False}, "guardrails": {"latency_ms@p95": 20}}
+    return Evaluation.model_validate(given | usual | keys)
+
+
+def compared(folder: Path, names: list[str], **keys: Any) -> CompareResult:
+    return evaluate(configured(folder, names, **keys))
+
+
+def outcome_of(found: CompareResult) -> Outcome:
+    return found._outcome
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return folder_with(tmp_path_factory.mktemp("costs"))
+
+
+@pytest.fixture(scope="module")
+def all_three(folder: Path) -> CompareResult:
+    return compared(folder, [*MORE], metrics=["rr"])
+
+
+def costs_of(found: CompareResult) -> Costs:
+    assert found.costs is not None
+    return found.costs
+
+
+def difference(found: CompareResult, candidate: str, statistic: str) -> CostDifference:
+    return next(row for row in costs_of(found).differences if (row.candidate, row.statistic) == (candidate, statistic))
+
+
+def test_values_and_differences_are_numpys(all_three: CompareResult) -> None:
+    for row in costs_of(all_three).values:
+        values = latencies(row.system_id)
+        own = values.mean() if row.statistic == "mean" else None
+        share = None if own is not None else float(row.statistic[1:]) / 100
+        expected = own if share is None else np.quantile(values, share, method="inverted_cdf")
+        assert row.value == pytest.approx(expected, abs=1e-12)
+        assert (row.queries, row.cost, row.measured) == (COUNT, "latency_ms", "read from the column latency_ms")
+    for name in MORE:
+        values = [latencies(each) for each in ("base", name)]
+        for share in (50, 95, 99):
+            base, other = (np.quantile(each, share / 100, method="inverted_cdf") for each in values)
+            assert difference(all_three, name, f"p{share}").difference == pytest.approx(other - base)
+        ends = ttest_rel(values[1], values[0]).confidence_interval()
+        row = difference(all_three, name, "mean")
+        assert (row.low, row.high) == pytest.approx((ends.low, ends.high))
+        assert difference(all_three, name, "p99").high is None, "100 queries are too few"
+
+
+def test_a_guardrail_that_is_broken_kept_or_open(all_three: CompareResult) -> None:
+    rows = {name: difference(all_three, name, "p95") for name in MORE}
+    assert {name: row.conclusion for name, row in rows.items()} == {
+        "slower": Verdict.WORSE,
+        "alike": Verdict.NOT_WORSE,
+        "open": Verdict.MAY_BE_WORSE,
+    }
+    for row in rows.values():
+        assert row.margin == 20
+        assert row.low is not None and row.high is not None
+        assert (row.high <= 20, row.low > 20) == (row.conclusion is Verdict.NOT_WORSE, row.conclusion is Verdict.WORSE)
+    assert all(row.margin is None for row in costs_of(all_three).differences if row.statistic != "p95")
+
+
+def test_what_is_decided(all_three: CompareResult) -> None:
+    """Every candidate ranks better; one costs too much, of one that is not known."""
+    found = {each.candidate: each for each in outcome_of(all_three).decisions}
+    assert {name: each.decision for name, each in found.items()} == {
+        "slower": Choice.DO_NOT_SHIP,
+        "alike": Choice.SHIP_IF_CHEAP,
+        "open": Choice.JUDGE_MORE,
+    }
+    assert found["slower"].reason.startswith("latency_ms@p95 higher by more than 20: +3")
+    needed = difference(all_three, "open", "p95").queries_needed
+    assert needed is not None and needed > COUNT
+    assert found["open"].reason.endswith(f"], {COUNT} queries, about {needed:,} needed")
+
+
+def printed(outcome: Outcome, width: int = 100) -> list[str]:
+    console = Console(width=width, file=io.StringIO(), color_system=None)
+    print_answer(console, outcome)
+    return console.file.getvalue().splitlines()  # type: ignore[attr-defined,no-any-return]
+
+
+def test_the_first_screen_has_a_column_and_no_line_more(all_three: CompareResult) -> None:
+    outcome = outcome_of(all_three)
+    decided = dataclasses.replace(outcome, costs=None)
+    with_costs, without = printed(outcome), printed(decided)
+    assert len(with_costs) == len(without)
+    assert with_costs[0].endswith("latency_ms@p95")
+    row = difference(all_three, "slower", "p95")
+    assert any(line.endswith(f"✗ {row.numbers}") for line in with_costs)
+    assert not printed(outcome, 60)[0].endswith("latency_ms@p95"), "where there is no room the reason tells it"
+
+
+def test_where_nothing_is_limited_p95_of_the_first_cost_is_shown(all_three: CompareResult) -> None:
+    rows = tuple(dataclasses.replace(r, margin=None, conclusion=None) for r in costs_of(all_three).differences)
+    outcome = dataclasses.replace(outcome_of(all_three), costs=Costs(costs_of(all_three).values, rows))
+    assert printed(outcome)[0].endswith("latency_ms@p95")
+    assert {each.decision for each in outcome.decisions} == {Choice.SHIP_IF_CHEAP}
+
+
+def test_in_plain_words(all_three: CompareResult) -> None:
+    parts = dict(explain_candidate(outcome_of(all_three), "open").parts)
+    row = difference(all_three, "open", "p95")
+    assert f"{row.sentence}." in parts["The answer"]
+    asked = f"latency_ms@p95: ask about {row.queries_needed:,} queries; they need no judgments."
+    assert asked in parts["What to do next"]
+
+
+@pytest.mark.parametrize(("proof", "named"), [(False, ["slower"]), (True, ["slower", "open"])])
+def test_the_gate_of_guardrails(all_three: CompareResult, proof: bool, named: list[str]) -> None:
+    gates = {each.name: each for each in gate_results(Gate(proof=proof), outcome_of(all_three))}
+    assert list(gates["guardrails"].systems) == named
+    assert not gates["guardrails"].passed
+
+
+def test_a_gate_that_passes_says_what_holds(all_three: CompareResult) -> None:
+    costs = costs_of(all_three)
+    for names, said in (
+        (["alike"], "1 cost guardrail shown to hold"),
+        (["alike", "open"], "1 of 2 cost guardrails not shown to hold (gate.proof would fail)"),
+    ):
+        kept = dataclasses.replace(costs, differences=tuple(r for r in costs.differences if r.candidate in names))
+        outcome = dataclasses.replace(outcome_of(all_three), costs=kept)
+        (gate,) = gate_results(Gate(no_regression=False), outcome)
+        assert (gate.passed, gate.message) == (True, said)
+
+
+def test_an_estimate_beyond_the_margin_fails_the_gate(all_three: CompareResult) -> None:
+    row = dataclasses.replace(difference(all_three, "open", "p95"), difference=21.0)
+    outcome = dataclasses.replace(outcome_of(all_three), costs=Costs((), (row,)))
+    (gate,) = gate_results(Gate(no_regression=False), outcome)
+    assert not gate.passed
+
+
+@pytest.mark.slow
+def test_the_low_end_of_guardrails_holds_for_all_of_them_together(folder: Path, all_three: CompareResult) -> None:
+    """Three candidates: alpha / 6; alone alpha / 2. The high end is the same: each must hold by itself."""
+    alone = difference(compared(folder, ["slower"], metrics=["rr"]), "slower", "p95")
+    together = difference(all_three, "slower", "p95")
+    assert alone.low is not None and together.low is not None
+    assert together.low < alone.low
+    assert together.high == alone.high
+
+
+@pytest.mark.slow
+def test_few_queries_leave_it_open_upwards(tmp_path: Path) -> None:
+    """71 queries say nothing of how large p95 can be: 72 are needed, whatever they cost."""
+    folder_with(tmp_path)
+    for system in ("base", "alike"):
+        lines = (tmp_path / f"{system}.csv").read_text().splitlines()
+        (tmp_path / f"{system}.csv").write_text("\n".join(lines[: 1 + 2 * 40]) + "\n")
+    row = difference(compared(tmp_path, ["alike"], metrics=["rr"]), "alike", "p95")
+    assert (row.queries, row.high, row.conclusion, row.queries_needed) == (40, None, Verdict.MAY_BE_WORSE, 72)
+    assert row.sentence.endswith(", ?], 40 queries, about 72 needed")
+
+
+@pytest.mark.slow
+def test_a_query_that_one_system_lacks_is_left_out_for_all(tmp_path: Path) -> None:
+    folder_with(tmp_path, skipped={"alike": "q007"})
+    found = compared(tmp_path, ["alike"], metrics=["rr"])
+    assert {row.queries for row in costs_of(found).values} == {COUNT - 1}
+    kept = np.delete(BASE, 7)
+    (base,) = (r.value for r in costs_of(found).values if (r.system_id, r.statistic) == ("base", "mean"))
+    assert base == pytest.approx(kept.mean())
+
+
+@pytest.mark.slow
+def test_weights_and_clusters_count(folder: Path) -> None:
+    """A query of weight 3 is three queries; queries of a cluster are fewer units."""
+    keys = {"queries": {"file": "q.csv"}, "metrics": ["rr"]}
+    weighed = compared(folder, ["alike"], statistics={"resamples": 1000, "clustered": False}, **keys)
+    repeated = np.repeat(BASE, [1 + place % 4 for place in range(COUNT)])
+    for row in costs_of(weighed).values:
+        if row.system_id == "base" and row.statistic != "mean":
+            share = float(row.statistic[1:]) / 100
+            assert row.value == np.quantile(repeated, share, method="inverted_cdf")
+        elif row.system_id == "base":
+            assert row.value == pytest.approx(repeated.mean())
+    plain = compared(folder, ["alike"], statistics={"resamples": 1000, "clustered": False, "weighted": False}, **keys)
+    clustered = compared(folder, ["alike"], statistics={"resamples": 1000, "weighted": False}, **keys)
+    p95 = difference(clustered, "alike", "p95")
+    assert p95.high is None, "20 clusters are too few"
+    assert difference(plain, "alike", "p95").high is not None
+
+
+@pytest.mark.slow
+def test_the_sql_is_held_against_the_core(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparing_costs, "quantile", lambda values, share, weights=None: max(values))
+    with pytest.raises(ParityError, match=r"parity check: system base, latency_ms@p50: SQL gives .* Python core 119"):
+        compared(folder, ["alike"], metrics=["rr"])
+
+
+@pytest.mark.slow
+def test_json_has_costs_only_where_they_were_recorded(folder: Path, all_three: CompareResult) -> None:
+    outcome = outcome_of(all_three)
+    assert Outcome.from_dict(json.loads(outcome.to_json())) == outcome
+    plain = outcome_of(compared(folder, ["alike"], guardrails={}, metrics=["rr"]))
+    assert plain.costs is None
+    assert "costs" not in plain.to_dict()
+
+
+@pytest.mark.slow
+def test_a_system_without_the_cost_is_refused(tmp_path: Path) -> None:
+    folder_with(tmp_path)
+    (tmp_path / "alike.csv").write_text("query_id,doc_id,score\nq000,a,1\n")
+    with pytest.raises(InputError, match=r"alike\.csv: there is no column 'latency_ms'"):
+        compared(tmp_path, ["alike"])
+
+
+@pytest.mark.slow
+def test_no_query_in_common(tmp_path: Path) -> None:
+    folder_with(tmp_path)
+    for system, query_id in (("base", "q000"), ("alike", "q001")):
+        (tmp_path / f"{system}.csv").write_text(f"query_id,doc_id,score,latency_ms\n{query_id},a,1,5\n")
+    with pytest.raises(InputError, match="costs: there is no query of which every system has a latency_ms"):
+        compared(tmp_path, ["alike"])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.00123, "0.00123"), (12.345, "12.3"), (1234.5, "1,234"), (0, "0"), (None, "–"), (1e12, "1e+12")],
+)
+def test_three_digits(value: float | None, text: str) -> None:
+    assert plain_cost(value) == text
+
+
+@pytest.mark.slow
+def test_a_slow_engine_whose_times_are_known(tmp_path: Path) -> None:
+    """Two versions of one engine, 12 ms apart; each is cold for two requests, which take 200 ms more."""
+    ids = IDS[:30]
+    (tmp_path / "j.csv").write_text("query_id,doc_id,grade\n" + "".join(f"{name},a,1\n" for name in ids))
+    (tmp_path / "q.csv").write_text("query_id,text\n" + "".join(f"{name},text {name}\n" for name in ids))
+    asked_of = {"old": 0, "new": 0}
+
+    def engine(asked: Asked) -> Said:
+        version = asked.query["v"][0]
+        asked_of[version] += 1
+        wait = {"old": 0.004, "new": 0.016}[version]
+        time.sleep(wait + 0.2 * (asked_of[version] <= 2))
+        return Said({"hits": [{"id": "a"}], "took": 1000 * wait})
+
+    with serving(engine) as server:
+        http = {"url": server.address, "concurrency": 1, "costs": {"took_ms": "took"}}
+        systems = [
+            {"name": name, "http": {**http, "parameters": {"q": "{query}", "v": name}}} for name in ("old", "new")
+        ]
+        keys = {"queries": {"file": "q.csv"}, "systems": systems, "guardrails": {"latency_ms@p50": 8}}
+        costs = {"record": ["took_ms"], "warm_up": 2}
+        found = compared(tmp_path, [], metrics=["rr"], costs=costs, **keys)
+    rows = {(row.system_id, row.cost, row.statistic): row for row in costs_of(found).values}
+    for name, took in (("old", 4), ("new", 16)):
+        row = rows[name, "latency_ms", "p50"]
+        assert (row.queries, row.cold_requests) == (30, 2)
+        assert took <= (row.value or 0) < took + 6
+        assert took + 200 <= (row.cold_mean or 0) < took + 300
+        assert (rows[name, "latency_ms", "p99"].value or 0) < 150, "no cold request counts"
+        assert rows[name, "took_ms", "mean"].value == pytest.approx(took)
+        assert row.measured.startswith("asked over HTTP, one request at a time after 2 to warm up, queries in random")
+    median = next(r for r in costs_of(found).differences if (r.cost, r.statistic) == ("latency_ms", "p50"))
+    assert 6 < (median.difference or 0) < 18
+    assert median.conclusion is Verdict.WORSE
+
+
+MODULE = """
+import time
+asked = []
+
+
+def search(text, version):
+    asked.append((version, text))
+    time.sleep(0.002 if version == "old" else 0.010)
+    return [("a", 1.0)]
+"""
+
+
+def by_turns(folder: Path, systems: list[dict[str, Any]], **keys: Any) -> CompareResult:
+    ids = IDS[:12]
+    (folder / "j.csv").write_text("query_id,doc_id,grade\n" + "".join(f"{name},a,1\n" for name in ids))
+    (folder / "q.csv").write_text("query_id,text\n" + "".join(f"{name},text {name}\n" for name in ids))
+    costs = {"record": ["latency_ms"], "by_turns": True}
+    given = {"queries": {"file": "q.csv"}, "systems": systems, "costs": costs, "guardrails": {"latency_ms@p50": 4}}
+    return compared(folder, [], metrics=["rr"], **given, **keys)
+
+
+def turns(asked: list[tuple[str, str]]) -> None:
+    """The second half of what was asked: each of the two systems once in every turn, in changing order."""
+    pulled, measured = asked[:24], asked[24:]
+    assert sorted(pulled) == sorted(measured)
+    pairs = [{version for version, _ in measured[at : at + 2]} for at in range(0, 24, 2)]
+    assert pairs == [{"old", "new"}] * 12
+    assert len({measured[at][0] for at in range(0, 24, 2)}) == 2, "neither is always the first"
+
+
+@pytest.mark.slow
+def test_functions_are_asked_by_turns(tmp_path: Path) -> None:
+    (tmp_path / "by_turns_engine.py").write_text(MODULE)
+    described = {"python": "by_turns_engine:search", "per_query": True}
+    systems = [{"name": name, "arguments": {"version": name}, **described} for name in ("old", "new")]
+    found = by_turns(tmp_path, systems)
+    turns(sys.modules["by_turns_engine"].asked)
+    values = {row.system_id: row for row in costs_of(found).values if row.statistic == "p50"}
+    assert {row.cold_requests for row in values.values()} == {12}, "what was pulled"
+    assert 2 <= (values["old"].value or 0) < 8 <= (values["new"].value or 0) < 30
+    assert values["new"].measured.startswith("one request at a time, systems by turns, queries in random order (seed")
+    assert not any("one after another" in note for note in cost_notes(costs_of(found)))
+
+
+@pytest.mark.slow
+def test_engines_are_asked_by_turns(tmp_path: Path) -> None:
+    def engine(asked: Asked) -> Said:
+        time.sleep({"old": 0.002, "new": 0.010}[asked.query["v"][0]])
+        return Said({"hits": [{"id": "a"}]})
+
+    with serving(engine) as server:
+        http = {"url": server.address, "concurrency": 1}
+        systems = [
+            {"name": name, "http": {**http, "parameters": {"q": "{query}", "v": name}}} for name in ("old", "new")
+        ]
+        found = by_turns(tmp_path, systems)
+    turns([(each.query["v"][0], each.text) for each in server.asked])
+    median = next(row for row in costs_of(found).differences if row.statistic == "p50")
+    assert 5 < (median.difference or 0) < 20
+    assert median.conclusion is Verdict.WORSE
+
+
+@pytest.mark.slow
+def test_an_engine_that_fails_while_it_is_measured(tmp_path: Path) -> None:
+    """As in a pull: one query too many is an error; one that may fail has no cost, for nobody."""
+
+    def failing(asked: Asked) -> Said:
+        broken = asked.number > 24 and asked.query["v"] == ["new"] and asked.text == "text q003"
+        return Said("", 500) if broken else Said({"hits": [{"id": "a"}]})
+
+    for allowed in (0, 1):
+        with serving(failing) as server:
+            http = {"url": server.address, "concurrency": 1, "retries": 0, "allow_failed_queries": allowed}
+            systems = [
+                {"name": name, "http": {**http, "parameters": {"q": "{query}", "v": name}}} for name in ("old", "new")
+            ]
+            if not allowed:
+                with pytest.raises(SilentError, match="query 'q003': status 500"):
+                    by_turns(tmp_path, systems)
+            else:
+                assert {row.queries for row in costs_of(by_turns(tmp_path, systems)).values} == {11}
+
+
+@pytest.mark.slow
+def test_a_file_cannot_be_asked(folder: Path) -> None:
+    with pytest.raises(InputError, match=r"base\.csv: is read, not asked, as costs.by_turns needs: take by_turns out"):
+        compared(folder, ["alike"], costs={"by_turns": True})

@@ -1,0 +1,85 @@
+"""Guardrails on what requests cost are written as those on metrics, and go to a place of their own."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.options.from_options import evaluation_from_options
+from ndcg_ab.errors import InputError
+
+USUAL: dict[str, Any] = {"name": "n", "judgments": "j", "systems": [{"name": "a", "file": "a"}]}
+
+
+def made(**keys: Any) -> Evaluation:
+    return Evaluation.model_validate(USUAL | keys)
+
+
+def test_a_guardrail_on_a_cost_is_no_guardrail_on_a_metric() -> None:
+    found = made(guardrails={"recall@10": 0.02, "latency_ms@p95": 20, "tokens@mean": 3.5})
+    assert found.guardrails == {"recall@10": 0.02}
+    assert found.costs.guardrails == {"latency_ms@p95": 20.0, "tokens@mean": 3.5}
+    assert found.costs.names == ["latency_ms", "tokens"], "what it names is recorded"
+    assert [metric.name for metric in found.metric_list] == ["ndcg@10", "recall@10"]
+    assert Evaluation.model_validate(found.model_dump()) == found
+
+
+def test_a_metric_alone_still_decides_beside_a_guardrail_on_a_cost() -> None:
+    assert made(metrics=["ndcg@10", "rr"], guardrails={"latency_ms@p95": 20}).metrics == ["ndcg@10"]
+
+
+@pytest.mark.parametrize("costs", [["took_ms"], {"record": ["took_ms"]}, "took_ms"])
+def test_costs_alone_or_with_more(costs: Any) -> None:
+    found = made(costs=costs, guardrails={"latency_ms@p99.9": 20})
+    assert found.costs.names == ["took_ms", "latency_ms"]
+    of_latency = [each.statistic for each in found.costs.statistics if each.cost == "latency_ms"]
+    assert of_latency == ["mean", "p50", "p95", "p99", "p99.9"]
+
+
+def test_nothing_is_recorded_by_default() -> None:
+    assert made().costs.names == made(guardrails={"rr": 0.1}).costs.names == []
+
+
+def test_of_scores_of_another_tool_every_name_is_a_metric() -> None:
+    keys = {"name": "n", "scores": ["s"], "metrics": ["ctr"], "guardrails": {"latency@p95": 1}}
+    found = Evaluation.model_validate(keys)
+    assert (found.guardrails, found.costs.names) == ({"latency@p95": 1.0}, [])
+
+
+def test_scores_of_another_tool_have_no_requests() -> None:
+    keys = {"name": "n", "scores": ["s"], "metrics": ["ctr"], "costs": ["latency_ms"]}
+    with pytest.raises(ValidationError, match="costs: goes with rankings, and `scores` hold none: take one of the two"):
+        Evaluation.model_validate(keys)
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"guardrails": {"latency_ms@p100": 1}}, "'p100': must be mean or a percentile from p1 to p99.999, as p95"),
+        ({"guardrails": {"latency_ms@p95": 0}}, "latency_ms@p95: 0: must be a number above 0"),
+        ({"guardrails": {"score@p95": 1}}, "'score': a cost is called by letters, digits and _"),
+        ({"costs": ["doc_id"]}, "'doc_id': a cost is called by letters, digits and _"),
+        ({"costs": {"guardrails": {"latency_ms": 2}}}, "'latency_ms': must be COST@STATISTIC, as latency_ms@p95"),
+        (
+            {"costs": {"guardrails": {"a@p95": 2}}, "guardrails": {"a@p95": 3}},
+            "a@p95 is named twice, in guardrails and in costs.guardrails",
+        ),
+        ({"costs": {"warm_up": 3, "by_turns": True}}, "warm_up: by_turns asks every query once before it counts"),
+        ({"costs": {"warm_up": -1}}, "greater than or equal to 0"),
+    ],
+)
+def test_what_is_refused(keys: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        made(**keys)
+    assert said in str(error.value)
+
+
+def test_an_option_is_named_by_what_was_typed() -> None:
+    options = {"judgments": "j", "system": ["a=a", "b=b"]}
+    assert evaluation_from_options(options | {"guardrail": ["latency_ms@p95=20"]}).costs.guardrails == {
+        "latency_ms@p95": 20.0
+    }
+    assert evaluation_from_options(options | {"cost": ["price"]}).costs.names == ["price"]
+    with pytest.raises(InputError, match="--guardrail: 'p0': must be mean or a percentile"):
+        evaluation_from_options(options | {"guardrail": ["latency_ms@p0=20"]})

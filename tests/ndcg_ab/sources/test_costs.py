@@ -1,0 +1,243 @@
+"""What requests cost, from every kind of place: measured, told by the engine, or in a column."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from ndcg_ab.config.model.http import HttpRequest, HttpSource
+from ndcg_ab.config.model.sources import ExtensionSource, FileSource, InMemoryData, PythonSource
+from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.sources import RANKING, Pulled, pull_source
+from ndcg_ab.sources.base import CostsAsked
+from ndcg_ab.sources.costs import how_measured
+from ndcg_ab.sources.http import client as http_client
+from tests.loopback import Asked, Said, serving
+
+QUERIES = {f"q{number}": f"text {number}" for number in range(1, 9)}
+HITS = {"hits": [{"id": "a"}, {"id": "b"}], "took": 7, "usage": {"total_tokens": 11}}
+TOLD = {"took_ms": "took", "tokens": "usage.total_tokens"}
+
+
+def rows(found: Pulled) -> list[tuple[Any, ...]]:
+    assert found.costs is not None
+    return list(zip(*(column.to_pylist() for column in found.costs.columns), strict=True))
+
+
+def ask(answer: Callable[[Asked], Said], costs: CostsAsked | None, **keys: Any) -> tuple[Pulled, list[str]]:
+    """What was pulled, and the texts as they were asked for."""
+    folder = keys.pop("folder", None)
+    with serving(answer) as server:
+        given = {"url": server.address, "parameters": {"q": "{query}"}, "concurrency": 1, "costs": TOLD, **keys}
+        described = HttpSource(http=HttpRequest.model_validate(given))
+        return pull_source(described, RANKING, Path(), QUERIES, folder=folder, costs=costs), server.texts
+
+
+def test_an_engine_s_times_are_those_that_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine waits for a known time, which differs from query to query; one that fails first is asked again."""
+    monkeypatch.setattr(http_client, "FIRST_WAIT", 0.4)
+    waits = {f"text {number}": 0.004 * number for number in range(1, 9)}
+    failed: list[str] = []
+
+    def slow(asked: Asked) -> Said:
+        if asked.text == "text 3" and not failed:
+            failed.append(asked.text)
+            return Said("", 503)
+        time.sleep(waits[asked.text])
+        return Said(HITS)
+
+    found, texts = ask(slow, CostsAsked(("latency_ms", "took_ms", "tokens"), seed=5))
+    latencies = {query_id: value for query_id, cost, value, _ in rows(found) if cost == "latency_ms"}
+    for number in range(1, 9):
+        own = 1000 * waits[f"text {number}"]
+        assert own <= latencies[f"q{number}"] < own + 150, "from the request to the last byte, without other attempts"
+    assert {value for _, cost, value, _ in rows(found) if cost == "took_ms"} == {7.0}
+    assert {value for _, cost, value, _ in rows(found) if cost == "tokens"} == {11.0}
+    assert sorted(set(texts)) == sorted(QUERIES.values())
+    assert list(dict.fromkeys(texts)) != list(QUERIES.values()), "in random order"
+    assert how_measured(found.costs) == "asked over HTTP, one request at a time, queries in random order (seed 5)"
+
+
+def test_what_is_recorded_changes_no_ranking_and_no_digest() -> None:
+    plain, texts = ask(lambda asked: Said(HITS), None)
+    timed, _ = ask(lambda asked: Said(HITS), CostsAsked(("latency_ms",), warm_up=2, seed=1))
+    assert plain.costs is None
+    assert texts == list(QUERIES.values()), "in the order of the queries where nothing is recorded"
+    assert plain.table.equals(timed.table)
+    assert plain.digest == timed.digest
+
+
+def test_the_first_requests_warm_up_and_are_asked_again() -> None:
+    found, texts = ask(lambda asked: Said(HITS), CostsAsked(("latency_ms",), warm_up=3, seed=1))
+    assert [is_cold for *_, is_cold in rows(found)] == [True] * 3 + [False] * 8
+    assert texts[:3] == texts[3:6], "the same queries first, in the same order"
+    assert len(texts) == 3 + 8
+
+
+def test_a_warm_up_that_fails_is_asked_again() -> None:
+    """And one that fails again fails its query, as ever."""
+
+    def cold_fails(asked: Asked) -> Said:
+        return Said("", 500) if asked.number <= 2 else Said(HITS)
+
+    found, texts = ask(cold_fails, CostsAsked(("latency_ms",), warm_up=1), retries=0, allow_failed_queries=1)
+    assert found.failed == (next(name for name, text in QUERIES.items() if text == texts[0] == texts[1]),)
+    assert not any(is_cold for *_, is_cold in rows(found))
+    waking = [Said("", 500)]
+    found, _ = ask(lambda asked: waking.pop() if waking else Said(HITS), CostsAsked(("latency_ms",), 1), retries=0)
+    assert found.failed == ()
+
+
+def test_answers_of_an_earlier_attempt_keep_their_costs(tmp_path: Path) -> None:
+    """The second attempt of a pull asks for the rest alone, and knows what the others cost."""
+
+    def broken_once(asked: Asked) -> Said:
+        return Said("", 500) if asked.number == 5 else Said({**HITS, "took": asked.number})
+
+    asked = CostsAsked(("took_ms",), seed=1)
+    with serving(broken_once) as server:
+        given = {"url": server.address, "parameters": {"q": "{query}"}, "concurrency": 1, "costs": TOLD, "retries": 0}
+        described = HttpSource(http=HttpRequest.model_validate(given))
+        with pytest.raises(SilentError):
+            pull_source(described, RANKING, Path(), QUERIES, folder=tmp_path, costs=asked)
+        found = pull_source(described, RANKING, Path(), QUERIES, folder=tmp_path, costs=asked)
+    assert sorted(value for _, _, value, _ in rows(found)) == [1, 2, 3, 4, 6, 7, 8, 9]
+    assert len(server.asked) == 9
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({**HITS, "took": "fast"}, "costs.took_ms = 'took' finds a text, and must find a finite number"),
+        ({**HITS, "took": True}, "costs.took_ms = 'took' finds true or false, and must find a finite number"),
+        ({**HITS, "took": 1e301}, "finds 1e+301, and must find a finite number"),
+    ],
+)
+def test_a_cost_that_is_no_number_fails_its_query(answer: Any, said: str) -> None:
+    with pytest.raises(InputError) as error:
+        ask(lambda asked: Said(answer), CostsAsked(("took_ms",)))
+    assert said in str(error.value)
+
+
+def test_a_cost_that_an_answer_does_not_hold_is_missing() -> None:
+    def sometimes(asked: Asked) -> Said:
+        return Said(HITS if asked.text != "text 4" else {**HITS, "took": None})
+
+    found, _ = ask(sometimes, CostsAsked(("took_ms",)))
+    assert {query_id for query_id, *_ in rows(found)} == {*QUERIES} - {"q4"}
+
+
+def test_presets_know_where_engines_tell_their_time() -> None:
+    took = {name: HttpRequest(preset=name, url="http://e/").costs for name in ("elasticsearch", "solr", "meilisearch")}
+    assert took["elasticsearch"] == {"took_ms": "took"}
+    assert took["solr"] == {"took_ms": "responseHeader.QTime"}
+    assert took["meilisearch"] == {"took_ms": "processingTimeMs"}
+    own = HttpRequest.model_validate({"preset": "solr", "url": "http://e/", "costs": {"cpu": "debug.cpu"}})
+    assert own.costs == {"took_ms": "responseHeader.QTime", "cpu": "debug.cpu"}
+
+
+# ---- functions
+
+
+def test_every_call_of_a_function_is_timed(tmp_path: Path) -> None:
+    (tmp_path / "slow_function.py").write_text(
+        "import time\ncalled = []\n"
+        "def search(text):\n    called.append(text)\n    time.sleep(0.002 * int(text[5:]))\n    return [('a', 1.0)]\n"
+        "def lazily(text):\n    for name in 'ab':\n        time.sleep(0.005)\n        yield name, 1.0\n"
+    )
+    described = PythonSource(python="slow_function:search", per_query=True)
+    found = pull_source(described, RANKING, tmp_path, QUERIES, costs=CostsAsked(("latency_ms",), warm_up=1, seed=1))
+    warm = {query_id: value for query_id, _, value, is_cold in rows(found) if not is_cold}
+    assert len(rows(found)) == 9
+    assert all(2 * number <= warm[f"q{number}"] < 2 * number + 150 for number in range(1, 9))
+    plain = pull_source(described, RANKING, tmp_path, QUERIES)
+    assert plain.table.equals(found.table)
+    assert plain.costs is None
+    lazy = PythonSource(python="slow_function:lazily", per_query=True)
+    found = pull_source(lazy, RANKING, tmp_path, {"q": "x"}, costs=CostsAsked(("latency_ms",)))
+    assert rows(found)[0][2] >= 10, "until the last result of an iterator"
+    assert found.count == 2
+
+
+@pytest.mark.parametrize(
+    ("described", "cost", "said"),
+    [
+        (PythonSource(python="m:f"), "latency_ms", "is not known where one call answers all queries: give per_query"),
+        (PythonSource(python="m:f", per_query=True), "tokens", r"is not known of a function.*\(known are latency_ms\)"),
+        (
+            HttpSource(http=HttpRequest(url="http://e/", costs={"a": "a"})),
+            "b",
+            r"is not told by the engine.*\(known are latency_ms, a\)",
+        ),
+        (ExtensionSource(extension="x"), "latency_ms", "is known of files, databases, functions and search engines"),
+    ],
+)
+def test_a_cost_that_a_place_does_not_tell_is_refused_first(described: Any, cost: str, said: str) -> None:
+    with pytest.raises(InputError, match=f"costs: {cost} {said}"):
+        pull_source(described, RANKING, Path(), QUERIES, costs=CostsAsked((cost,)))
+
+
+# ---- columns
+
+TABLE = "query_id,doc_id,score,latency_ms\nq1,a,2,12.5\nq1,b,1,12.5\nq2,a,1,30\n"
+
+
+def read(text: str, folder: Path, name: str = "r.csv", **keys: Any) -> Pulled:
+    (folder / name).write_text(text)
+    return pull_source(FileSource(file=Path(name), **keys), RANKING, folder, costs=CostsAsked(("latency_ms",)))
+
+
+def test_a_file_brings_a_column(tmp_path: Path) -> None:
+    found = read(TABLE, tmp_path)
+    assert rows(found) == [("q1", "latency_ms", 12.5, False), ("q2", "latency_ms", 30.0, False)]
+    without = "query_id,doc_id,score\nq1,a,2\nq1,b,1\nq2,a,1\n"
+    (tmp_path / "plain.csv").write_text(without)
+    plain = pull_source(FileSource(file=Path("plain.csv")), RANKING, tmp_path)
+    assert plain.digest == found.digest
+    assert how_measured(found.costs) == "read from the column latency_ms"
+
+
+def test_columns_of_other_names_are_still_mapped(tmp_path: Path) -> None:
+    text = TABLE.replace("query_id", "qid").replace("score", "similarity").replace("latency_ms", "ms")
+    found = read(text, tmp_path, columns={"query_id": "qid", "score": "similarity", "latency_ms": "ms"})
+    assert [row[2] for row in rows(found)] == [12.5, 30.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (TABLE.replace("q1,b,1,12.5", "q1,b,1,13"), "query 'q1': latency_ms = 12.5 and 13: must be the same in every"),
+        (TABLE.replace("latency_ms", "ms"), "there is no column 'latency_ms' for latency_ms"),
+        (TABLE.replace("q2,a,1,30", "q2,a,1,"), "latency_ms is empty: every row needs one"),
+        (TABLE.replace("30", "1e301"), "query 'q2': latency_ms = 1e+301: must be below 1e300"),
+        (TABLE.replace("30", "nan"), "latency_ms = 'nan': must be a finite number"),
+    ],
+)
+def test_a_column_that_is_wrong(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as error:
+        read(text, tmp_path)
+    assert said in str(error.value)
+    assert "r.csv" in str(error.value)
+
+
+def test_a_trec_file_has_no_column(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"r\.run: a TREC file has no column latency_ms: give csv, tsv, jsonl or parquet"
+    ):
+        read("q1 Q0 a 1 2.0 run\n", tmp_path, "r.run")
+
+
+def test_tables_in_memory_have_columns_and_dictionaries_none() -> None:
+    def given(data: Any) -> FileSource:
+        described = FileSource(file=Path("systems"))
+        described.hold(InMemoryData("systems['new']", data))
+        return described
+
+    table = pa.table({"query_id": ["q1"], "doc_id": ["a"], "score": [1.0], "latency_ms": [4.0]})
+    found = pull_source(given(table), RANKING, Path(), costs=CostsAsked(("latency_ms",)))
+    assert rows(found) == [("q1", "latency_ms", 4.0, False)]
+    with pytest.raises(InputError, match="costs are columns of a table, and dictionaries have none: give a table"):
+        pull_source(given({"q1": {"a": 1.0}}), RANKING, Path(), costs=CostsAsked(("latency_ms",)))
