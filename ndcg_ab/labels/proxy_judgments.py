@@ -151,6 +151,8 @@ def unscored_text(finding: Finding) -> str:
 def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
     """`ProxyTable.table` from the tables of an engine that scored by the proxy judgments."""
     sampling = read_sampling(engine, evaluation)
+    if sampling.drawn is not None:  # their correction is for a random sample
+        return SCHEMA.empty_table()
     judged = [row[0] for row in engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")]
     weights, clusters = sampling.weights_in_order(judged), sampling.clusters_in_order(judged)
     places = {query_id: place for place, query_id in enumerate(judged)}

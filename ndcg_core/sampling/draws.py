@@ -1,9 +1,10 @@
 """Queries drawn for judging with known probabilities, more often where rankings disagree more: priority sampling.
 
-Every query has a size x, and a permanent random number u that a seed and its id fix. The n queries of the lowest u / x
-are drawn. With t the u / x of the first one that is not drawn, a query is drawn exactly if u < t x: with the probability
-min(1, t x), given the numbers of the others. Sums weighted by 1 / probability are unbiased for those over all queries,
-whatever x is. They vary with t; the mean difference is therefore estimated as a ratio (`ndcg_core.sampling.estimate`).
+Every query has a size x, and a permanent random number u that a seed and its id fix. The n queries of the lowest
+u / x are drawn. With t the u / x of the first one that is not drawn, a query is drawn exactly if u < t x: with the
+probability min(1, t x), given the numbers of the others. Sums weighted by 1 / probability are unbiased for those over
+all queries, whatever x is. They vary with t; the mean difference is therefore estimated as a ratio
+(`ndcg_core.sampling.estimate`).
 
 More queries with the same seed are the same ones and others, so that a sample is extended and never exchanged. A sample
 that was drawn by other sizes is kept in the same way: a query is in one of the two if u is below the larger of its two
@@ -12,9 +13,9 @@ that is the present one.
 
 Sources: N. Duffield, C. Lund and M. Thorup, Priority Sampling for Estimation of Arbitrary Subset Sums, Journal of the
 ACM 54 (2007) (the probabilities given the limit). E. Ohlsson, Sequential Poisson Sampling, Journal of Official
-Statistics 14 (1998) (the same draw with fixed probabilities; permanent random numbers). S. K. Thompson, Sampling (2012),
-chapter 6 (weights). J. A. Aslam, V. Pavlu and E. Yilmaz, A Statistical Method for System Evaluation Using Incomplete
-Judgments, SIGIR (2006) (judgments drawn with unequal probabilities).
+Statistics 14 (1998) (the same draw with fixed probabilities; permanent random numbers). S. K. Thompson, Sampling
+(2012), chapter 6 (weights). J. A. Aslam, V. Pavlu and E. Yilmaz, A Statistical Method for System Evaluation Using
+Incomplete Judgments, SIGIR (2006) (judgments drawn with unequal probabilities).
 """
 
 import hashlib
@@ -107,4 +108,5 @@ def without_first_left(order: NDArray[np.intp], kept: Kept, numbers: FloatArray)
     if not len(left):
         return order
     first = left[np.argmin(numbers[left] / kept.sizes[left])]
-    return order[order != first]
+    found: NDArray[np.intp] = order[order != first]
+    return found

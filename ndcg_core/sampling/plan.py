@@ -48,7 +48,8 @@ class Population:
         """(N,) expected squares of the differences, in the metric's unit squared."""
         squares = np.square(self.disagreements)
         total = float(squares.mean()) if len(squares) else 0.0
-        return squares * (self.deviation**2 / total) if total > 0 else squares
+        found: FloatArray = squares * (self.deviation**2 / total if total > 0 else 1.0)
+        return found
 
     @property
     def counted(self) -> FloatArray:

@@ -1,0 +1,91 @@
+"""Queries that were drawn to be judged: what each of them stands for, and what is noticed of them (docs/draw.md)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.errors import InputError
+from ndcg_ab.results.wording import INTENDED, OTHERS, queries_text
+from ndcg_core.sampling.estimate import mean_disagreement, scale_and_weights
+
+FloatArray = NDArray[np.float64]
+Part = tuple[str, str] | tuple[None, None]
+WHOLE: Part = (None, None)
+
+
+@dataclass(frozen=True)
+class DrawnQueries:
+    """The log that judged queries were drawn from.
+
+    disagreements: query_id -> relative disagreement of every query that changed, > 0, in no unit. means: part of the
+    log (attribute and slice, or `WHOLE`) -> the mean disagreement of its queries, the unchanged ones with 0.
+    weights: query_id -> frequency over probability of every drawn query. queries: how many the log has.
+    """
+
+    disagreements: Mapping[str, float]
+    means: Mapping[Part, float]
+    weights: Mapping[str, float]
+    queries: int
+
+    def scales_and_weights(
+        self, query_ids: Sequence[str], weights: FloatArray, part: Part
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """What the differences of these queries are multiplied by, and the weights of the products, if any."""
+        disagreements = np.array([self.disagreements[query_id] for query_id in query_ids], dtype=np.float64)
+        return scale_and_weights(disagreements, weights, self.means.get(part, self.means[WHOLE]))
+
+    def relative_to_mean(self, query_ids: Sequence[str]) -> FloatArray:
+        """(n,) the disagreement of each query over the mean of the log."""
+        found = np.array([self.disagreements[query_id] for query_id in query_ids], dtype=np.float64)
+        return found / self.means[WHOLE]
+
+    def largest_scale(self, part: Part) -> float:
+        """What a difference can be multiplied by at most."""
+        return self.means.get(part, self.means[WHOLE]) / min(self.disagreements.values())
+
+
+def read_drawn_queries(engine: Engine, evaluation: Evaluation) -> DrawnQueries | None:
+    """The log; None where no query was drawn. InputError where only some of its queries have a weight."""
+    if evaluation.statistics.weighted is False or evaluation.queries is None:
+        return None
+    rows = engine.read("query", where={"is_named": True}, order="query_id")
+    if "probability" not in rows.column_names or not any(rows["probability"].to_pylist()):  # of an earlier version
+        return None
+    named = rows.to_pylist()
+    frequencies = {row["query_id"]: row["weight"] for row in named if row["weight"] is not None}
+    if frequencies and (lacking := [row["query_id"] for row in named if row["query_id"] not in frequencies]):
+        raise InputError(
+            f"queries: {queries_text(len(lacking))} of the log {'has' if len(lacking) == 1 else 'have'} no weight (such"
+            f" as {lacking[0]!r}): where some have one, every query of the log needs one"
+        )
+    disagreements = {
+        row["query_id"]: 1.0 if row["disagreement"] is None else row["disagreement"]
+        for row in named
+        if row["probability"] != 0
+    }
+    weights = {
+        row["query_id"]: frequencies.get(row["query_id"], 1.0) / row["probability"]
+        for row in named
+        if row["probability"]
+    }
+    parts: dict[Part, list[str]] = {WHOLE: [row["query_id"] for row in named]}
+    every = frozenset(parts[WHOLE])
+    for query_id, attribute, value in engine.rows("query_attribute", ("query_id", "attribute", "value")):
+        if query_id in every:
+            parts.setdefault((attribute, value), []).append(query_id)
+    if evaluation.intended is not None:
+        intended = {query_id for (query_id,) in engine.rows("pulled_intended")}
+        for name in (INTENDED, OTHERS):
+            parts[INTENDED, name] = [each for each in parts[WHOLE] if (each in intended) == (name == INTENDED)]
+    means = {
+        part: mean_disagreement(
+            np.array([disagreements.get(query_id, 0.0) for query_id in ids]),
+            np.array([frequencies[query_id] for query_id in ids]) if frequencies else None,
+        )
+        for part, ids in parts.items()
+    }
+    return DrawnQueries(disagreements, means, weights, len(named))
