@@ -33,6 +33,10 @@ UNIFORM = 0.2
 plain sample of the changed ones."""
 
 
+ALIKE = 1e-9
+"""What a probability may lose of itself where it is written as text."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Draw:
     """is_drawn: (N,). probability: (N,) in (0, 1], with which each query was drawn or could have been; 0 of size 0."""
@@ -82,7 +86,7 @@ def draw_queries(sizes: FloatArray, numbers: FloatArray, count: int, kept: Kept 
     wanted = count - int(is_kept.sum())
     if wanted < 0:
         raise ValueError(f"count == {count}, must be at least the {count - wanted} that are kept")
-    if (strangers := np.flatnonzero(is_kept & (numbers > earlier))).size:
+    if (strangers := np.flatnonzero(is_kept & (numbers > earlier * (1 + ALIKE)))).size:
         raise ValueError(f"query {int(strangers[0])} was drawn with other numbers")
     open_ones = np.flatnonzero((sizes > 0) & ~is_kept)
     order = open_ones[np.argsort(numbers[open_ones] / sizes[open_ones], kind="stable")]

@@ -13,10 +13,9 @@ Source: S. K. Thompson, Sampling (2012), chapter 7 (the ratio estimator under un
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from ndcg_core.sampling.draws import ALIKE
 
-ALIKE = 1e-9
-"""Weights whose ratio is that near to 1 are equal: they were made from a probability that was written as text."""
+FloatArray = NDArray[np.float64]
 
 
 def mean_disagreement(disagreements: FloatArray, frequencies: FloatArray | None = None) -> float:
@@ -27,7 +26,8 @@ def mean_disagreement(disagreements: FloatArray, frequencies: FloatArray | None 
 def scale_and_weights(
     disagreements: FloatArray, weights: FloatArray, mean: float
 ) -> tuple[FloatArray, FloatArray | None]:
-    """What the n differences are multiplied by, and the weights of the products: None where they are alike.
+    """What the n differences are multiplied by, and the weights of the products: None where they are alike, but
+    for what writing the probabilities as text lost.
 
     disagreements: (n,) > 0, a. weights: (n,) > 0, w. mean: A.
     """

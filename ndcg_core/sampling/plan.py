@@ -56,7 +56,8 @@ class Population:
         """(N,) what each query counts in the mean, summing to 1."""
         if self.weights is None:
             return np.full(len(self.relative), 1 / max(1, len(self.relative)))
-        return self.weights / self.weights.sum()
+        found: FloatArray = self.weights / self.weights.sum()
+        return found
 
 
 def expected_probabilities(sizes: FloatArray, count: int) -> FloatArray:
