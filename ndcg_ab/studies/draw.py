@@ -279,8 +279,3 @@ def log_table(queries: Queries, drawn: Draw, relative: FloatArray) -> pa.Table:
 
 def shorten(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")
-
-
-def with_metric_names(evaluation: Evaluation, metrics: Sequence[str]) -> Evaluation:
-    """The evaluation with these metrics alone, where some are named."""
-    return evaluation.model_copy(update={"metrics": list(metrics), "secondary_metrics": [], "guardrails": {}})
