@@ -6,9 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ndcg_ab.checks.examples import MOST
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import INTENDED, OTHERS, queries_text
 from ndcg_core.sampling.estimate import mean_disagreement, scale_and_weights
 
@@ -89,3 +91,39 @@ def read_drawn_queries(engine: Engine, evaluation: Evaluation) -> DrawnQueries |
         for part, ids in parts.items()
     }
     return DrawnQueries(disagreements, means, weights, len(named))
+
+
+def check_drawn(engine: Engine, evaluation: Evaluation, drawn: DrawnQueries | None) -> list[Finding]:
+    """What the comparison stands for; what is not judged, not drawn, or not known to be 0 any more."""
+    if drawn is None:
+        return []
+    judged = {query_id for (query_id,) in engine.rows("query", ("query_id",), where={"is_judged": True})}
+    message = (
+        f"{len(drawn.weights):,} of the {queries_text(drawn.queries)} of the log were drawn, from"
+        f" {len(drawn.disagreements):,} whose results differ: differences are over all {drawn.queries:,}, means and"
+        f" relative changes over these {len(drawn.disagreements):,}"
+    )
+    found = [Finding("drawn_queries", "note", message, len(drawn.weights))]
+    if unjudged := sorted(set(drawn.weights) - judged):
+        are = "is" if len(unjudged) == 1 else "are"
+        message = (
+            f"{len(unjudged):,} of the {queries_text(len(drawn.weights), 'drawn')} {are} not judged (such as"
+            f" {format_value(unjudged[0])}): the others stand for them"
+        )
+        found.append(Finding("drawn_unjudged", "warning", message, len(unjudged), examples=query_examples(unjudged)))
+    if others := sorted(judged - set(drawn.weights)):
+        message = f"{queries_text(len(others), 'judged')} (such as {format_value(others[0])}) not drawn: left out"
+        found.append(Finding("not_drawn", "note", message, len(others), examples=query_examples(others)))
+    differing = [] if evaluation.scores else [row[0] for row in engine.rows("no_longer_zero", order="query_id")]
+    if differing:
+        message = (
+            f"{queries_text(len(differing))} of the log (such as {format_value(differing[0])}) had the same results in"
+            f" every system when queries were drawn, and {'has' if len(differing) == 1 else 'have'} not now: counted"
+            " as 0"
+        )
+        found.append(Finding("no_longer_zero", "warning", message, len(differing), examples=query_examples(differing)))
+    return found
+
+
+def query_examples(query_ids: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"query {format_value(query_id)}" for query_id in query_ids[:MOST])

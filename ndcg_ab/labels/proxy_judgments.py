@@ -218,6 +218,12 @@ def add_proxy_corrections(
     return found, check_sample(proxy, judged) if proxy else []
 
 
+def proxy_not_random() -> list[Finding]:
+    """That nothing is corrected where the careful queries were drawn with unequal chances."""
+    message = "the proxy judgments correct nothing: the carefully judged queries are no random sample, they were drawn"
+    return [Finding("proxy_not_random", "note", message, 1)]
+
+
 def on_queries(column: Column, query_ids: Collection[str]) -> Column:
     """The differences of a column on these queries; its weights and clusters are not looked at."""
     places = [place for place, query_id in enumerate(column.query_ids) if query_id in query_ids]

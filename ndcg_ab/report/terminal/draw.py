@@ -40,8 +40,6 @@ def plan_sentences(study: DrawStudy) -> Iterator[str]:
             f"they detect a difference of {format_figure(plan.detected)} ({power}, standard deviation over all queries"
             f" {format_figure(plan.deviation)}{supposed})"
         )
-    drawn, random = (
-        f"more than the {of:,} that there are" if count is None else f"{count:,}"
-        for count, of in ((plan.drawn, study.changed), (plan.random, study.queries))
-    )
-    yield f"a difference of {plan.effect:g} takes {drawn} drawn queries; a random sample would need {random}"
+    drawn = f"more than the {study.changed:,} that differ" if plan.drawn is None else f"{plan.drawn:,} drawn queries"
+    random = f"more than all {study.queries:,}" if plan.random is None else f"{plan.random:,}"
+    yield f"a difference of {plan.effect:g} takes {drawn}; a random sample would need {random}"
