@@ -202,6 +202,8 @@ def add_proxy_corrections(
 
     engine: with the tables of the careful judgments.
     """
+    if read_sampling(engine, evaluation).drawn is not None:
+        return list(compared), proxy_not_random()
     rows = engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")
     every = frozenset(query_id for (query_id,) in rows)
     judged = every & set(table["query_id"].unique().to_pylist())

@@ -28,7 +28,7 @@ from ndcg_ab.labels.bounds import add_bounds
 from ndcg_ab.labels.imputed_interval import add_imputed_intervals
 from ndcg_ab.labels.judged_shares import add_labels, check_labels
 from ndcg_ab.labels.not_asked import check_asked
-from ndcg_ab.labels.proxy_judgments import add_proxy_corrections, proxy_not_random
+from ndcg_ab.labels.proxy_judgments import add_proxy_corrections
 from ndcg_ab.results.judge_records import Judges
 from ndcg_ab.results.outcome import Finding, FunctionJudge, LeftOut, Outcome, SystemSummary
 from ndcg_ab.scoring.other_tools import own_metrics
@@ -78,9 +78,7 @@ def make_outcome(
     noticed += check_slices(compared)
     noticed += check_drawn(engine, evaluation, sampling.drawn)
     noticed += check_heavy_queries(compared)
-    if proxy is not None and sampling.drawn is not None:
-        noticed += proxy_not_random()
-    elif proxy is not None:
+    if proxy is not None:
         compared, of_sample = add_proxy_corrections(engine, evaluation, compared, proxy)
         noticed += of_sample
     refuse_errors(noticed, evaluation)

@@ -28,7 +28,7 @@ placed as (
     inner join zero_query on ranking.query_id = zero_query.query_id
 ),
 
-place as (
+shown_alike as (
     select
         query_id,
         doc_id,
@@ -43,5 +43,5 @@ place as (
 )
 
 select distinct query_id,
-from place
+from shown_alike
 where systems < (select count(*) as systems, from system)
