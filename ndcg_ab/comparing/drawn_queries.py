@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ndcg_ab.checks.examples import MOST
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.errors import format_value
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import INTENDED, OTHERS, queries_text
 from ndcg_core.sampling.estimate import mean_disagreement, scale_and_weights
@@ -51,7 +51,7 @@ class DrawnQueries:
 
 
 def read_drawn_queries(engine: Engine, evaluation: Evaluation) -> DrawnQueries | None:
-    """The log; None where no query was drawn. InputError where only some of its queries have a weight."""
+    """The log; None where no query was drawn."""
     if evaluation.statistics.weighted is False or evaluation.queries is None:
         return None
     rows = engine.read("query", where={"is_named": True}, order="query_id")
@@ -59,11 +59,6 @@ def read_drawn_queries(engine: Engine, evaluation: Evaluation) -> DrawnQueries |
         return None
     named = rows.to_pylist()
     frequencies = {row["query_id"]: row["weight"] for row in named if row["weight"] is not None}
-    if frequencies and (lacking := [row["query_id"] for row in named if row["query_id"] not in frequencies]):
-        raise InputError(
-            f"queries: {queries_text(len(lacking))} of the log {'has' if len(lacking) == 1 else 'have'} no weight (such"
-            f" as {lacking[0]!r}): where some have one, every query of the log needs one"
-        )
     disagreements = {
         row["query_id"]: 1.0 if row["disagreement"] is None else row["disagreement"]
         for row in named

@@ -133,6 +133,8 @@ def pull_weights(source: FileSource) -> dict[str, float]:
     pulled = pull_source(source, layout, Path())
     rows = distinct_queries(pulled)
     refuse_weights(rows, pulled.origin)
+    if is_drawn(rows):
+        raise InputError(f"{pulled.origin}: its queries were drawn; how many to draw is planned by ndcg-ab draw")
     return dict(zip(rows["query_id"].to_pylist(), rows["weight"].to_pylist(), strict=True))
 
 

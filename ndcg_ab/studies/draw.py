@@ -24,7 +24,6 @@ from ndcg_ab.pipeline.run import announce, run_stages
 from ndcg_ab.pipeline.stages import PULL_QUERIES, PULL_RANKING
 from ndcg_ab.pipeline.store import MemoryStore
 from ndcg_ab.results.outcome import Finding
-from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring.metric_tables import looks_beyond
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources import JUDGMENT, Pulled, Queries, pull_source
@@ -196,17 +195,10 @@ def stand_in_judgments(query_ids: Sequence[str]) -> Pulled:
 
 
 def log_weights(rows: pa.Table, evaluation: Evaluation) -> FloatArray | None:
-    """(N,) the weights of the queries, where they count; InputError where one has none."""
-    given = rows["weight"].to_pylist()
-    lacking = [query_id for query_id, weight in zip(rows["query_id"].to_pylist(), given, strict=True) if weight is None]
-    if evaluation.statistics.weighted is False or (len(lacking) == len(given) and not evaluation.statistics.weighted):
+    """(N,) the weights of the queries, where they count: all have one, or none has."""
+    if evaluation.statistics.weighted is False or rows["weight"].null_count:
         return None
-    if lacking:
-        raise InputError(
-            f"queries: {queries_text(len(lacking))} of the log {'has' if len(lacking) == 1 else 'have'} no weight (such"
-            f" as {lacking[0]!r}): give every query one, or none"
-        )
-    return np.array(given, dtype=np.float64)
+    return np.array(rows["weight"].to_pylist(), dtype=np.float64)
 
 
 def read_kept(place: Path | FileSource, query_ids: Sequence[str]) -> tuple[Kept, int]:
