@@ -29,7 +29,11 @@ from ndcg_core.measures.score import Result, score_query
 from ndcg_core.sampling.draws import Draw, FloatArray, Kept, draw_queries, relative_disagreements
 from ndcg_core.sampling.estimate import mean_disagreement, scale_and_weights
 from ndcg_core.sampling.plan import Population, error_of_draw, error_of_random
-from ndcg_core.statistics.estimates.mean_difference import compute_moments, interval_from_moments
+from ndcg_core.statistics.estimates.mean_difference import (
+    compute_moments,
+    interval_from_moments,
+    minimal_detectable_effect,
+)
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 METRIC, PLACES = parse("ndcg@10"), 10
@@ -37,7 +41,7 @@ LOG, DRAWN, FIRST = 5_000, 60, 30
 ENOUGH = 1_000  # repetitions, for a variance within some per cent
 PARTLY = 0.6  # of the queries: where no more changed, half of the variance is to be saved
 COVERAGE, OF_SLICE = (0.92, 0.985), (0.85, 0.985)
-HALF, NO_MORE, PLAN = (0.0, 0.5), (0.0, 1.0), (0.0, 0.3)
+HALF, NO_MORE, PLAN, POWER = (0.0, 0.5), (0.0, 1.0), (0.0, 0.3), (0.75, 0.95)
 Ranking = Mapping[str, Sequence[str]]
 Judgments = Mapping[str, Mapping[str, float]]
 
@@ -210,8 +214,20 @@ def log_of(rng: Rng, found: Pair) -> Log:
 
 
 class Told(NamedTuple):
+    """An estimate with its interval; truth: the difference over the log."""
+
     estimate: float
-    holds: bool
+    low: float
+    high: float
+    truth: float
+
+    @property
+    def holds(self) -> bool:
+        return self.low <= self.truth <= self.high
+
+    def detects(self, effect: float) -> bool:
+        """Whether the interval would lie above 0 if the difference were `effect` in the whole log."""
+        return self.low - self.truth + effect > 0
 
 
 def estimate(log: Log, drawn: Draw, relative: FloatArray, part: "np.ndarray | slice" = slice(None)) -> Told:
@@ -225,14 +241,14 @@ def estimate(log: Log, drawn: Draw, relative: FloatArray, part: "np.ndarray | sl
     found = compute_moments(scales * log.differences[part][taken], weighing)
     interval = interval_from_moments(found)
     truth = float(np.average(log.differences[part], weights=weights[part]))
-    return Told(found.mean, interval.low <= truth <= interval.high)
+    return Told(found.mean, *interval, truth)
 
 
 def random_sample(rng: Rng, log: Log) -> Told:
     chosen = rng.choice(LOG, DRAWN, replace=False)
     found = compute_moments(log.differences[chosen], None if log.weights is None else log.weights[chosen])
     interval = interval_from_moments(found)
-    return Told(found.mean, interval.low <= log.truth <= interval.high)
+    return Told(found.mean, *interval, log.truth)
 
 
 def measured(rng: Rng, found: Pair, repetitions: int) -> list[Row]:
@@ -244,7 +260,10 @@ def measured(rng: Rng, found: Pair, repetitions: int) -> list[Row]:
     variance = float(np.var([each.estimate for each in told]))
     of_random = float(np.var(log.differences)) / DRAWN
     population = Population(log.disagreements, relative, None, float(log.differences.std()))
-    planned, at_random = (error(population, DRAWN)[0] ** 2 for error in (error_of_draw, error_of_random))
+    error, freedom = error_of_draw(population, DRAWN)
+    planned, at_random = error**2, error_of_random(population, DRAWN)[0] ** 2
+    effect = minimal_detectable_effect(DRAWN, error * DRAWN**0.5, freedom=freedom)
+    power = float(np.mean([each.detects(effect) for each in told]))
     setting, most = f"{found.name}, {100 * changed:.0f} % changed", HALF if changed <= PARTLY else NO_MORE
     return [
         Row("coverage", setting, repetitions, share(told), COVERAGE),
@@ -254,6 +273,7 @@ def measured(rng: Rng, found: Pair, repetitions: int) -> list[Row]:
         ),
         Row("variance planned over random", setting, repetitions, planned / at_random),
         Row("queries planned, part too many or few", setting, repetitions, abs(planned / variance - 1), PLAN),
+        Row("power at the planned effect", setting, repetitions, power, POWER),
     ]
 
 

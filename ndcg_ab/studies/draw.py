@@ -107,7 +107,7 @@ def draw_from_log(
     engine: Engine,
     count: int,
     *,
-    kept: Path | FileSource | None = None,
+    kept: FileSource | None = None,
     deviation: float | None = None,
     power: float = POWER,
     say: Say = lambda step: None,
@@ -201,9 +201,8 @@ def log_weights(rows: pa.Table, evaluation: Evaluation) -> FloatArray | None:
     return np.array(rows["weight"].to_pylist(), dtype=np.float64)
 
 
-def read_kept(place: Path | FileSource, query_ids: Sequence[str]) -> tuple[Kept, int]:
+def read_kept(source: FileSource, query_ids: Sequence[str]) -> tuple[Kept, int]:
     """What an earlier draw took, in the order of the log; and how many of them the log does not hold."""
-    source = FileSource(file=place) if isinstance(place, Path) else place
     pulled = pull_source(source, query_layout((), needs_text=False, needs_weight=False), Path())
     rows = distinct_queries(pulled)
     refuse_probabilities(rows, pulled.origin)
@@ -222,7 +221,7 @@ def read_kept(place: Path | FileSource, query_ids: Sequence[str]) -> tuple[Kept,
 
 
 def kept_error(
-    kept: Path | FileSource | None,
+    kept: FileSource | None,
     earlier: Kept | None,
     numbers: FloatArray,
     query_ids: Sequence[str],
@@ -230,7 +229,7 @@ def kept_error(
 ) -> InputError:
     """Why an earlier draw cannot be kept, in a sentence."""
     assert earlier is not None and kept is not None
-    shown = kept if isinstance(kept, Path) else kept.shown
+    shown = kept.shown
     held = int((earlier.probability > 0).sum())
     if held > count:
         return InputError(Setting("--count"), f" {count}: {shown} holds {held} drawn queries already: ask for more")

@@ -101,6 +101,7 @@ def draw(
         output = grades_file(output_file, inputs) if output_file else None
         sheet_file = sheet_path(sheet, inputs) if sheet else None
         refuse_one_file_twice("--sheet", output, sheet_file, "--output-file")
+        from ndcg_ab.config.model.sources import FileSource
         from ndcg_ab.files import write_table
         from ndcg_ab.report.terminal.draw import draw_sentences
         from ndcg_ab.scoring.scoring import open_engine_for
@@ -109,9 +110,8 @@ def draw(
 
         check_draw(evaluation)
         with open_engine_for(evaluation) as engine, Progress(quiet) as say:
-            study = draw_from_log(
-                evaluation, engine, count, kept=Path(kept) if kept else None, deviation=deviation, say=say
-            )
+            earlier = FileSource(file=kept) if kept else None
+            study = draw_from_log(evaluation, engine, count, kept=earlier, deviation=deviation, say=say)
             rows = list_documents(study, engine, evaluation) if sheet_file else []
         if output:
             write_table(study.table, output)

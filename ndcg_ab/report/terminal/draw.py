@@ -33,7 +33,7 @@ def drawn_parts(study: DrawStudy) -> Iterator[str]:
 
 def plan_sentences(study: DrawStudy) -> Iterator[str]:
     plan = study.plan
-    supposed = ", supposed: give yours with --deviation" if plan.is_supposed else ""
+    supposed = ", a guess: --deviation" if plan.is_supposed else ""
     power = f"{100 * plan.power:g} % power"
     if plan.detected is not None:
         yield (
