@@ -2,9 +2,9 @@
 -- grain:  one row per (candidate, query_id)
 -- reads:  metric, ranked_doc, system
 -- params: -
--- moved: documents that do not stand at the same place in both, under any order rule, down to the deepest cutoff of its
--- metrics: where there is none, no metric tells the two apart. squares: the sum over documents of the squared difference
--- of 1/log2(rank + 1) in both rankings, 0 where a document is in none of the places of the first metric.
+-- moved: documents that do not stand at the same place in both, under any order rule, down to the deepest cutoff of
+-- its metrics: where there is none, no metric tells the two apart. squares: the sum over documents of the squared
+-- difference of 1/log2(rank + 1) in both rankings, with 0 beyond the places of the first metric.
 with deepest as (
     select
         rank_rule,
