@@ -63,6 +63,7 @@ def draw(
     baseline: str | None = None,
     kept: Data | None = None,
     deviation: float | None = None,
+    judgments: Data | None = None,
     smallest_effect: float | Mapping[str, float] | None = None,
     weighted: bool | None = None,
     slices: str | Sequence[str] = (),
@@ -77,20 +78,26 @@ def draw(
 
     systems, baseline, metrics, documents, slices, columns, format and their like: as for `compare`.  queries: the log,
     with a weight where queries count by their frequency.  count: how many to draw, >= 2.  kept: what an earlier draw
-    gave, by the same seed.  deviation: of the differences over all queries, > 0, where it is known.
+    gave, by the same seed.  deviation: of the differences over all queries, > 0, where it is known; or judgments of
+    some of the queries, from which it is estimated for the plan.
     Raises InputError (argument, row or key, value, rule), ParityError.
     """
     arguments: dict[str, Any] = dict(locals())
-    most, earlier, spread = (arguments.pop(name) for name in ("count", "kept", "deviation"))
+    most, earlier, spread, given_judgments = (
+        arguments.pop(name) for name in ("count", "kept", "deviation", "judgments")
+    )
     if not isinstance(most, int) or most < 2:
         raise InputError(f"count = {format_value(most)}: must be a whole number, at least 2")
     if spread is not None and not 0 < spread < float("inf"):
         raise InputError(f"deviation = {format_value(spread)}: must be above 0")
+    if spread is not None and given_judgments is not None:
+        raise InputError("deviation, judgments: both tell how far differences deviate; take one of the two out")
     nothing = {"judgments": {study.NOBODY: {study.NOBODY: 0.0}}}
     given = {name: value for name, value in arguments.items() if name != "metrics" or value is not None}
     evaluation = make_evaluation(nothing | given)
     with name_arguments_in_errors(), open_engine_for(evaluation) as engine:
         source = None if earlier is None else make_source("kept", earlier)
-        found = study.draw_from_log(evaluation, engine, most, kept=source, deviation=spread)
+        judged = None if given_judgments is None else make_source("judgments", given_judgments)
+        found = study.draw_from_log(evaluation, engine, most, kept=source, deviation=spread, judgments=judged)
         rows = list_documents(found, engine, evaluation)
     return DrawResult(found.table, tuple(found.drawn_ids), tuple(rows), found.plan, found)

@@ -154,6 +154,8 @@ def refuse_probabilities(rows: pa.Table, origin: str) -> None:
     """Probabilities and disagreements that `ndcg-ab draw` cannot have written."""
     columns = (rows[name].to_pylist() for name in ("query_id", "probability", "disagreement"))
     given = [field for field in OF_DRAWS if pc.any(pc.not_equal(rows[field.name], NOT_DRAWN)).as_py()]
+    if not pc.any(pc.greater(rows["probability"], 0.0)).as_py():
+        raise InputError(f"{Path(origin)}: no query has a probability above 0: none was drawn")
     for query_id, probability, disagreement in zip(*columns, strict=True):
         where = f"{Path(origin)}: query {format_value(query_id)}"
         if probability != NOT_DRAWN and not 0 <= probability <= 1:

@@ -19,6 +19,7 @@ from ndcg_ab.config.model.sources import FileSource, InMemoryData
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, Setting, format_value
 from ndcg_ab.labels.proxy_judgments import PROXY_ALONE
+from ndcg_ab.labels.rescoring import load_for_rescoring
 from ndcg_ab.pipeline.context import Context, Say
 from ndcg_ab.pipeline.run import announce, run_stages
 from ndcg_ab.pipeline.stages import PULL_QUERIES, PULL_RANKING
@@ -47,14 +48,18 @@ NOBODY = "(nobody judged)"  # stands for the judgments that are to come
 
 
 class DrawPlan(NamedTuple):
-    """What the drawn queries can settle. deviation: of the differences over the whole log, in the metric's unit.
-    is_supposed: whether that is a guess. detected: the difference that the drawn queries detect; None of fewer than
-    two. drawn, random: the queries that detect `effect`, drawn and of a random sample; None where the log has not as
-    many."""
+    """What the drawn queries can settle.
+
+    deviation: of the differences over the whole log, in the metric's unit. judged: by how many judged queries; None
+    where it was given. is_supposed: whether it is a guess. detected: the difference that the drawn queries detect; None
+    of fewer than two. drawn, random: the queries that detect `effect`, drawn and of a random sample; None where the log
+    has not as many.
+    """
 
     effect: float
     power: float
     deviation: float
+    judged: int | None
     is_supposed: bool
     detected: float | None
     drawn: int | None
@@ -80,6 +85,17 @@ class DrawStudy(NamedTuple):
     def drawn_ids(self) -> list[str]:
         rows = zip(self.table["query_id"].to_pylist(), self.table["probability"].to_pylist(), strict=True)
         return [query_id for query_id, probability in rows if probability]
+
+
+class ReadLog(NamedTuple):
+    """The log, how far the rankings of its queries are apart, what was noticed of the rankings, and what was read, with
+    the evaluation that it was read for."""
+
+    queries: Queries
+    disagreements: Disagreements
+    findings: list[Finding]
+    read: PulledInputs
+    evaluation: Evaluation
 
 
 def check_draw(evaluation: Evaluation) -> None:
@@ -109,16 +125,18 @@ def draw_from_log(
     *,
     kept: FileSource | None = None,
     deviation: float | None = None,
+    judgments: FileSource | None = None,
     power: float = POWER,
     say: Say = lambda step: None,
 ) -> DrawStudy:
     """`count` queries of the evaluation's log, or all whose results differ; kept: the file of an earlier draw.
 
     evaluation: whose judgments are not looked at. deviation: of the differences over the log, where it is known.
-    Raises InputError, ParityError.
+    judgments: of some of its queries, from which it is estimated. Raises InputError, ParityError.
     """
     check_draw(evaluation)
-    queries, found, findings = read_log(evaluation, engine, say)
+    whole = read_log(evaluation, engine, say)
+    queries, found, findings = whole[:3]
     assert queries.pulled is not None
     rows = queries.pulled.table
     query_ids = rows["query_id"].to_pylist()
@@ -139,12 +157,16 @@ def draw_from_log(
         drawn = draw_queries(sizes, numbers, count, earlier)
     except ValueError as error:
         raise kept_error(kept, earlier, numbers, query_ids, count) from error
-    spread = deviation if deviation is not None else DEVIATION * float(np.sqrt(np.square(found.values).mean()))
+    unit, judged = DEVIATION, None
+    if judgments is not None:
+        unit, judged = deviation_by_judgments(whole, judgments)
+    spread = deviation if deviation is not None else unit * float(np.sqrt(np.square(found.values).mean()))
+    is_supposed = deviation is None and judgments is None
     effect = evaluation.smallest_effect(evaluation.metric_list[0].name) or EFFECT
     plan = make_plan(
         Population(found.values, relative, weights, spread),
         int(drawn.is_drawn.sum()),
-        DrawPlan(effect, power, spread, deviation is None, None, None, None),
+        DrawPlan(effect, power, spread, judged, is_supposed, None, None, None),
         evaluation.statistics.alpha,
     )
     cutoffs = [metric.cutoff for metric in evaluation.metric_list]
@@ -161,8 +183,8 @@ def draw_from_log(
     )
 
 
-def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> tuple[Queries, Disagreements, list[Finding]]:
-    """The log, how far the rankings of its queries are apart, and what was noticed of the rankings."""
+def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> ReadLog:
+    """Reads the log and the rankings, the queries' first."""
     of_judgments = dict.fromkeys(PROXY_ALONE, "ignore")
     changes = {"intended": None, "cheap_judgments": None, "findings": evaluation.findings | of_judgments}
     plain = evaluation.model_copy(update=changes)
@@ -183,7 +205,30 @@ def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> tuple[Queries,
     findings = load_and_check(engine, read, plain)
     candidates = candidate_names(plain)
     found = find_disagreements(engine, query_ids, candidates, plain.baseline_name, plain.metric_list[0])
-    return queries, found, [each for each in findings if each.code not in PROXY_ALONE]
+    return ReadLog(queries, found, [each for each in findings if each.code not in PROXY_ALONE], read, plain)
+
+
+def deviation_by_judgments(log: ReadLog, judgments: FileSource) -> tuple[float, int]:
+    """How far differences deviate from 0 for a disagreement of 1, and by how many judged queries that differ.
+
+    The root of the sum of their squared differences over that of their squared disagreements, on the first metric.
+    """
+    assert log.queries.pulled is not None
+    pulled = pull_source(judgments, JUDGMENT, Path())
+    first, values = log.evaluation.metric_list[0], log.disagreements.values
+    known = dict(zip(log.queries.pulled.table["query_id"].to_pylist(), values.tolist(), strict=True))
+    names = candidate_names(log.evaluation)
+    with load_for_rescoring(log.evaluation, log.read, pulled, "judgments", log.evaluation.judgments) as found:
+        found.score()
+        rows = found.engine.rows("paired_difference", ("query_id", "difference"), where={"metric_id": first.hash})
+    squares = [(query_id, difference**2 / len(names)) for query_id, difference in rows if known.get(query_id)]
+    differing = {query_id for query_id, _ in squares}
+    if not any(square for _, square in squares):
+        raise InputError(
+            Setting("--judgments"), f" {judgments.shown}: tells of no difference between the systems: leave it out"
+        )
+    above, below = sum(square for _, square in squares), sum(known[query_id] ** 2 for query_id in differing)
+    return float((above / below) ** 0.5), len(differing)
 
 
 def stand_in_judgments(query_ids: Sequence[str]) -> Pulled:

@@ -70,6 +70,10 @@ def draw(
         float | None,
         of_metrics(metavar="S", help="Standard deviation of the differences over all queries. (default supposed)"),
     ] = None,
+    judgments: Annotated[
+        str | None,
+        of_data("--judgments", "--qrels", metavar="FILE", help="Judge some of the queries, for the plan."),
+    ] = None,
     unweighted: Annotated[bool, of_statistics("--unweighted", help="Ignore the queries' weights.")] = False,
     slice: SliceAttributes = None,  # noqa: A002
     documents: DocumentsFile = None,
@@ -92,12 +96,14 @@ def draw(
             raise InputError(f"-n {count}: must be at least 2")
         if deviation is not None and not 0 < deviation < float("inf"):
             raise InputError(f"--deviation {deviation:g}: must be above 0, in the metric's unit, such as 0.1")
+        if deviation is not None and judgments:
+            raise InputError("--deviation, --judgments: both tell how far differences deviate; take one of the two out")
         offered = numbers("--grades", grades) or [0.0, 1.0, 2.0, 3.0]
         from ndcg_ab.studies.checking import is_configuration
 
         config = Path(files[0]) if files and is_configuration([Path(file) for file in files]) else None
         evaluation = evaluation_from(config, options)
-        inputs = [*local_inputs(evaluation), *(Path(each) for each in (config, kept) if each)]
+        inputs = [*local_inputs(evaluation), *(Path(each) for each in (config, kept, judgments) if each)]
         output = grades_file(output_file, inputs) if output_file else None
         sheet_file = sheet_path(sheet, inputs) if sheet else None
         refuse_one_file_twice("--sheet", output, sheet_file, "--output-file")
@@ -110,8 +116,10 @@ def draw(
 
         check_draw(evaluation)
         with open_engine_for(evaluation) as engine, Progress(quiet) as say:
-            earlier = FileSource(file=kept) if kept else None
-            study = draw_from_log(evaluation, engine, count, kept=earlier, deviation=deviation, say=say)
+            earlier, judged = (FileSource(file=file) if file else None for file in (kept, judgments))
+            study = draw_from_log(
+                evaluation, engine, count, kept=earlier, deviation=deviation, judgments=judged, say=say
+            )
             rows = list_documents(study, engine, evaluation) if sheet_file else []
         if output:
             write_table(study.table, output)

@@ -174,7 +174,7 @@ def tell_effects(sentences: Iterable[str], *, is_output_taken: bool) -> None:
 def refuse_files(options: Mapping[str, object], names: Sequence[str] = OF_FILES) -> None:
     """Options of files beside a configuration, which says the same."""
     for name in names:
-        if options[name] not in (None, []):
+        if options[name] not in (None, []) and options[name] is not False:
             option = f"--{name.replace('_', '-')}"
             raise InputError(f"{option}: goes with files, and a configuration was given: use --set KEY=VALUE")
 

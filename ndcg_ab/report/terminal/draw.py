@@ -33,7 +33,8 @@ def drawn_parts(study: DrawStudy) -> Iterator[str]:
 
 def plan_sentences(study: DrawStudy) -> Iterator[str]:
     plan = study.plan
-    supposed = ", a guess: --deviation" if plan.is_supposed else ""
+    supposed = ", a guess: --deviation, --judgments" if plan.is_supposed else ""
+    supposed = f", by {queries_text(plan.judged, 'judged')}" if plan.judged else supposed
     power = f"{100 * plan.power:g} % power"
     if plan.detected is not None:
         yield (
