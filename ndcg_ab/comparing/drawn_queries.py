@@ -1,5 +1,6 @@
 """Queries that were drawn to be judged: what each of them stands for, and what is noticed of them (docs/draw.md)."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -26,12 +27,20 @@ class DrawnQueries:
     disagreements: query_id -> relative disagreement of every query that changed, > 0, in no unit. means: part of the
     log (attribute and slice, or `WHOLE`) -> the mean disagreement of its queries, the unchanged ones with 0.
     weights: query_id -> frequency over probability of every drawn query. queries: how many the log has.
+    frequencies: query_id -> what every query of the log counts; None where all count alike.
     """
 
     disagreements: Mapping[str, float]
     means: Mapping[Part, float]
     weights: Mapping[str, float]
     queries: int
+    frequencies: Mapping[str, float] | None = None
+
+    def mean_over_log(self, values: Mapping[str, float]) -> float:
+        """The mean of values that are 0 where every system shows the same; each query that differs has one."""
+        known = self.frequencies
+        total = float(self.queries) if known is None else math.fsum(known.values())
+        return math.fsum((1.0 if known is None else known[name]) * values[name] for name in self.disagreements) / total
 
     def scales_and_weights(
         self, query_ids: Sequence[str], weights: FloatArray, part: Part
@@ -85,7 +94,7 @@ def read_drawn_queries(engine: Engine, evaluation: Evaluation) -> DrawnQueries |
         )
         for part, ids in parts.items()
     }
-    return DrawnQueries(disagreements, means, weights, len(named))
+    return DrawnQueries(disagreements, means, weights, len(named), frequencies or None)
 
 
 def check_drawn(engine: Engine, evaluation: Evaluation, drawn: DrawnQueries | None) -> list[Finding]:

@@ -29,9 +29,10 @@ DRAW_CODES: Mapping[str, Code] = {
         " they win or lose there is not counted.",
         "Draw again for these rankings, with `--kept` and the present file: its queries are kept, and others added.",
     ),
-    "proxy_not_random": Code(
+    "proxy_not_whole": Code(
         "note",
-        "Proxy judgments correct no difference where the carefully judged queries were drawn with unequal chances.",
-        "Nothing; or take the queries for careful judgments at random.",
+        "Queries were drawn from a log, and some of it that differ between systems have no proxy judgments: these"
+        " correct no difference.",
+        "Let the proxy judge grade the first results of every query of the log that differs.",
     ),
 }

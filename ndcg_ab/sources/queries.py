@@ -64,6 +64,15 @@ class Queries:
     def digest(self) -> str | None:
         return self.pulled.digest if self.pulled else None
 
+    def without_draws(self) -> "Queries":
+        """The same as if none of them had been drawn."""
+        if self.pulled is None:
+            return self
+        fields = tuple(field for field in self.pulled.layout.fields if field not in OF_DRAWS)
+        layout = dataclasses.replace(self.pulled.layout, fields=fields)
+        table = self.pulled.table.select(layout.schema.names)
+        return Queries(Pulled(table, layout, self.pulled.source), self.attributes, self.intended)
+
     def text_table(self) -> pa.Table:
         """One row per query, as the SQL reads it."""
         if self.pulled is None:
@@ -108,8 +117,7 @@ def pull_queries(evaluation: Evaluation) -> Queries:
     if evaluation.statistics.weighted is not False and is_drawn(rows):
         refuse_probabilities(rows, pulled.origin)
     else:
-        layout = dataclasses.replace(layout, fields=tuple(each for each in layout.fields if each not in OF_DRAWS))
-        rows = rows.select(layout.schema.names)
+        return Queries(Pulled(rows, layout, pulled.source), tuple(evaluation.slices.by), intended).without_draws()
     return Queries(Pulled(rows, layout, pulled.source), tuple(evaluation.slices.by), intended)
 
 

@@ -146,3 +146,43 @@ def test_what_draw_cannot_have_written_is_refused(world: Any, column: str, value
     with pytest.raises(ndcg_ab.InputError) as refused:
         compare(world, rows=rows)
     assert sentence in str(refused.value)
+
+
+def test_proxy_judgments_correct_by_their_mean_over_the_log() -> None:
+    """Forty drawn of sixty queries that differ; the share is the slope of the careful differences on the proxy ones."""
+    rng = np.random.default_rng(8)
+    rows: Rows = [
+        {
+            "query_id": f"q{place:03}",
+            "probability": 0.0 if place % 2 else None if place % 6 == 0 else 0.5,
+            "disagreement": 0.0 if place % 2 else round(float(rng.uniform(0.3, 2)), 3),
+        }
+        for place in range(120)
+    ]
+    systems = rankings(rng, rows)
+    truth = {row["query_id"]: {doc: int(rng.integers(0, 4)) for doc in DOCS} for row in rows}
+    proxy = {
+        query_id: {doc: min(3, max(0, grade + int(rng.integers(-1, 2)))) for doc, grade in grades.items()}
+        for query_id, grades in truth.items()
+    }
+    drawn = [row for row in rows if row["probability"]]
+    careful = {row["query_id"]: truth[row["query_id"]] for row in drawn}
+    found = compare((rows, systems, careful), cheap_judgments=proxy).comparison("b")
+
+    def difference(query_id: str, grades: Mapping[str, Mapping[str, int]]) -> float:
+        return ndcg(systems["b"][query_id], grades[query_id]) - ndcg(systems["a"][query_id], grades[query_id])
+
+    mean = np.mean([row["disagreement"] for row in rows])
+    apart = np.array([row["disagreement"] for row in drawn])
+    exact, near = (
+        mean / apart * np.array([difference(row["query_id"], grades) for row in drawn]) for grades in (truth, proxy)
+    )
+    shares = apart / apart.mean()  # equal probabilities
+    errors, close = (shares * (values - np.average(values, weights=apart)) for values in (exact, near))
+    share = (errors @ close) / (close @ close)
+    over_log = np.mean([difference(row["query_id"], proxy) for row in rows])
+    expected = np.average(exact, weights=apart) - share * (np.average(near, weights=apart) - over_log)
+    assert found.cheap is not None and found.cheap.share == pytest.approx(share) and share > 0
+    assert found.cheap.difference == pytest.approx(expected, abs=1e-12)
+    assert found.difference == pytest.approx(np.average(exact, weights=apart), abs=1e-12)
+    assert found.cheap.low is not None and found.low is not None and found.cheap.low > found.low
