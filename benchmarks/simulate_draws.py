@@ -34,10 +34,13 @@ from ndcg_core.statistics.estimates.mean_difference import (
     interval_from_moments,
     minimal_detectable_effect,
 )
+from ndcg_core.statistics.estimates.prediction_powered import correct_drawn
+from ndcg_core.statistics.paired import Column
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 METRIC, PLACES = parse("ndcg@10"), 10
 LOG, DRAWN, FIRST = 5_000, 60, 30
+WITHIN = 0.15  # of the number of queries
 ENOUGH = 1_000  # repetitions, for a variance within some per cent
 PARTLY = 0.6  # of the queries: where no more changed, half of the variance is to be saved
 COVERAGE, OF_SLICE = (0.92, 0.985), (0.85, 0.985)
@@ -264,6 +267,8 @@ def measured(rng: Rng, found: Pair, repetitions: int) -> list[Row]:
     planned, at_random = error**2, error_of_random(population, DRAWN)[0] ** 2
     effect = minimal_detectable_effect(DRAWN, error * DRAWN**0.5, freedom=freedom)
     power = float(np.mean([each.detects(effect) for each in told]))
+    by_judged = [planned * deviation_by_judged(rng, log) / population.deviation**2 for _ in range(repetitions)]
+    within = float(np.mean([abs(each / variance - 1) <= WITHIN for each in by_judged]))
     setting, most = f"{found.name}, {100 * changed:.0f} % changed", HALF if changed <= PARTLY else NO_MORE
     return [
         Row("coverage", setting, repetitions, share(told), COVERAGE),
@@ -273,8 +278,17 @@ def measured(rng: Rng, found: Pair, repetitions: int) -> list[Row]:
         ),
         Row("variance planned over random", setting, repetitions, planned / at_random),
         Row("queries planned, part too many or few", setting, repetitions, abs(planned / variance - 1), PLAN),
+        Row("plans within .15, deviation by 60 judged queries", setting, repetitions, within),
         Row("power at the planned effect", setting, repetitions, power, POWER),
     ]
+
+
+def deviation_by_judged(rng: Rng, log: Log) -> float:
+    """The variance of the differences over the log, from as many random queries, by their disagreements."""
+    chosen = rng.choice(LOG, DRAWN, replace=False)
+    squares = np.square(log.disagreements)
+    unit = np.square(log.differences[chosen]).sum() / squares[chosen].sum()
+    return float(unit * squares.mean())
 
 
 def share(told: Sequence[Told]) -> float:
@@ -304,6 +318,32 @@ def weighted(rng: Rng, found: Pair, repetitions: int) -> list[Row]:
     ]
 
 
+def corrected(rng: Rng, found: Pair, repetitions: int) -> list[Row]:
+    """By proxy judgments of the whole log, which correlate by .7 with the careful ones where queries differ."""
+    log = log_of(rng, found)
+    relative, deviation = log.relative(), float(log.differences[log.is_changed].std())
+    noise = rng.normal(0, deviation, LOG) + 0.3 * deviation
+    proxy = np.where(log.is_changed, 0.35 * log.differences + 0.35 * noise, 0.0)
+    held, widths = list[bool](), list[float]()
+    for _ in range(repetitions):
+        drawn = draw_queries(relative, rng.random(LOG), DRAWN)
+        taken = np.flatnonzero(drawn.is_drawn)
+        scales, weights = scale_and_weights(relative[taken], 1 / drawn.probability[taken], mean_disagreement(relative))
+        ids = tuple(f"{place:05}" for place in taken.tolist())
+        column = Column("a", "b", METRIC.name, ids, log.differences[taken], weights=weights, scales=scales)
+        told = correct_drawn(column, proxy[taken], float(proxy.mean()), LOG, 0.05)
+        if told is not None and told.low is not None and told.high is not None:
+            held.append(told.low <= log.truth <= told.high)
+            widths.append((1 + told.saved / told.careful_queries) ** -0.5)
+    if len(held) < repetitions / 20:
+        return []
+    setting = f"{found.name}, proxy judgments of the log"
+    return [
+        Row("coverage, corrected by proxy judgments", setting, len(held), float(np.mean(held)), COVERAGE),
+        Row("mean width, corrected over drawn alone", setting, len(held), float(np.mean(widths)), (0.0, 1.0)),
+    ]
+
+
 def extended(rng: Rng, first: Pair, second: Pair, repetitions: int) -> list[Row]:
     """Queries drawn for one pair of systems, kept, and others added for a second one on the same queries."""
     chosen = rng.integers(len(first.differences), size=LOG)
@@ -329,6 +369,7 @@ def rows(seed: int, repetitions: int, collections: Sequence[Callable[[], Iterato
         for each in pairs:
             found += measured(rng, each, repetitions)
         found += weighted(rng, pairs[0], repetitions)
+        found += corrected(rng, pairs[1], repetitions)
         found += extended(rng, pairs[0], pairs[1], repetitions)
     return found
 

@@ -7,13 +7,16 @@ import pytest
 from typer.testing import CliRunner
 
 from ndcg_ab.comparing.disagreements import find_disagreements
+from ndcg_ab.config.model.sources import FileSource
 from ndcg_ab.config.options.from_options import evaluation_from_options
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.studies.draw import DrawStudy, draw_from_log, read_log
 from ndcg_ab.studies.drawn_documents import list_documents
+from ndcg_core.measures.notation import parse
 from ndcg_core.measures.overlap import disagreement
+from ndcg_core.measures.score import Result, score_query
 from ndcg_core.sampling.draws import permanent_numbers, relative_disagreements
 
 QUERIES, PLACES = 60, 8
@@ -89,6 +92,35 @@ def test_sizes_are_disagreement_times_weight(folder: Path) -> None:
     assert list(drawn.values()) == pytest.approx([min(1, limit * sizes[place]) for place in drawn])
 
 
+def test_the_deviation_comes_from_what_is_judged(folder: Path, tmp_path: Path) -> None:
+    """Root of the sum of squared differences over squared disagreements, times the log's root mean square of these."""
+    rng = np.random.default_rng(4)
+    judgments = {f"q{number:02}": {f"d{doc}": int(rng.integers(0, 3)) for doc in range(12)} for number in range(30)}
+    lines = [f"{query} 0 {doc} {grade}\n" for query, grades in judgments.items() for doc, grade in grades.items()]
+    (tmp_path / "some.qrels").write_text("".join(lines))
+    plan = study_of(folder, 10, judgments=FileSource(file=tmp_path / "some.qrels")).plan
+    assert not plan.is_supposed
+    rankings = {name: folder / f"{name}.run" for name in ("old", "new")}
+    columns = {name: [line.split()[:3:2] for line in path.read_text().splitlines()] for name, path in rankings.items()}
+    tops = {
+        name: {query: [doc for other, doc in found if other == query][:5] for query, _ in found}
+        for name, found in columns.items()
+    }
+    apart = {query: disagreement(tops["old"][query], tops["new"][query]) for query in tops["old"]}
+    differences = {
+        query: float(np.subtract(*(score(tops[name][query], grades) for name in ("new", "old"))))
+        for query, grades in judgments.items()
+    }
+    unit = sum(each**2 for each in differences.values()) / sum(apart[query] ** 2 for query in judgments)
+    assert plan.judged == sum(apart[query] > 0 for query in judgments)
+    assert plan.deviation == pytest.approx((unit * np.mean([each**2 for each in apart.values()])) ** 0.5)
+
+
+def score(docs: list[str], grades: dict[str, int]) -> float:
+    results = [Result(doc, -float(place)) for place, doc in enumerate(docs)]
+    return score_query(parse("ndcg@5"), results, grades) or 0.0
+
+
 def test_an_earlier_draw_is_kept_and_extended(folder: Path, tmp_path: Path) -> None:
     runner, first, second = CliRunner(), tmp_path / "first.tsv", tmp_path / "second.csv"
     options = ["--queries", str(folder / "log.tsv"), "--metric", "ndcg@5"]
@@ -132,7 +164,7 @@ def test_disagreement_is_the_root_mean_square_over_candidates(folder: Path) -> N
         given = {"judgments": "j", "system": named, "queries": str(folder / "log.tsv"), "metric": ["ndcg@5"]}
         evaluation = evaluation_from_options(given, 2)
         with open_engine_for(evaluation) as engine:
-            queries, found, _ = read_log(evaluation, engine, lambda step: None)
+            queries, found = read_log(evaluation, engine, lambda step: None)[:2]
             ids = queries.text_table()["query_id"].to_pylist()
             again = find_disagreements(engine, ids, systems[1:], "old", evaluation.metric_list[0])
         assert (again.values == found.values).all()
