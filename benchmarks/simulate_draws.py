@@ -28,7 +28,7 @@ from ndcg_core.measures.overlap import disagreement
 from ndcg_core.measures.score import Result, score_query
 from ndcg_core.sampling.draws import Draw, FloatArray, Kept, draw_queries, relative_disagreements
 from ndcg_core.sampling.estimate import mean_disagreement, scale_and_weights
-from ndcg_core.sampling.plan import Population, error_of_draw, error_of_random
+from ndcg_core.sampling.plan import Population, error_of_draw, error_of_random, unit_deviation
 from ndcg_core.statistics.estimates.mean_difference import (
     compute_moments,
     interval_from_moments,
@@ -286,9 +286,8 @@ def measured(rng: Rng, found: Pair, repetitions: int) -> list[Row]:
 def deviation_by_judged(rng: Rng, log: Log) -> float:
     """The variance of the differences over the log, from as many random queries, by their disagreements."""
     chosen = rng.choice(LOG, DRAWN, replace=False)
-    squares = np.square(log.disagreements)
-    unit = np.square(log.differences[chosen]).sum() / squares[chosen].sum()
-    return float(unit * squares.mean())
+    unit = unit_deviation([log.differences[chosen]], log.relative()[chosen], log.disagreements[chosen])
+    return float(unit**2 * np.square(log.disagreements).mean())
 
 
 def share(told: Sequence[Told]) -> float:
@@ -335,11 +334,12 @@ def corrected(rng: Rng, found: Pair, repetitions: int) -> list[Row]:
         if told is not None and told.low is not None and told.high is not None:
             held.append(told.low <= log.truth <= told.high)
             widths.append((1 + told.saved / told.careful_queries) ** -0.5)
-    if len(held) < repetitions / 20:
+    accepted = COVERAGE if len(held) > repetitions / 2 else None  # of the others few queries differ
+    if not held:
         return []
     setting = f"{found.name}, proxy judgments of the log"
     return [
-        Row("coverage, corrected by proxy judgments", setting, len(held), float(np.mean(held)), COVERAGE),
+        Row("coverage, corrected by proxy judgments", setting, len(held), float(np.mean(held)), accepted),
         Row("mean width, corrected over drawn alone", setting, len(held), float(np.mean(widths)), (0.0, 1.0)),
     ]
 

@@ -103,7 +103,7 @@ def check_drawn(engine: Engine, evaluation: Evaluation, drawn: DrawnQueries | No
         return []
     judged = {query_id for (query_id,) in engine.rows("query", ("query_id",), where={"is_judged": True})}
     message = (
-        f"{len(drawn.weights):,} of the {queries_text(drawn.queries)} of the log were drawn, from"
+        f"{len(drawn.weights):,} of the {drawn.queries:,} queries of the log were drawn, from"
         f" {len(drawn.disagreements):,} whose results differ: differences are over all {drawn.queries:,}, means and"
         f" relative changes over these {len(drawn.disagreements):,}"
     )

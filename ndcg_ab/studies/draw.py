@@ -37,6 +37,7 @@ from ndcg_core.sampling.plan import (
     error_of_draw,
     error_of_random,
     queries_to_settle,
+    unit_deviation,
 )
 from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_effect
 
@@ -159,7 +160,7 @@ def draw_from_log(
         raise kept_error(kept, earlier, numbers, query_ids, count) from error
     unit, judged = DEVIATION, None
     if judgments is not None:
-        unit, judged = deviation_by_judgments(whole, judgments)
+        unit, judged = deviation_by_judgments(whole, judgments, relative)
     spread = deviation if deviation is not None else unit * float(np.sqrt(np.square(found.values).mean()))
     is_supposed = deviation is None and judgments is None
     effect = evaluation.smallest_effect(evaluation.metric_list[0].name) or EFFECT
@@ -208,27 +209,30 @@ def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> ReadLog:
     return ReadLog(queries, found, [each for each in findings if each.code not in PROXY_ALONE], read, plain)
 
 
-def deviation_by_judgments(log: ReadLog, judgments: FileSource) -> tuple[float, int]:
-    """How far differences deviate from 0 for a disagreement of 1, and by how many judged queries that differ.
+def deviation_by_judgments(log: ReadLog, judgments: FileSource, relative: FloatArray) -> tuple[float, int]:
+    """How far differences on the first metric deviate for a disagreement of 1, and by how many judged queries.
 
-    The root of the sum of their squared differences over that of their squared disagreements, on the first metric.
+    Of the queries of the log that differ; relative: (N,) their relative disagreements.
     """
     assert log.queries.pulled is not None
     pulled = pull_source(judgments, JUDGMENT, Path())
-    first, values = log.evaluation.metric_list[0], log.disagreements.values
-    known = dict(zip(log.queries.pulled.table["query_id"].to_pylist(), values.tolist(), strict=True))
-    names = candidate_names(log.evaluation)
+    first, names = log.evaluation.metric_list[0], candidate_names(log.evaluation)
+    query_ids = log.queries.pulled.table["query_id"].to_pylist()
+    places = {query_id: place for place, query_id in enumerate(query_ids) if log.disagreements.values[place] > 0}
     with load_for_rescoring(log.evaluation, log.read, pulled, "judgments", log.evaluation.judgments) as found:
         found.score()
-        rows = found.engine.rows("paired_difference", ("query_id", "difference"), where={"metric_id": first.hash})
-    squares = [(query_id, difference**2 / len(names)) for query_id, difference in rows if known.get(query_id)]
-    differing = {query_id for query_id, _ in squares}
-    if not any(square for _, square in squares):
+        columns = ("candidate", "query_id", "difference")
+        rows = found.engine.rows("paired_difference", columns, where={"metric_id": first.hash})
+    known = {(name, query_id): difference for name, query_id, difference in rows if query_id in places}
+    judged = sorted({query_id for _, query_id in known})
+    at = [places[query_id] for query_id in judged]
+    differences = [np.array([known.get((name, query_id), 0.0) for query_id in judged]) for name in names]
+    unit = unit_deviation(differences, relative[at], log.disagreements.values[at]) if len(judged) > 1 else 0.0
+    if unit == 0:
         raise InputError(
-            Setting("--judgments"), f" {judgments.shown}: tells of no difference between the systems: leave it out"
+            Setting("--judgments"), f" {judgments.shown}: tells of no differences that deviate: leave it out"
         )
-    above, below = sum(square for _, square in squares), sum(known[query_id] ** 2 for query_id in differing)
-    return float((above / below) ** 0.5), len(differing)
+    return unit, len(judged)
 
 
 def stand_in_judgments(query_ids: Sequence[str]) -> Pulled:

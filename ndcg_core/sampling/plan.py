@@ -8,7 +8,7 @@ both hold).
 Sources: S. K. Thompson, Sampling (2012), chapter 6 (the variance of a weighted sum). `estimates.power` for the rest.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,6 +58,18 @@ class Population:
             return np.full(len(self.relative), 1 / max(1, len(self.relative)))
         found: FloatArray = self.weights / self.weights.sum()
         return found
+
+
+def unit_deviation(differences: Sequence[FloatArray], relative: FloatArray, disagreements: FloatArray) -> float:
+    """How far differences deviate for a disagreement of 1, from queries that are judged; 0 where they do not.
+
+    differences: of each candidate (n,), n >= 2. relative, disagreements: (n,) as of `Population`, some above 0. Of each
+    candidate what its mean difference explains, in proportion to the relative disagreement, is no deviation.
+    """
+    left = [each - each.sum() / relative.sum() * relative for each in differences]
+    n = int(np.count_nonzero(relative))
+    squares = float(np.mean([np.square(each).sum() for each in left])) * n / max(1, n - 1)
+    return float((squares / np.square(disagreements).sum()) ** 0.5)
 
 
 def expected_probabilities(sizes: FloatArray, count: int) -> FloatArray:

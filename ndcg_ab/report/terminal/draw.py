@@ -13,7 +13,7 @@ def draw_sentences(study: DrawStudy, written: Path | None) -> Iterator[str]:
     same = study.queries - study.changed
     top = "results" if study.places is None else f"top {study.places}"
     yield (
-        f"{queries_text(study.queries)}: of {same:,} every system shows the same {top}, {study.changed:,}"
+        f"{study.queries:,} queries: of {same:,} every system shows the same {top}, {study.changed:,}"
         f" {'differs' if study.changed == 1 else 'differ'}"
     )
     yield ", ".join(drawn_parts(study))

@@ -93,7 +93,7 @@ def test_sizes_are_disagreement_times_weight(folder: Path) -> None:
 
 
 def test_the_deviation_comes_from_what_is_judged(folder: Path, tmp_path: Path) -> None:
-    """Root of the sum of squared differences over squared disagreements, times the log's root mean square of these."""
+    """What the mean difference does not explain, over the disagreements, times the log's root mean square of these."""
     rng = np.random.default_rng(4)
     judgments = {f"q{number:02}": {f"d{doc}": int(rng.integers(0, 3)) for doc in range(12)} for number in range(30)}
     lines = [f"{query} 0 {doc} {grade}\n" for query, grades in judgments.items() for doc, grade in grades.items()]
@@ -111,8 +111,13 @@ def test_the_deviation_comes_from_what_is_judged(folder: Path, tmp_path: Path) -
         query: float(np.subtract(*(score(tops[name][query], grades) for name in ("new", "old"))))
         for query, grades in judgments.items()
     }
-    unit = sum(each**2 for each in differences.values()) / sum(apart[query] ** 2 for query in judgments)
-    assert plan.judged == sum(apart[query] > 0 for query in judgments)
+    differ = [query for query in judgments if apart[query] > 0]
+    every = list(apart.values())
+    sizes = dict(zip(apart, relative_disagreements(np.array(every), np.array(every) > 0).tolist(), strict=True))
+    ratio = sum(differences.values()) / sum(sizes[query] for query in differ)
+    left = sum((differences[query] - ratio * sizes[query]) ** 2 for query in differ) * len(differ) / (len(differ) - 1)
+    unit = left / sum(apart[query] ** 2 for query in differ)
+    assert plan.judged == len(differ)
     assert plan.deviation == pytest.approx((unit * np.mean([each**2 for each in apart.values()])) ** 0.5)
 
 
