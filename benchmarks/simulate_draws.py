@@ -335,7 +335,7 @@ def corrected(rng: Rng, found: Pair, repetitions: int) -> list[Row]:
             held.append(told.low <= log.truth <= told.high)
             widths.append((1 + told.saved / told.careful_queries) ** -0.5)
     accepted = COVERAGE if len(held) > repetitions / 2 else None  # of the others few queries differ
-    if not held:
+    if len(held) < repetitions / 20:
         return []
     setting = f"{found.name}, proxy judgments of the log"
     return [
