@@ -22,7 +22,7 @@ from typing import Any
 
 import pyarrow.parquet as papq
 from make_rankings import make
-from timing import timed
+from timing import COMMAND, timed
 
 from ndcg_ab.sources import RANKING
 from ndcg_ab.sources.files.file import read_file
@@ -62,7 +62,7 @@ def commands(directory: Path, formats: Sequence[str]) -> dict[str, list[str]]:
     judgments = str(directory / "judgments.qrels")
     found = {}
     for file_format in formats:
-        ours = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "compare", "--judgments", judgments]
+        ours = [*COMMAND, "compare", "--judgments", judgments]
         ours += ["--json", "-", "--quiet"]
         for name in SYSTEMS:
             ours += ["--system", f"{name}={directory / name}{ENDINGS[file_format]}"]

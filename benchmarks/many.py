@@ -6,7 +6,7 @@ cast: `compare` of five systems of CAsT 2021 on two metrics, most of it start-up
 sensitivity: 72 definitions over the three files of `benchmarks/compare.py`, beside one `compare` of them.
 systems: 143 systems x 50 queries x 1,000 documents and 69,000 judgments, on three metrics, as in TREC-COVID.
 pairs: 50 systems x 7,000 queries x 100 documents, on five metrics, every two systems compared.
---peer: the same scores by pytrec_eval-terrier, and paired t tests by scipy where both are installed.
+--peer: the same scores by pytrec_eval-terrier, and paired t tests by scipy; of `cast` by ir-measures, with intervals.
 The data are generated (seeded, 2 GB in all); whole processes are timed, start-up included, one after the other.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 from make_rankings import make
-from timing import timed
+from timing import COMMAND, timed
 
 TEXT = pacsv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
 PEER = """
@@ -41,11 +41,37 @@ print(sum(len(numpy.atleast_1d(stats.ttest_rel(one, other).pvalue)) for one, oth
 """
 
 
+SCRIPT = """
+import gzip, json, sys
+import ir_measures
+from ir_measures import R, nDCG
+from scipy import stats
+judgments, first, *others = sys.argv[1:]
+with gzip.open(judgments, "rt") as file:
+    evaluator = ir_measures.evaluator([nDCG @ 10, R @ 100], list(ir_measures.read_trec_qrels(file)))
+values = {}
+for path in (first, *others):
+    with gzip.open(path, "rt") as file:
+        for row in evaluator.iter_calc(ir_measures.read_trec_run(file)):
+            values.setdefault((str(row.measure), path), {})[row.query_id] = row.value
+found = []
+for measure, path in values:
+    own, before = values[measure, path], values[measure, first]
+    pairs = [(own[query], before[query]) for query in sorted(own.keys() & before.keys())]
+    test = stats.ttest_rel(*zip(*pairs))
+    low, high = test.confidence_interval()
+    found.append({"measure": measure, "run": path, "mean": sum(own.values()) / len(own), "p": test.pvalue, "low": low,
+                  "high": high, "values": own})
+print(json.dumps(found))
+"""
+
+
 class Case(NamedTuple):
-    """A command of ndcg-ab, and what the peer is told for the same."""
+    """A command of ndcg-ab, what the peer is told for the same, and its program."""
 
     command: list[str]
     peer: list[str]
+    program: str = PEER
 
 
 class Cost(NamedTuple):
@@ -92,7 +118,7 @@ def generate(directory: Path, systems: int, queries: int, documents: int, judged
 
 
 def command(name: str, judgments: Path, rankings: list[Path], *options: str) -> list[str]:
-    start = [sys.executable, "-m", "ndcg_ab.flows.cli.app", name, "--judgments", str(judgments)]
+    start = [*COMMAND, name, "--judgments", str(judgments)]
     return start + [f"--system={path.name.partition('.')[0]}={path}" for path in rankings] + list(options)
 
 
@@ -100,8 +126,9 @@ def cast() -> Case:
     folder = Path(os.environ["NDCG_AB_DATA"]) / "cast2021"
     names = ("manual_bm25", "manual_ance", "manual_ance_bert", "convdr", "convdr_bert")
     rankings = [folder / f"{name}.run.gz" for name in names]
-    options = ("--metric", "ndcg@10", "--metric", "recall@100")
-    return Case(command("compare", folder / "qrels.txt.gz", rankings, *options), [])
+    options = ("--metric", "ndcg@10", "--metric", "recall@100", "--json", "-", "--quiet")
+    judgments = folder / "qrels.txt.gz"
+    return Case(command("compare", judgments, rankings, *options), [str(judgments), *map(str, rankings)], SCRIPT)
 
 
 def sensitivity(directory: Path) -> list[Case]:
@@ -154,7 +181,7 @@ def main() -> None:
     for name, case in cases(options.case, options.directory).items():
         commands = {name: case.command}
         if options.peer and case.peer:
-            commands[f"{name}, peer"] = [sys.executable, "-c", PEER, *case.peer]
+            commands[f"{name}, peer"] = [sys.executable, "-c", case.program, *case.peer]
         for label, parts in commands.items():
             costs = [Cost(*timed(parts)[:3]) for _ in range(options.rounds)]
             wall, cpu, memory = (statistics.median(each) for each in zip(*costs, strict=True))

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.stats  # type: ignore[import-untyped]
+from timing import COMMAND
 
 QUERIES = 200
 DOCUMENTS = 40
@@ -144,7 +145,7 @@ def run_night(config: Path, night: int, plan: Plan, prefect_url: str | None) -> 
     at = FIRST_NIGHT + timedelta(days=night - 1)
     start = time.monotonic()
     found = subprocess.run(
-        [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(chosen), "--quiet", "--at", at.isoformat()],
+        [*COMMAND, "run", str(chosen), "--quiet", "--at", at.isoformat()],
         capture_output=True,
         text=True,
         env=environment,
@@ -199,7 +200,7 @@ def account(directory: Path, config: Path, plan: Plan, nights: list[Night], trac
     """Prints the nights; what is not as it should be."""
     results = directory / "results" / "month"
     told = subprocess.run(
-        [sys.executable, "-m", "ndcg_ab.flows.cli.app", "history", str(config), "--json", "-"],
+        [*COMMAND, "history", str(config), "--json", "-"],
         capture_output=True,
         text=True,
         check=True,

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as papq
 from nights import NIGHT
-from timing import timed
+from timing import COMMAND, timed
 
 SYSTEMS = ("old", "new")
 DOCUMENTS = 1000
@@ -70,7 +70,7 @@ def write(table: pa.Table, directory: Path, name: str) -> None:
 
 
 def compared(directory: Path, file_format: str, order: str) -> list[str]:
-    command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "compare", "--quiet", "--json", "/dev/null"]
+    command = [*COMMAND, "compare", "--quiet", "--json", "/dev/null"]
     command += ["--judgments", str(directory / "judgments.qrels")]
     for system in SYSTEMS:
         command += ["--system", f"{system}={directory / f'{system}-{order}.{SUFFIX[file_format]}'}"]

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+from timing import COMMAND
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS, CHART = ROOT / "docs" / "scale.json", ROOT / "docs" / "images" / "scale.svg"
@@ -102,7 +103,7 @@ def make(folder: Path, millions: int) -> None:
 def command(name: str, folder: Path, limit: str) -> list[str]:
     if name != OURS:
         return [sys.executable, "-c", START + PEERS[name] + "print(json.dumps(means))", str(folder), *SYSTEMS]
-    made = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "compare", "--quiet", "--json", "-"]
+    made = [*COMMAND, "compare", "--quiet", "--json", "-"]
     made += [
         "--judgments",
         str(folder / "judgments.parquet"),

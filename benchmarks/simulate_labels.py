@@ -141,7 +141,7 @@ def covered(
     judged = judged_of(of, hidden)
     queries = np.arange(len(of.deeper))
     pool = pool_of(of, hidden)
-    grades = fit_grade_model(pool).draw(pool, rng, DRAWS)[:, hidden]
+    grades = fit_grade_model(pool).draw(pool, rng, DRAWS)
     completions = Completions(metric, judged, of.query[hidden], grades)
     places = []
     for ranks in of.ranks[hidden].T:
@@ -197,7 +197,8 @@ def by_choice(rng: Rng, name: str, bad: float, good: float, repetitions: int) ->
         own = (whole.ranks[:, system] > 0) & ((whole.ranks > 0).sum(axis=1) == 1)
         hidden = own & (rng.random(len(own)) < np.where(whole.level > 0, good, bad))
         found += covered(rng, metric, whole, hidden, truth, {system})
-        withheld.append(SYSTEMS[system] in systems_judged_by_choice(pool_of(whole, hidden)))
+        pool = pool_of(whole, hidden)
+        withheld.append(SYSTEMS[system] in systems_judged_by_choice(pool, fit_grade_model(pool)))
     setting = f"{name}, {bad:.0%} of one system's own bad and {good:.0%} of its good ones hidden"
     band = float(np.mean([is_covered for is_covered, _ in found]))
     return [

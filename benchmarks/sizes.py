@@ -8,12 +8,11 @@ DuckDB takes to sort 20 million numbers with one thread: it says how fast the ma
 """
 
 import argparse
-import sys
 import time
 from pathlib import Path
 
 import duckdb
-from timing import timed
+from timing import COMMAND, timed
 
 SYSTEMS = ("old", "new")
 JUDGMENTS = """
@@ -53,7 +52,7 @@ def make(directory: Path, queries: int, documents: int, judged: int) -> None:
 
 
 def command(directory: Path, further: list[str]) -> list[str]:
-    made = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "compare", "--quiet"]
+    made = [*COMMAND, "compare", "--quiet"]
     made += ["--judgments", str(directory / "judgments.qrels"), "--json", str(directory / "result.json")]
     for system in SYSTEMS:
         made += ["--system", f"{system}={directory / f'{system}.run'}"]

@@ -4,6 +4,10 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
+
+COMMAND = [str(Path(sys.executable).with_name("ndcg-ab"))]
+"""The command that users call: a module started by Python would not limit the threads of BLAS first."""
 
 
 def timed(command: list[str]) -> tuple[float, float, float, str]:

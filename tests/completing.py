@@ -203,7 +203,7 @@ def wrong(case: Case, counted: Counter[str]) -> Iterator[str]:
         score_metrics(engine, evaluation.metric_list)
         sampling = Sampling(case.weights)
         before = make_families(engine, evaluation, sampling)
-        systems, rows = add_bounds(engine, evaluation, sampling, read_summaries(engine, case.weights), before)
+        systems, rows, _ = add_bounds(engine, evaluation, sampling, read_summaries(engine, case.weights), before)
         columns = paired_columns(engine, evaluation, sampling)
         every = {metric.name: metric for metric in case.metrics}
         ends = {

@@ -1,9 +1,11 @@
 """Documentation that is run: commands, configurations, options, links."""
 
 import importlib.util
+import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -112,6 +114,26 @@ def test_the_tutorial_of_the_nights_works(place: Path) -> None:
         assert found.exit_code == 0, found.output
         printed.append(found.stdout)
     assert len(printed) == 2 and "since evaluation 1" in printed[1] and "changed: ranking" in printed[1]
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(shutil.which("java") is None, reason="no Java")
+def test_the_tutorial_on_spark_works(place: Path) -> None:
+    """Its files and commands as they are printed, each in a process of its own; two minutes, most of them Java's."""
+    page = ROOT / "docs" / "tutorials" / "spark.md"
+    text = page.read_text(encoding="utf-8")
+    for name, content in re.findall(r"`(\w+\.(?:py|yaml))`[^`]*?:\n\n```\w+\n(.*?)```", text, flags=re.DOTALL):
+        (place / name).write_text(content)
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "100"}
+    printed = {}
+    for command in [each for each in console_commands(page) if each.startswith(("python ", "ndcg-ab run "))]:
+        found = subprocess.run(shlex.split(command), env=environment, capture_output=True, text=True, check=False)
+        assert found.returncode == 0, found.stderr
+        printed[command] = found.stdout
+    shown = dict(printed_in(page))
+    (first,) = shown
+    for command in (first, "ndcg-ab run catalogue.yaml"):
+        assert printed[command].startswith(shown[first])
 
 
 @pytest.mark.slow

@@ -57,12 +57,30 @@ def whole_families(columns: Sequence[Column], evaluation: Evaluation, *, plan: b
 
     plan: whether the number of queries that settles an open guardrail is asked for.
     """
-    primary = [column for column in columns if column.metric in evaluation.metrics]
-    secondary = [column for column in columns if column.metric in evaluation.secondary_metrics]
-    guarded = [each for each in columns if each.metric in evaluation.guardrails]
-    found = compare_columns(primary, evaluation, PRIMARY)
-    found += compare_columns(secondary, evaluation, SECONDARY, exploratory=True)
-    return found + held_to_margins(guarded, gate_columns(columns, evaluation), evaluation, plan)
+    (found,) = each_whole_families([columns], evaluation, plan=plan, described=True)
+    return found
+
+
+def each_whole_families(
+    several: Sequence[Sequence[Column]], evaluation: Evaluation, *, plan: bool, described: bool
+) -> list[list[Comparison]]:
+    """`whole_families` of each of several columns, bit for bit: what is flipped is drawn once for all of them.
+
+    described: as of `compare_separately`.
+    """
+    found: list[list[Comparison]] = [[] for _ in several]
+    for family, metrics, exploratory in (
+        (PRIMARY, evaluation.metrics, False),
+        (SECONDARY, evaluation.secondary_metrics, True),
+    ):
+        own = {str(at): [each for each in columns if each.metric in metrics] for at, columns in enumerate(several)}
+        tested = compare_separately(own, evaluation, exploratory=exploratory, described=described)
+        for rows, compared in zip(found, tested, strict=True):
+            rows += [replace(row, family=family) for row in compared]
+    for rows, columns in zip(found, several, strict=True):
+        guarded = [each for each in columns if each.metric in evaluation.guardrails]
+        rows += held_to_margins(guarded, gate_columns(columns, evaluation), evaluation, plan)
+    return found
 
 
 def held_to_margins(
@@ -130,10 +148,12 @@ def compare_separately(
     exploratory: bool = False,
     resampling: Resampling | None = None,
     least_queries: int | None = None,
+    described: bool = True,
 ) -> list[list[Comparison]]:
     """Every family by itself, with the evaluation's settings; resampling: instead of the evaluation's.
 
-    least_queries: that are tested; by default of slices the number that the evaluation says.
+    least_queries: that are tested; by default of slices the number that the evaluation says.  described: False leaves
+    out what says more than a conclusion and its numbers.
     """
     settings = evaluation.statistics
     procedure: Procedure = settings.exploratory if exploratory else "max-t"
@@ -149,6 +169,7 @@ def compare_separately(
         least_queries=least_queries or (evaluation.slices.smallest if columns and columns[0].attribute else 2),
         interval_method=settings.interval,
         resampling=resampling or settings.resampling,
+        described=described,
     )
 
 

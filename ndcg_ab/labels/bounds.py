@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ndcg_ab.comparing.families import paired_columns, system_groups, whole_families
+from ndcg_ab.comparing.families import each_whole_families, paired_columns, system_groups
 from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
@@ -48,21 +49,30 @@ class Known:
         return self.places.get((rank_rule(metric), system), no_places())
 
 
+class Bounded(NamedTuple):
+    """Systems and comparisons with their bounds. known: what these were made of; None where there are none."""
+
+    systems: list[SystemSummary]
+    comparisons: list[Comparison]
+    known: Known | None
+
+
 def add_bounds(
     engine: Engine,
     evaluation: Evaluation,
     sampling: Sampling,
     systems: Sequence[SystemSummary],
     compared: Sequence[Comparison],
-) -> tuple[list[SystemSummary], list[Comparison]]:
+) -> Bounded:
     """Systems and comparisons over all queries with their bounds, where these are wanted and can be computed."""
     metrics = {metric.name: metric for metric in metrics_to_bound(engine, evaluation)}
     if not metrics:
-        return list(systems), list(compared)
+        return Bounded(list(systems), list(compared), None)
     known = load_known(engine, list(metrics.values()))
-    return (
+    return Bounded(
         bound_systems(engine, metrics, sampling, known, systems),
         bound_comparisons(engine, evaluation, metrics, sampling, known, compared) if compared else [],
+        known,
     )
 
 
@@ -113,12 +123,10 @@ def bound_comparisons(
             values = np.asarray(column.differences, dtype=np.float64)
             found[key] = find_bounds(metric, column.query_ids, values, column.candidate, column.baseline, known)
             left_out[key] = count_left_out(metric, column, known, counted[column.metric])
+    at_ends = [list(columns_at_bound(columns, found, end, evaluation)) for end in ("low", "high")]
     low, high = (
-        {
-            row_place(row): row
-            for row in whole_families(list(columns_at_bound(columns, found, end, evaluation)), evaluation, plan=False)
-        }
-        for end in ("low", "high")
+        {row_place(row): row for row in rows}
+        for rows in each_whole_families(at_ends, evaluation, plan=False, described=False)
     )
     rows = []
     for row in compared:

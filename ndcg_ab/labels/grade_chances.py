@@ -1,5 +1,6 @@
 """What the systems show of the judged queries, and how likely each grade is where nobody judged."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,6 +44,10 @@ class Pool:
     grade: FloatArray
     grades: tuple[float, ...]
 
+    @functools.cached_property
+    def features(self) -> Features:
+        return make_features(self.ranks)
+
     @property
     def is_judged(self) -> NDArray[np.bool_]:
         return ~np.isnan(self.grade)
@@ -57,19 +62,16 @@ class GradeModel:
 
     def chances(self, pool: Pool) -> FloatArray:
         """(n, levels) chances that sum to 1; of judged documents, too, as if nobody had judged them."""
-        reached = self.fitted.reached(make_features(pool), pool.query)
+        reached = self.fitted.reached(pool.features, pool.query)
         ends = np.ones((1, len(pool.query))), np.zeros((1, len(pool.query)))
         found: FloatArray = -np.diff(np.concatenate([ends[0], reached, ends[1]]), axis=0).T
         return found
 
     def draw(self, pool: Pool, generator: np.random.Generator, draws: int) -> FloatArray:
-        """(draws, n) grades: the judged documents' own, of the others as likely ones, with the model drawn again."""
+        """(draws, unjudged documents) likely grades, with the model drawn again for each draw."""
         unjudged = ~pool.is_judged
-        features = make_features(pool).take(unjudged)
-        found = np.tile(pool.grade, (draws, 1))
-        drawn = self.fitted.draw(generator, features, pool.query[unjudged], draws)
-        found[:, unjudged] = np.array(self.levels)[drawn]
-        return found
+        drawn = self.fitted.draw(generator, pool.features.take(unjudged), pool.query[unjudged], draws)
+        return np.array(self.levels)[drawn]
 
 
 def load_pool(engine: Engine, evaluation: Evaluation, metrics: Sequence[Metric]) -> Pool:
@@ -104,29 +106,32 @@ def why_no_model(pool: Pool) -> str | None:
     return None
 
 
-def fit_grade_model(pool: Pool) -> GradeModel:
-    """The model of its judged documents. ValueError where `why_no_model` says something."""
+def fit_grade_model(pool: Pool, begin: GradeModel | None = None) -> GradeModel:
+    """The model of its judged documents; begin: that of nearly the same ones.
+
+    ValueError where `why_no_model` says something.
+    """
     if reason := why_no_model(pool):
         raise ValueError(reason)
     judged = pool.is_judged
     graded = Graded(
-        make_features(pool).take(judged),
+        pool.features.take(judged),
         pool.query[judged],
         np.searchsorted(pool.grades, pool.grade[judged]).astype(np.int64),
     )
-    queries, alike = len(pool.query_ids), len(pool.systems)
-    return GradeModel(pool.grades, fit_model(graded, len(pool.grades), queries, system_spreads(pool.systems), alike))
+    sizes = (len(pool.grades), len(pool.query_ids), system_spreads(pool.systems), len(pool.systems))
+    return GradeModel(pool.grades, fit_model(graded, *sizes, begin.fitted if begin else None))
 
 
-def make_features(pool: Pool) -> Features:
+def make_features(ranks: IntArray) -> Features:
     """(n, 2 + 2 systems): the best discount, the share of the other systems that show it; each system's discount there;
     for each system whether it alone shows it.
 
     A discount is 1 / log2(rank + 1), and 0 where the document is not shown.
     """
-    documents, systems = pool.ranks.shape
-    document, system = np.nonzero(pool.ranks)
-    discounts = 1 / np.log2(pool.ranks[document, system] + 1)
+    documents, systems = ranks.shape
+    document, system = np.nonzero(ranks)
+    discounts = 1 / np.log2(ranks[document, system] + 1)
     shown = np.bincount(document, minlength=documents)
     best = np.maximum.reduceat(discounts, np.cumsum(shown) - shown) if documents else np.zeros(0)
     others = (shown - 1) / max(systems - 1, 1)

@@ -11,7 +11,7 @@ from ndcg_ab.comparing.families import paired_columns
 from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.labels.bounds import Key, Known, code_numbers, load_known
+from ndcg_ab.labels.bounds import Key, Known, code_numbers
 from ndcg_ab.labels.grade_chances import Pool, fit_grade_model, load_pool, why_no_model
 from ndcg_ab.labels.missing_labels import systems_judged_by_choice
 from ndcg_core.measures.metric import Metric
@@ -29,27 +29,29 @@ STREAM = 20  # of the seed, apart from those of the flips
 
 
 def add_imputed_intervals(
-    engine: Engine, evaluation: Evaluation, sampling: Sampling, compared: Sequence[Comparison]
+    engine: Engine, evaluation: Evaluation, sampling: Sampling, compared: Sequence[Comparison], known: Known | None
 ) -> list[Comparison]:
-    """Comparisons that have bounds with what is likely, the same grades in all of them; the others as they are."""
+    """Comparisons that have bounds with what is likely, the same grades in all of them; the others as they are.
+
+    known: what the bounds were made of; None where there are none.
+    """
     wanted = {comparison_key(row) for row in compared if row.bound_exact is not None}
-    if not wanted:
+    if known is None or not wanted:
         return list(compared)
     metrics = {metric.name: metric for metric in evaluation.metric_list}
     bounded = [metrics[name] for name in sorted({name for name, _ in wanted})]
     pool = load_pool(engine, evaluation, bounded)
     found: dict[Key, Likely]
+    chosen: dict[str, str]
     if reason := why_no_model(pool):
-        found = dict.fromkeys(wanted, Likely(0, why_none=reason))
+        found, chosen = dict.fromkeys(wanted, Likely(0, why_none=reason)), {}
     else:
         columns = [each for each in paired_columns(engine, evaluation, sampling) if comparison_key(each) in wanted]
         generator = np.random.default_rng([evaluation.statistics.seed, STREAM])
-        grades = fit_grade_model(pool).draw(pool, generator, DRAWS)
-        drawn = impute_interval(
-            columns, metrics, load_known(engine, bounded), pool, grades, evaluation.statistics.alpha
-        )
-        found = dict(drawn)
-    chosen = {} if reason else systems_judged_by_choice(pool)
+        model = fit_grade_model(pool)
+        grades = model.draw(pool, generator, DRAWS)
+        found = dict(impute_interval(columns, metrics, known, pool, grades, evaluation.statistics.alpha))
+        chosen = systems_judged_by_choice(pool, model)
     return [
         replace(row, likely=against(row, chosen) or found.get(comparison_key(row)))
         if row.bound_exact is not None
@@ -76,11 +78,10 @@ def impute_interval(
     grades: NDArray[np.float64],
     alpha: float,
 ) -> Iterator[tuple[Key, Likely]]:
-    """Of each column that has an error; grades: (draws, n) of the pool's documents."""
+    """Of each column that has an error; grades: (draws, n) of the pool's unjudged documents."""
     unjudged = np.flatnonzero(~pool.is_judged)
-    query, grades = pool.query[unjudged], grades[:, unjudged]
-    places = {key: number_documents(each, known, pool, unjudged) for key, each in known.places.items()}
-    known = replace(known, places=places)
+    query = pool.query[unjudged]
+    known = number_unjudged(known, pool, unjudged)
     completions: dict[str, Completions] = {}
     for column in columns:
         metric = metrics[column.metric]
@@ -97,15 +98,27 @@ def impute_interval(
         yield comparison_key(column), combine_draws(each, alpha)
 
 
-def number_documents(places: Places, known: Known, pool: Pool, unjudged: NDArray[np.intp]) -> Places:
-    """Places whose doc is the number among the unjudged documents of the pool; unjudged ones not there are left out."""
-    if not len(unjudged):
-        return places.take(places.is_judged)
-    docs = code_numbers(known.doc_ids, pool.doc_ids)[places.doc]
-    width = len(pool.doc_ids)
-    keys = pool.query[unjudged] * width + pool.doc[unjudged]
+def number_unjudged(known: Known, pool: Pool, unjudged: NDArray[np.intp]) -> Known:
+    """The same with the number among the unjudged documents of the pool as doc; unjudged ones not there are left out.
+
+    unjudged: the rows of the pool.
+    """
+    docs = code_numbers(known.doc_ids, pool.doc_ids)
+    keys = pool.query[unjudged] * len(pool.doc_ids) + pool.doc[unjudged]
     order = np.argsort(keys)
-    wanted = places.query * width + docs
-    at = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
-    is_there = (keys[order][at] == wanted) & (docs >= 0)
-    return places._replace(doc=order[at]).take(is_there | places.is_judged)
+    numbered = (keys[order], order)
+    return replace(known, places={key: _numbered(each, docs, numbered, pool) for key, each in known.places.items()})
+
+
+def _numbered(
+    places: Places, docs: NDArray[np.int64], numbered: tuple[NDArray[np.int64], NDArray[np.intp]], pool: Pool
+) -> Places:
+    """docs: the number in the pool of each document. numbered: the rising keys of unjudged ones, and their numbers."""
+    keys, numbers = numbered
+    if not len(keys):
+        return places.take(places.is_judged)
+    doc = docs[places.doc]
+    wanted = places.query * len(pool.doc_ids) + doc
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    is_there = (keys[at] == wanted) & (doc >= 0)
+    return places._replace(doc=numbers[at]).take(is_there | places.is_judged)

@@ -5,12 +5,13 @@ it: where clearly less of what one system alone shows is judged than of what the
 of it are those documents that a model expects to be the better ones, a model that has not seen their grades.
 """
 
+import dataclasses
 import math
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ndcg_ab.labels.grade_chances import Pool, fit_grade_model, why_no_model
+from ndcg_ab.labels.grade_chances import GradeModel, Pool, fit_grade_model, why_no_model
 
 LEAST_GAP = 0.1  # by how much less of a system's own documents must be judged
 SURE = 3.0  # and by how many standard errors
@@ -18,14 +19,14 @@ BETTER = 2.0  # standard errors of how much better the judged ones are expected 
 FEWEST = 10  # own documents that are judged, and that are not
 
 
-def systems_judged_by_choice(pool: Pool) -> dict[str, str]:
-    """System -> in words, why its unjudged documents cannot be taken to be like its judged ones."""
+def systems_judged_by_choice(pool: Pool, model: GradeModel) -> dict[str, str]:
+    """System -> in words, why its unjudged documents cannot be taken to be like its judged ones; model: the pool's."""
     shown = pool.ranks > 0
     is_alone = shown.sum(axis=1) == 1
     found = {}
     for place, name in enumerate(pool.systems):
         own, others = is_alone & shown[:, place], is_alone & ~shown[:, place]
-        if is_judged_less(pool.is_judged, own, others) and judges_the_better(pool, own, pool.ranks[:, place]):
+        if is_judged_less(pool.is_judged, own, others) and judges_the_better(pool, model, own, pool.ranks[:, place]):
             share, usual = (100 * float(pool.is_judged[chosen].mean()) for chosen in (own, others))
             found[name] = (
                 f"of what {name} alone shows {share:.0f} % is judged (of what others alone show {usual:.0f} %), and on"
@@ -44,15 +45,15 @@ def is_judged_less(is_judged: NDArray[np.bool_], own: NDArray[np.bool_], others:
     return usual - share >= max(LEAST_GAP, SURE * error)
 
 
-def judges_the_better(pool: Pool, own: NDArray[np.bool_], ranks: NDArray[np.int64]) -> bool:
+def judges_the_better(pool: Pool, model: GradeModel, own: NDArray[np.bool_], ranks: NDArray[np.int64]) -> bool:
     """Whether those are judged that are expected to be better than the system's others at the same rank.
 
     Expected by the documents of their queries that other systems show: no grade of the system's own counts.
     """
-    without = Pool(**{**vars(pool), "grade": np.where(own, np.nan, pool.grade)})
+    without = dataclasses.replace(pool, grade=np.where(own, np.nan, pool.grade))
     if why_no_model(without):
         return False
-    expected = 1 - fit_grade_model(without).chances(without)[own, pool.grades.index(min(pool.grades))]
+    expected = 1 - fit_grade_model(without, begin=model).chances(without)[own, pool.grades.index(min(pool.grades))]
     at_rank = np.bincount(ranks[own], expected) / np.maximum(np.bincount(ranks[own]), 1)
     beyond, judged = expected - at_rank[ranks[own]], pool.is_judged[own]
     parts = beyond[judged], beyond[~judged]

@@ -62,8 +62,8 @@ def make_outcome(
     systems = read_summaries(engine, weights)
     unknown = check_intended(engine, evaluation)
     compared = make_families(engine, evaluation, sampling)
-    systems, compared = add_bounds(engine, evaluation, sampling, systems, compared)
-    compared = add_imputed_intervals(engine, evaluation, sampling, compared)
+    systems, compared, known = add_bounds(engine, evaluation, sampling, systems, compared)
+    compared = add_imputed_intervals(engine, evaluation, sampling, compared, known)
     compared = add_labels(engine, evaluation, sampling, systems, compared)
     compared += intended_comparisons(engine, evaluation, sampling)
     noticed = [*findings, *note_configuration(engine, evaluation), *unknown]

@@ -203,6 +203,7 @@ class MemoryStore(Store):
         self._engine = engine
         self._whole = whole
         self._pulled: dict[str, Pulled] = {}
+        self._wanted: WantedPlaces | None = None
 
     @contextlib.contextmanager
     def engine(self) -> Iterator[Engine]:
@@ -235,7 +236,9 @@ class MemoryStore(Store):
         judgments = self.judgments()
         if self._whole or judgments is None or judgments.singles is not None or self.get(PROXY) is not None:
             return None  # other judgments look at other parts of the rankings
-        return wanted_places(self.evaluation.metric_list, judgments, len(self.evaluation.systems))
+        if self._wanted is None:  # the same of every ranking
+            self._wanted = wanted_places(self.evaluation.metric_list, judgments, len(self.evaluation.systems))
+        return self._wanted
 
     def holds_enough(self, pulled: Pulled) -> bool:
         judgments = self.judgments()

@@ -63,7 +63,6 @@ def study_to_json(study: ClickStudy) -> str:
         "definition": study.described.definition,
         "documents": study.found.documents,
         "queries": study.found.queries,
-        "steps": study.found.steps,
         "places": study.found.places.to_pylist(),
         "grades": study.found.table.to_pylist(),
         "findings": encode(study.findings),

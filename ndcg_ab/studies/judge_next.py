@@ -19,7 +19,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, Setting, format_value
 from ndcg_ab.labels.bounds import Known, add_bounds, code_numbers, find_bounds, load_known, no_bounds
 from ndcg_ab.labels.grade_chances import Pool, fit_grade_model, load_pool, why_no_model
-from ndcg_ab.labels.imputed_interval import number_documents
+from ndcg_ab.labels.imputed_interval import number_unjudged
 from ndcg_ab.pipeline import Say, score_systems
 from ndcg_ab.scoring.other_tools import own_metrics
 from ndcg_ab.sources.documents import make_documents
@@ -122,7 +122,7 @@ def find_documents_to_judge(
     documents = make_documents(evaluation)
     score_systems(evaluation, engine, say)
     sampling = read_sampling(engine, evaluation)
-    _, compared = add_bounds(engine, evaluation, sampling, [], make_families(engine, evaluation, sampling))
+    compared = add_bounds(engine, evaluation, sampling, [], make_families(engine, evaluation, sampling)).comparisons
     by_candidate = {row.candidate: row for row in compared}
     open_ones = [name for name, row in by_candidate.items() if not row.label_settled]
     wanted = list(candidates) or open_ones or list(by_candidate)
@@ -172,13 +172,12 @@ def read_unjudged(engine: Engine, evaluation: Evaluation) -> Unjudged:
     if why_even is None:
         model = fit_grade_model(pool)
         chances = model.chances(pool)[rows]
-        drawn = model.draw(pool, generator, DRAWS)[:, rows]
+        drawn = model.draw(pool, generator, DRAWS)
     else:
         chances = np.full((len(rows), len(pool.grades)), 1 / len(pool.grades))
         drawn = generator.choice(pool.grades, (DRAWS, len(rows)))
-    known = load_known(engine, evaluation.metric_list)
-    places = {key: number_documents(each, known, pool, rows) for key, each in known.places.items()}
-    return Unjudged(pool, rows, chances, drawn, replace(known, places=places), why_even)
+    known = number_unjudged(load_known(engine, evaluation.metric_list), pool, rows)
+    return Unjudged(pool, rows, chances, drawn, known, why_even)
 
 
 def label_effects(metric: Metric, column: Column, unjudged: Unjudged, sampling: Sampling) -> Effects:

@@ -8,11 +8,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from ndcg_core.clicks.positions import PlacedCounts, fit_counts
+
 MODELS = ("coec", "position", "rate", "opensearch")
 Document = tuple[str, str]  # query_id, doc_id
-SMALLEST_CHANGE = 1e-8  # of a probability in a step of expectation maximisation, below which it ends
-MOST_STEPS = 500
-START = 0.5  # every probability before the first step
 Z = 1.959963984540054  # of a 95 % interval: the .975 quantile of the normal distribution
 
 
@@ -52,13 +53,10 @@ class Attractions(NamedTuple):
 
     examination: place -> probability that it is looked at, the largest of them 1.
     attraction: (query_id, doc_id) -> probability of a click once it is looked at.
-    steps: taken. change: the largest change of a probability in the last of them.
     """
 
     examination: Mapping[int, float]
     attraction: Mapping[Document, float]
-    steps: int
-    change: float
 
 
 class Event(NamedTuple):
@@ -114,46 +112,27 @@ def logged_rates(counts: Sequence[ClickCount]) -> dict[int, float]:
     return {place: clicked[place] / total if total else 0.0 for place, total in shown.items()}
 
 
-def fit_positions(counts: Sequence[ClickCount], most_steps: int = MOST_STEPS) -> Attractions:
-    """The position-based model by expectation maximisation: P(click) = examination of the place x attraction.
-
-    Craswell, Zoeter, Taylor and Ramsey 2008, "An experimental comparison of click position-bias models"; the steps are
-    those of Chuklin, Markov and de Rijke 2015, "Click Models for Web Search", 4.2, without their prior counts. Places
-    alone tell the product of two factors: the examination of the most examined place is set to 1.
-    """
+def fit_positions(counts: Sequence[ClickCount]) -> Attractions:
+    """The position-based model of the greatest likelihood: P(click) = examination of the place x attraction."""
     rows = [row for row in counts if row.impressions > 0]
-    examination = {row.place: START for row in rows}
-    attraction = {(row.query_id, row.doc_id): START for row in rows}
-    steps, change = 0, 1.0
-    while rows and steps < most_steps and change > SMALLEST_CHANGE:
-        looked, attracted = defaultdict[int, float](float), defaultdict[Document, float](float)
-        at_place, of_document = defaultdict[int, int](int), defaultdict[Document, int](int)
-        for row in rows:
-            document = (row.query_id, row.doc_id)
-            e, a = examination[row.place], attraction[document]
-            silent = row.impressions - row.clicks
-            no_click = 1 - e * a
-            looked[row.place] += row.clicks + (silent * e * (1 - a) / no_click if no_click > 0 else 0.0)
-            attracted[document] += row.clicks + (silent * a * (1 - e) / no_click if no_click > 0 else 0.0)
-            at_place[row.place] += row.impressions
-            of_document[document] += row.impressions
-        places = {place: total / at_place[place] for place, total in looked.items()}
-        documents = {document: total / of_document[document] for document, total in attracted.items()}
-        change = max(
-            *(abs(places[place] - examination[place]) for place in places),
-            *(abs(documents[each] - attraction[each]) for each in documents),
+    documents = dict.fromkeys((row.query_id, row.doc_id) for row in rows)
+    numbers = {document: number for number, document in enumerate(documents)}
+    places = sorted({row.place for row in rows})
+    fitted = fit_counts(
+        PlacedCounts(
+            np.array([numbers[row.query_id, row.doc_id] for row in rows], dtype=np.int64),
+            np.searchsorted(places, [row.place for row in rows]),
+            np.array([row.impressions for row in rows], dtype=np.float64),
+            np.array([row.clicks for row in rows], dtype=np.float64),
         )
-        examination, attraction, steps = places, documents, steps + 1
-    top = max(examination.values(), default=1.0) or 1.0
+    )
     return Attractions(
-        {place: value / top for place, value in examination.items()},
-        {document: value * top for document, value in attraction.items()},
-        steps,
-        change,
+        dict(zip(places, fitted.examination.tolist(), strict=True)),
+        dict(zip(documents, fitted.attraction.tolist(), strict=True)),
     )
 
 
-def click_values(counts: Sequence[ClickCount], model: str, most_steps: int = MOST_STEPS) -> dict[Document, ClickValue]:
+def click_values(counts: Sequence[ClickCount], model: str) -> dict[Document, ClickValue]:
     """(query_id, doc_id) -> its value by one of `MODELS`.
 
     `coec` is Zhang and Jones 2007, "Comparing click logs and editorial labels for training query rewriting": clicks
@@ -166,7 +145,7 @@ def click_values(counts: Sequence[ClickCount], model: str, most_steps: int = MOS
     for row in counts:
         if row.impressions > 0:
             own.setdefault((row.query_id, row.doc_id), []).append(row)
-    fitted = fit_positions(counts, most_steps) if model == "position" else None
+    fitted = fit_positions(counts) if model == "position" else None
     found = {}
     for document, rows in own.items():
         if model == "opensearch":
@@ -179,10 +158,9 @@ def click_values(counts: Sequence[ClickCount], model: str, most_steps: int = MOS
         shown, clicks = sum(row.impressions for row in rows), sum(row.clicks for row in rows)
         expected = sum(row.impressions * weights[row.place] for row in sorted(rows, key=lambda row: row.place))
         square = sum(row.impressions * weights[row.place] ** 2 for row in sorted(rows, key=lambda row: row.place))
+        value = clicks / expected if expected > 0 else None
         if fitted is not None:
-            value = fitted.attraction[document] if clicks else 0.0  # to which the steps only come near
-        else:
-            value = clicks / expected if expected > 0 else None
+            value = fitted.attraction[document]
         low, high = score_interval(clicks, expected, square if model != "coec" else 0.0, value)
         if high is not None and value is not None and model != "coec":
             high = max(min(high, 1.0), value)

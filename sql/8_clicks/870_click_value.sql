@@ -2,8 +2,8 @@
 -- grain:  one row per (query_id, doc_id)
 -- reads:  click_expectation, pulled_attraction
 -- params: model, z
--- value: clicks over expected clicks; of the position model the attraction, which is 0 without a click (steps only come
--- near it). Null where no click was to be expected, but 0 with opensearch.
+-- value: clicks over expected clicks; of the position model the attraction. Null where no click was to be
+-- expected, but 0 with opensearch.
 -- low, high: all values v whose score test does not reject the clicks c, the weights taken as known. rate and position:
 -- (c - v S)^2 <= z^2 (v S - v^2 Q), Wilson's interval where all weights are 1; S is the sum of the weights, Q that of
 -- their squares. coec and opensearch, whose values go beyond 1: (c - v S)^2 <= z^2 v S. Widened to hold the value.
@@ -15,7 +15,6 @@ with valued as (
         click_expectation.clicks,
         click_expectation.expected,
         case
-            when $model = 'position' and click_expectation.clicks = 0 then 0.0
             when $model = 'position' then pulled_attraction.attraction
             when click_expectation.expected > 0 then click_expectation.clicks / click_expectation.expected
             when $model = 'opensearch' then 0.0

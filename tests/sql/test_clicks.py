@@ -1,15 +1,19 @@
 """The SQL files that make grades of clicks, against the core, on events made by hand and by chance."""
 
+import random
+from typing import Any
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ndcg_ab.config.model.clicks import Clicks
-from ndcg_ab.sources.clicks import grading
+from ndcg_ab.engines import open_engine
+from ndcg_ab.engines.sql_files import click_files
 from ndcg_ab.sources.clicks.events import EVENTS, ReadEvents
 from ndcg_ab.sources.clicks.grading import GradedClicks, grade_clicks
-from ndcg_core.clicks.models import MODELS, Event, click_grades, click_rates, click_values, count_clicks, fit_positions
+from ndcg_core.clicks.models import MODELS, Event, click_grades, click_rates, click_values, count_clicks
 
 pytestmark = pytest.mark.slow
 
@@ -39,20 +43,23 @@ def logs(draw: st.DrawFn) -> list[Event]:
     return [*found, Event("q1", "a", 1, None, 5, 1)]
 
 
-def by_sql(events: list[Event], **keys: object) -> GradedClicks:
+def event_table(events: list[Event]) -> pa.Table:
     rows = [
         {"event": at, "text": row.query_id, "client": None, **{name: getattr(row, name) for name in row._fields[1:]}}
         for at, row in enumerate(events)
     ]
-    table = pa.Table.from_pylist(rows, schema=EVENTS)
+    return pa.Table.from_pylist(rows, schema=EVENTS)
+
+
+def by_sql(events: list[Event], **keys: object) -> GradedClicks:
     described = Clicks.model_validate({"file": "events.jsonl", "floor": 0, **keys})
-    return grade_clicks(ReadEvents(table, "events.jsonl", len(events), ()), described, {})
+    return grade_clicks(ReadEvents(event_table(events), "events.jsonl", len(events), ()), described, {})
 
 
 def assert_same(events: list[Event], model: str, grades: dict[str, object], floor: int = 0) -> None:
     found = by_sql(events, model=model, grades=grades, floor=floor)
     counts = count_clicks(events)
-    expected = click_values(counts, model, found.steps if model == "position" else 0)
+    expected = click_values(counts, model)
     scale = next(iter(grades))
     cuts = grades[scale] if scale != "value" else ()
     graded = click_grades(expected, floor, scale.removesuffix("s"), cuts)  # type: ignore[arg-type]
@@ -108,18 +115,48 @@ def test_any_events_as_the_core(events: list[Event], model: str, grades: dict[st
 
 
 @settings(max_examples=20)
-@given(events=logs(), steps=st.integers(1, 12))
-def test_steps_of_any_events_as_the_core(events: list[Event], steps: int) -> None:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(grading, "MOST_STEPS", steps)
-        assert_same(events, "position", {"value": True})
+@given(events=logs())
+def test_the_position_model_of_any_events_as_the_core(events: list[Event]) -> None:
+    assert_same(events, "position", {"value": True})
 
 
-def test_the_steps_end_where_those_of_the_core_do() -> None:
-    found = by_sql(HAND, model="position")
-    fitted = fit_positions(count_clicks(HAND))
-    assert found.steps == fitted.steps < 500
-    assert found.change == pytest.approx(fitted.change, abs=1e-12)
+@settings(max_examples=20)
+@given(events=logs(), seed=st.integers(0, 99))
+def test_a_step_of_expectation_maximisation_by_hand(events: list[Event], seed: int) -> None:
+    """From any probabilities, written out row by row."""
+    rows = [row for row in count_clicks(events) if row.impressions]
+    draw = random.Random(seed)
+    before = {each: draw.random() for row in rows for each in (row.place, (row.query_id, row.doc_id))}
+    likely, impressions = dict.fromkeys(before, 0.0), dict.fromkeys(before, 0)
+    for row in rows:
+        document = (row.query_id, row.doc_id)
+        e, a = before[row.place], before[document]
+        silent = (row.impressions - row.clicks) / (1 - e * a)
+        for each, missed in ((row.place, e * (1 - a)), (document, a * (1 - e))):
+            likely[each] += row.clicks + silent * missed
+            impressions[each] += row.impressions
+    after = step_by_sql(events, before)
+    assert after == pytest.approx({each: total / impressions[each] for each, total in likely.items()}, rel=1e-12)
+
+
+def step_by_sql(events: list[Event], before: dict[Any, float]) -> dict[Any, float]:
+    """place, or (query_id, doc_id) -> its probability after one step."""
+    documents = sorted(each for each in before if isinstance(each, tuple))
+    places = sorted(each for each in before if isinstance(each, int))
+    texts = {
+        name: pa.array(column)
+        for name, column in zip(("query_id", "doc_id"), zip(*documents, strict=True), strict=True)
+    }
+    with open_engine(files=click_files()) as engine:
+        engine.expect(len(events))
+        engine.put("pulled_click_event", event_table(events))
+        queries = sorted({query_id for query_id, _ in documents})
+        engine.put("pulled_click_text", pa.table({"text": queries, "query_id": queries}))
+        engine.put("pulled_attraction", pa.table({**texts, "attraction": [before[each] for each in documents]}))
+        looked = {"place": pa.array(places), "examination": [before[each] for each in places]}
+        engine.put("pulled_examination", pa.table(looked))
+        found = {(query_id, doc_id): value for query_id, doc_id, value in engine.rows("attraction")}
+        return found | dict(engine.rows("examination"))
 
 
 @settings(max_examples=20)
@@ -127,9 +164,3 @@ def test_the_steps_end_where_those_of_the_core_do() -> None:
 def test_the_order_of_events_changes_no_bit(events: list[Event], model: str) -> None:
     first = by_sql(events, model=model, grades={"value": True}).table
     assert by_sql(events[::-1], model=model, grades={"value": True}).table.equals(first)
-
-
-def test_steps_end_at_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grading, "MOST_STEPS", 3)
-    found = by_sql(HAND, model="position")
-    assert found.steps == 3 and found.change > 1e-8

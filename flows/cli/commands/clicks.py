@@ -32,7 +32,7 @@ def clicks(
         of_data(metavar="FIELD=COLUMN,…", help="Where fields are: user_query=message, object_id=attributes.id, …"),
     ] = None,
     model: Annotated[
-        str | None, of_metrics(metavar="MODEL", help="coec, position, rate or opensearch. (default coec)")
+        str | None, of_metrics(metavar="MODEL", help="position, coec, rate or opensearch. (default position)")
     ] = None,
     floor: Annotated[
         int | None, of_metrics(metavar="N", help="Impressions that a document needs for a grade. (default 10)")

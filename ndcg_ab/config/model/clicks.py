@@ -50,8 +50,8 @@ class Clicks(TableSource):
     events: Literal["ubi", "table"] | None = Field(
         None, description="ubi: User Behavior Insights. table: counts. By default told by a file's columns; else ubi."
     )
-    model: Literal["coec", "position", "rate", "opensearch"] = Field(
-        "coec", description="What is made of the clicks: docs/clicks.md."
+    model: Literal["position", "coec", "rate", "opensearch"] = Field(
+        "position", description="What is made of the clicks: docs/clicks.md."
     )
     floor: int | None = Field(
         None, description="Impressions that a document needs for a grade; by default 10, of opensearch 0.", ge=0

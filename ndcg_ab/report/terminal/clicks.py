@@ -17,9 +17,6 @@ def print_clicks(console: Console, study: ClickStudy) -> None:
     found = study.found
     graded = f"{found.table.num_rows:,} of {found.documents:,} documents have a grade, of {queries_text(found.queries)}"
     console.print(f"{graded} ({study.described.definition})", highlight=False, markup=False)
-    if found.steps:
-        said = f"expectation maximisation took {found.steps} steps; the last moved no probability by more than"
-        console.print(f"{said} {found.change:.1g}", highlight=False, markup=False)
     console.print()
     places = found.places.to_pylist()
     rows = [

@@ -1,4 +1,4 @@
-"""Grades of events: the SQL files of `sql/8_clicks`, one after another, and the steps of the position-based model.
+"""Grades of events: the SQL files of `sql/8_clicks`, one after another, and the position-based model.
 
 `ndcg_core.clicks` computes the same in plain Python; `tests/sql/test_clicks.py` holds both against each other.
 """
@@ -6,6 +6,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,11 +18,13 @@ from ndcg_ab.sources.base import Remark
 from ndcg_ab.sources.clicks.events import ReadEvents
 from ndcg_ab.sources.clicks.findings import event_remarks, grade_remark
 from ndcg_ab.sources.clicks.matching import match_texts
-from ndcg_core.clicks.models import MOST_STEPS, SMALLEST_CHANGE, START, Z
+from ndcg_core.clicks.models import Z
+from ndcg_core.clicks.positions import PlacedCounts, fit_counts
 
 ATTRACTION = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("attraction", pa.float64())])
 EXAMINATION = pa.schema([("place", pa.int64()), ("examination", pa.float64())])
 ORDER = "query_id, doc_id"
+SMALLEST_CHANGE = 1e-6  # of a probability: a step that moves none further says that the likelihood is the greatest
 
 
 class GradedClicks(NamedTuple):
@@ -29,15 +32,14 @@ class GradedClicks(NamedTuple):
 
     table: one row for each document with a grade: query_id, doc_id, grade, impressions, clicks, value, low, high, in
     the order of the ids. places: place, impressions, clicks, rate of each place. documents: with events, graded or not.
-    queries: with events. steps, change: of the position model, how many steps it took, and the largest change of a
-    probability in the last; 0 of other models. remarks: what was noticed.
+    queries: with events. change: of the position model, how far a step of expectation maximisation still moves a
+    probability; 0 of other models. remarks: what was noticed.
     """
 
     table: pa.Table
     places: pa.Table
     documents: int
     queries: int
-    steps: int
     change: float
     remarks: tuple[Remark, ...]
 
@@ -56,7 +58,7 @@ def grade_clicks(events: ReadEvents, described: Clicks, queries: Mapping[str, st
         engine.put("pulled_click_event", events.table)
         engine.put("pulled_click_text", texts)
         engine.put("pulled_click_cut", pa.table({"cut": pa.array(cuts, pa.float64())}))
-        steps, change = fit_model(engine, described.model)
+        change = fit_model(engine, described.model)
         table = engine.read("click_grade", order=ORDER)
         places = engine.read("click_rate", ("place", "impressions", "clicks", "rate"), order="place")
         values = engine.read("click_value", ("query_id", "impressions"))
@@ -70,55 +72,42 @@ def grade_clicks(events: ReadEvents, described: Clicks, queries: Mapping[str, st
             " where something is clicked: give more events, or set a lower floor"
         )
     queries_there = pc.count_distinct(values["query_id"]).as_py()
-    found = GradedClicks(table, places, values.num_rows, queries_there, steps, change, ())
+    found = GradedClicks(table, places, values.num_rows, queries_there, change, ())
     definition = described.definition
     if change > SMALLEST_CHANGE:
-        definition += f", whose last of {steps} steps still moved a probability by {change:.1g}"
+        definition += f", of which a step of expectation maximisation still moved a probability by {change:.1g}"
     told = grade_remark(table, values.num_rows, events.read, definition)
     return found._replace(remarks=(told, *remarks))
 
 
-def fit_model(engine: Engine, model: str) -> tuple[int, float]:
-    """Makes what the values are made of; of the position model the last step, of others nothing.
+def fit_model(engine: Engine, model: str) -> float:
+    """Makes what the values of the position model are made of; of other models nothing.
 
-    Returns the number of steps and the largest change of a probability in the last.
+    The core finds the greatest likelihood, and the SQL takes a step of expectation maximisation from there. Returns the
+    largest change of a probability by that step, which is none where both are right.
     """
     if model != "position":
         engine.put("pulled_attraction", ATTRACTION.empty_table())
         engine.put("pulled_examination", EXAMINATION.empty_table())
-        return 0, 0.0
-    attraction = start_of(engine, ATTRACTION)
-    examination = start_of(engine, EXAMINATION)
-    steps, change = 0, 1.0
-    while steps < MOST_STEPS and change > SMALLEST_CHANGE:
-        engine.put("pulled_attraction", attraction)
-        engine.put("pulled_examination", examination)
-        after = engine.read("attraction", ATTRACTION.names, order=ORDER)
-        places = engine.read("examination", EXAMINATION.names, order="place")
-        change = max(
-            largest_change(after["attraction"], attraction["attraction"]),
-            largest_change(places["examination"], examination["examination"]),
-        )
-        attraction, examination, steps = after, places, steps + 1
-    top = pa.scalar(pc.max(examination["examination"]).as_py() or 1.0)
-    scaled = pc.multiply(attraction["attraction"], top)
-    engine.put("pulled_attraction", attraction.set_column(2, "attraction", scaled))
-    engine.put(
-        "pulled_examination", examination.set_column(1, "examination", pc.divide(examination["examination"], top))
+        return 0.0
+    rows = engine.read("click_count", ("query_id", "doc_id", "place", "impressions", "clicks"))
+    rows = rows.filter(pc.greater(rows["impressions"], 0))
+    documents = rows.select(ATTRACTION.names[:2]).group_by(ATTRACTION.names[:2], use_threads=False).aggregate([])
+    documents = documents.sort_by([(name, "ascending") for name in ATTRACTION.names[:2]])
+    documents = documents.append_column("number", pa.array(range(documents.num_rows), pa.int64()))
+    numbered = rows.join(documents, ATTRACTION.names[:2], join_type="inner", use_threads=False).sort_by(
+        [("number", "ascending"), ("place", "ascending")]
     )
-    return steps, change
-
-
-def start_of(engine: Engine, schema: pa.Schema) -> pa.Table:
-    """Every place, or every document, with the probability of the start."""
-    names = schema.names[:-1]
-    rows = engine.read("click_count", [*names, "impressions"])
-    rows = (
-        rows.filter(pc.greater(rows["impressions"], 0)).select(names).group_by(names, use_threads=False).aggregate([])
+    places, place = np.unique(numbered["place"].to_numpy(), return_inverse=True)
+    counted = (numbered[name].to_numpy().astype(np.float64) for name in ("impressions", "clicks"))
+    fit = fit_counts(PlacedCounts(numbered["number"].to_numpy(), place, *counted))
+    attraction = documents.select(ATTRACTION.names[:2]).append_column("attraction", pa.array(fit.attraction))
+    examination = pa.table([places, fit.examination], schema=EXAMINATION)
+    engine.put("pulled_attraction", attraction.cast(ATTRACTION))
+    engine.put("pulled_examination", examination)
+    after = engine.read("attraction", ATTRACTION.names, order=ORDER)["attraction"]
+    looked = engine.read("examination", EXAMINATION.names, order="place")["examination"]
+    return max(
+        float(np.abs(after.to_numpy() - fit.attraction).max(initial=0.0)),
+        float(np.abs(looked.to_numpy() - fit.examination).max(initial=0.0)),
     )
-    rows = rows.select(names).sort_by([(name, "ascending") for name in names])
-    return rows.append_column(schema.names[-1], pa.repeat(START, rows.num_rows)).cast(schema)
-
-
-def largest_change(after: pa.ChunkedArray, before: pa.ChunkedArray) -> float:
-    return float(pc.max(pc.abs(pc.subtract(after, before))).as_py())

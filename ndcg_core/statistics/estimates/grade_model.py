@@ -12,8 +12,8 @@ these numbers before it draws grades (D. B. Rubin, Multiple Imputation for Nonre
 
 A spread that is learned is where expectation maximisation ends: the mean of effect^2 + variance is between^2. That
 takes hundreds of rounds where effects are small beside their variances. Solved for the part of the effects that the
-data determine, sum(effect^2) / sum(1 - variance / between^2), it has the same end, and is there in one or two dozen (80
-where queries hardly differ).
+data determine, sum(effect^2) / sum(1 - variance / between^2), it has the same end, and a secant of two rounds leads
+there in about a dozen.
 
 Sources: A. Agresti, Analysis of Ordinal Categorical Data (2010), section 4.2 (continuation ratios). N. M. Laird and
 J. H. Ware, Random-effects models for longitudinal data, Biometrics 38 (1982) (empirical Bayes). D. J. C. MacKay,
@@ -36,6 +36,7 @@ ROUNDS = 100
 CLOSE = 1e-4  # a round that moves no log odds, nor the effects' spread, by more is the last
 LONGEST = 4.0  # step of log odds; of a longer one the next may lead back to where it came from, and so on
 LEAST_BETWEEN, MOST_BETWEEN = 0.05, 10.0
+FURTHER = 10.0  # times what a round moves a number: more a secant does not move it
 GUESSED = 2
 NODES = 7  # of the quadrature over an effect
 
@@ -57,7 +58,7 @@ class Fitted(NamedTuple):
 
     values: (levels - 1 + p,) starts and slopes. effects: (queries,). covariance: of the values. leverage: (queries,
     levels - 1 + p) how much an effect falls as the values rise. spreads: (queries,) of the effects, given the values.
-    between: spread of the effects of all queries.
+    between: spread of the effects of all queries. alike: (slopes of one kind,) the precision of their prior, learned.
     """
 
     values: FloatArray
@@ -66,6 +67,7 @@ class Fitted(NamedTuple):
     leverage: FloatArray
     spreads: FloatArray
     between: float
+    alike: FloatArray
 
     def reached(self, features: Features, query: IntArray) -> FloatArray:
         """(levels - 1, n) chances of a level or a higher one, the mean over what the effects may be."""
@@ -102,20 +104,25 @@ def expit(odds: FloatArray) -> FloatArray:
     return found
 
 
-def fit_model(graded: Graded, levels: int, queries: int, spreads: FloatArray, alike: int = 0) -> Fitted:
+def fit_model(
+    graded: Graded, levels: int, queries: int, spreads: FloatArray, alike: int = 0, begin: Fitted | None = None
+) -> Fitted:
     """The model of so many levels, >= 2; spreads: (p,) of the slopes' priors, around 0.
 
     alike: how many slopes, the last ones, are of one kind, whose spread is learned; the one given counts as that of
     GUESSED slopes. Queries without a judged document have the effect 0, and the spread of all.
+    begin: the model of nearly the same documents, from which fewer rounds lead to the same maximum.
     """
     steps = levels - 1
-    values = np.zeros(steps + len(spreads))
-    effects = np.zeros(queries)
+    values, effects, between = np.zeros(steps + len(spreads)), np.zeros(queries), 1.0
+    if begin is not None:
+        values, effects, between = begin.values, begin.effects, begin.between
     precision = np.concatenate([np.full(steps, START_SPREAD**-2.0), spreads**-2.0])
     has_judged = np.bincount(graded.query, minlength=queries) > 0
-    between = 1.0
     last = np.arange(len(values)) >= len(values) - alike
+    precision[last] = precision[last] if begin is None else begin.alike
     products = Products(graded.features)
+    spread_steps = SecantSteps()
     for _ in range(ROUNDS):
         slope, curve = _derivatives(graded, products, values, effects, steps)
         inner = curve.of_effects + between**-2
@@ -136,10 +143,28 @@ def fit_model(graded: Graded, levels: int, queries: int, spreads: FloatArray, al
             precision[last] = (determined + GUESSED) / (np.sum(values[last] ** 2) + GUESSED * spreads[-1] ** 2)
         determined = float(np.sum(1 - variance[has_judged] / between**2))
         spread = math.sqrt(float(np.sum(effects**2)) / max(determined, 1e-12))
-        between = min(max(spread, LEAST_BETWEEN), MOST_BETWEEN)
+        spread = min(max(spread, LEAST_BETWEEN), MOST_BETWEEN)
+        moved_by = spread_steps.next(math.log(spread / before))
+        between = min(max(before * math.exp(moved_by), LEAST_BETWEEN), MOST_BETWEEN)
         if max(shorter * longest, abs(between - before)) < CLOSE:
             break
-    return Fitted(values, effects, covariance, leverage, np.power(inner, -0.5), between)
+    return Fitted(values, effects, covariance, leverage, np.power(inner, -0.5), between, precision[last])
+
+
+class SecantSteps:
+    """Steps to where a round moves a number no more, which are longer than what the rounds move it."""
+
+    def __init__(self) -> None:
+        self.moved = 0.0  # what the round before moved it
+        self.step = 0.0  # and how far it went then
+
+    def next(self, moved: float) -> float:
+        """How far to go; moved: what a round moves the number. As far as that, where nothing is known of its change."""
+        step, fallen = moved, self.moved - moved
+        if moved * self.step > 0 and fallen * self.moved > 0:
+            step = math.copysign(min(abs(self.step * moved / fallen), FURTHER * abs(moved)), moved)
+        self.moved, self.step = moved, step
+        return step
 
 
 class _Slope(NamedTuple):

@@ -77,6 +77,7 @@ class _Settings:
     interval_method: IntervalMethod
     least_queries: int = 2
     guardrail: bool = False
+    described: bool = True
 
 
 def compare_family(
@@ -136,8 +137,13 @@ def compare_families(
     least_queries: int = 2,
     interval_method: IntervalMethod = "t",
     resampling: Resampling = "sign-flip",
+    described: bool = True,
 ) -> list[list[Comparison]]:
-    """`compare_family` of every family, by its name, bit for bit; max-T draws its flips once for all of them."""
+    """`compare_family` of every family, by its name, bit for bit; max-T draws its flips once for all of them.
+
+    described: False leaves out what says more than a conclusion and its numbers: `descriptive`, `bounded_p_value`, and
+        the note of skewed differences.
+    """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha == {alpha}, must lie between 0 and 1")
     if procedure != "t-holm" and 1 / (resamples + 1) > alpha:
@@ -161,7 +167,9 @@ def compare_families(
     for name, family, of, numbers, tested, own in zip(families, paired, known, testable, results, chosen, strict=True):
         tests = dict(zip(numbers, tested, strict=True))
         best = {} if exploratory else {numbers[at]: each for at, each in select_best(own[0], own[1], alpha).items()}
-        settings = _Settings(name, exploratory, alpha, seed, resamples, interval_method, least_queries)
+        settings = _Settings(
+            name, exploratory, alpha, seed, resamples, interval_method, least_queries, described=described
+        )
         rows = [_comparison(pairs, of[at], tests.get(at), len(numbers), settings) for at, pairs in enumerate(family)]
         found.append([_with_selection(row, best.get(at)) for at, row in enumerate(rows)])
     return found
@@ -229,7 +237,7 @@ def _comparison(
     wins, losses = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
     between = _interval(pairs, of, settings) if of else None
     facts = _facts(pairs, of, test, 1 if settings.guardrail else size, settings)
-    described = _described(pairs, of, settings) if of else None
+    described = _described(pairs, of, settings) if of and settings.described else None
     skewed = _is_skewed(pairs, described)
     clusters = _clusters(pairs)
     concluded = guardrail_verdict(facts, bound) if settings.guardrail else verdict(facts)
@@ -279,7 +287,7 @@ def _comparison(
         second_p_adjusted=test.second[1] if test and test.second else None,
         mde_alone=_detectable_alone(of, settings.alpha) if of and of.deviation > 0 else None,
         queries_needed=_queries_for_effect(facts, concluded.kind),
-        bounded_p_value=difference_p_value(pairs) if concluded.kind.is_detected else None,
+        bounded_p_value=difference_p_value(pairs) if settings.described and concluded.kind.is_detected else None,
         largest_loss=None if np.isinf(column.largest_loss) else column.largest_loss,
     )
 

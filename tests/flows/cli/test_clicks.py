@@ -28,7 +28,8 @@ def counts(tmp_path: Path) -> Path:
 
 def test_clicks_over_expected_clicks_become_judgments(counts: Path, tmp_path: Path) -> None:
     """Place 1 is clicked 21 of 50 times, place 2 15 of 100: a 20 / 16.8, b 11 / (4.2 + 7.5), c 5 / 7.5."""
-    code, said, _ = run(counts, "--output-file", tmp_path / "grades.csv", "--json", tmp_path / "found.json")
+    files = ("--output-file", tmp_path / "grades.csv", "--json", tmp_path / "found.json")
+    code, said, _ = run(counts, "--model", "coec", *files)
     assert code == 0 and "3 of 3 documents have a grade, of 1 query" in said
     rows = list(csv.DictReader((tmp_path / "grades.csv").open()))
     values = {row["doc_id"]: float(row["value"]) for row in rows}
@@ -69,7 +70,7 @@ def test_compare_reads_what_is_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--model", "best"], "--model = 'best': must be 'coec', 'position', 'rate' or 'opensearch'"),
+        (["--model", "best"], "--model = 'best': must be 'position', 'coec', 'rate' or 'opensearch'"),
         (["--quantiles", "0.5", "--thresholds", "1"], "--quantiles, --thresholds: both say where grades begin"),
         (["--quantiles", "0.5,x"], "--quantiles 0.5,x: must be numbers with commas between"),
         (["--quantiles", "0.5,0.2"], "quantiles = [0.5, 0.2]: must rise"),

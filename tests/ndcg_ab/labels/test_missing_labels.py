@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ndcg_ab.labels.grade_chances import Pool
+from ndcg_ab.labels.grade_chances import Pool, fit_grade_model
 from ndcg_ab.labels.missing_labels import is_judged_less, systems_judged_by_choice
 
 QUERIES, OWN = 60, 8  # documents that each of two systems alone shows for a query
@@ -27,6 +27,10 @@ def pool(hidden_bad: float, hidden_good: float, hidden_old: float = 0.0) -> Pool
     return Pool(*ids, query, numbers, ranks, SYSTEMS, grade, (0.0, 1.0))
 
 
+def judged_by_choice(of: Pool) -> dict[str, str]:
+    return systems_judged_by_choice(of, fit_grade_model(of))
+
+
 @pytest.mark.parametrize(
     ("hidden", "named"),
     [
@@ -39,11 +43,11 @@ def pool(hidden_bad: float, hidden_good: float, hidden_old: float = 0.0) -> Pool
     ],
 )
 def test_judged_by_how_good_they_are(hidden: tuple[float, ...], named: set[str]) -> None:
-    assert set(systems_judged_by_choice(pool(*hidden))) == named
+    assert set(judged_by_choice(pool(*hidden))) == named
 
 
 def test_the_reason_has_its_numbers() -> None:
-    reason = systems_judged_by_choice(pool(0.8, 0.1))["new"]
+    reason = judged_by_choice(pool(0.8, 0.1))["new"]
     assert reason.startswith("of what new alone shows 5") and "(of what others alone show 100 %)" in reason
 
 

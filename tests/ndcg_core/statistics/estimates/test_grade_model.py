@@ -6,7 +6,7 @@ from scipy import optimize, stats
 
 from ndcg_core.statistics.estimates import grade_model
 from ndcg_core.statistics.estimates.features import Features
-from ndcg_core.statistics.estimates.grade_model import START_SPREAD, Fitted, Graded, fit_model
+from ndcg_core.statistics.estimates.grade_model import START_SPREAD, Fitted, Graded, SecantSteps, fit_model
 
 SPREADS = np.array([3.0, 1.0])
 STARTS, SLOPES, BETWEEN = np.array([0.5, -0.5, -1.0]), np.array([1.0, -0.7]), 1.0
@@ -84,6 +84,41 @@ def test_more_rounds_change_nothing(monkeypatch: pytest.MonkeyPatch, graded: Gra
     assert found.values == pytest.approx(later.values, abs=1e-3)
     assert found.between == pytest.approx(later.between, abs=1e-3)
     assert np.isfinite(found.covariance).all()
+
+
+def test_few_rounds_are_enough_where_queries_hardly_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the secant it takes some eighty."""
+    monkeypatch.setattr(grade_model, "ROUNDS", 25)
+    few = fit_model(made(6, 60, 8, between=0.0), 4, 60, SPREADS)
+    monkeypatch.setattr(grade_model, "ROUNDS", 1000)
+    assert few.between == pytest.approx(fit_model(made(6, 60, 8, between=0.0), 4, 60, SPREADS).between, abs=1e-3)
+
+
+def test_begun_at_the_model_of_nearly_the_same_documents_few_rounds_lead_to_the_same(
+    monkeypatch: pytest.MonkeyPatch, graded: Graded
+) -> None:
+    kept = np.arange(len(graded.query)) % 20 != 0
+    part = Graded(graded.features.take(kept), graded.query[kept], graded.level[kept])
+    begin = fit_model(graded, 4, 41, SPREADS, alike=1)
+    whole = fit_model(part, 4, 41, SPREADS, alike=1)
+    monkeypatch.setattr(grade_model, "ROUNDS", 6)
+    found = fit_model(part, 4, 41, SPREADS, alike=1, begin=begin)
+    assert found.values == pytest.approx(whole.values, abs=1e-3)
+    assert (found.between, *found.alike) == pytest.approx((whole.between, *whole.alike), abs=1e-3)
+    assert fit_model(part, 4, 41, SPREADS, alike=1).between != pytest.approx(whole.between, abs=1e-3), "it takes more"
+
+
+def test_a_secant_goes_where_a_number_is_moved_no_more() -> None:
+    steps, number = SecantSteps(), 5.0
+    for _ in range(3):
+        number += steps.next(0.3 * (1.0 - number))
+    assert number == pytest.approx(1.0)
+
+
+def test_a_secant_does_not_go_astray() -> None:
+    """The first step is the given one; no step goes back where a round moves on, nor further than ten times that."""
+    steps = SecantSteps()
+    assert [steps.next(moved) for moved in (0.4, 0.39, 0.4, -0.2)] == pytest.approx([0.4, 3.9, 0.4, -0.2])
 
 
 def test_a_query_without_a_judged_document_is_any_query(fitted: Fitted) -> None:

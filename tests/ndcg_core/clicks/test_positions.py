@@ -1,0 +1,72 @@
+"""The position-based model: the greatest likelihood, on counts by chance and where steps of expectation maximisation
+creep, or are caught."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ndcg_core.clicks.positions import FloatArray, PlacedCounts, PositionFit, fit_counts
+
+
+@st.composite
+def placed(draw: st.DrawFn) -> PlacedCounts:
+    rows = draw(st.dictionaries(st.tuples(st.integers(0, 4), st.integers(0, 4)), st.integers(1, 30), min_size=1))
+    document, place = (np.unique(column, return_inverse=True)[1] for column in zip(*rows, strict=True))
+    impressions = np.array([*rows.values()], dtype=np.float64)
+    clicks = [draw(st.one_of(st.just(0), st.integers(0, int(most)))) for most in impressions]
+    return PlacedCounts(document, place, impressions, np.array(clicks, dtype=np.float64))
+
+
+def worth(counts: PlacedCounts, attraction: FloatArray, examination: FloatArray) -> float:
+    """The log likelihood."""
+    chance = attraction[counts.document] * examination[counts.place]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = (counts.clicks, np.log(chance)), (counts.impressions - counts.clicks, np.log(1 - chance))
+        return float(sum(np.where(weight > 0, weight * logs, 0.0).sum() for weight, logs in parts))
+
+
+def step(counts: PlacedCounts, attraction: FloatArray, examination: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """One of expectation maximisation."""
+    a, e = attraction[counts.document], examination[counts.place]
+    silent = (counts.impressions - counts.clicks) / np.where(a * e < 1, 1 - a * e, 1.0)
+    pairs = (
+        (counts.document, counts.clicks + silent * a * (1 - e)),
+        (counts.place, counts.clicks + silent * e * (1 - a)),
+    )
+    first, second = (np.bincount(number, likely) / np.bincount(number, counts.impressions) for number, likely in pairs)
+    return first, second
+
+
+@given(counts=placed())
+def test_no_step_and_no_expectation_maximisation_finds_a_greater_likelihood(counts: PlacedCounts) -> None:
+    found = fit_counts(counts)
+    for after, before in zip(step(counts, *found[:2]), found[:2], strict=True):
+        assert np.abs(after - before).max() < 1e-6
+    attraction, examination = np.full(len(found.attraction), 0.5), np.full(len(found.examination), 0.5)
+    for _ in range(200):
+        attraction, examination = step(counts, attraction, examination)
+    assert worth(counts, *found[:2]) >= worth(counts, attraction, examination) - 1e-9
+    assert found.examination.max() in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "attraction", "examination"),
+    [
+        # Every examination of 1 would be kept by expectation maximisation as well, and is far from the best.
+        ([(0, 0, 15, 0), (0, 1, 4, 3), (0, 2, 25, 1), (0, 3, 25, 0)], [0.75], [0, 1, 0.04 / 0.75, 0]),
+        ([(0, 0, 22, 9), (1, 0, 25, 24)], [9 / 22, 24 / 25], [1.0]),
+        ([(0, 0, 10, 10), (0, 1, 10, 5)], [1.0], [1.0, 0.5]),
+    ],
+)
+def test_by_hand(rows: list[tuple[int, ...]], attraction: list[float], examination: list[float]) -> None:
+    document, place, impressions, clicks = np.array(rows).T
+    found = fit_counts(PlacedCounts(document, place, impressions.astype(np.float64), clicks.astype(np.float64)))
+    assert found.attraction == pytest.approx(attraction, abs=1e-6)
+    assert found.examination == pytest.approx(examination, abs=1e-6)
+
+
+def test_without_rows_or_clicks_there_is_nothing_to_look_for() -> None:
+    none, some = np.zeros(0), np.zeros(1, dtype=np.int64)
+    assert fit_counts(PlacedCounts(none.astype(np.int64), none.astype(np.int64), none, none))[2] == 0
+    assert fit_counts(PlacedCounts(some, some, np.ones(1), np.zeros(1))) == PositionFit(np.zeros(1), np.zeros(1), 0)
