@@ -136,14 +136,53 @@ def draw_from_log(
     judgments: of some of its queries, from which it is estimated. Raises InputError, ParityError.
     """
     check_draw(evaluation)
-    whole = read_log(evaluation, engine, say)
-    queries, found, findings = whole[:3]
-    assert queries.pulled is not None
-    rows = queries.pulled.table
+    log = read_log(evaluation, engine, say)
+    sample = draw_sample(log, evaluation, count, kept)
+    drawn, cutoffs = int(sample.draw.is_drawn.sum()), [metric.cutoff for metric in evaluation.metric_list]
+    unit, judged = DEVIATION, None
+    if judgments is not None:
+        unit, judged = deviation_by_judgments(log, judgments, sample.relative)
+    values = log.disagreements.values
+    spread = deviation if deviation is not None else unit * float(np.sqrt(np.square(values).mean()))
+    is_supposed = deviation is None and judgments is None
+    effect = evaluation.smallest_effect(evaluation.metric_list[0].name) or EFFECT
+    plan = make_plan(
+        Population(values, sample.relative, sample.weights, spread),
+        drawn,
+        DrawPlan(effect, power, spread, judged, is_supposed, None, None, None),
+        evaluation.statistics.alpha,
+    )
+    return DrawStudy(
+        log_table(log.queries, sample.draw, sample.relative),
+        len(sample.relative),
+        int((sample.relative > 0).sum()),
+        drawn,
+        sample.kept,
+        sample.gone,
+        plan,
+        log.findings,
+        None if None in cutoffs else max(cutoff for cutoff in cutoffs if cutoff is not None),
+    )
+
+
+class Sample(NamedTuple):
+    """What was drawn of a log. relative: (N,) relative disagreements. weights: (N,) or None. kept, gone: of `DrawStudy`."""
+
+    draw: Draw
+    relative: FloatArray
+    weights: FloatArray | None
+    kept: int
+    gone: int
+
+
+def draw_sample(log: ReadLog, evaluation: Evaluation, count: int, kept: FileSource | None) -> Sample:
+    """The queries that the seed draws; InputError where nothing differs, and for an earlier draw that does not fit."""
+    assert log.queries.pulled is not None
+    rows = log.queries.pulled.table
     query_ids = rows["query_id"].to_pylist()
     weights = log_weights(rows, evaluation)
     earlier, gone = read_kept(kept, query_ids) if kept is not None else (None, 0)
-    is_changed = found.is_changed
+    is_changed = log.disagreements.is_changed
     if earlier is not None:  # a query that was drawn from stays one of them, so that what was drawn stands for it
         is_changed = is_changed | (earlier.sizes > 0)
     if not is_changed.any():
@@ -151,37 +190,15 @@ def draw_from_log(
             f"queries: the systems show the same for all {len(query_ids):,} queries of the log: there is nothing to"
             " judge"
         )
-    relative = relative_disagreements(found.values, is_changed)
+    relative = relative_disagreements(log.disagreements.values, is_changed)
     sizes = relative if weights is None else relative * weights / weights.mean()
     numbers = permanent_numbers(query_ids, evaluation.statistics.seed)
     try:
         drawn = draw_queries(sizes, numbers, count, earlier)
     except ValueError as error:
         raise kept_error(kept, earlier, numbers, query_ids, count) from error
-    unit, judged = DEVIATION, None
-    if judgments is not None:
-        unit, judged = deviation_by_judgments(whole, judgments, relative)
-    spread = deviation if deviation is not None else unit * float(np.sqrt(np.square(found.values).mean()))
-    is_supposed = deviation is None and judgments is None
-    effect = evaluation.smallest_effect(evaluation.metric_list[0].name) or EFFECT
-    plan = make_plan(
-        Population(found.values, relative, weights, spread),
-        int(drawn.is_drawn.sum()),
-        DrawPlan(effect, power, spread, judged, is_supposed, None, None, None),
-        evaluation.statistics.alpha,
-    )
-    cutoffs = [metric.cutoff for metric in evaluation.metric_list]
-    return DrawStudy(
-        log_table(queries, drawn, relative),
-        len(query_ids),
-        int(is_changed.sum()),
-        int(drawn.is_drawn.sum()),
-        0 if earlier is None else int((earlier.probability > 0).sum()),
-        gone,
-        plan,
-        findings,
-        None if None in cutoffs else max(cutoff for cutoff in cutoffs if cutoff is not None),
-    )
+    held = 0 if earlier is None else int((earlier.probability > 0).sum())
+    return Sample(drawn, relative, weights, held, gone)
 
 
 def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> ReadLog:
