@@ -166,7 +166,7 @@ def draw_from_log(
 
 
 class Sample(NamedTuple):
-    """What was drawn of a log. relative: (N,) relative disagreements. weights: (N,) or None. kept, gone: of `DrawStudy`."""
+    """What was drawn of a log. relative: (N,) relative disagreements. weights: (N,) or None. kept, gone: of a study."""
 
     draw: Draw
     relative: FloatArray
