@@ -90,9 +90,7 @@ def test_the_timeline_of_a_cost(two: tuple[Path, list[Performed]], folder: Path)
         expected = {row.system_id: row.value for row in costs.values if row.statistic == statistic}
         assert [each.values for each in found.evaluations] == [expected] * 2
         assert [each.conclusions.get("alike") for each in found.evaluations] == [conclusion] * 2
-    with pytest.raises(
-        InputError, match=r"has only latency_ms@mean, latency_ms@p50, .*, rr"
-    ):
+    with pytest.raises(InputError, match=r"has only latency_ms@mean, latency_ms@p50, .*, rr"):
         read_timeline(evaluation, "latency_ms@p42", None)
 
 
