@@ -43,6 +43,10 @@ class Sampling:
         """For what is known of the drawn queries alone, and not 0 on the others."""
         return replace(self, drawn=None)
 
+    def of_log(self) -> "Sampling":
+        """For what is known of every query of the log, drawn or not."""
+        return self if self.drawn is None else replace(self, weights=self.drawn.frequencies, drawn=None)
+
     def mean_of(self, query_ids: Sequence[str], values: NDArray[np.float64]) -> float:
         """The mean difference over all queries, from those of these queries; 0 of none."""
         weights, total = self.weights_and_total(query_ids, query_ids)
