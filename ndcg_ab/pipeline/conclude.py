@@ -76,8 +76,7 @@ def make_outcome(
     changes = find_changes(engine, evaluation)
     noticed += check_asked(engine, evaluation, changes)
     engine.settle(lambda: queries_on_page(engine))
-    noticed += check_slices(compared)
-    noticed += check_drawn(engine, evaluation, sampling.drawn)
+    noticed += [*check_drawn(engine, evaluation, sampling.drawn), *check_slices(compared)]
     noticed += check_heavy_queries(compared)
     if proxy is not None:
         compared, of_sample = add_proxy_corrections(engine, evaluation, compared, proxy)
