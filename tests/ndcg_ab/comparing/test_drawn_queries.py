@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -101,11 +102,13 @@ def test_means_are_of_the_drawn_queries(world: Any, result: ndcg_ab.CompareResul
     assert mean == pytest.approx(np.average(values, weights=weights))
 
 
-def test_what_was_not_drawn_is_left_out_and_told(result: ndcg_ab.CompareResult) -> None:
+def test_what_was_not_drawn_is_left_out_and_told(result: ndcg_ab.CompareResult, tmp_path: Path) -> None:
     found = {finding.code: finding for finding in result.findings}
     assert found["drawn_queries"].message.startswith("10 of the 40 queries of the log were drawn, from 20 whose")
     assert found["not_drawn"].count == 3 and {*found} == {"drawn_queries", "not_drawn", "unjudged_query"}
     assert "10 drawn queries" in str(result)
+    page = result.report(tmp_path / "page.html").read_text()
+    assert "<strong>10 drawn queries</strong>" in page
 
 
 def test_bounds_are_of_the_log_too(world: Any) -> None:
