@@ -26,6 +26,7 @@ class Context:
     evaluation: scores of another tool settle its systems and metrics once they are read.  store: its inputs and tables.
     say: told what goes on inside a long stage.  force: read and compute again what an earlier evaluation has already.
     moment: that it stands for.  summed_up: say something of each system by itself, beside the differences.
+    measures: ask again for what requests cost, where the configuration says so.
     publishing: the time for it, which all attempts share.  The rest is what stages found: see those of these names.
     """
 
@@ -35,6 +36,7 @@ class Context:
     force: bool = False
     moment: datetime = dataclasses.field(default_factory=lambda: datetime.now(UTC))
     summed_up: bool = True
+    measures: bool = True
     findings: list[Finding] = dataclasses.field(default_factory=list)
     parity_queries: int | None = None
     proxy: pa.Table | None = None

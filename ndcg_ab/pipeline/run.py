@@ -74,7 +74,8 @@ def score_systems(
 
     summed_up: as for `score`.
     """
-    context = Context(evaluation, MemoryStore(evaluation, engine, whole=False), say, summed_up=summed_up)
+    store = MemoryStore(evaluation, engine, whole=False)
+    context = Context(evaluation, store, say, summed_up=summed_up, measures=False)
     run_stages(context, STAGES[: STAGES.index(VERIFY) + 1], announce(say))
     return context.findings
 
@@ -87,7 +88,7 @@ def tell_spill_folder(engine: Engine, say: Say) -> None:
 def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: None) -> tuple[list[Finding], str]:
     """Reads and checks everything, scores nothing: the findings, and a sentence that counts what is there."""
     store = MemoryStore(evaluation, engine, whole=False)
-    context = Context(evaluation, store, say)
+    context = Context(evaluation, store, say, measures=False)
     run_stages(context, STAGES[: STAGES.index(CHECK_DATA) + 1], announce(say))
     evaluation, findings, read = context.evaluation, context.findings, store.inputs()
     if read.proxy is not None:
@@ -114,5 +115,5 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
 def pull_inputs(evaluation: Evaluation, say: Say = lambda step: None, *, whole: bool = True) -> PulledInputs:
     """The inputs alone.  whole: every row of the rankings, whatever the metrics look at."""
     store = MemoryStore(evaluation, whole=whole)
-    run_stages(Context(evaluation, store, say), PULLS, announce(say))
+    run_stages(Context(evaluation, store, say, measures=False), PULLS, announce(say))
     return store.inputs()

@@ -192,7 +192,7 @@ PULL_RANKING = Stage(
 MEASURE = Stage(
     "ask all systems by turns",
     measure_by_turns,
-    applies=lambda context: context.evaluation.costs.by_turns and bool(context.evaluation.costs),
+    applies=lambda context: context.measures and context.evaluation.costs.by_turns and bool(context.evaluation.costs),
     outside=True,
 )
 JUDGE = Stage(

@@ -36,9 +36,10 @@ def ask(answer: Callable[[Asked], Said], costs: CostsAsked | None, **keys: Any) 
         return pull_source(described, RANKING, Path(), QUERIES, folder=folder, costs=costs), server.texts
 
 
+@pytest.mark.slow
 def test_an_engine_s_times_are_those_that_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine waits for a known time, which differs from query to query; one that fails first is asked again."""
-    monkeypatch.setattr(http_client, "FIRST_WAIT", 0.4)
+    monkeypatch.setattr(http_client, "FIRST_WAIT", 1.0)
     waits = {f"text {number}": 0.004 * number for number in range(1, 9)}
     failed: list[str] = []
 
@@ -53,7 +54,7 @@ def test_an_engine_s_times_are_those_that_it_takes(monkeypatch: pytest.MonkeyPat
     latencies = {query_id: value for query_id, cost, value, _ in rows(found) if cost == "latency_ms"}
     for number in range(1, 9):
         own = 1000 * waits[f"text {number}"]
-        assert own <= latencies[f"q{number}"] < own + 150, "from the request to the last byte, without other attempts"
+        assert own <= latencies[f"q{number}"] < own + 400, "from the request to the last byte, without other attempts"
     assert {value for _, cost, value, _ in rows(found) if cost == "took_ms"} == {7.0}
     assert {value for _, cost, value, _ in rows(found) if cost == "tokens"} == {11.0}
     assert sorted(set(texts)) == sorted(QUERIES.values())
@@ -152,7 +153,7 @@ def test_every_call_of_a_function_is_timed(tmp_path: Path) -> None:
     found = pull_source(described, RANKING, tmp_path, QUERIES, costs=CostsAsked(("latency_ms",), warm_up=1, seed=1))
     warm = {query_id: value for query_id, _, value, is_cold in rows(found) if not is_cold}
     assert len(rows(found)) == 9
-    assert all(2 * number <= warm[f"q{number}"] < 2 * number + 150 for number in range(1, 9))
+    assert all(2 * number <= warm[f"q{number}"] < 2 * number + 400 for number in range(1, 9))
     plain = pull_source(described, RANKING, tmp_path, QUERIES)
     assert plain.table.equals(found.table)
     assert plain.costs is None

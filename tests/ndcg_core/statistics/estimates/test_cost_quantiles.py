@@ -137,6 +137,18 @@ def test_a_heavy_query_is_where_the_quantile_is() -> None:
     assert np.median(low) == np.median(high) == 7
 
 
+def test_what_lies_beyond_weighs_as_the_queries_near_it() -> None:
+    """Slow queries are heavy: a slower one, that is not in the sample, is heavy, too."""
+    weights = np.linspace(1, 9, 60)
+    low, high = draw_quantiles(np.arange(60.0)[:, None], [0.95], draws=20_000, seed=5, sample=Sample(weights, None))
+    near = weights[np.cumsum(weights) >= 0.95 * weights.sum()].mean()
+    gaps = generator().standard_exponential((20_000, 61))
+    beyond = near * gaps[:, 60]
+    expected = np.mean(beyond > 0.05 * (gaps[:, :60] @ weights + beyond))
+    assert np.mean(np.isinf(high)) == pytest.approx(expected, abs=0.01)
+    assert not np.isinf(low).any(), "light ones below leave hardly anything there"
+
+
 def test_the_interval_of_a_mean_is_students() -> None:
     values = generator().normal(3, 2, 50)
     found = mean_interval(values, Tails(0.01, 0.025))
