@@ -85,7 +85,8 @@ def printed_in(page: Path) -> list[tuple[str, str]]:
     "page",
     [
         "README.md",
-        *(f"docs/tutorials/{name}.md" for name in ("first-comparison", "judging", "clicks", "costs", "draw")),
+        *(f"docs/tutorials/{name}.md" for name in ("first-comparison", "judging", "clicks")),
+        *(pytest.param(f"docs/tutorials/{name}.md", marks=pytest.mark.slow) for name in ("costs", "draw")),
     ],
 )
 def test_output_in_the_documentation_is_what_is_printed(

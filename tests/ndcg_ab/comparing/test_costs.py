@@ -252,6 +252,7 @@ def test_weights_and_clusters_count(folder: Path) -> None:
     assert difference(plain, "alike", "p95").high is not None
 
 
+@pytest.mark.slow
 def test_where_queries_were_drawn_for_judging_costs_are_of_the_whole_log(folder: Path) -> None:
     rows = (f"{name},{1 + place % 4},{'0.25' if place % 4 == 0 else ''}\n" for place, name in enumerate(IDS))
     (folder / "drawn.csv").write_text("query_id,weight,probability\n" + "".join(rows))

@@ -28,6 +28,7 @@ def test_a_number_belongs_to_seed_and_id():
     assert permanent_numbers(["q1"], 8)[0] != number
 
 
+@pytest.mark.slow
 def test_every_query_stands_for_one_over_its_probability():
     """Drawn, over probability, is 1 for every query in the mean over draws: counted, with and without a kept sample."""
     rng = np.random.default_rng(1)
