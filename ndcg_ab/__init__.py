@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ndcg_ab.api.comparing import compare, evaluate
+    from ndcg_ab.api.draw import DrawResult, draw
     from ndcg_ab.api.explaining import ExplainResult, explain
     from ndcg_ab.api.judge_next import JudgeNextResult, judge_next
     from ndcg_ab.api.judgments import JudgmentsResult, compare_judgments
@@ -33,6 +34,7 @@ __all__ = [
     "CompareResult",
     "Comparison",
     "Document",
+    "DrawResult",
     "Evaluation",
     "ExplainResult",
     "InputError",
@@ -47,6 +49,7 @@ __all__ = [
     "__version__",
     "compare",
     "compare_judgments",
+    "draw",
     "evaluate",
     "explain",
     "judge_next",
@@ -57,6 +60,7 @@ __all__ = [
 
 _PUBLIC = {
     "ndcg_ab.api.comparing": ("compare", "evaluate"),
+    "ndcg_ab.api.draw": ("DrawResult", "draw"),
     "ndcg_ab.api.explaining": ("ExplainResult", "explain"),
     "ndcg_ab.api.judgments": ("JudgmentsResult", "compare_judgments"),
     "ndcg_ab.api.judge_next": ("JudgeNextResult", "judge_next"),

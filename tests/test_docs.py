@@ -69,6 +69,8 @@ def test_commands_in_the_documentation_work(page: str, command: str, place: Path
         shutil.rmtree(place / "example")
     if command.endswith(" clicks.csv") and " clicks " not in command:  # what the command above it wrote
         (place / "clicks.csv").write_text("query_id,doc_id,grade\nq01,csv,3\n")
+    if command.endswith(" drawn.tsv") and " draw " not in command:
+        (place / "drawn.tsv").write_text("query_id\tprobability\nq03\t0.5\nq05\t0.5\nq06\t\n")
     found = CliRunner().invoke(app, shlex.split(command)[1:])
     assert found.exit_code == 0, found.output
 
@@ -81,7 +83,11 @@ def printed_in(page: Path) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     "page",
-    ["README.md", *(f"docs/tutorials/{name}.md" for name in ("first-comparison", "judging", "clicks", "costs"))],
+    [
+        "README.md",
+        *(f"docs/tutorials/{name}.md" for name in ("first-comparison", "judging", "clicks")),
+        *(pytest.param(f"docs/tutorials/{name}.md", marks=pytest.mark.slow) for name in ("costs", "draw")),
+    ],
 )
 def test_output_in_the_documentation_is_what_is_printed(
     page: str, place: Path, monkeypatch: pytest.MonkeyPatch

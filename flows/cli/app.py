@@ -12,7 +12,19 @@ import typer
 
 from ndcg_ab import __version__
 
-from .commands import about, clicks, comparing, judge_next, judgments, planning, running, scheduling, starting, writing
+from .commands import (
+    about,
+    clicks,
+    comparing,
+    draw,
+    judge_next,
+    judgments,
+    planning,
+    running,
+    scheduling,
+    starting,
+    writing,
+)
 from .exit_codes import TOPICS, Program
 from .mistakes import Command
 from .short_help import ShortHelp
@@ -49,7 +61,7 @@ def main(
 
 
 explaining = typer.Typer(name="help", no_args_is_help=True, help="Explain what there is, or another command.")
-for group in (comparing, judge_next, judgments, clicks, planning, writing, running, scheduling, starting, about):
+for group in (comparing, draw, judge_next, judgments, clicks, planning, writing, running, scheduling, starting, about):
     for command, example in group.COMMANDS.items():
         name, is_topic = command.__name__.replace("_", "-"), command.__name__ in TOPICS
         kind = ShortHelp if "help_all" in command.__annotations__ else Command

@@ -43,9 +43,10 @@ class Recorded(NamedTuple):
 
 
 def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> Costs | None:
-    """None where no cost is recorded."""
+    """Of every query whose cost is known, judged or drawn or not; None where no cost is recorded."""
     if not evaluation.costs:
         return None
+    sampling = sampling.of_log()
     systems = [system.name for system in evaluation.systems]
     baseline = evaluation.baseline_name
     candidates = [name for name in systems if name != baseline]

@@ -248,6 +248,7 @@ def make_column(
     baseline: str | None = None,
 ) -> Column:
     known = evaluation.range_of(metric, seen=largest_difference(group.differences))
+    scales, weights = sampling.scales_and_weights(group.query_ids, part)
     return Column(
         baseline or evaluation.baseline_name,
         candidate,
@@ -255,12 +256,13 @@ def make_column(
         group.query_ids,
         group.differences,
         group.baseline_values,
-        sampling.weights_in_order(group.query_ids),
+        weights,
         sampling.clusters_in_order(group.query_ids),
         attribute=part[0],
         slice=part[1],
         smallest_effect=evaluation.smallest_effect(metric),
-        largest_loss=math.inf if known is None else known.width,
+        largest_loss=math.inf if known is None else known.width * sampling.largest_scale(part),
+        scales=scales,
     )
 
 

@@ -1,12 +1,13 @@
 """How the queries were sampled: what each weighs, and which of them belong together."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ndcg_ab.comparing.drawn_queries import WHOLE, DrawnQueries, Part, read_drawn_queries
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
@@ -15,13 +16,54 @@ from ndcg_ab.results.wording import queries_text
 
 @dataclass(frozen=True)
 class Sampling:
-    """weights: query_id -> weight > 0. clusters: query_id -> name of its cluster. None where there are none."""
+    """weights: query_id -> weight > 0; clusters: query_id -> name of its cluster; drawn: the log that the queries were
+    drawn from, by the probabilities in the weights. None where there are none."""
 
     weights: Mapping[str, float] | None = None
     clusters: Mapping[str, str] | None = None
+    drawn: DrawnQueries | None = None
 
     def weights_in_order(self, query_ids: Sequence[str]) -> NDArray[np.float64] | None:
         return None if self.weights is None else np.array([self.weights[query_id] for query_id in query_ids])
+
+    def scales_and_weights(
+        self, query_ids: Sequence[str], part: Part = WHOLE
+    ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+        """What the differences of these queries, of one part of them all, are multiplied by, and then weighted by."""
+        weights = self.weights_in_order(query_ids)
+        if self.drawn is None or weights is None:
+            return None, weights
+        return self.drawn.scales_and_weights(query_ids, weights, part)
+
+    def largest_scale(self, part: Part = WHOLE) -> float:
+        """What a difference is multiplied by at most."""
+        return 1.0 if self.drawn is None else self.drawn.largest_scale(part)
+
+    def of_drawn_alone(self) -> "Sampling":
+        """For what is known of the drawn queries alone, and not 0 on the others."""
+        return replace(self, drawn=None)
+
+    def of_log(self) -> "Sampling":
+        """For what is known of every query of the log, drawn or not."""
+        return self if self.drawn is None else replace(self, weights=self.drawn.frequencies, drawn=None)
+
+    def mean_of(self, query_ids: Sequence[str], values: NDArray[np.float64]) -> float:
+        """The mean difference over all queries, from those of these queries; 0 of none."""
+        weights, total = self.weights_and_total(query_ids, query_ids)
+        return float(weights @ values) / (total or 1.0)
+
+    def weights_and_total(self, query_ids: Sequence[str], counted: Sequence[str]) -> tuple[NDArray[np.float64], float]:
+        """(n,) weights of some queries, 0 of those without one, and by what the mean over the counted ones divides.
+
+        The mean difference is the sum of weight * difference over the counted queries, divided by it.
+        """
+        if self.weights is None:
+            return np.ones(len(query_ids)), float(len(counted))
+        known = self.weights
+        of_counted = np.array([known[query_id] for query_id in counted], dtype=np.float64)
+        if self.drawn is not None:
+            of_counted = of_counted * self.drawn.relative_to_mean(counted)
+        return np.array([known.get(query_id, 0.0) for query_id in query_ids]), float(of_counted.sum())
 
     def clusters_in_order(self, query_ids: Sequence[str]) -> tuple[str, ...] | None:
         return None if self.clusters is None else tuple(self.clusters[query_id] for query_id in query_ids)
@@ -48,6 +90,8 @@ def clusters_by_prefix(query_ids: Iterable[str], prefix: str) -> dict[str, str]:
 def read_sampling(engine: Engine, evaluation: Evaluation) -> Sampling:
     """What the queries say, and the configuration asks for; InputError where a scored query lacks it."""
     clusters = clusters_from_ids(engine, evaluation) or query_values(engine, evaluation, "cluster", "unclustered_query")
+    if found := read_drawn_queries(engine, evaluation):
+        return Sampling(found.weights, clusters, found)
     return Sampling(query_values(engine, evaluation, "weight", "unweighed_query"), clusters)
 
 

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 
 from ndcg_ab.finding_codes.clicks import CLICK_CODES
 from ndcg_ab.finding_codes.code import Code
+from ndcg_ab.finding_codes.draws import DRAW_CODES
 
 SEVERITIES = ("error", "warning", "note", "ignore")  # as a configuration writes them
 
@@ -133,6 +134,7 @@ CODES: Mapping[str, Code] = {
         "Nothing, if only a part of the queries was judged.",
     ),
     **CLICK_CODES,
+    **DRAW_CODES,
     # ---- on a cluster
     "rows_elsewhere": Code(
         "note",

@@ -92,8 +92,9 @@ def impute_interval(
             continue
         numbers = code_numbers(pa.array(pairs.query_ids, pa.string()), known.query_ids)
         sides = (known.of(metric, name) for name in (column.candidate, column.baseline))
-        lines = completions[column.metric].differences(pairs.differences, numbers, *sides)
-        each = [compute_moments(settle_ties(line), pairs.shares, pairs.units.members) for line in lines]
+        scales = 1.0 if pairs.scales is None else pairs.scales
+        lines = completions[column.metric].differences(pairs.differences / scales, numbers, *sides)
+        each = [compute_moments(settle_ties(line) * scales, pairs.shares, pairs.units.members) for line in lines]
         yield comparison_key(column), combine_draws(each, alpha)
 
 

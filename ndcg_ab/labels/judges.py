@@ -212,7 +212,8 @@ def mean_over_draws(
     query_ids = [*(column.query_ids[place] for place in kept), *differences]
     rows = [np.full(draws, column.differences[place]) for place in kept] + list(differences.values())
     table = np.stack(rows)
-    weights = sampling.weights_in_order(query_ids)
+    scales, weights = sampling.scales_and_weights(query_ids)
+    table = table if scales is None else table * scales[:, None]
     shares = np.where(np.isnan(table), 0.0, 1.0 if weights is None else weights[:, None])
     whole = shares.sum(axis=0)
     if not (whole > 0).all():
@@ -222,7 +223,8 @@ def mean_over_draws(
 
 
 def noise_row(column: Column, means: Sequence[float], queries: int) -> JudgeNoise:
-    combined = float(np.average(column.differences, weights=column.weights)) if len(column.query_ids) else 0.0
+    scaled = np.asarray(column.differences) * (1.0 if column.scales is None else np.asarray(column.scales))
+    combined = float(np.average(scaled, weights=column.weights)) if len(column.query_ids) else 0.0
     return JudgeNoise(
         column.candidate,
         column.metric,

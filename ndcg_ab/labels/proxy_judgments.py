@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.comparing.families import group_values, paired_columns
-from ndcg_ab.comparing.sampling import PLAIN, read_sampling
+from ndcg_ab.comparing.sampling import PLAIN, Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
@@ -22,7 +22,12 @@ from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import PRIMARY, queries_text
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources import Pulled
-from ndcg_core.statistics.estimates.prediction_powered import Balance, check_balance, correct_difference
+from ndcg_core.statistics.estimates.prediction_powered import (
+    Balance,
+    check_balance,
+    correct_difference,
+    correct_drawn,
+)
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 
 FEWEST_OTHERS = 2  # queries with proxy judgments alone
@@ -69,7 +74,8 @@ class ProxyTable:
 def score_by_proxy(evaluation: Evaluation, read: PulledInputs) -> Iterator[LoadedEngine]:
     """The same rankings beside the proxy judgments, in an engine of their own."""
     assert read.proxy is not None
-    with load_for_rescoring(evaluation, read, read.proxy, "proxy judgments", evaluation.cheap_judgments) as found:
+    plain = read._replace(queries=read.queries.without_draws())  # proxy judgments are of all queries of a log
+    with load_for_rescoring(evaluation, plain, read.proxy, "proxy judgments", evaluation.cheap_judgments) as found:
         yield found
 
 
@@ -200,6 +206,9 @@ def add_proxy_corrections(
 
     engine: with the tables of the careful judgments.
     """
+    sampling = read_sampling(engine, evaluation)
+    if sampling.drawn is not None:
+        return correct_by_log(engine, evaluation, compared, table, sampling)
     rows = engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")
     every = frozenset(query_id for (query_id,) in rows)
     judged = every & set(table["query_id"].unique().to_pylist())
@@ -214,6 +223,38 @@ def add_proxy_corrections(
             row = replace(row, cheap=corrected and replace(corrected, seen_queries=seen))
         found.append(row)
     return found, check_sample(proxy, judged) if proxy else []
+
+
+def correct_by_log(
+    engine: Engine, evaluation: Evaluation, compared: Sequence[Comparison], table: pa.Table, sampling: Sampling
+) -> tuple[list[Comparison], list[Finding]]:
+    """The same where the careful queries were drawn from a log: by the proxy mean over all of it.
+
+    A finding, and no correction, where some of its queries that differ have no proxy judgments.
+    """
+    assert sampling.drawn is not None
+    proxy = proxy_columns(table, evaluation.baseline_name)
+    known = {
+        key: dict(zip(column.query_ids, np.asarray(column.differences, dtype=np.float64).tolist(), strict=True))
+        for key, column in proxy.items()
+    }
+    judged = set(table["query_id"].unique().to_pylist())
+    if lacking := sorted(set(sampling.drawn.disagreements) - judged):
+        message = (
+            f"the proxy judgments correct nothing: {queries_text(len(lacking))} of the log that"
+            f" {'differs' if len(lacking) == 1 else 'differ'} between systems (such as {lacking[0]!r}) have none"
+        )
+        return list(compared), [Finding("proxy_not_whole", "note", message, len(lacking))]
+    careful = {(column.metric, column.candidate): column for column in paired_columns(engine, evaluation, sampling)}
+    found = []
+    for row in compared:
+        key = (row.metric, row.candidate)
+        if row.family == PRIMARY and key in known:
+            values = np.array([known[key][query_id] for query_id in careful[key].query_ids], dtype=np.float64)
+            mean = sampling.drawn.mean_over_log(known[key])
+            row = replace(row, cheap=correct_drawn(careful[key], values, mean, len(judged), row.alpha))
+        found.append(row)
+    return found, []
 
 
 def on_queries(column: Column, query_ids: Collection[str]) -> Column:

@@ -18,6 +18,7 @@ from ndcg_ab.checks.unit_checks import check_units
 from ndcg_ab.comparing.changes import find_changes
 from ndcg_ab.comparing.costs import compare_costs
 from ndcg_ab.comparing.deciding import decide_by_all
+from ndcg_ab.comparing.drawn_queries import check_drawn
 from ndcg_ab.comparing.families import check_heavy_queries, check_slices, make_families
 from ndcg_ab.comparing.intended import check_intended, intended_comparisons
 from ndcg_ab.comparing.sampling import read_sampling
@@ -75,7 +76,8 @@ def make_outcome(
     changes = find_changes(engine, evaluation)
     noticed += check_asked(engine, evaluation, changes)
     engine.settle(lambda: queries_on_page(engine))
-    noticed += [*check_slices(compared), *check_heavy_queries(compared)]
+    noticed += [*check_drawn(engine, evaluation, sampling.drawn), *check_slices(compared)]
+    noticed += check_heavy_queries(compared)
     if proxy is not None:
         compared, of_sample = add_proxy_corrections(engine, evaluation, compared, proxy)
         noticed += of_sample

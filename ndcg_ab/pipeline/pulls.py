@@ -30,7 +30,6 @@ from ndcg_ab.sources.external_scores import PULLED as SCORES
 from ndcg_ab.sources.judgments.gathering import judgments_layout, named_judgments, pull_judgments_place
 from ndcg_ab.sources.queries import INTENDED as INTENDED_LAYOUT
 from ndcg_ab.sources.queries import UNSEEN as UNSEEN_LAYOUT
-from ndcg_ab.sources.queries import make_query_layout
 
 
 def pull_judgments(context: Context, name: str) -> str | None:
@@ -80,7 +79,7 @@ def pull_named_queries(context: Context, _: str) -> None:
     found = pull_queries(evaluation)
     if (queries := found.pulled) is not None and evaluation.queries is not None:
         source = evaluation.queries.source
-        place = Place(QUERIES, source, make_query_layout(evaluation), source.shown, "queries", is_remembered=False)
+        place = Place(QUERIES, source, queries.layout, source.shown, "queries", is_remembered=False)
         store.add(place, lambda: queries)
     if (intended := found.intended) is not None and evaluation.intended is not None:
         source, layout = evaluation.intended, INTENDED_LAYOUT

@@ -82,9 +82,13 @@ def pair_content(row: ToJudge) -> dict[str, Any]:
         "text": row.text,
         "title": row.title,
         "url": row.url if row.url and LINK.fullmatch(row.url) else None,
-        "why": [
-            ", ".join(f"{system} shows it at rank {rank}" for system, rank in row.ranks) or "No system shows it",
-            f"{row.candidate} − {row.baseline} in {row.metric}: its grade is expected to move the difference by"
-            f" {abs(row.effect):.4f}, to between {signed(row.lowest)} and {signed(row.highest)}",
-        ],
+        "why": [", ".join(f"{system} shows it at rank {rank}" for system, rank in row.ranks) or "No system shows it"]
+        + ([] if row.effect is None else [effect_text(row, row.effect)]),
     }
+
+
+def effect_text(row: ToJudge, effect: float) -> str:
+    return (
+        f"{row.candidate} − {row.baseline} in {row.metric}: its grade is expected to move the difference by"
+        f" {abs(effect):.4f}, to between {signed(row.lowest)} and {signed(row.highest)}"
+    )

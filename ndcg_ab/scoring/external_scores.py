@@ -1,6 +1,7 @@
 """Scores of another tool in the tables that ours would be in, so that everything after scoring is the same."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +35,9 @@ QUERY = pa.schema(
         ("text", TEXT),
         ("weight", REAL),
         ("cluster", TEXT),
+        ("probability", REAL),
+        ("disagreement", REAL),
+        ("is_drawn", TRUTH),
         ("is_judged", TRUTH),
         ("judged", WHOLE),
         ("is_named", TRUTH),
@@ -159,9 +163,13 @@ def load_scores(engine: Engine, evaluation: Evaluation, pulled: Sequence[Pulled]
     engine.set(baseline=evaluation.baseline_name)
     rows: dict[str, list[object]] = {name: [] for name in QUERY_SCORE.names}
     scored: dict[str, set[str]] = {}
+    named = {row["query_id"]: row for row in queries.text_table().to_pylist()}
+    drawn = drawn_queries(named)
     for metric in metrics:
         for system in systems:
             for query_id, value in values.get((system, metric.source_name), {}).items():
+                if drawn is not None and query_id not in drawn:
+                    continue
                 signed = 0.0 - value if metric.is_negated else value
                 for name, cell in zip(rows, (system, query_id, metric.hash, signed, True), strict=True):
                     rows[name].append(cell)
@@ -169,7 +177,7 @@ def load_scores(engine: Engine, evaluation: Evaluation, pulled: Sequence[Pulled]
     pairs = [(metric, query_id, True) for metric, found in scored.items() for query_id in sorted(found)]
     columns = zip(*pairs, strict=True) if pairs else ((), (), ())
     # In the order of the SQL files: what is given makes again what reads it.
-    engine.give("query", query_table(sorted(set().union(*scored.values())), queries))
+    engine.give("query", query_table(sorted(set().union(*scored.values())), named))
     engine.give("scored_query", pa.table(list(map(list, columns)), schema=SCORED_QUERY))
     engine.give("query_score", pa.table(rows, schema=QUERY_SCORE))
     engine.give("coverage", COVERAGE.empty_table())
@@ -208,16 +216,23 @@ def metric_table(metrics: Sequence[GivenMetric]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def query_table(scored: Sequence[str], queries: Queries) -> pa.Table:
+def drawn_queries(named: Mapping[str, Mapping[str, Any]]) -> set[str] | None:
+    """The ids of those that were drawn to be judged; None where none was."""
+    return {query_id for query_id, row in named.items() if row["probability"]} or None
+
+
+def query_table(scored: Sequence[str], named: Mapping[str, Mapping[str, Any]]) -> pa.Table:
     """The scored queries, which stand for the judged ones, and those that the queries name besides."""
-    named = {row["query_id"]: row for row in queries.text_table().to_pylist()}
-    known = set(scored)
+    known, drawn = set(scored), drawn_queries(named)
     rows = [
         {
             "query_id": query_id,
             "text": named.get(query_id, {}).get("text"),
             "weight": named.get(query_id, {}).get("weight"),
             "cluster": named.get(query_id, {}).get("cluster"),
+            "probability": named.get(query_id, {}).get("probability"),
+            "disagreement": named.get(query_id, {}).get("disagreement"),
+            "is_drawn": drawn is None or query_id in drawn,
             "is_judged": query_id in known,
             "judged": 0,
             "is_named": query_id in named,

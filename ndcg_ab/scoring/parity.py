@@ -89,7 +89,10 @@ def recompute_sample(engine: Engine, metrics: Sequence[Metric]) -> int:
     metrics = own_metrics(metrics)
     if not metrics:
         return 0
-    judged = [row[0] for row in engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")]
+    judged = [
+        row[0]
+        for row in engine.rows("query", ("query_id",), where={"is_judged": True, "is_drawn": True}, order="query_id")
+    ]
     systems = [system_id for (system_id,) in engine.rows("system", ("system_id",), order="place")]
     sample = sample_queries(judged, len(systems))
     recomputed = Recomputed(engine, metrics, sample)

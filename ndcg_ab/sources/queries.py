@@ -4,6 +4,7 @@ import dataclasses
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.http import HttpSource
@@ -11,10 +12,17 @@ from ndcg_ab.config.model.sources import FileSource, JudgeSource, Source
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Pulled
 from ndcg_ab.sources.registry import pull_source
-from ndcg_ab.sources.tables.schema import Field, Layout, query_layout
+from ndcg_ab.sources.tables.schema import NOT_DRAWN, OF_DRAWS, Field, Layout, query_layout
 
 TEXT_SCHEMA = pa.schema(
-    [("query_id", pa.string()), ("text", pa.string()), ("weight", pa.float64()), ("cluster", pa.string())]
+    [
+        ("query_id", pa.string()),
+        ("text", pa.string()),
+        ("weight", pa.float64()),
+        ("cluster", pa.string()),
+        ("probability", pa.float64()),
+        ("disagreement", pa.float64()),
+    ]
 )
 LIGHTEST, HEAVIEST = 1e-100, 1e100  # weights whose products and squares are still numbers
 LEAST_OTHERS = 1e-9  # of the heaviest query's weight: with less the variance of a mean would be a rounding error
@@ -48,7 +56,7 @@ class Queries:
         """query_id -> {column: value}, of every column beside id, text, weight and cluster."""
         if self.pulled is None:
             return {}
-        names = [field.name for field in self.pulled.layout.fields if field.blank is not None]
+        names = [field.name for field in self.pulled.layout.fields if isinstance(field.blank, str)]
         rows = self.pulled.table.select(["query_id", *names]).to_pylist()
         return {row["query_id"]: {name: row[name] for name in names} for row in rows}
 
@@ -56,11 +64,26 @@ class Queries:
     def digest(self) -> str | None:
         return self.pulled.digest if self.pulled else None
 
+    def without_draws(self) -> "Queries":
+        """The same as if none of them had been drawn."""
+        if self.pulled is None:
+            return self
+        fields = tuple(field for field in self.pulled.layout.fields if field not in OF_DRAWS)
+        layout = dataclasses.replace(self.pulled.layout, fields=fields)
+        table = self.pulled.table.select(layout.schema.names)
+        return Queries(Pulled(table, layout, self.pulled.source), self.attributes, self.intended)
+
     def text_table(self) -> pa.Table:
         """One row per query, as the SQL reads it."""
         if self.pulled is None:
             return TEXT_SCHEMA.empty_table()
-        return self.pulled.table.select(TEXT_SCHEMA.names).cast(TEXT_SCHEMA)
+        found = self.pulled.table
+        for field in OF_DRAWS:  # null where it is empty, and where nothing was drawn
+            given = found[field.name] if field.name in found.column_names else pa.nulls(found.num_rows, field.type)
+            column = pc.if_else(pc.equal(given, NOT_DRAWN), None, given)
+            found = found.drop_columns([field.name] if field.name in found.column_names else [])
+            found = found.append_column(field.name, column)
+        return found.select(TEXT_SCHEMA.names).cast(TEXT_SCHEMA)
 
     def intended_table(self) -> pa.Table:
         """One row per id that a change was meant for."""
@@ -91,6 +114,10 @@ def pull_queries(evaluation: Evaluation) -> Queries:
     rows = distinct_queries(pulled)
     if evaluation.statistics.weighted is not False:
         refuse_weights(rows, pulled.origin)
+    if evaluation.statistics.weighted is not False and is_drawn(rows):
+        refuse_probabilities(rows, pulled.origin)
+    else:
+        return Queries(Pulled(rows, layout, pulled.source), tuple(evaluation.slices.by), intended).without_draws()
     return Queries(Pulled(rows, layout, pulled.source), tuple(evaluation.slices.by), intended)
 
 
@@ -114,6 +141,8 @@ def pull_weights(source: FileSource) -> dict[str, float]:
     pulled = pull_source(source, layout, Path())
     rows = distinct_queries(pulled)
     refuse_weights(rows, pulled.origin)
+    if is_drawn(rows):
+        raise InputError(f"{pulled.origin}: its queries were drawn; how many to draw is planned by ndcg-ab draw")
     return dict(zip(rows["query_id"].to_pylist(), rows["weight"].to_pylist(), strict=True))
 
 
@@ -122,6 +151,27 @@ def pull_clusters(source: FileSource) -> dict[str, str]:
     layout = query_layout((), needs_text=False, needs_weight=False, needs_cluster=True)
     rows = distinct_queries(pull_source(source, layout, Path()))
     return dict(zip(rows["query_id"].to_pylist(), rows["cluster"].to_pylist(), strict=True))
+
+
+def is_drawn(rows: pa.Table) -> bool:
+    """Whether any query was drawn with a probability."""
+    return bool(pc.any(pc.greater_equal(rows["probability"], 0.0)).as_py())
+
+
+def refuse_probabilities(rows: pa.Table, origin: str) -> None:
+    """Probabilities and disagreements that `ndcg-ab draw` cannot have written."""
+    columns = (rows[name].to_pylist() for name in ("query_id", "probability", "disagreement"))
+    given = [field for field in OF_DRAWS if pc.any(pc.not_equal(rows[field.name], NOT_DRAWN)).as_py()]
+    if not pc.any(pc.greater(rows["probability"], 0.0)).as_py():
+        raise InputError(f"{Path(origin)}: no query has a probability above 0: none was drawn")
+    for query_id, probability, disagreement in zip(*columns, strict=True):
+        where = f"{Path(origin)}: query {format_value(query_id)}"
+        if probability != NOT_DRAWN and not 0 <= probability <= 1:
+            raise InputError(f"{where}: probability = {probability:g}: must be from 0 to 1, or empty")
+        if len(given) == len(OF_DRAWS) and (disagreement > 0) != (probability != 0):
+            shown = "empty" if disagreement == NOT_DRAWN else f"{disagreement:g}"
+            rule = "0 where the probability is 0" if probability == 0 else "above 0 where the probability is not 0"
+            raise InputError(f"{where}: disagreement = {shown}: must be {rule}")
 
 
 def refuse_weights(rows: pa.Table, origin: str) -> None:

@@ -187,10 +187,7 @@ def label_effects(metric: Metric, column: Column, unjudged: Unjudged, sampling: 
     counted = code_numbers(pa.array(column.query_ids, pa.string()), known.query_ids)
     before, is_counted = np.zeros(len(ids)), np.zeros(len(ids), dtype=bool)
     before[counted], is_counted[counted] = column.differences, True
-    weights = np.ones(len(ids))
-    if sampling.weights is not None:
-        weights = np.array([sampling.weights.get(query_id, 0.0) for query_id in ids])
-    total = float(weights[counted].sum())
+    weights, total = sampling.weights_and_total(ids, column.query_ids)
     difference = float(weights[counted] @ before[counted]) / (total or 1.0)
     candidate, baseline = (known.of(metric, name) for name in (column.candidate, column.baseline))
     moved = possible_differences(metric, before, candidate, baseline, known.judged, unjudged.pool.grades)
@@ -241,19 +238,14 @@ def narrowed_bounds(
     lines = Completions(metric, known.judged, query, grades).differences(
         np.asarray(column.differences, dtype=np.float64), numbers, *sides
     )
-    weights = sampling.weights_in_order(column.query_ids)
     ends = []
     for line, drawn in zip(lines, grades, strict=True):
         places = {key: grade_chosen(each, chosen, drawn) for key, each in known.places.items()}
         judged = replace(known, places=places, judged=add_grade(known.judged, query, drawn))
         bounds = find_bounds(metric, column.query_ids, line, column.candidate, column.baseline, judged)
-        ends.append([weighted_average(values, weights) for values in (bounds.low, bounds.high)])
+        ends.append([sampling.mean_of(column.query_ids, values) for values in (bounds.low, bounds.high)])
     low, high = np.mean(ends, axis=0).tolist()
     return Narrowed(comparison, low, high)
-
-
-def weighted_average(values: FloatArray, weights: FloatArray | None) -> float:
-    return float(np.average(values, weights=weights)) if len(values) else 0.0
 
 
 def select_places(places: Places, chosen: IntArray) -> Places:

@@ -1,6 +1,7 @@
-"""How far two rankings agree: overlap, and rank-biased overlap."""
+"""How far two rankings agree: overlap, rank-biased overlap, and how far they are apart."""
 
 from collections.abc import Sequence
+from math import log2, sqrt
 
 PERSISTENCE = 0.9  # p: the first ten ranks have 86 % of the weight
 
@@ -29,3 +30,13 @@ def rank_biased_overlap(first: Sequence[str], second: Sequence[str], persistence
         total += (common + expected) / depth * persistence**depth
     tail = (shared - early) / len(longer) + early / len(shorter)
     return (1 - persistence) / persistence * total + tail * persistence ** len(longer)
+
+
+def disagreement(first: Sequence[str], second: Sequence[str]) -> float:
+    """How far two rankings are apart: the root of the sum of squared differences of 1 / log2(rank + 1), 0 at the least.
+
+    The sum goes over all documents; one that a ranking does not hold counts 0 there.  Where gains are alike and
+    independent, the deviation of the difference of DCG is in proportion to it.
+    """
+    places = [{doc: 1 / log2(rank + 1) for rank, doc in enumerate(ranking, 1)} for ranking in (first, second)]
+    return sqrt(sum((places[0].get(doc, 0.0) - places[1].get(doc, 0.0)) ** 2 for doc in {*places[0], *places[1]}))

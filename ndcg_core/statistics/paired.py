@@ -34,9 +34,12 @@ class Column:
     weights: n numbers > 0, such as traffic; None where every query counts alike.
     clusters: n names: queries of one name (a conversation, a user, the variants of a query) are one unit of the test;
         None where every query is one. Given for every column of a family, or for none.
+    scales: n numbers > 0 that the differences and the baseline's values are multiplied by before anything else, where
+        the queries were drawn by their disagreement (`ndcg_core.sampling.estimate`); None elsewhere.
     attribute, slice: the queries' attribute and its value, where the column holds one slice of the queries.
     smallest_effect: the smallest difference that matters, > 0, in the metric's unit; for a guardrail its margin.
-    largest_loss: how much one query can lose at most, > 0: 1 for metrics within [0, 1], math.inf where it is not known.
+    largest_loss: how much one query can lose at most, scaled, > 0: 1 for metrics within [0, 1], math.inf where it is
+        not known.
         Guardrails alone ask for it.
     """
 
@@ -52,6 +55,7 @@ class Column:
     slice: str | None = None
     smallest_effect: float | None = None
     largest_loss: float = 1.0
+    scales: Differences | None = None
 
     def __str__(self) -> str:
         part = f", {self.attribute} {self.slice!r}" if self.attribute else ""
@@ -77,7 +81,7 @@ class Units:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paired:
-    """A column checked: query ids rising, ties exactly 0. shares: weights over their mean, or None."""
+    """A column checked: query ids rising, ties exactly 0, scaled. shares: weights over their mean, or None."""
 
     column: Column
     query_ids: QueryIds
@@ -85,6 +89,7 @@ class Paired:
     baseline_values: FloatArray | None
     shares: FloatArray | None
     units: Units
+    scales: FloatArray | None = None
 
     @property
     def is_clustered(self) -> bool:
@@ -112,6 +117,10 @@ def sort_by_query(columns: Sequence[Column]) -> list[Paired]:
         baseline = None
         if column.baseline_values is not None:
             baseline = _checked(column, "baseline value", column.baseline_values)[places]
+        scales = None if column.scales is None else _checked(column, "scale", column.scales)[places]
+        if scales is not None:
+            differences = differences * scales
+            baseline = None if baseline is None else baseline * scales
         shares = _shares(column, places) if column.weights is not None and len(places) else None
         weighed = differences if shares is None else differences * shares
         units = Units(rising, differences, shares, weighed)
@@ -120,7 +129,7 @@ def sort_by_query(columns: Sequence[Column]) -> list[Paired]:
             if named not in known:
                 known[named] = _clusters(column, places)
             units = _of_clusters(*known[named], units)
-        paired.append(Paired(column, rising, differences, baseline, shares, units))
+        paired.append(Paired(column, rising, differences, baseline, shares, units, scales))
     return paired
 
 

@@ -1,8 +1,10 @@
--- query: every query that is judged or asked, with its text, weight and cluster where they are known.
+-- query: every query that is judged or asked, with its text, weight, cluster and how it was drawn, where known.
 -- grain:  one row per query_id
 -- reads:  judgment, pulled_query
 -- params: -
 -- is_judged: has any judgment at all. judged: how many of its documents have one. is_named: is in the queries.
+-- probability: with which it was drawn to be judged; 0 where all systems show the same; null where it was not drawn.
+-- is_drawn: counts in the comparison; all do where none was drawn.
 with judged_query as (
     select
         query_id,
@@ -17,8 +19,15 @@ asked_query as (
         max(text) as text,
         max(weight) as weight,
         max(cluster) as cluster,
+        max(probability) as probability,
+        max(disagreement) as disagreement,
     from pulled_query
     group by query_id
+),
+
+draw as (
+    select count(probability) as probabilities,
+    from pulled_query
 )
 
 select
@@ -26,8 +35,12 @@ select
     asked_query.text,
     asked_query.weight,
     asked_query.cluster,
+    asked_query.probability,
+    asked_query.disagreement,
+    draw.probabilities = 0 or coalesce(asked_query.probability, 0.0) > 0.0 as is_drawn,
     judged_query.query_id is not null as is_judged,
     coalesce(judged_query.judged, 0) as judged,
     asked_query.query_id is not null as is_named,
 from judged_query
 full outer join asked_query on judged_query.query_id = asked_query.query_id
+cross join draw

@@ -3,7 +3,7 @@
 -- reads:  gain, judgment, metric, query
 -- params: -
 -- A query without any gain among its judgments has no best order: it is left out for everybody, or has the
--- same value for everybody (no_relevant).
+-- same value for everybody (no_relevant). Where queries were drawn to be judged, the others are left out.
 with gaining_query as (
     select distinct
         gain.gain_rule,
@@ -25,4 +25,5 @@ left join gaining_query
         and query.query_id = gaining_query.query_id
 where
     query.is_judged
+    and query.is_drawn
     and (gaining_query.query_id is not null or metric.no_relevant <> 'exclude')

@@ -1,12 +1,15 @@
 -- uncounted_query: queries that have a grade above 0, but none that a metric counts.
 -- grain:  one row per (metric_id, query_id)
--- reads:  judgment, metric, scored_query
+-- reads:  judgment, metric, query, scored_query
 -- params: -
 -- kind:   query
 with positive_query as (
-    select distinct query_id,
+    select distinct judgment.query_id,
     from judgment
-    where grade > 0
+    inner join query on judgment.query_id = query.query_id
+    where
+        judgment.grade > 0
+        and query.is_drawn
 )
 
 select

@@ -1,7 +1,7 @@
 """The command that says what is to be judged next: judge-next."""
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -171,10 +171,10 @@ def tell_effects(sentences: Iterable[str], *, is_output_taken: bool) -> None:
         print_wrapped(sentences)
 
 
-def refuse_files(options: Mapping[str, object]) -> None:
+def refuse_files(options: Mapping[str, object], names: Sequence[str] = OF_FILES) -> None:
     """Options of files beside a configuration, which says the same."""
-    for name in OF_FILES:
-        if options[name] not in (None, []):
+    for name in names:
+        if options[name] not in (None, []) and options[name] is not False:
             option = f"--{name.replace('_', '-')}"
             raise InputError(f"{option}: goes with files, and a configuration was given: use --set KEY=VALUE")
 

@@ -57,7 +57,7 @@ def compare_with_last(
         known = [dict(zip(("kind", "name", "digest"), row, strict=True)) for row in read_inputs(past, ordinal)]
         kept = read_evaluation_before(past, evaluation, ordinal, earlier)
     later = value_groups(papq.read_table(scores).sort_by("query_id"), *OF_SYSTEM)
-    sampling = read_sampling(engine, evaluation)
+    sampling = read_sampling(engine, evaluation).of_drawn_alone()
     pairs = {
         (system.name, metric.name): pair_differences(
             later.get((metric.hash, system.name)), earlier.get((metric.hash, system.name))

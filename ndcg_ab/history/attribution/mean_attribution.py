@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ndcg_ab.comparing.drawn_queries import read_drawn_queries
 from ndcg_ab.comparing.families import NOTHING, Group, only_queries
 from ndcg_ab.comparing.sampling import query_values
 from ndcg_ab.comparing.since_last import JUDGMENTS, RANKING, STILL, ChangedMeanQuery, MeanChange
@@ -117,8 +118,10 @@ def attribute_means(
 def read_side(engine: Engine, evaluation: Evaluation) -> Side:
     rows = engine.rows("query", ("query_id", "text", "is_judged"), order="query_id")
     judged = frozenset(query_id for query_id, _, is_judged in rows if is_judged)
-    weights = query_values(engine, evaluation, "weight", "unweighed_query")
-    return Side(engine, judged, weights, {query_id: text for query_id, text, _ in rows})
+    texts = {query_id: text for query_id, text, _ in rows}
+    if drawn := read_drawn_queries(engine, evaluation):
+        return Side(engine, judged & frozenset(drawn.weights), drawn.weights, texts)
+    return Side(engine, judged, query_values(engine, evaluation, "weight", "unweighed_query"), texts)
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ from ndcg_ab.report.answer.marks import comparison_mark, speaks_for_candidate
 from ndcg_ab.report.answer.notes import comparison_notes
 from ndcg_ab.report.sections.costs import shown_first
 from ndcg_ab.report.sections.judges import format_judges_line
-from ndcg_ab.report.words.text import order_comparisons
+from ndcg_ab.report.words.text import order_comparisons, query_kind
 from ndcg_ab.results.cost_records import CostDifference
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
@@ -104,7 +104,8 @@ class Candidate:
 class Answer:
     """What an evaluation comes to.
 
-    metric: the first, which decides. queries, mean: of the baseline on it; None where nothing was scored.
+    metric: the first, which decides. queries, mean: of the baseline on it; None where nothing was scored. kind: drawn,
+    where the queries were; else empty.
     candidates: the best decision first, then the largest difference. doubts: what questions them. warnings: one for
     each cause over all systems, first the doubts and other errors. findings: all of the data check, in lines. notes:
     what to keep in mind. gate: whether it passed, in a line; empty without one. is_clean: there is nothing to report.
@@ -121,6 +122,7 @@ class Answer:
     notes: tuple[str, ...]
     gate: str
     is_clean: bool
+    kind: str = ""
 
     @property
     def choices(self) -> dict[str, Choice]:
@@ -145,6 +147,7 @@ def make_answer(outcome: Outcome) -> Answer:
         notes=tuple(comparison_notes(outcome)),
         gate=gate_line(outcome),
         is_clean=not (outcome.findings or doubts or few),
+        kind=query_kind(outcome),
     )
 
 

@@ -24,6 +24,7 @@ from ndcg_ab.report.words.text import (
     format_plain,
     format_proxy_correction,
     order_comparisons,
+    query_kind,
     system_rows,
 )
 from ndcg_ab.results.outcome import Outcome
@@ -100,7 +101,8 @@ def metric_parts(outcome: Outcome, metric: Metric) -> Iterator[str]:
     about = [f"**{escape_text(metric.name)}**"]
     about += describe_metric_role(outcome, metric.name)
     if known:
-        about += [queries_text(known.queries), f"baseline {escape_text(outcome.baseline)} {format_plain(known.mean)}"]
+        about += [queries_text(known.queries, query_kind(outcome))]
+        about += [f"baseline {escape_text(outcome.baseline)} {format_plain(known.mean)}"]
     yield " · ".join(about)
     scale = common_scale(rows)
     cells = [

@@ -55,7 +55,7 @@ from ndcg_ab.report.words.text import (
 )
 from ndcg_ab.results.codec import decode
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.results.wording import MAIN, PAIRS, PRIMARY, fully_judged_difference, signed
+from ndcg_ab.results.wording import MAIN, PAIRS, PRIMARY, fully_judged_difference, queries_text, signed
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
@@ -148,6 +148,7 @@ def template_functions(outcome: Outcome) -> dict[str, Any]:
         "other_rows": others,
         "severities": ", ".join(format_count(severities.count(word), word) for word in dict.fromkeys(severities)),
         "number_of": format_count,
+        "queries_text": queries_text,
         "level": format_confidence_level(outcome.alpha),
         "weighted": format_weights(outcome),
         "bounds_note": bounds_note(outcome),
@@ -230,8 +231,8 @@ def metric_role(outcome: Outcome, metric: Metric) -> str:
 
 
 def format_count(count: int, word: str) -> str:
-    """``1 query``, ``2 queries``."""
-    plural = {"query": "queries", "loss": "losses"}.get(word, f"{word}s")
+    """``1 slice``, ``2 slices``."""
+    plural = "losses" if word == "loss" else f"{word}s"
     return f"{count} {word if count == 1 else plural}"
 
 

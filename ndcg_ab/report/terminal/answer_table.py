@@ -87,8 +87,10 @@ def print_answer_table(console: Console, outcome: Outcome) -> None:
 
 def table_head(answer: Answer) -> str:
     """``vs bm25 0.3764 · 158 queries``: what all candidates are compared with, on the deciding metric."""
-    known = "" if answer.queries is None else f" {format_plain(answer.mean)} · {queries_text(answer.queries)}"
-    return f"vs {shorten_middle(answer.baseline, NAMES[1])}{known}"
+    name = f"vs {shorten_middle(answer.baseline, NAMES[1])}"
+    if answer.queries is None:
+        return name
+    return f"{name} {format_plain(answer.mean)} · {queries_text(answer.queries, answer.kind)}"
 
 
 def metric_column(metric: Metric, candidates: Sequence[Candidate], *, is_first: bool) -> Column:

@@ -104,8 +104,20 @@ def format_weights(outcome: Outcome) -> str | None:
     if counts:
         effective, queries = min(counts)
         settle = "settles" if queries == 1 else "settle"
-        tail = f": {queries_text(queries)} {settle} as much as {effective:.0f} of equal weight"
-    return f"means and differences are weighted by the queries' weights{tail}"
+        tail = f"{queries_text(queries)} {settle} as much as {effective:.0f} of equal weight"
+    if is_drawn(outcome):
+        return tail or None
+    return f"means and differences are weighted by the queries' weights{': ' * bool(tail)}{tail}"
+
+
+def is_drawn(outcome: Outcome) -> bool:
+    """Whether the queries were drawn from a log, which the finding tells of."""
+    return any(found.code == "drawn_queries" for found in outcome.findings)
+
+
+def query_kind(outcome: Outcome) -> str:
+    """What the scored queries are called where means are said to be of them: drawn, or nothing."""
+    return "drawn" if is_drawn(outcome) else ""
 
 
 def format_clusters(outcome: Outcome) -> str | None:

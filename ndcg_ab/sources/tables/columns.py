@@ -19,6 +19,8 @@ OPTIONAL = (
     "metric_hash",
     "judge",
     "source",
+    "probability",
+    "disagreement",
 )  # columns that a table may lack
 
 

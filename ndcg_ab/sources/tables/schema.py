@@ -34,7 +34,7 @@ class Field:
     name: str
     type: pa.DataType
     required: bool = True
-    blank: str | None = None
+    blank: str | float | None = None
     other: str | None = None
 
     @property
@@ -170,7 +170,7 @@ class Layout:
 
     @property
     def _own_names(self) -> set[str]:
-        return {field.name for field in self.fields if field.blank is None}
+        return {field.name for field in self.fields if not isinstance(field.blank, str)}
 
 
 def names_text(columns: Sequence[str]) -> str:
@@ -226,6 +226,11 @@ DOCUMENT = Layout(
     ),
 )
 COSTS = "ranking with costs"  # the kind of a table of what requests cost
+NOT_DRAWN = -1.0  # the probability of a query whose own is empty
+OF_DRAWS = (  # of queries that `ndcg-ab draw` wrote
+    Field("probability", pa.float64(), required=False, blank=NOT_DRAWN),
+    Field("disagreement", pa.float64(), required=False, blank=NOT_DRAWN),
+)
 NO_VALUE = "(none)"  # the slice of queries whose attribute is empty
 
 
@@ -237,13 +242,13 @@ def query_layout(
     needs_weight: bool,
     needs_cluster: bool = False,
 ) -> Layout:
-    """Queries: an id, a text, a weight, a cluster, attributes to slice by, and others that requests name."""
+    """Queries: an id, a text, a weight, a cluster, how they were drawn, attributes to slice by, others of requests."""
     blanks = dict.fromkeys(attributes, NO_VALUE) | {name: "" for name in named if name not in attributes}
     texts = (Field(name, pa.string(), blank=blank) for name, blank in blanks.items())
     weight = Field("weight", pa.float64(), required=needs_weight)
     cluster = Field("cluster", pa.string(), required=needs_cluster)
     own = (Field("query_id", pa.string()), Field("text", pa.string(), needs_text), weight, cluster)
-    return Layout("query", (*own, *texts))
+    return Layout("query", (*own, *OF_DRAWS, *texts))
 
 
 PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", flags=re.ASCII)

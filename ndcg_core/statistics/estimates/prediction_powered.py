@@ -12,6 +12,9 @@ confined to 1: proxy grades may tell differences in another unit.
 Everything is computed from residuals, each over its sum of weights, summed within a cluster where there are some: so a
 query whose careful judgments can score nothing counts among the proxy ones alone, and a cluster may be judged in part.
 
+Of queries that were drawn with unequal chances from a log whose proxy mean is known, mean(u) is that mean and adds no
+variance, and means and residuals are those of the scaled differences (`ndcg_core.sampling.estimate`).
+
 Sources: A. N. Angelopoulos, S. Bates, C. Fannjiang, M. I. Jordan and T. Zrnic, Prediction-powered inference, Science
 382 (2023); A. N. Angelopoulos, J. C. Duchi and T. Zrnic, PPI++: Efficient prediction-powered inference (2023), whose
 power tuning the share is, with the variances of both samples instead of a pooled one. W. G. Cochran, Sampling
@@ -21,7 +24,7 @@ larger by 1 / (n - 3)). F. E. Satterthwaite, Biometrics 2 (1946) (degrees of fre
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +48,7 @@ class Judged:
     proxy: (N,) proxy differences. careful: (N,) careful ones, of any value where there is none.
     is_careful: (N,) whether the query is judged carefully. is_scored: (N,) whether it has a careful difference.
     shares: (N,) weights > 0, or None. members: (N,) the number of each query's cluster, from 0 on, or None.
+    known_mean: the proxy mean that the careful queries' is held against; None: that of the others.
     """
 
     proxy: FloatArray
@@ -53,6 +57,7 @@ class Judged:
     is_scored: NDArray[np.bool_]
     shares: FloatArray | None = None
     members: NDArray[np.intp] | None = None
+    known_mean: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +108,38 @@ def correct_difference(careful: Column, proxy: Column, judged: Collection[str], 
     )
 
 
+def correct_drawn(
+    careful: Column, proxy: FloatArray, known_mean: float, queries: int, alpha: float
+) -> ProxyCorrected | None:
+    """The same where the careful queries were drawn with unequal chances.
+
+    careful: their differences, with scales and weights. proxy: (n,) proxy differences of the same queries, unscaled, in
+    the column's order. known_mean: of the proxy differences over the whole log. queries: how many of it have some.
+    """
+    given = replace(careful, differences=proxy, baseline_values=None)
+    exact, near = sort_by_query([careful, given])
+    all_of_them = np.ones(len(exact.query_ids), dtype=np.bool_)
+    found = estimate_from_arrays(
+        Judged(
+            near.differences,
+            exact.differences,
+            all_of_them,
+            all_of_them,
+            exact.shares,
+            exact.units.members,
+            known_mean,
+        ),
+        alpha,
+    )
+    return found and replace(found, cheap_queries=queries)
+
+
 def estimate_from_arrays(given: Judged, alpha: float) -> ProxyCorrected | None:
     """The same of arrays."""
     alone = _moments(given)
     others = ~given.is_careful
-    least = _units(given, others)
+    is_known = given.known_mean is not None
+    least = math.inf if is_known else _units(given, others)
     if alone is None or alone.error == 0 or alone.freedom < 3 or least < 2:
         return None
     if (differing := _differing(given)) < LEAST_DIFFERING:
@@ -115,15 +147,16 @@ def estimate_from_arrays(given: Judged, alpha: float) -> ProxyCorrected | None:
     weights = np.ones(len(given.proxy)) if given.shares is None else given.shares
     exact = _part(given.careful, weights * given.is_scored)
     near = _part(given.proxy, weights * given.is_careful)
-    far = _part(given.proxy, weights * others)
+    far = _others(given, weights * others)
     # The careful part is scaled to the standard error that the careful judgments have by themselves.
     scale = alone.error / _norm(_summed(exact.residuals, given))
     errors = scale * _summed(exact.residuals, given)
     close = scale * _summed(near.residuals, given)
-    slopes = close - math.sqrt(least / (least - 1)) * _summed(far.residuals, given)
+    slopes = close - (1.0 if is_known else math.sqrt(least / (least - 1))) * _summed(far.residuals, given)
     is_near = _summed(given.is_careful.astype(np.float64), given) > 0
-    varies = np.ptp(given.proxy[others]) > TIE_TOLERANCE  # else their mean would be known without an error
-    share = max(0.0, exact_sum(errors * slopes) / exact_sum(np.square(slopes))) if varies else 0.0
+    varies = is_known or np.ptp(given.proxy[others]) > TIE_TOLERANCE  # else their mean would be known without an error
+    squares = exact_sum(np.square(slopes))
+    share = max(0.0, exact_sum(errors * slopes) / squares) if varies and squares > 0 else 0.0
     left = np.square(errors - share * slopes)
     taken = alone.freedom / (alone.freedom - 2)  # (n - 1) / (n - 2) by the slope, whose error adds 1 / (n - 3)
     careful_variance, proxy_variance = taken * exact_sum(left[is_near]), exact_sum(left[~is_near])
@@ -212,6 +245,13 @@ def _summed(values: FloatArray, given: Judged) -> FloatArray:
     if given.members is None:
         return values
     return np.bincount(given.members, values).astype(np.float64)
+
+
+def _others(given: Judged, weights: FloatArray) -> _Part:
+    """The part that the careful one is held against: the other queries, or all of a log, whose mean is known."""
+    if given.known_mean is None:
+        return _part(given.proxy, weights)
+    return _Part(given.known_mean, np.zeros(len(given.proxy)))
 
 
 def _units(given: Judged, chosen: NDArray[np.bool_]) -> float:

@@ -253,6 +253,19 @@ def test_weights_and_clusters_count(folder: Path) -> None:
 
 
 @pytest.mark.slow
+def test_where_queries_were_drawn_for_judging_costs_are_of_the_whole_log(folder: Path) -> None:
+    rows = (f"{name},{1 + place % 4},{'0.25' if place % 4 == 0 else ''}\n" for place, name in enumerate(IDS))
+    (folder / "drawn.csv").write_text("query_id,weight,probability\n" + "".join(rows))
+    statistics = {"resamples": 1000, "clustered": False}
+    drawn, whole = (
+        compared(folder, ["alike"], metrics=["rr"], statistics=statistics, queries={"file": name})
+        for name in ("drawn.csv", "q.csv")
+    )
+    assert costs_of(drawn) == costs_of(whole)
+    assert [row.queries for row in outcome_of(drawn).comparisons if row.metric == "rr"] == [25]
+
+
+@pytest.mark.slow
 def test_the_sql_is_held_against_the_core(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparing_costs, "quantile", lambda values, share, weights=None: max(values))
     with pytest.raises(ParityError, match=r"parity check: system base, latency_ms@p50: SQL gives .* Python core 119"):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import simulate_clusters
 import simulate_decisions
+import simulate_draws
 import simulate_few
 import simulate_guardrails
 import simulate_labels
@@ -181,6 +182,21 @@ def test_slices_that_are_not_adjusted_are_noticed(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.soak
+def test_drawn_queries_tell_of_their_log() -> None:
+    """With simulated rankings; a draw that does not say how likely it was is noticed."""
+    pairs = list(simulate_draws.simulated(SEED))
+    found = [row for each in pairs for row in simulate_draws.measured(rng(), each, 200)]
+    assert [row for row in found if not row.holds(errors=3)] == []
+    draws = rng()
+    apart = 1.0 + 2 * (draws.random(simulate_draws.LOG) < 0.5)
+    log = simulate_draws.Log(apart, 0.1 * apart + draws.normal(0, 0.1, simulate_draws.LOG))
+    relative = log.relative()
+    drawn = simulate_draws.draw_queries(relative, draws.random(simulate_draws.LOG), 400)
+    told = simulate_draws.estimate(log, drawn, relative)
+    fault = simulate_draws.Draw(drawn.is_drawn, np.ones(simulate_draws.LOG))
+    assert told.holds and not simulate_draws.estimate(log, fault, np.where(log.is_changed, 1.0, 0.0)).holds
+
+
 @pytest.mark.skipif(simulate_labels.folder() is None, reason="CAsT 2021 is not here (NDCG_AB_DATA)")
 def test_a_quick_run_of_hidden_judgments_lies_within_the_ranges() -> None:
     rows = simulate_labels.rows(SEED, 5, ("ndcg@10",))

@@ -1,0 +1,175 @@
+"""The command that chooses the queries to judge: draw."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ndcg_ab.errors import InputError
+
+from ..console import Progress, name_written, print_wrapped, user_errors, warn_of_formulas
+from ..light_imports import import_lightly
+from ..options import (
+    At,
+    BaselineName,
+    DocumentsFile,
+    MemoryLimit,
+    MetricNames,
+    Quiet,
+    RankingsColumns,
+    RankingsFormat,
+    Seed,
+    Settings,
+    SliceAttributes,
+    SmallestEffects,
+    Spill,
+    SystemFiles,
+    Threads,
+    of_data,
+    of_metrics,
+    of_output,
+    of_statistics,
+)
+from ..outputs import local_inputs, refuse_one_file_twice
+from ..short_help import HelpAll
+from .clicks import grades_file, numbers
+from .judge_next import evaluation_from_config, refuse_files, sheet_path
+
+if TYPE_CHECKING:
+    from ndcg_ab.config.model.evaluation import Evaluation
+
+FEW = 80
+OF_FILES = ("system", "baseline", "documents", "seed", "slice", "smallest_effect", "unweighted", "format", "columns")
+
+
+def draw(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="CONFIG|BASELINE CANDIDATE…", help="A configuration (YAML); or rankings."),
+    ] = None,
+    system: SystemFiles = None,
+    baseline: BaselineName = None,
+    queries: Annotated[
+        str | None, of_data(metavar="FILE", help="The log: query_id, text, and weight where queries are weighted.")
+    ] = None,
+    count: Annotated[
+        int, of_output("--count", "-n", metavar="N", help="How many to draw. (default 80)", show_default=False)
+    ] = FEW,
+    output_file: Annotated[
+        str | None, of_output(metavar="FILE", help="Write the log with the probabilities: CSV, TSV or Parquet.")
+    ] = None,
+    sheet: Annotated[Path | None, of_output(metavar="FILE", help="Write a sheet to judge in, as HTML.")] = None,
+    grades: Annotated[str | None, of_output(metavar="G,…", help="Grades of the sheet. (default 0,1,2,3)")] = None,
+    kept: Annotated[
+        str | None, of_data(metavar="FILE", help="What an earlier draw wrote: its queries are kept, and others added.")
+    ] = None,
+    metric: MetricNames = None,
+    smallest_effect: SmallestEffects = None,
+    deviation: Annotated[
+        float | None,
+        of_metrics(metavar="S", help="Standard deviation of the differences over all queries. (default supposed)"),
+    ] = None,
+    judgments: Annotated[
+        str | None,
+        of_data("--judgments", "--qrels", metavar="FILE", help="Judge some of the queries, for the plan."),
+    ] = None,
+    unweighted: Annotated[bool, of_statistics("--unweighted", help="Ignore the queries' weights.")] = False,
+    slice: SliceAttributes = None,  # noqa: A002
+    documents: DocumentsFile = None,
+    seed: Seed = None,
+    at: At = None,
+    settings: Settings = None,
+    format: RankingsFormat = None,  # noqa: A002
+    columns: RankingsColumns = None,
+    threads: Threads = None,
+    memory_limit: MemoryLimit = None,
+    spill: Spill = None,
+    quiet: Quiet = False,
+    help_all: HelpAll = False,
+) -> None:
+    """Choose the queries of a log to judge: those whose results differ, with known probabilities."""
+    options = dict(locals())
+    with user_errors():
+        import_lightly()
+        if count < 2:
+            raise InputError(f"-n {count}: must be at least 2")
+        if deviation is not None and not 0 < deviation < float("inf"):
+            raise InputError(f"--deviation {deviation:g}: must be above 0, in the metric's unit, such as 0.1")
+        if deviation is not None and judgments:
+            raise InputError("--deviation, --judgments: both tell how far differences deviate; take one of the two out")
+        offered = numbers("--grades", grades) or [0.0, 1.0, 2.0, 3.0]
+        from ndcg_ab.studies.checking import is_configuration
+
+        config = Path(files[0]) if files and is_configuration([Path(file) for file in files]) else None
+        evaluation = evaluation_from(config, options)
+        inputs = [*local_inputs(evaluation), *(Path(each) for each in (config, kept, judgments) if each)]
+        output = grades_file(output_file, inputs) if output_file else None
+        sheet_file = sheet_path(sheet, inputs) if sheet else None
+        refuse_one_file_twice("--sheet", output, sheet_file, "--output-file")
+        from ndcg_ab.config.model.sources import FileSource
+        from ndcg_ab.files import write_table
+        from ndcg_ab.report.terminal.draw import draw_sentences
+        from ndcg_ab.scoring.scoring import open_engine_for
+        from ndcg_ab.studies.draw import check_draw, draw_from_log
+        from ndcg_ab.studies.drawn_documents import list_documents
+
+        check_draw(evaluation)
+        with open_engine_for(evaluation) as engine, Progress(quiet) as say:
+            earlier, judged = (FileSource(file=file) if file else None for file in (kept, judgments))
+            study = draw_from_log(
+                evaluation, engine, count, kept=earlier, deviation=deviation, judgments=judged, say=say
+            )
+            rows = list_documents(study, engine, evaluation) if sheet_file else []
+        if output:
+            write_table(study.table, output)
+        if sheet_file:
+            from ndcg_ab.report.judging_sheet import write_judging_sheet
+
+            write_judging_sheet(sheet_file, rows, offered, f"{study.drawn} drawn queries")
+        if quiet:
+            return
+        print_wrapped(draw_sentences(study, output))
+        if output and output.suffix.lower() in (".csv", ".tsv"):
+            names = (name for name in study.table.column_names if name not in ("weight", "probability", "disagreement"))
+            warn_of_formulas(
+                f"--output-file {output}", (text for name in names for text in study.table[name].to_pylist())
+            )
+        name_written(output, sheet_file)
+
+
+def evaluation_from(config: Path | None, options: Mapping[str, Any]) -> "Evaluation":
+    """The evaluation whose systems are drawn for; with a configuration of another log and other metrics, if named."""
+    from ndcg_ab.config.model.sources import FileSource
+    from ndcg_ab.config.options.from_options import evaluation_from_options
+    from ndcg_ab.config.options.option_parsing import parse_metrics
+    from ndcg_ab.config.options.positional import name_systems
+    from ndcg_ab.config.options.resource_options import ResourceOptions
+
+    if config is None:
+        for option, value in (("--at", options["at"]), ("--set", options["settings"])):
+            if value:
+                raise InputError(f"{option}: goes with a configuration, and files were given")
+        given, named = options["files"] or [], options["system"] or []
+        if given and named:
+            raise InputError(
+                f"{given[0]}: is no option; say --system {given[0]}, or give all rankings without --system"
+            )
+        metrics = parse_metrics("--metric", options["metric"]) if options["metric"] else None
+        return evaluation_from_options(
+            {**options, "judgments": "judgments", "system": name_systems(given or named), "metric": metrics}, 2
+        )
+    refuse_files(options, OF_FILES)
+    room = ResourceOptions(options["threads"], options["memory_limit"], options["spill"])
+    evaluation = evaluation_from_config(config, options["settings"], options["at"], room)
+    changes: dict[str, object] = {}
+    if options["queries"]:
+        changes["queries"] = FileSource(file=options["queries"])
+    if options["metric"]:
+        changes |= {"metrics": parse_metrics("--metric", options["metric"]), "secondary_metrics": [], "guardrails": {}}
+    return evaluation.model_copy(update=changes)
+
+
+COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
+    draw: "old.run new.run --queries log.tsv -n 80 --output-file drawn.tsv --sheet judge.html",
+}

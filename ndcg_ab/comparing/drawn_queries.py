@@ -1,0 +1,133 @@
+"""Queries that were drawn to be judged: what each of them stands for, and what is noticed of them (docs/draw.md)."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ndcg_ab.checks.examples import MOST
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.errors import format_value
+from ndcg_ab.results.outcome import Finding
+from ndcg_ab.results.wording import INTENDED, OTHERS, queries_text
+from ndcg_core.sampling.estimate import mean_disagreement, scale_and_weights
+
+FloatArray = NDArray[np.float64]
+Part = tuple[str, str] | tuple[None, None]
+WHOLE: Part = (None, None)
+
+
+@dataclass(frozen=True)
+class DrawnQueries:
+    """The log that judged queries were drawn from.
+
+    disagreements: query_id -> relative disagreement of every query that changed, > 0, in no unit. means: part of the
+    log (attribute and slice, or `WHOLE`) -> the mean disagreement of its queries, the unchanged ones with 0.
+    weights: query_id -> frequency over probability of every drawn query. queries: how many the log has.
+    frequencies: query_id -> what every query of the log counts; None where all count alike.
+    """
+
+    disagreements: Mapping[str, float]
+    means: Mapping[Part, float]
+    weights: Mapping[str, float]
+    queries: int
+    frequencies: Mapping[str, float] | None = None
+
+    def mean_over_log(self, values: Mapping[str, float]) -> float:
+        """The mean of values that are 0 where every system shows the same; each query that differs has one."""
+        known = self.frequencies
+        total = float(self.queries) if known is None else math.fsum(known.values())
+        return math.fsum((1.0 if known is None else known[name]) * values[name] for name in self.disagreements) / total
+
+    def scales_and_weights(
+        self, query_ids: Sequence[str], weights: FloatArray, part: Part
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """What the differences of these queries are multiplied by, and the weights of the products, if any."""
+        disagreements = np.array([self.disagreements[query_id] for query_id in query_ids], dtype=np.float64)
+        return scale_and_weights(disagreements, weights, self.means.get(part, self.means[WHOLE]))
+
+    def relative_to_mean(self, query_ids: Sequence[str]) -> FloatArray:
+        """(n,) the disagreement of each query over the mean of the log."""
+        found = np.array([self.disagreements[query_id] for query_id in query_ids], dtype=np.float64)
+        return found / self.means[WHOLE]
+
+    def largest_scale(self, part: Part) -> float:
+        """What a difference can be multiplied by at most."""
+        return self.means.get(part, self.means[WHOLE]) / min(self.disagreements.values())
+
+
+def read_drawn_queries(engine: Engine, evaluation: Evaluation) -> DrawnQueries | None:
+    """The log; None where no query was drawn."""
+    if evaluation.statistics.weighted is False or evaluation.queries is None:
+        return None
+    rows = engine.read("query", where={"is_named": True}, order="query_id")
+    if "probability" not in rows.column_names or not any(rows["probability"].to_pylist()):  # of an earlier version
+        return None
+    named = rows.to_pylist()
+    frequencies = {row["query_id"]: row["weight"] for row in named if row["weight"] is not None}
+    disagreements = {
+        row["query_id"]: 1.0 if row["disagreement"] is None else row["disagreement"]
+        for row in named
+        if row["probability"] != 0
+    }
+    weights = {
+        row["query_id"]: frequencies.get(row["query_id"], 1.0) / row["probability"]
+        for row in named
+        if row["probability"]
+    }
+    parts: dict[Part, list[str]] = {WHOLE: [row["query_id"] for row in named]}
+    every = frozenset(parts[WHOLE])
+    for query_id, attribute, value in engine.rows("query_attribute", ("query_id", "attribute", "value")):
+        if query_id in every:
+            parts.setdefault((attribute, value), []).append(query_id)
+    if evaluation.intended is not None:
+        intended = {query_id for (query_id,) in engine.rows("pulled_intended")}
+        for name in (INTENDED, OTHERS):
+            parts[INTENDED, name] = [each for each in parts[WHOLE] if (each in intended) == (name == INTENDED)]
+    means = {
+        part: mean_disagreement(
+            np.array([disagreements.get(query_id, 0.0) for query_id in ids]),
+            np.array([frequencies[query_id] for query_id in ids]) if frequencies else None,
+        )
+        for part, ids in parts.items()
+    }
+    return DrawnQueries(disagreements, means, weights, len(named), frequencies or None)
+
+
+def check_drawn(engine: Engine, evaluation: Evaluation, drawn: DrawnQueries | None) -> list[Finding]:
+    """What the comparison stands for; what is not judged, not drawn, or not known to be 0 any more."""
+    if drawn is None:
+        return []
+    judged = {query_id for (query_id,) in engine.rows("query", ("query_id",), where={"is_judged": True})}
+    message = (
+        f"{len(drawn.weights):,} of the {drawn.queries:,} queries of the log were drawn, from"
+        f" {len(drawn.disagreements):,} whose results differ: differences are over all {drawn.queries:,}, means and"
+        f" relative changes over these {len(drawn.disagreements):,}"
+    )
+    found = [Finding("drawn_queries", "note", message, len(drawn.weights))]
+    if unjudged := sorted(set(drawn.weights) - judged):
+        are = "is" if len(unjudged) == 1 else "are"
+        message = (
+            f"{len(unjudged):,} of the {queries_text(len(drawn.weights), 'drawn')} {are} not judged (such as"
+            f" {format_value(unjudged[0])}): the others stand for them"
+        )
+        found.append(Finding("drawn_unjudged", "warning", message, len(unjudged), examples=query_examples(unjudged)))
+    if others := sorted(judged - set(drawn.weights)):
+        message = f"{queries_text(len(others), 'judged')} (such as {format_value(others[0])}) not drawn: left out"
+        found.append(Finding("not_drawn", "note", message, len(others), examples=query_examples(others)))
+    differing = [] if evaluation.scores else [row[0] for row in engine.rows("no_longer_zero", order="query_id")]
+    if differing:
+        message = (
+            f"{queries_text(len(differing))} of the log (such as {format_value(differing[0])}) had the same results in"
+            f" every system when queries were drawn, and {'has' if len(differing) == 1 else 'have'} not now: counted"
+            " as 0"
+        )
+        found.append(Finding("no_longer_zero", "warning", message, len(differing), examples=query_examples(differing)))
+    return found
+
+
+def query_examples(query_ids: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"query {format_value(query_id)}" for query_id in query_ids[:MOST])

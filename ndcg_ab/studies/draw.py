@@ -1,0 +1,338 @@
+"""`ndcg-ab draw`: which queries of a log to judge, drawn with known probabilities by how far rankings disagree.
+
+What the file means for a comparison is in `ndcg_ab.comparing.drawn_queries`; docs/draw.md explains both.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ndcg_ab.checks.checked_loading import load_and_check
+from ndcg_ab.comparing.disagreements import Disagreements, find_disagreements
+from ndcg_ab.comparing.families import candidate_names
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.sources import FileSource, InMemoryData
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.errors import InputError, Setting, format_value
+from ndcg_ab.labels.proxy_judgments import PROXY_ALONE
+from ndcg_ab.labels.rescoring import load_for_rescoring
+from ndcg_ab.pipeline.context import Context, Say
+from ndcg_ab.pipeline.run import announce, run_stages
+from ndcg_ab.pipeline.stages import PULL_QUERIES, PULL_RANKING
+from ndcg_ab.pipeline.store import MemoryStore
+from ndcg_ab.results.outcome import Finding
+from ndcg_ab.scoring.metric_tables import looks_beyond
+from ndcg_ab.scoring.scoring import PulledInputs
+from ndcg_ab.sources import JUDGMENT, Pulled, Queries, pull_source
+from ndcg_ab.sources.queries import distinct_queries, refuse_probabilities
+from ndcg_ab.sources.tables.schema import NOT_DRAWN, query_layout
+from ndcg_core.sampling.draws import Draw, Kept, draw_queries, permanent_numbers, relative_disagreements
+from ndcg_core.sampling.plan import (
+    DEVIATION,
+    Population,
+    error_of_draw,
+    error_of_random,
+    queries_to_settle,
+    unit_deviation,
+)
+from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_effect
+
+FloatArray = NDArray[np.float64]
+
+EFFECT, POWER = 0.02, 0.8
+DIGITS = 12  # of probabilities and disagreements in the file
+NOBODY = "(nobody judged)"  # stands for the judgments that are to come
+
+
+class DrawPlan(NamedTuple):
+    """What the drawn queries can settle.
+
+    deviation: of the differences over the whole log, in the metric's unit. judged: by how many judged queries; None
+    where it was given. is_supposed: whether it is a guess. detected: the difference that the drawn queries detect; None
+    of fewer than two. drawn, random: the queries that detect `effect`, drawn and of a random sample; None where the log
+    has not as many.
+    """
+
+    effect: float
+    power: float
+    deviation: float
+    judged: int | None
+    is_supposed: bool
+    detected: float | None
+    drawn: int | None
+    random: int | None
+
+
+class DrawStudy(NamedTuple):
+    """table: the queries of the log, as the file has them. queries: how many. changed: how many were drawn from. drawn:
+    how many were drawn; kept: how many of these by an earlier draw. gone: drawn queries of that draw that the log does
+    not hold. findings: what was noticed of the rankings. places: down to where results were compared; None: all."""
+
+    table: pa.Table
+    queries: int
+    changed: int
+    drawn: int
+    kept: int
+    gone: int
+    plan: DrawPlan
+    findings: Sequence[Finding]
+    places: int | None
+
+    @property
+    def drawn_ids(self) -> list[str]:
+        rows = zip(self.table["query_id"].to_pylist(), self.table["probability"].to_pylist(), strict=True)
+        return [query_id for query_id, probability in rows if probability]
+
+
+class ReadLog(NamedTuple):
+    """The log, how far the rankings of its queries are apart, what was noticed of the rankings, and what was read, with
+    the evaluation that it was read for."""
+
+    queries: Queries
+    disagreements: Disagreements
+    findings: list[Finding]
+    read: PulledInputs
+    evaluation: Evaluation
+
+
+def check_draw(evaluation: Evaluation) -> None:
+    """InputError for what queries cannot be drawn for."""
+    if evaluation.scores:
+        raise InputError("scores: hold no rankings that could disagree: give rankings")
+    if evaluation.engine.spark:
+        raise InputError("engine.spark: queries are drawn by DuckDB alone: take engine.spark out")
+    if evaluation.queries is None:
+        raise InputError(Setting("--queries"), ": is missing: give the file of the log's queries")
+    if len(evaluation.systems) < 2:
+        raise InputError(
+            Setting("--system"), ": given once; at least 2 systems are needed; add ", Setting("--system"), " NAME=FILE"
+        )
+    for metric in evaluation.metric_list:
+        if looks_beyond(metric) and (metric.cutoff is not None or metric.unjudged == "condense"):
+            raise InputError(
+                Setting("--metric"),
+                f" {metric.name}: looks below its cutoff by what is judged, and nothing is: draw by another metric",
+            )
+
+
+def draw_from_log(
+    evaluation: Evaluation,
+    engine: Engine,
+    count: int,
+    *,
+    kept: FileSource | None = None,
+    deviation: float | None = None,
+    judgments: FileSource | None = None,
+    power: float = POWER,
+    say: Say = lambda step: None,
+) -> DrawStudy:
+    """`count` queries of the evaluation's log, or all whose results differ; kept: the file of an earlier draw.
+
+    evaluation: whose judgments are not looked at. deviation: of the differences over the log, where it is known.
+    judgments: of some of its queries, from which it is estimated. Raises InputError, ParityError.
+    """
+    check_draw(evaluation)
+    log = read_log(evaluation, engine, say)
+    sample = draw_sample(log, evaluation, count, kept)
+    drawn, cutoffs = int(sample.draw.is_drawn.sum()), [metric.cutoff for metric in evaluation.metric_list]
+    unit, judged = DEVIATION, None
+    if judgments is not None:
+        unit, judged = deviation_by_judgments(log, judgments, sample.relative)
+    values = log.disagreements.values
+    spread = deviation if deviation is not None else unit * float(np.sqrt(np.square(values).mean()))
+    is_supposed = deviation is None and judgments is None
+    effect = evaluation.smallest_effect(evaluation.metric_list[0].name) or EFFECT
+    plan = make_plan(
+        Population(values, sample.relative, sample.weights, spread),
+        drawn,
+        DrawPlan(effect, power, spread, judged, is_supposed, None, None, None),
+        evaluation.statistics.alpha,
+    )
+    return DrawStudy(
+        log_table(log.queries, sample.draw, sample.relative),
+        len(sample.relative),
+        int((sample.relative > 0).sum()),
+        drawn,
+        sample.kept,
+        sample.gone,
+        plan,
+        log.findings,
+        None if None in cutoffs else max(cutoff for cutoff in cutoffs if cutoff is not None),
+    )
+
+
+class Sample(NamedTuple):
+    """What was drawn of a log. relative: (N,) relative disagreements. weights: (N,) or None. kept, gone: of a study."""
+
+    draw: Draw
+    relative: FloatArray
+    weights: FloatArray | None
+    kept: int
+    gone: int
+
+
+def draw_sample(log: ReadLog, evaluation: Evaluation, count: int, kept: FileSource | None) -> Sample:
+    """The queries that the seed draws; InputError where nothing differs, and for an earlier draw that does not fit."""
+    assert log.queries.pulled is not None
+    rows = log.queries.pulled.table
+    query_ids = rows["query_id"].to_pylist()
+    weights = log_weights(rows, evaluation)
+    earlier, gone = read_kept(kept, query_ids) if kept is not None else (None, 0)
+    is_changed = log.disagreements.is_changed
+    if earlier is not None:  # a query that was drawn from stays one of them, so that what was drawn stands for it
+        is_changed = is_changed | (earlier.sizes > 0)
+    if not is_changed.any():
+        raise InputError(
+            f"queries: the systems show the same for all {len(query_ids):,} queries of the log: there is nothing to"
+            " judge"
+        )
+    relative = relative_disagreements(log.disagreements.values, is_changed)
+    sizes = relative if weights is None else relative * weights / weights.mean()
+    numbers = permanent_numbers(query_ids, evaluation.statistics.seed)
+    try:
+        drawn = draw_queries(sizes, numbers, count, earlier)
+    except ValueError as error:
+        raise kept_error(kept, earlier, numbers, query_ids, count) from error
+    held = 0 if earlier is None else int((earlier.probability > 0).sum())
+    return Sample(drawn, relative, weights, held, gone)
+
+
+def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> ReadLog:
+    """Reads the log and the rankings, the queries' first."""
+    of_judgments = dict.fromkeys(PROXY_ALONE, "ignore")
+    changes = {"intended": None, "cheap_judgments": None, "findings": evaluation.findings | of_judgments}
+    plain = evaluation.model_copy(update=changes)
+    store = MemoryStore(plain, engine, whole=True)
+    run_stages(Context(plain, store, say), (PULL_QUERIES, PULL_RANKING), announce(say))
+    queries = store.queries()
+    assert queries.pulled is not None
+    query_ids = queries.pulled.table["query_id"].to_pylist()
+    with store.memory() as memory:
+        rankings = store.rankings(memory, whole=True)
+    for name, pulled in rankings.items():
+        if not set(pulled.query_ids).intersection(query_ids):
+            raise InputError(
+                f"system {name}: its ranking answers none of the {len(query_ids):,} queries of the log (such as"
+                f" {format_value(query_ids[0])}): the query ids of both must be the same"
+            )
+    read = PulledInputs(stand_in_judgments(query_ids), queries, rankings, (), None, (), None, None)
+    findings = load_and_check(engine, read, plain)
+    candidates = candidate_names(plain)
+    found = find_disagreements(engine, query_ids, candidates, plain.baseline_name, plain.metric_list[0])
+    return ReadLog(queries, found, [each for each in findings if each.code not in PROXY_ALONE], read, plain)
+
+
+def deviation_by_judgments(log: ReadLog, judgments: FileSource, relative: FloatArray) -> tuple[float, int]:
+    """How far differences on the first metric deviate for a disagreement of 1, and by how many judged queries.
+
+    Of the queries of the log that differ; relative: (N,) their relative disagreements.
+    """
+    assert log.queries.pulled is not None
+    pulled = pull_source(judgments, JUDGMENT, Path())
+    first, names = log.evaluation.metric_list[0], candidate_names(log.evaluation)
+    query_ids = log.queries.pulled.table["query_id"].to_pylist()
+    places = {query_id: place for place, query_id in enumerate(query_ids) if log.disagreements.values[place] > 0}
+    with load_for_rescoring(log.evaluation, log.read, pulled, "judgments", log.evaluation.judgments) as found:
+        found.score()
+        columns = ("candidate", "query_id", "difference")
+        rows = found.engine.rows("paired_difference", columns, where={"metric_id": first.hash})
+    known = {(name, query_id): difference for name, query_id, difference in rows if query_id in places}
+    judged = sorted({query_id for _, query_id in known})
+    at = [places[query_id] for query_id in judged]
+    differences = [np.array([known.get((name, query_id), 0.0) for query_id in judged]) for name in names]
+    unit = unit_deviation(differences, relative[at], log.disagreements.values[at]) if len(judged) > 1 else 0.0
+    if unit == 0:
+        raise InputError(
+            Setting("--judgments"), f" {judgments.shown}: tells of no differences that deviate: leave it out"
+        )
+    return unit, len(judged)
+
+
+def stand_in_judgments(query_ids: Sequence[str]) -> Pulled:
+    """One for every query of the log, of no document, so that the rankings of all are looked at."""
+    source = FileSource(file=Path("judgments"))
+    columns = [query_ids, [NOBODY] * len(query_ids), [0.0] * len(query_ids)]
+    source.hold(InMemoryData("judgments", pa.table(columns, schema=JUDGMENT.schema)))
+    return pull_source(source, JUDGMENT, Path())
+
+
+def log_weights(rows: pa.Table, evaluation: Evaluation) -> FloatArray | None:
+    """(N,) the weights of the queries, where they count: all have one, or none has."""
+    if evaluation.statistics.weighted is False or rows["weight"].null_count:
+        return None
+    return np.array(rows["weight"].to_pylist(), dtype=np.float64)
+
+
+def read_kept(source: FileSource, query_ids: Sequence[str]) -> tuple[Kept, int]:
+    """What an earlier draw took, in the order of the log; and how many of them the log does not hold."""
+    pulled = pull_source(source, query_layout((), needs_text=False, needs_weight=False), Path())
+    rows = distinct_queries(pulled)
+    refuse_probabilities(rows, pulled.origin)
+    known = {row["query_id"]: row for row in rows.to_pylist()}
+    probability, sizes = np.zeros(len(query_ids)), np.zeros(len(query_ids))
+    for place_in_log, query_id in enumerate(query_ids):
+        row = known.get(query_id)
+        if row is None or row["probability"] == 0:
+            continue
+        probability[place_in_log] = max(row["probability"] or 0.0, 0.0)
+        sizes[place_in_log] = max(row["disagreement"] or 1.0, 0.0) * (row["weight"] or 1.0)
+    drawn = {query_id for query_id, row in known.items() if (row["probability"] or NOT_DRAWN) > 0}
+    if not drawn:
+        raise InputError(Setting("--kept"), f" {source.shown}: holds no drawn query: give a file that draw wrote")
+    return Kept(probability, sizes), len(drawn.difference(query_ids))
+
+
+def kept_error(
+    kept: FileSource | None,
+    earlier: Kept | None,
+    numbers: FloatArray,
+    query_ids: Sequence[str],
+    count: int,
+) -> InputError:
+    """Why an earlier draw cannot be kept, in a sentence."""
+    assert earlier is not None and kept is not None
+    shown = kept.shown
+    held = int((earlier.probability > 0).sum())
+    if held > count:
+        return InputError(Setting("--count"), f" {count}: {shown} holds {held} drawn queries already: ask for more")
+    query_id = query_ids[int(np.flatnonzero((earlier.probability > 0) & (numbers > earlier.probability))[0])]
+    return InputError(
+        Setting("--kept"),
+        f" {shown}: query {format_value(query_id)}: was not drawn with this seed: give that of the earlier draw, with ",
+        Setting("--seed"),
+    )
+
+
+def make_plan(of: Population, drawn: int, plan: DrawPlan, alpha: float) -> DrawPlan:
+    detected = None
+    if drawn >= 2:
+        error, freedom = error_of_draw(of, drawn)
+        detected = minimal_detectable_effect(drawn, error * drawn**0.5, alpha, plan.power, freedom)
+    drawn_need, random_need = (
+        queries_to_settle(of, plan.effect, error_of, alpha, plan.power) for error_of in (error_of_draw, error_of_random)
+    )
+    return plan._replace(detected=detected, drawn=drawn_need, random=random_need)
+
+
+def log_table(queries: Queries, drawn: Draw, relative: FloatArray) -> pa.Table:
+    """The log with what was drawn: 0 where all systems show the same, null where a query was not drawn."""
+    assert queries.pulled is not None
+    rows = queries.pulled.table
+    kept = [name for name in rows.column_names if name not in ("probability", "disagreement")]
+    kept = [name for name in kept if rows[name].null_count < rows.num_rows]
+    probabilities = [
+        shorten(value) if is_drawn else (0.0 if size == 0 else None)
+        for value, is_drawn, size in zip(drawn.probability, drawn.is_drawn, relative, strict=True)
+    ]
+    columns = {name: rows[name].combine_chunks() for name in kept}
+    columns["probability"] = pa.array(probabilities, pa.float64())
+    columns["disagreement"] = pa.array([shorten(value) for value in relative], pa.float64())
+    return pa.table(columns)
+
+
+def shorten(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")

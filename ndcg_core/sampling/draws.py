@@ -1,0 +1,116 @@
+"""Queries drawn for judging with known probabilities, more often where rankings disagree more: priority sampling.
+
+Every query has a size x, and a permanent random number u that a seed and its id fix. The n queries of the lowest
+u / x are drawn. With t the u / x of the first one that is not drawn, a query is drawn exactly if u < t x: with the
+probability min(1, t x), given the numbers of the others. Sums weighted by 1 / probability are unbiased for those over
+all queries, whatever x is. They vary with t; the mean difference is therefore estimated as a ratio
+(`ndcg_core.sampling.estimate`).
+
+More queries with the same seed are the same ones and others, so that a sample is extended and never exchanged. A sample
+that was drawn by other sizes is kept in the same way: a query is in one of the two if u is below the larger of its two
+limits, so its probability is the larger of its two probabilities. Of a query that is drawn now and was not before,
+that is the present one.
+
+Sources: N. Duffield, C. Lund and M. Thorup, Priority Sampling for Estimation of Arbitrary Subset Sums, Journal of the
+ACM 54 (2007) (the probabilities given the limit). E. Ohlsson, Sequential Poisson Sampling, Journal of Official
+Statistics 14 (1998) (the same draw with fixed probabilities; permanent random numbers). S. K. Thompson, Sampling
+(2012), chapter 6 (weights). J. A. Aslam, V. Pavlu and E. Yilmaz, A Statistical Method for System Evaluation Using
+Incomplete Judgments, SIGIR (2006) (judgments drawn with unequal probabilities).
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+UNIFORM = 0.2
+"""The part of a size that does not go by the disagreement: no query weighs more than five times what it would in a
+plain sample of the changed ones."""
+
+
+ALIKE = 1e-9
+"""What a probability may lose of itself where it is written as text."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draw:
+    """is_drawn: (N,). probability: (N,) in (0, 1], with which each query was drawn or could have been; 0 of size 0."""
+
+    is_drawn: BoolArray
+    probability: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """An earlier draw. probability: (N,) of those that it took, else 0. sizes: (N,) those that it drew by."""
+
+    probability: FloatArray
+    sizes: FloatArray
+
+
+def permanent_numbers(query_ids: Sequence[str], seed: int) -> FloatArray:
+    """(N,) numbers in (0, 1), the same for a seed and an id for ever: 53 bits of BLAKE2b of both."""
+    digests = (hashlib.blake2b(f"{seed}\n{query_id}".encode(), digest_size=8).digest() for query_id in query_ids)
+    return np.array([((int.from_bytes(digest, "big") >> 11) + 0.5) / 2**53 for digest in digests], dtype=np.float64)
+
+
+def relative_disagreements(disagreements: FloatArray, is_changed: BoolArray) -> FloatArray:
+    """(N,) how far each query's rankings lie apart, of mean 1 over the changed queries; 0 of the others.
+
+    disagreements: (N,) >= 0, in proportion to how far the difference of a query is expected to lie from 0. They make
+    all but `UNIFORM` of what is returned, so that a query that changed is never all but left out. Times what a query
+    counts in the mean, they are the sizes to draw by.
+    """
+    found = np.zeros(len(disagreements))
+    known = disagreements[is_changed]
+    if len(known):
+        mean = float(known.mean())
+        found[is_changed] = UNIFORM + (1 - UNIFORM) * known / mean if mean > 0 else 1.0
+    return found
+
+
+def draw_queries(sizes: FloatArray, numbers: FloatArray, count: int, kept: Kept | None = None) -> Draw:
+    """`count` queries, or all that have a size.
+
+    sizes: (N,) >= 0; one of 0 is not drawn. numbers: (N,) in (0, 1), `permanent_numbers`. kept: what an earlier draw
+    with the same numbers took: they are drawn again, and count among `count`.
+    Raises ValueError where more are kept, or one that these numbers cannot have drawn.
+    """
+    earlier = np.zeros(len(sizes)) if kept is None else kept.probability
+    is_kept = earlier > 0
+    wanted = count - int(is_kept.sum())
+    if wanted < 0:
+        raise ValueError(f"count == {count}, must be at least the {count - wanted} that are kept")
+    if (strangers := np.flatnonzero(is_kept & (numbers > earlier * (1 + ALIKE)))).size:
+        raise ValueError(f"query {int(strangers[0])} was drawn with other numbers")
+    open_ones = np.flatnonzero((sizes > 0) & ~is_kept)
+    order = open_ones[np.argsort(numbers[open_ones] / sizes[open_ones], kind="stable")]
+    is_drawn = is_kept.copy()
+    is_drawn[order[:wanted]] = True
+    of_new = np.full(len(sizes), limit_at(order, wanted, sizes, numbers))
+    if kept is not None:
+        of_new[is_kept] = limit_at(without_first_left(order, kept, numbers), wanted - 1, sizes, numbers)
+    of_new[sizes == 0] = 0.0
+    return Draw(is_drawn, np.maximum(np.minimum(1.0, of_new * np.where(sizes > 0, sizes, 1.0)), earlier))
+
+
+def limit_at(order: NDArray[np.intp], place: int, sizes: FloatArray, numbers: FloatArray) -> float:
+    """u / x of the query at a place of the order, from 0; infinite beyond its end, 0 before its beginning."""
+    if place < 0:
+        return 0.0
+    return float(numbers[order[place]] / sizes[order[place]]) if place < len(order) else np.inf
+
+
+def without_first_left(order: NDArray[np.intp], kept: Kept, numbers: FloatArray) -> NDArray[np.intp]:
+    """The order without the query that the earlier draw would have taken in the place of any that it took."""
+    left = np.flatnonzero((kept.sizes > 0) & (kept.probability == 0))
+    if not len(left):
+        return order
+    first = left[np.argmin(numbers[left] / kept.sizes[left])]
+    found: NDArray[np.intp] = order[order != first]
+    return found

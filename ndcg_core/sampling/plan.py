@@ -1,0 +1,130 @@
+"""What a number of drawn queries can show, known before anything is judged: only the spread has to be supposed.
+
+The differences of a query are taken to lie around 0 with a deviation in proportion to its disagreement. The standard
+error of the mean difference over all queries is then known for every number of drawn queries, and for a plain random
+sample of all of them: their ratio does not depend on the spread, the numbers of queries do (docs/draw.md says how well
+both hold).
+
+Sources: S. K. Thompson, Sampling (2012), chapter 6 (the variance of a weighted sum). `estimates.power` for the rest.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_effect
+
+FloatArray = NDArray[np.float64]
+
+DEVIATION = 0.16
+"""Deviation of a query's difference for a disagreement of 1, where nothing else is known: of nDCG@10 in pools of a
+hundred judged documents (docs/calibration.md)."""
+FEWEST = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Population:
+    """The queries of a log, of which those with a size can be drawn.
+
+    disagreements, relative: (N,) as `draws.relative_disagreements` takes and gives them. weights: (N,) > 0, what each
+    counts in the mean, or None. deviation: of the difference of one query picked at random from the whole log, in the
+    metric's unit.
+    """
+
+    disagreements: FloatArray
+    relative: FloatArray
+    weights: FloatArray | None
+    deviation: float
+
+    @property
+    def sizes(self) -> FloatArray:
+        """(N,) what is drawn by."""
+        return self.relative if self.weights is None else self.relative * self.weights
+
+    @property
+    def spread(self) -> FloatArray:
+        """(N,) expected squares of the differences, in the metric's unit squared."""
+        squares = np.square(self.disagreements)
+        total = float(squares.mean()) if len(squares) else 0.0
+        found: FloatArray = squares * (self.deviation**2 / total if total > 0 else 1.0)
+        return found
+
+    @property
+    def counted(self) -> FloatArray:
+        """(N,) what each query counts in the mean, summing to 1."""
+        if self.weights is None:
+            return np.full(len(self.relative), 1 / max(1, len(self.relative)))
+        found: FloatArray = self.weights / self.weights.sum()
+        return found
+
+
+def unit_deviation(differences: Sequence[FloatArray], relative: FloatArray, disagreements: FloatArray) -> float:
+    """How far differences deviate for a disagreement of 1, from queries that are judged; 0 where they do not.
+
+    differences: of each candidate (n,), n >= 2. relative, disagreements: (n,) as of `Population`, some above 0. Of each
+    candidate what its mean difference explains, in proportion to the relative disagreement, is no deviation.
+    """
+    left = [each - each.sum() / relative.sum() * relative for each in differences]
+    n = int(np.count_nonzero(relative))
+    squares = float(np.mean([np.square(each).sum() for each in left])) * n / max(1, n - 1)
+    return float((squares / np.square(disagreements).sum()) ** 0.5)
+
+
+def expected_probabilities(sizes: FloatArray, count: int) -> FloatArray:
+    """(N,) min(1, t size) with the t at which they sum to `count`, or to the number of sizes above 0."""
+    found = np.zeros(len(sizes))
+    places = np.flatnonzero(sizes > 0)
+    ordered = places[np.argsort(-sizes[places], kind="stable")]
+    if count >= len(ordered):
+        found[places] = 1.0
+        return found
+    values = sizes[ordered]
+    left = np.concatenate([np.cumsum(values[::-1])[::-1], [0.0]])
+    certain = np.arange(len(values))
+    limits = (count - certain) / left[:-1]  # were the first 0, 1, 2 … certain
+    first = int(np.argmax(limits * values <= 1.0))
+    found[ordered] = np.minimum(1.0, limits[first] * values)
+    found[ordered[:first]] = 1.0
+    return found
+
+
+def error_of_draw(of: Population, count: int) -> tuple[float, float]:
+    """The standard error of the mean over the log from so many drawn queries, and its degrees of freedom."""
+    probability = expected_probabilities(of.sizes, count)
+    drawn = probability > 0
+    weights, probability = of.counted[drawn], probability[drawn]
+    variance = float((np.square(weights) * of.spread[drawn] / probability).sum())
+    return variance**0.5, max(1.0, min(count, int(drawn.sum())) - 1.0)
+
+
+def error_of_random(of: Population, count: int) -> tuple[float, float]:
+    """The same of a random sample of all queries of the log, the changed and the others."""
+    weights = of.counted
+    variance = float((np.square(weights) * of.spread).sum()) * len(weights) / count
+    effective = count / (len(weights) * float(np.square(weights).sum()))
+    return variance**0.5, max(1.0, effective - 1)
+
+
+def queries_to_settle(
+    of: Population,
+    effect: float,
+    error: Callable[[Population, int], tuple[float, float]],
+    alpha: float = 0.05,
+    power: float = 0.8,
+) -> int | None:
+    """The fewest queries that detect `effect` > 0 with this power; None where all of the log do not."""
+
+    def enough(count: int) -> bool:
+        found, freedom = error(of, count)
+        detected = minimal_detectable_effect(count, found * count**0.5, alpha, power, freedom)
+        return detected <= effect
+
+    short, long = FEWEST - 1, len(of.relative)
+    if long < FEWEST or not enough(long):
+        return None
+    while long - short > 1:
+        middle = (short + long) // 2
+        short, long = (short, middle) if enough(middle) else (middle, long)
+    return long

@@ -1,0 +1,99 @@
+-- disagreement: how far a candidate's ranking of a query is from the baseline's, whatever the judgments say.
+-- grain:  one row per (candidate, query_id)
+-- reads:  metric, ranked_doc, system
+-- params: -
+-- moved: documents that do not stand at the same place in both, under any order rule, down to the deepest cutoff of
+-- its metrics: where there is none, no metric tells the two apart. squares: the sum over documents of the squared
+-- difference of 1/log2(rank + 1) in both rankings, with 0 beyond the places of the first metric.
+with deepest as (
+    select
+        rank_rule,
+        max(coalesce(cutoff, 2147483647)) as depth,
+        max(case when place = 0 then coalesce(cutoff, 2147483647) end) as first_depth,
+    from metric
+    group by rank_rule
+),
+
+placed as (
+    select
+        ranked_doc.rank_rule,
+        ranked_doc.system_id,
+        system.role,
+        ranked_doc.query_id,
+        ranked_doc.doc_id,
+        ranked_doc.first_rank,
+        case
+            when ranked_doc.first_rank <= deepest.first_depth then 1.0 / log2(ranked_doc.first_rank + 1)
+            else 0.0
+        end as discount,
+    from ranked_doc
+    inner join deepest on ranked_doc.rank_rule = deepest.rank_rule
+    inner join system on ranked_doc.system_id = system.system_id
+    where ranked_doc.first_rank <= deepest.depth
+),
+
+baseline_place as (
+    select
+        system.system_id as candidate,
+        placed.rank_rule,
+        placed.query_id,
+        placed.doc_id,
+        placed.first_rank,
+        placed.discount,
+    from placed
+    cross join system
+    where
+        placed.role = 'baseline'
+        and system.role = 'candidate'
+),
+
+candidate_place as (
+    select
+        system_id as candidate,
+        rank_rule,
+        query_id,
+        doc_id,
+        first_rank,
+        discount,
+    from placed
+    where role = 'candidate'
+),
+
+beside as (
+    select
+        coalesce(baseline_place.candidate, candidate_place.candidate) as candidate,
+        coalesce(baseline_place.rank_rule, candidate_place.rank_rule) as rank_rule,
+        coalesce(baseline_place.query_id, candidate_place.query_id) as query_id,
+        coalesce(baseline_place.doc_id, candidate_place.doc_id) as doc_id,
+        case when baseline_place.first_rank = candidate_place.first_rank then 0 else 1 end as has_moved,
+        coalesce(candidate_place.discount, 0.0) - coalesce(baseline_place.discount, 0.0) as step,
+    from baseline_place
+    full outer join candidate_place
+        on
+            baseline_place.candidate = candidate_place.candidate
+            and baseline_place.rank_rule = candidate_place.rank_rule
+            and baseline_place.query_id = candidate_place.query_id
+            and baseline_place.doc_id = candidate_place.doc_id
+),
+
+summed as (
+    select
+        candidate,
+        query_id,
+        case when has_moved = 1 then 1 end as moved,
+        sum(step * step) over (
+            partition by candidate, query_id
+            order by rank_rule asc, doc_id asc
+        ) as squares,
+    from beside
+)
+
+select
+    candidate,
+    query_id,
+    count(moved) as moved,
+    max(squares) as squares,
+from summed
+group by
+    candidate,
+    query_id

@@ -1,0 +1,47 @@
+-- no_longer_zero: queries whose difference counts as 0, and whose results are not the same in every system.
+-- grain:  one row per query_id
+-- reads:  metric, query, ranking, system
+-- params: -
+-- kind:   query
+-- Down to the deepest cutoff of the metrics. The queries are those that were drawn from no more, with probability 0,
+-- when all systems showed the same; their documents are not judged, so that ranked_doc does not hold them.
+with deepest as (
+    select max(coalesce(cutoff, 2147483647)) as depth,
+    from metric
+),
+
+zero_query as (
+    select query_id,
+    from query
+    where probability = 0.0
+),
+
+placed as (
+    select
+        ranking.query_id,
+        ranking.doc_id,
+        row_number() over (
+            partition by ranking.system_id, ranking.query_id
+            order by ranking.order_score desc, ranking.doc_id desc
+        ) as rank,
+    from ranking
+    inner join zero_query on ranking.query_id = zero_query.query_id
+),
+
+shown_alike as (
+    select
+        query_id,
+        doc_id,
+        rank,
+        count(*) as systems,
+    from placed
+    where rank <= (select deepest.depth, from deepest)
+    group by
+        query_id,
+        doc_id,
+        rank
+)
+
+select distinct query_id,
+from shown_alike
+where systems < (select count(*) as systems, from system)

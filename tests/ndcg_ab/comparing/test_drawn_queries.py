@@ -1,0 +1,191 @@
+"""Differences over a log from drawn queries, against the ratio written out with dictionaries."""
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import ndcg_ab
+
+SIZE, DOCS = 40, [f"d{number}" for number in range(8)]
+Rows = list[dict[str, Any]]
+
+
+def rankings(rng: np.random.Generator, rows: Rows) -> dict[str, dict[str, dict[str, float]]]:
+    found: dict[str, dict[str, dict[str, float]]] = {"a": {}, "b": {}}
+    for row in rows:
+        for name in found:
+            if name == "a" or row["probability"] != 0:
+                order = rng.permutation(DOCS).tolist()
+            found[name][row["query_id"]] = {doc: -float(place) for place, doc in enumerate(order)}
+    return found
+
+
+def log(rng: np.random.Generator) -> Rows:
+    """Half of the queries show the same, ten of the others were drawn; three more are judged."""
+    rows = []
+    for place in range(SIZE):
+        same, drawn = place % 2 == 0, place % 4 == 1
+        rows.append(
+            {
+                "query_id": f"q{place:02}",
+                "weight": float(rng.integers(1, 9)),
+                "probability": 0.0 if same else (0.25, 0.5, 1.0)[place % 3] if drawn else None,
+                "disagreement": 0.0 if same else round(float(rng.uniform(0.3, 2)), 3),
+                "kind": "x" if place % 3 else "y",
+            }
+        )
+    return rows
+
+
+@pytest.fixture(scope="module")
+def world() -> tuple[Rows, dict[str, Any], dict[str, dict[str, int]]]:
+    rng = np.random.default_rng(5)
+    rows = log(rng)
+    systems = rankings(rng, rows)
+    judged = [row["query_id"] for row in rows if row["probability"]] + ["q00", "q07", "q11"]
+    return rows, systems, {query_id: {doc: int(rng.integers(0, 4)) for doc in DOCS} for query_id in judged}
+
+
+def ndcg(ranking: Mapping[str, float], grades: Mapping[str, int]) -> float:
+    def total(values: list[int]) -> float:
+        return sum(value / math.log2(place + 2) for place, value in enumerate(values[:5]))
+
+    order = sorted(ranking, key=lambda doc: -ranking[doc])
+    return total([grades[doc] for doc in order]) / total(sorted(grades.values(), reverse=True))
+
+
+def ratio(world: Any, of: Callable[[dict[str, Any]], bool] = lambda row: True) -> float:
+    """mean disagreement of the log * sum(w / p * d) / sum(w / p * disagreement), over the drawn queries of a part."""
+    rows, systems, judgments = world
+    part = [row for row in rows if of(row)]
+    above = below = 0.0
+    for row in part:
+        if row["probability"]:
+            after, before = (ndcg(systems[name][row["query_id"]], judgments[row["query_id"]]) for name in "ba")
+            above += row["weight"] / row["probability"] * (after - before)
+            below += row["weight"] / row["probability"] * row["disagreement"]
+    mean = sum(row["weight"] * row["disagreement"] for row in part) / sum(row["weight"] for row in part)
+    return mean * above / below
+
+
+def compare(world: Any, **options: Any) -> ndcg_ab.CompareResult:
+    rows, systems, judgments = world
+    table = pa.Table.from_pylist(options.pop("rows", rows))
+    return ndcg_ab.compare(judgments, systems, queries=table, metrics=["ndcg@5"], **options)
+
+
+@pytest.fixture(scope="module")
+def result(world: Any) -> ndcg_ab.CompareResult:
+    return compare(world, slices=["kind"], guardrails={"rr": 0.3})
+
+
+def test_the_difference_is_that_over_the_log(world: Any, result: ndcg_ab.CompareResult) -> None:
+    found = {(row.family, row.slice): row for row in result.comparisons}
+    whole = found["primary", None]
+    assert whole.difference == pytest.approx(ratio(world), abs=1e-12) and whole.queries == 10
+    for kind in "xy":
+        sliced = found["slices by kind", kind]
+        assert sliced.difference == pytest.approx(ratio(world, lambda row, kind=kind: row["kind"] == kind), abs=1e-12)
+
+
+def test_means_are_of_the_drawn_queries(world: Any, result: ndcg_ab.CompareResult) -> None:
+    rows, systems, judgments = world
+    drawn = [row for row in rows if row["probability"]]
+    weights = [row["weight"] / row["probability"] for row in drawn]
+    values = [ndcg(systems["a"][row["query_id"]], judgments[row["query_id"]]) for row in drawn]
+    (mean,) = (row.mean for row in result.systems if (row.system_id, row.metric) == ("a", "ndcg@5"))
+    assert mean == pytest.approx(np.average(values, weights=weights))
+
+
+def test_what_was_not_drawn_is_left_out_and_told(result: ndcg_ab.CompareResult, tmp_path: Path) -> None:
+    found = {finding.code: finding for finding in result.findings}
+    assert found["drawn_queries"].message.startswith("10 of the 40 queries of the log were drawn, from 20 whose")
+    assert found["not_drawn"].count == 3 and {*found} == {"drawn_queries", "not_drawn", "unjudged_query"}
+    assert "10 drawn queries" in str(result)
+    page = result.report(tmp_path / "page.html").read_text()
+    assert "<strong>10 drawn queries</strong>" in page
+
+
+def test_bounds_are_of_the_log_too(world: Any) -> None:
+    """The highest difference is that with every unjudged document judged in the candidate's favour."""
+    rows, systems, judgments = world
+    query_id = "q01"
+    left = {doc: grade for doc, grade in judgments[query_id].items() if doc != "d3"}
+    found = compare((rows, systems, judgments | {query_id: left})).comparison("b")
+    assert found.bound_low is not None and found.bound_high is not None
+    ends = [ratio((rows, systems, judgments | {query_id: left | {"d3": grade}})) for grade in (0, 3)]
+    assert sorted(ends) == pytest.approx([found.bound_low, found.bound_high], abs=1e-9)
+
+
+def test_unweighted_takes_the_judged_queries_as_they_are(world: Any) -> None:
+    _, systems, judgments = world
+    plain = ndcg_ab.compare(judgments, systems, metrics=["ndcg@5"]).comparison("b")
+    assert compare(world, weighted=False).comparison("b").difference == plain.difference
+
+
+def test_drawn_queries_must_be_judged_and_zeros_stay_zero(world: Any) -> None:
+    rows, systems, judgments = world
+    moved = systems["b"] | {"q00": dict(zip(reversed(DOCS), systems["b"]["q00"].values(), strict=True))}
+    left = {query_id: grades for query_id, grades in judgments.items() if query_id != "q01"}
+    found = {each.code: each for each in compare((rows, {"a": systems["a"], "b": moved}, left)).findings}
+    assert found["no_longer_zero"].examples == ("query 'q00'",)
+    assert found["drawn_unjudged"].examples == ("query 'q01'",) and found["drawn_unjudged"].severity == "warning"
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "sentence"),
+    [
+        ("probability", 1.5, "query 'q01': probability = 1.5: must be from 0 to 1, or empty"),
+        ("disagreement", 0.0, "query 'q01': disagreement = 0: must be above 0 where the probability is not 0"),
+    ],
+)
+def test_what_draw_cannot_have_written_is_refused(world: Any, column: str, value: Any, sentence: str) -> None:
+    rows = [row | ({column: value} if row["query_id"] == "q01" else {}) for row in world[0]]
+    with pytest.raises(ndcg_ab.InputError) as refused:
+        compare(world, rows=rows)
+    assert sentence in str(refused.value)
+
+
+def test_proxy_judgments_correct_by_their_mean_over_the_log() -> None:
+    """Forty drawn of sixty queries that differ; the share is the slope of the careful differences on the proxy ones."""
+    rng = np.random.default_rng(8)
+    rows: Rows = [
+        {
+            "query_id": f"q{place:03}",
+            "probability": 0.0 if place % 2 else None if place % 6 == 0 else 0.5,
+            "disagreement": 0.0 if place % 2 else round(float(rng.uniform(0.3, 2)), 3),
+        }
+        for place in range(120)
+    ]
+    systems = rankings(rng, rows)
+    truth = {row["query_id"]: {doc: int(rng.integers(0, 4)) for doc in DOCS} for row in rows}
+    proxy = {
+        query_id: {doc: min(3, max(0, grade + int(rng.integers(-1, 2)))) for doc, grade in grades.items()}
+        for query_id, grades in truth.items()
+    }
+    drawn = [row for row in rows if row["probability"]]
+    careful = {row["query_id"]: truth[row["query_id"]] for row in drawn}
+    found = compare((rows, systems, careful), cheap_judgments=proxy).comparison("b")
+
+    def difference(query_id: str, grades: Mapping[str, Mapping[str, int]]) -> float:
+        return ndcg(systems["b"][query_id], grades[query_id]) - ndcg(systems["a"][query_id], grades[query_id])
+
+    mean = np.mean([row["disagreement"] for row in rows])
+    apart = np.array([row["disagreement"] for row in drawn])
+    exact, near = (
+        mean / apart * np.array([difference(row["query_id"], grades) for row in drawn]) for grades in (truth, proxy)
+    )
+    shares = apart / apart.mean()  # equal probabilities
+    errors, close = (shares * (values - np.average(values, weights=apart)) for values in (exact, near))
+    share = (errors @ close) / (close @ close)
+    over_log = np.mean([difference(row["query_id"], proxy) for row in rows])
+    expected = np.average(exact, weights=apart) - share * (np.average(near, weights=apart) - over_log)
+    assert found.cheap is not None and found.cheap.share == pytest.approx(share) and share > 0
+    assert found.cheap.difference == pytest.approx(expected, abs=1e-12)
+    assert found.difference == pytest.approx(np.average(exact, weights=apart), abs=1e-12)
+    assert found.cheap.low is not None and found.low is not None and found.cheap.low > found.low

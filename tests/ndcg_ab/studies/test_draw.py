@@ -1,0 +1,195 @@
+"""Queries drawn from a log: which are known zeros, what is kept, and what is refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from ndcg_ab.comparing.disagreements import find_disagreements
+from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.config.options.from_options import evaluation_from_options
+from ndcg_ab.errors import InputError
+from ndcg_ab.flows.cli.app import app
+from ndcg_ab.scoring.scoring import open_engine_for
+from ndcg_ab.studies.draw import DrawStudy, draw_from_log, read_log
+from ndcg_ab.studies.drawn_documents import list_documents
+from ndcg_core.measures.notation import parse
+from ndcg_core.measures.overlap import disagreement
+from ndcg_core.measures.score import Result, score_query
+from ndcg_core.sampling.draws import permanent_numbers, relative_disagreements
+
+QUERIES, PLACES = 60, 8
+
+
+def write_ranking(path: Path, rankings: dict[str, list[str]]) -> Path:
+    lines = [
+        f"{query_id} Q0 {doc_id} {rank} {100 - rank} t\n"
+        for query_id, docs in rankings.items()
+        for rank, doc_id in enumerate(docs, 1)
+    ]
+    path.write_text("".join(lines))
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every second query is the same in `old` and `new` down to place 5; `other` differs on two thirds."""
+    rng = np.random.default_rng(3)
+    made = tmp_path_factory.mktemp("log")
+    rankings: dict[str, dict[str, list[str]]] = {"old": {}, "new": {}, "other": {}}
+    for number in range(QUERIES):
+        docs = [f"d{place}" for place in rng.permutation(12).tolist()]
+        query_id, first, rest = f"q{number:02}", docs[:5], docs[5:]
+        rankings["old"][query_id] = docs[:PLACES]
+        rankings["new"][query_id] = [*(first if number % 2 else rng.permutation(first)), *reversed(rest)][:PLACES]
+        rankings["other"][query_id] = docs[:PLACES] if number % 3 == 0 else docs[::-1][:PLACES]
+    for name, ranking in rankings.items():
+        write_ranking(made / f"{name}.run", ranking)
+    lines = [f"q{number:02}\tword {number}\t{1 + number % 4}\n" for number in range(QUERIES)]
+    (made / "log.tsv").write_text("query_id\ttext\tweight\n" + "".join(lines))
+    return made
+
+
+def study_of(folder: Path, count: int, *systems: str, metric: str = "ndcg@5", **options: object) -> DrawStudy:
+    named = [f"{name}={folder / name}.run" for name in systems or ("old", "new")]
+    given = {"judgments": "judgments", "system": named, "queries": str(folder / "log.tsv"), "metric": [metric]}
+    evaluation = evaluation_from_options(given, 2)
+    with open_engine_for(evaluation) as engine:
+        return draw_from_log(evaluation, engine, count, **options)  # type: ignore[arg-type]
+
+
+def column(study: DrawStudy, name: str) -> list[float | None]:
+    found: list[float | None] = study.table[name].to_pylist()
+    return found
+
+
+def test_what_shows_the_same_is_a_known_zero(folder: Path) -> None:
+    """Permuted first places of an even query may come out as they were."""
+    study = study_of(folder, 10)
+    probabilities = column(study, "probability")
+    assert all(probability == 0 for probability in probabilities[1::2])
+    assert sum(bool(probability) for probability in probabilities) == study.drawn == 10
+    assert study.changed == sum(probability != 0 for probability in probabilities) <= QUERIES / 2
+    assert study_of(folder, 10, metric="ndcg@8").changed == QUERIES  # the places below the fifth differ everywhere
+
+
+def test_sizes_are_disagreement_times_weight(folder: Path) -> None:
+    study = study_of(folder, 10)
+    rankings = {name: (folder / f"{name}.run").read_text().split("\n") for name in ("old", "new")}
+    tops = {
+        name: {f"q{number:02}": [line.split()[2] for line in lines[number * PLACES :][:5]] for number in range(QUERIES)}
+        for name, lines in rankings.items()
+    }
+    values = np.array([disagreement(tops["old"][query_id], tops["new"][query_id]) for query_id in tops["old"]])
+    relative = relative_disagreements(values, values > 0)
+    assert column(study, "disagreement") == pytest.approx(relative.tolist())
+    sizes = relative * np.array(column(study, "weight"))
+    priorities = permanent_numbers(list(tops["old"]), 1935) / np.where(sizes > 0, sizes, np.nan)
+    limit = np.sort(priorities)[10]
+    drawn = {place: probability for place, probability in enumerate(column(study, "probability")) if probability}
+    assert set(drawn) == set(np.argsort(priorities)[:10].tolist())
+    assert list(drawn.values()) == pytest.approx([min(1, limit * sizes[place]) for place in drawn])
+
+
+def test_the_deviation_comes_from_what_is_judged(folder: Path, tmp_path: Path) -> None:
+    """What the mean difference does not explain, over the disagreements, times the log's root mean square of these."""
+    rng = np.random.default_rng(4)
+    judgments = {f"q{number:02}": {f"d{doc}": int(rng.integers(0, 3)) for doc in range(12)} for number in range(30)}
+    lines = [f"{query} 0 {doc} {grade}\n" for query, grades in judgments.items() for doc, grade in grades.items()]
+    (tmp_path / "some.qrels").write_text("".join(lines))
+    plan = study_of(folder, 10, judgments=FileSource(file=tmp_path / "some.qrels")).plan
+    assert not plan.is_supposed
+    rankings = {name: folder / f"{name}.run" for name in ("old", "new")}
+    columns = {name: [line.split()[:3:2] for line in path.read_text().splitlines()] for name, path in rankings.items()}
+    tops = {
+        name: {query: [doc for other, doc in found if other == query][:5] for query, _ in found}
+        for name, found in columns.items()
+    }
+    apart = {query: disagreement(tops["old"][query], tops["new"][query]) for query in tops["old"]}
+    differences = {
+        query: float(np.subtract(*(score(tops[name][query], grades) for name in ("new", "old"))))
+        for query, grades in judgments.items()
+    }
+    differ = [query for query in judgments if apart[query] > 0]
+    every = list(apart.values())
+    sizes = dict(zip(apart, relative_disagreements(np.array(every), np.array(every) > 0).tolist(), strict=True))
+    ratio = sum(differences.values()) / sum(sizes[query] for query in differ)
+    left = sum((differences[query] - ratio * sizes[query]) ** 2 for query in differ) * len(differ) / (len(differ) - 1)
+    unit = left / sum(apart[query] ** 2 for query in differ)
+    assert plan.judged == len(differ)
+    assert plan.deviation == pytest.approx((unit * np.mean([each**2 for each in apart.values()])) ** 0.5)
+
+
+def score(docs: list[str], grades: dict[str, int]) -> float:
+    results = [Result(doc, -float(place)) for place, doc in enumerate(docs)]
+    return score_query(parse("ndcg@5"), results, grades) or 0.0
+
+
+def test_an_earlier_draw_is_kept_and_extended(folder: Path, tmp_path: Path) -> None:
+    runner, first, second = CliRunner(), tmp_path / "first.tsv", tmp_path / "second.csv"
+    options = ["--queries", str(folder / "log.tsv"), "--metric", "ndcg@5"]
+    files = [str(folder / f"{name}.run") for name in ("old", "new", "other")]
+    made = runner.invoke(app, ["draw", *files[:2], *options, "-n", "8", "--output-file", str(first)])
+    assert made.exit_code == 0 and "8 drawn" in made.output, made.output
+    kept = runner.invoke(
+        app, ["draw", *files, *options, "-n", "20", "--kept", str(first), "--output-file", str(second)]
+    )
+    assert kept.exit_code == 0 and "20 drawn, 8 of them by the earlier draw" in kept.output, kept.output
+    before, now = (
+        {row.split(sep)[0].strip('"'): row.split(sep)[-2] for row in path.read_text().splitlines()[1:]}
+        for path, sep in ((first, "\t"), (second, ","))
+    )
+    drawn = {query_id for query_id, probability in before.items() if probability not in ("", "0")}
+    assert len(drawn) == 8 and all(float(now[query_id]) >= float(before[query_id]) for query_id in drawn)
+    assert not any(probability == "0" for query_id, probability in now.items() if before[query_id] != "0")
+    for wrong, sentence in (
+        (["-n", "5"], "holds 8 drawn queries already: ask for more"),
+        (["-n", "20", "--seed", "2"], "was not drawn with this seed"),
+    ):
+        refused = runner.invoke(app, ["draw", *files, *options, *wrong, "--kept", str(first)])
+        assert refused.exit_code == 2 and sentence in " ".join(refused.output.split()), refused.output
+
+
+def test_the_sheet_has_the_first_places_of_every_system(folder: Path) -> None:
+    named = [f"{name}={folder / name}.run" for name in ("old", "new")]
+    given = {"judgments": "j", "system": named, "queries": str(folder / "log.tsv"), "metric": ["ndcg@5"]}
+    evaluation = evaluation_from_options(given, 2)
+    with open_engine_for(evaluation) as engine:
+        study = draw_from_log(evaluation, engine, 4)
+        rows = list_documents(study, engine, evaluation)
+    assert {row.query_id for row in rows} == set(study.drawn_ids) and len(study.drawn_ids) == 4
+    assert all(rank <= 5 for row in rows for _, rank in row.ranks) and len(rows) == 4 * 5  # the same five, permuted
+    assert rows[0].text == f"word {int(rows[0].query_id[1:])}" and rows[0].effect is None
+
+
+def test_disagreement_is_the_root_mean_square_over_candidates(folder: Path) -> None:
+    def values(*systems: str) -> np.ndarray:
+        named = [f"{name}={folder / name}.run" for name in systems]
+        given = {"judgments": "j", "system": named, "queries": str(folder / "log.tsv"), "metric": ["ndcg@5"]}
+        evaluation = evaluation_from_options(given, 2)
+        with open_engine_for(evaluation) as engine:
+            queries, found = read_log(evaluation, engine, lambda step: None)[:2]
+            ids = queries.text_table()["query_id"].to_pylist()
+            again = find_disagreements(engine, ids, systems[1:], "old", evaluation.metric_list[0])
+        assert (again.values == found.values).all()
+        return found.values
+
+    both = values("old", "new", "other")
+    assert both == pytest.approx(np.sqrt((values("old", "new") ** 2 + values("old", "other") ** 2) / 2))
+
+
+@pytest.mark.parametrize(
+    ("metric", "systems", "sentence"),
+    [
+        ("ndcg(unjudged=condense)@5", ("old", "new"), "looks below its cutoff by what is judged"),
+        ("ndcg@5", ("old", "old2"), "the systems show the same for all 60 queries of the log"),
+    ],
+)
+def test_what_cannot_be_drawn_for_is_refused(
+    folder: Path, metric: str, systems: tuple[str, str], sentence: str
+) -> None:
+    (folder / "old2.run").write_text((folder / "old.run").read_text())
+    with pytest.raises(InputError) as refused:
+        study_of(folder, 5, *systems, metric=metric)
+    assert sentence in str(refused.value)

@@ -1,0 +1,107 @@
+"""Queries drawn with known probabilities: what each stands for, and that samples are extended."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from ndcg_core.sampling.draws import UNIFORM, Kept, draw_queries, permanent_numbers, relative_disagreements
+from ndcg_core.sampling.estimate import mean_disagreement, scale_and_weights
+from ndcg_core.sampling.plan import (
+    Population,
+    error_of_draw,
+    error_of_random,
+    expected_probabilities,
+    queries_to_settle,
+)
+from ndcg_core.statistics.estimates.mean_difference import compute_moments
+from ndcg_core.statistics.estimates.power import queries_needed
+
+SIZES = np.array([0.0, 0.2, 0.4, 0.7, 1.0, 1.5, 3.0, 9.0])
+DRAWS = 20_000
+
+
+def test_a_number_belongs_to_seed_and_id():
+    digest = hashlib.blake2b(b"7\nq1", digest_size=8).digest()
+    (number,) = permanent_numbers(["q1"], 7)
+    assert number == pytest.approx(int.from_bytes(digest, "big") / 2**64, abs=1e-15)
+    assert permanent_numbers(["q1"], 8)[0] != number
+
+
+@pytest.mark.slow
+def test_every_query_stands_for_one_over_its_probability():
+    """Drawn, over probability, is 1 for every query in the mean over draws: counted, with and without a kept sample."""
+    rng = np.random.default_rng(1)
+    once, twice = np.zeros(len(SIZES)), np.zeros(len(SIZES))
+    others = SIZES[[3, 1, 7, 5, 2, 6, 4, 0]]  # the systems of a later night
+    for _ in range(DRAWS):
+        numbers = rng.random(len(SIZES))
+        first = draw_queries(SIZES, numbers, 3)
+        assert first.is_drawn.sum() == 3 and not first.is_drawn[0]
+        once[first.is_drawn] += 1 / first.probability[first.is_drawn]
+        kept = Kept(np.where(first.is_drawn, first.probability, 0.0), SIZES)
+        second = draw_queries(others + 0.1, numbers, 5, kept)
+        assert second.is_drawn.sum() == 5 and second.is_drawn[first.is_drawn].all()
+        twice[second.is_drawn] += 1 / second.probability[second.is_drawn]
+    assert once[1:] / DRAWS == pytest.approx(np.ones(len(SIZES) - 1), abs=0.06)
+    assert twice / DRAWS == pytest.approx(np.ones(len(SIZES)), abs=0.06)
+
+
+def test_more_queries_are_the_same_and_others():
+    numbers = permanent_numbers([f"q{place}" for place in range(200)], 1)
+    sizes = np.random.default_rng(2).exponential(1.0, 200)
+    before = draw_queries(sizes, numbers, 1)
+    for count in range(2, 201):
+        now = draw_queries(sizes, numbers, count)
+        assert now.is_drawn.sum() == count and now.is_drawn[before.is_drawn].all()
+        assert (now.probability >= before.probability).all()
+        before = now
+    assert (before.probability == 1).all()
+
+
+def test_what_cannot_be_kept_is_refused():
+    numbers, kept = np.array([0.5, 0.1]), Kept(np.array([0.4, 0.0]), np.ones(2))
+    with pytest.raises(ValueError, match="query 0 was drawn with other numbers"):
+        draw_queries(np.ones(2), numbers, 2, kept)
+    with pytest.raises(ValueError, match="count == 0, must be at least the 1 that are kept"):
+        draw_queries(np.ones(2), numbers, 0, Kept(np.array([0.6, 0.0]), np.ones(2)))
+
+
+def test_disagreements_are_relative_to_the_mean_of_the_changed():
+    found = relative_disagreements(np.array([0.0, 0.0, 1.0, 3.0]), np.array([False, True, True, True]))
+    assert found == pytest.approx([0, UNIFORM, UNIFORM + (1 - UNIFORM) * 0.75, UNIFORM + (1 - UNIFORM) * 2.25])
+    assert relative_disagreements(np.zeros(2), np.array([True, False])).tolist() == [1, 0]
+
+
+def test_the_estimate_is_a_ratio():
+    """By hand: four queries of the log, disagreements 0, 1, 1, 2 (mean 1); two drawn with 1/4 and 1/2."""
+    mean = mean_disagreement(np.array([0.0, 1.0, 1.0, 2.0]))
+    scale, weights = scale_and_weights(np.array([1.0, 2.0]), np.array([4.0, 2.0]), mean)
+    assert scale.tolist() == [1, 0.5] and weights is None  # alike: 4 · 1 and 2 · 2
+    differences = np.array([0.1, 0.3])
+    assert compute_moments(scale * differences).mean == pytest.approx((4 * 0.1 + 2 * 0.3) / (4 * 1 + 2 * 2))
+    _, weights = scale_and_weights(np.array([1.0, 2.0]), np.array([4.0, 1.0]), mean)
+    assert weights is not None and weights.tolist() == [4, 2]
+    assert mean_disagreement(np.array([0.0, 1.0]), np.array([3.0, 1.0])) == 0.25
+
+
+def test_expected_probabilities_fill_the_count():
+    assert expected_probabilities(np.array([1.0, 10.0, 1.0, 0.0]), 2) == pytest.approx([0.5, 1, 0.5, 0])
+    found = expected_probabilities(SIZES, 4)
+    assert found.sum() == pytest.approx(4) and found.max() == 1 and found[0] == 0
+
+
+def test_the_plan_of_a_random_sample_is_that_of_power():
+    relative = np.ones(1000)
+    population = Population(np.ones(1000), relative, None, 0.1)
+    assert error_of_random(population, 50)[0] == pytest.approx(0.1 / 50**0.5)
+    assert error_of_draw(population, 50) == pytest.approx(error_of_random(population, 50))
+    assert queries_to_settle(population, 0.03, error_of_random) == queries_needed(0.03, 0.1)
+    assert queries_to_settle(population, 1e-6, error_of_random) is None
+
+
+def test_half_of_the_queries_changed_is_half_of_the_variance():
+    changed = np.arange(1000) % 2 == 0
+    population = Population(changed * 1.0, changed * 1.0, None, 0.1)
+    drawn, plain = (error(population, 50)[0] ** 2 for error in (error_of_draw, error_of_random))
+    assert drawn / plain == pytest.approx(0.5)
