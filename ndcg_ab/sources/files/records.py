@@ -92,7 +92,8 @@ def record_pieces(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) 
             present = names
         for field in layout.fields:
             if field.may_lack:
-                values[field.name].append(read_value(field, record.get(field.name), where))
+                is_there = field.name in record or isinstance(field.blank, str)
+                values[field.name].append(read_value(field, record.get(field.name), where) if is_there else None)
             elif field.name in names or field.name in present:
                 if field.name not in present:
                     raise InputError(f"{where}: {field.name} appears here, but not in the rows before it")
