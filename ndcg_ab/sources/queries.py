@@ -160,8 +160,9 @@ def is_drawn(rows: pa.Table) -> bool:
 
 def refuse_probabilities(rows: pa.Table, origin: str) -> None:
     """Probabilities and disagreements that `ndcg-ab draw` cannot have written."""
-    columns = (rows[name].to_pylist() for name in ("query_id", "probability", "disagreement"))
-    given = [field for field in OF_DRAWS if pc.any(pc.not_equal(rows[field.name], NOT_DRAWN)).as_py()]
+    numbers = [pc.fill_null(rows[field.name], NOT_DRAWN) for field in OF_DRAWS]
+    columns = (each.to_pylist() for each in (rows["query_id"], *numbers))
+    given = [each for each in numbers if pc.any(pc.not_equal(each, NOT_DRAWN)).as_py()]
     if not pc.any(pc.greater(rows["probability"], 0.0)).as_py():
         raise InputError(f"{Path(origin)}: no query has a probability above 0: none was drawn")
     for query_id, probability, disagreement in zip(*columns, strict=True):

@@ -84,7 +84,15 @@ def record_pieces(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) 
     """The same in pieces of `PIECE` rows, at least one: a number of Python takes far more memory than one of Arrow."""
     values: dict[str, list[Any]] = {field.name: [] for field in layout.fields}
     present: tuple[str, ...] | None = None
+    unseen = {field.name for field in layout.fields if field.may_lack and not isinstance(field.blank, str)}
+
+    def piece() -> pa.Table:
+        """A column of numbers that no row has is no column of blanks."""
+        return pa.table({name: [None] * len(each) if name in unseen else each for name, each in values.items()}, schema)
+
+    schema = layout.schema
     for row, (where, record) in enumerate(placed, 1):
+        unseen.difference_update(record)
         names = tuple(field.name for field in layout.fields if field.required or record.get(field.name) is not None)
         if present is None:
             if layout.kind == "ranking" and not {"score", "rank"} & set(names):
@@ -92,8 +100,7 @@ def record_pieces(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) 
             present = names
         for field in layout.fields:
             if field.may_lack:
-                is_there = field.name in record or isinstance(field.blank, str)
-                values[field.name].append(read_value(field, record.get(field.name), where) if is_there else None)
+                values[field.name].append(read_value(field, record.get(field.name), where))
             elif field.name in names or field.name in present:
                 if field.name not in present:
                     raise InputError(f"{where}: {field.name} appears here, but not in the rows before it")
@@ -101,9 +108,9 @@ def record_pieces(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) 
             else:
                 values[field.name].append(None)
         if row % PIECE == 0:
-            yield pa.table(values, schema=layout.schema)
+            yield piece()
             values = {field.name: [] for field in layout.fields}
-    yield pa.table(values, schema=layout.schema)
+    yield piece()
 
 
 def find_lines(
