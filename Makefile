@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 # How many processes test at the same time. Each collects every test, which takes it ten seconds; every file of tests is
 # run by one of them, which makes its fixtures once.
-WORKERS ?= 3
+WORKERS ?= 2
 # Compiled modules are kept, whatever the environment says: the tests start many processes.
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
