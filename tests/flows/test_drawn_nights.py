@@ -1,4 +1,4 @@
-"""A week of nights of drawn queries: the sample is kept and extended, and what is said of the log stays right."""
+"""Nights of drawn queries, a week of them in `make soak`: the sample is kept and extended, and what is said of the log stays right."""
 
 import csv
 import math
@@ -17,7 +17,7 @@ from tests.small_evaluation import calling, no_tracker, plain_page
 
 pytestmark = pytest.mark.slow
 
-QUERIES, NIGHTS, DOCS = 80, 7, [f"d{number}" for number in range(12)]
+QUERIES, DOCS = 80, [f"d{number}" for number in range(12)]
 CONFIGURATION = """
 name: week
 judgments: judged.tsv
@@ -43,7 +43,8 @@ def ndcg(docs: list[str], grades: dict[str, int]) -> float:
     return total([grades[doc] for doc in docs]) / total(sorted(grades.values(), reverse=True))
 
 
-def test_a_week(tmp_path: Path) -> None:
+@pytest.mark.parametrize("nights", [3, pytest.param(7, marks=pytest.mark.soak)])
+def test_a_week(nights: int, tmp_path: Path) -> None:
     """Every night another version is compared; nobody judges a query twice, and none that is the same or not drawn."""
     rng = np.random.default_rng(11)
     old: Ranking = {f"q{number:02}": rng.permutation(DOCS).tolist() for number in range(QUERIES)}
@@ -54,7 +55,7 @@ def test_a_week(tmp_path: Path) -> None:
     evaluation = read_config(tmp_path / "week.yaml")
     judged: set[str] = set()
     errors, sizes = [], []
-    for night in range(NIGHTS):
+    for night in range(nights):
         changed = set(rng.choice([*old], 30, replace=False).tolist())
         new = {query: rng.permutation(docs).tolist() if query in changed else docs for query, docs in old.items()}
         write(tmp_path / "new.tsv", new)
@@ -75,8 +76,8 @@ def test_a_week(tmp_path: Path) -> None:
         assert row.difference == pytest.approx(by_hand(tmp_path / "drawn.tsv", differences), abs=1e-9)
         errors.append((row.difference - float(np.mean([*differences.values()]))) / (row.high - row.low) * 2)
         sizes.append(len(judged))
-    assert sizes == [15 + 5 * night for night in range(NIGHTS)]
-    assert sum(abs(error) <= 1 for error in errors) >= NIGHTS - 1, "intervals hold the difference over the whole log"
+    assert sizes == [15 + 5 * night for night in range(nights)]
+    assert sum(abs(error) <= 1 for error in errors) >= nights - 1, "intervals hold the difference over the whole log"
 
 
 def by_hand(path: Path, differences: dict[str, float]) -> float:
