@@ -1,4 +1,4 @@
-"""Nights of drawn queries, a week of them in `make soak`: the sample is kept and extended, and what is said of the log stays right."""
+"""Nights of drawn queries, a week of them in `make soak`: the sample is kept, and what is said of the log is right."""
 
 import csv
 import math
