@@ -52,21 +52,19 @@ def make_families(engine: Engine, evaluation: Evaluation, sampling: Sampling) ->
     return found
 
 
-def whole_families(columns: Sequence[Column], evaluation: Evaluation, *, plan: bool = True) -> list[Comparison]:
-    """Those over all queries, of `paired_columns`: primary and secondary metrics, guardrails, the gate's margins.
-
-    plan: whether the number of queries that settles an open guardrail is asked for.
-    """
-    (found,) = each_whole_families([columns], evaluation, plan=plan, described=True)
+def whole_families(columns: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
+    """Those over all queries, of `paired_columns`: primary and secondary metrics, guardrails, the gate's margins."""
+    (found,) = each_whole_families([columns], evaluation)
     return found
 
 
 def each_whole_families(
-    several: Sequence[Sequence[Column]], evaluation: Evaluation, *, plan: bool, described: bool
+    several: Sequence[Sequence[Column]], evaluation: Evaluation, *, described: bool = True
 ) -> list[list[Comparison]]:
     """`whole_families` of each of several columns, bit for bit: what is flipped is drawn once for all of them.
 
-    described: as of `compare_separately`.
+    described: False leaves out what says more than a conclusion and its numbers, such as how many queries would settle
+    an open guardrail.
     """
     found: list[list[Comparison]] = [[] for _ in several]
     for family, metrics, exploratory in (
@@ -79,7 +77,7 @@ def each_whole_families(
             rows += [replace(row, family=family) for row in compared]
     for rows, columns in zip(found, several, strict=True):
         guarded = [each for each in columns if each.metric in evaluation.guardrails]
-        rows += held_to_margins(guarded, gate_columns(columns, evaluation), evaluation, plan)
+        rows += held_to_margins(guarded, gate_columns(columns, evaluation), evaluation, described)
     return found
 
 

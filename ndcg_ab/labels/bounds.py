@@ -125,8 +125,7 @@ def bound_comparisons(
             left_out[key] = count_left_out(metric, column, known, counted[column.metric])
     at_ends = [list(columns_at_bound(columns, found, end, evaluation)) for end in ("low", "high")]
     low, high = (
-        {row_place(row): row for row in rows}
-        for rows in each_whole_families(at_ends, evaluation, plan=False, described=False)
+        {row_place(row): row for row in rows} for rows in each_whole_families(at_ends, evaluation, described=False)
     )
     rows = []
     for row in compared:
