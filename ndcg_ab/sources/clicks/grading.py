@@ -66,7 +66,7 @@ def grade_clicks(events: ReadEvents, described: Clicks, queries: Mapping[str, st
         values = values.filter(pc.is_in(values["query_id"], asked))
         remarks = [*events.remarks, *unmatched, *event_remarks(engine, places)]
     if not table.num_rows:
-        most = pc.max(values["impressions"]).as_py()
+        most = pc.max(values["impressions"]).as_py() or 0
         raise InputError(
             f"{events.origin}: no document has {described.least} impressions or more (the most is {most}) at places"
             " where something is clicked: give more events, or set a lower floor"
@@ -90,24 +90,22 @@ def fit_model(engine: Engine, model: str) -> float:
         engine.put("pulled_attraction", ATTRACTION.empty_table())
         engine.put("pulled_examination", EXAMINATION.empty_table())
         return 0.0
-    rows = engine.read("click_count", ("query_id", "doc_id", "place", "impressions", "clicks"))
+    rows = engine.read("click_count", ("query_id", "doc_id", "place", "impressions", "clicks"), order=f"{ORDER}, place")
     rows = rows.filter(pc.greater(rows["impressions"], 0))
-    documents = rows.select(ATTRACTION.names[:2]).group_by(ATTRACTION.names[:2], use_threads=False).aggregate([])
-    documents = documents.sort_by([(name, "ascending") for name in ATTRACTION.names[:2]])
-    documents = documents.append_column("number", pa.array(range(documents.num_rows), pa.int64()))
-    numbered = rows.join(documents, ATTRACTION.names[:2], join_type="inner", use_threads=False).sort_by(
-        [("number", "ascending"), ("place", "ascending")]
-    )
-    places, place = np.unique(numbered["place"].to_numpy(), return_inverse=True)
-    counted = (numbered[name].to_numpy().astype(np.float64) for name in ("impressions", "clicks"))
-    fit = fit_counts(PlacedCounts(numbered["number"].to_numpy(), place, *counted))
-    attraction = documents.select(ATTRACTION.names[:2]).append_column("attraction", pa.array(fit.attraction))
-    examination = pa.table([places, fit.examination], schema=EXAMINATION)
-    engine.put("pulled_attraction", attraction.cast(ATTRACTION))
-    engine.put("pulled_examination", examination)
-    after = engine.read("attraction", ATTRACTION.names, order=ORDER)["attraction"]
+    is_first = np.ones(rows.num_rows, dtype=bool)  # of its document
+    before, after = rows.slice(0, max(rows.num_rows - 1, 0)), rows.slice(1)
+    differs = (pc.not_equal(after[name], before[name]) for name in ATTRACTION.names[:2])
+    is_first[1:] = pc.or_(*differs).to_numpy()
+    places, place = np.unique(rows["place"].to_numpy(), return_inverse=True)
+    counted = (rows[name].to_numpy().astype(np.float64) for name in ("impressions", "clicks"))
+    fit = fit_counts(PlacedCounts(np.cumsum(is_first) - 1, place, *counted))
+    documents = rows.filter(pa.array(is_first))
+    attraction = [documents["query_id"], documents["doc_id"], fit.attraction]
+    engine.put("pulled_attraction", pa.table(attraction, schema=ATTRACTION))
+    engine.put("pulled_examination", pa.table([places, fit.examination], schema=EXAMINATION))
+    attracted = engine.read("attraction", ATTRACTION.names, order=ORDER)["attraction"]
     looked = engine.read("examination", EXAMINATION.names, order="place")["examination"]
     return max(
-        float(np.abs(after.to_numpy() - fit.attraction).max(initial=0.0)),
+        float(np.abs(attracted.to_numpy() - fit.attraction).max(initial=0.0)),
         float(np.abs(looked.to_numpy() - fit.examination).max(initial=0.0)),
     )
