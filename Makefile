@@ -68,13 +68,14 @@ audit: .venv/ready
 
 # What repeats for confidence, for hours: `make test` holds a small case of each. First the tests marked soak.
 soak: .venv/ready coverage fuzz completions kills
-	$(PYTEST) -m soak
-	NDCG_AB_EVERY_EXAMPLE=1 $(PYTEST) tests/ndcg_core tests/ndcg_ab tests/sql -m "not slow"
+	$(PYTEST) $(PATIENT) -m soak
+	NDCG_AB_EVERY_EXAMPLE=1 $(PYTEST) $(PATIENT) tests/ndcg_core tests/ndcg_ab tests/sql -m "not slow"
 	$(BIN)/python -m tests.killing --kills 0 --seconds 0 --stops $(KILLS)
 	$(BIN)/python -m tests.full_disks
 	$(BIN)/python -m tests.leaving
 	$(BIN)/python -m tests.bombing
 	$(BIN)/python -m tests.hiding
+PATIENT := -o timeout=0 -o faulthandler_timeout=0
 
 # Breaks files and configurations in every way for an hour, or SECONDS: a failing input is kept in build/fuzz/found.
 # Before, texts go through the compiled reader under the address sanitizer, for a tenth of that. Then RANKINGS broken rankings are compared in the quick way and in the careful one, which must tell the same; and
