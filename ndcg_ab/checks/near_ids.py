@@ -18,7 +18,7 @@ from ndcg_ab.checks.unmatched_ids import is_seam
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
-from ndcg_ab.scoring.metric_tables import EVERYTHING, rank_rule
+from ndcg_ab.scoring.metric_tables import EVERYTHING, depth_of, rank_rule
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.tables.on_disk import read_batches
 from ndcg_core.measures.metric import Metric
@@ -64,13 +64,13 @@ def check_documents_alike(
     if not whole or has_none_alike(judgments, list(rankings.values())):
         return []
     deepest = max(whole, key=lambda metric: (metric.cutoff or EVERYTHING, metric.name))
-    rule = rank_rule(deepest)
-    if not engine.count("near_pair", places=LOOKED_AT, affixed=AFFIXED, rank_rule=rule):
+    rule, places = rank_rule(deepest), min(LOOKED_AT, depth_of(metrics) + 1)
+    if not engine.count("near_pair", places=places, affixed=AFFIXED, rank_rule=rule):
         return []
     pairs: dict[str, dict[Pair, list[str]]] = defaultdict(lambda: defaultdict(list))
     columns = ("system_id", "query_id", "doc_id", "judged_id")
     for system_id, query_id, own, judged in engine.rows(
-        "near_document", columns, order="query_id, doc_id, judged_id", places=LOOKED_AT, rank_rule=rule
+        "near_document", columns, order="query_id, doc_id, judged_id", places=places, rank_rule=rule
     ):
         pairs[system_id][own, judged].append(query_id)
     engine.release("near_pair")

@@ -102,6 +102,8 @@ class OwnRanks(NamedTuple):
 
 def ranks_of_own_order(engine: Engine, looks: Sequence[OrderCheck]) -> OwnRanks:
     """Looked at once, as deep as any metric does: further down there is nothing that changes what is above."""
+    if not engine.may_hold("reduced", "no"):  # in what was reduced scores fall where ranks rise
+        return OwnRanks({}, {})
     reach = max(look.reach for look in looks)
     engine.build("suspicious_query", cutoff=reach, rank_rule=looks[0].rule)
     columns = ("system_id", "query_id", "first_rank")

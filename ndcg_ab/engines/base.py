@@ -20,6 +20,7 @@ from ndcg_ab.memory import Memory
 Value = str | float | int | bool | Sequence[str] | None
 Parameters = Mapping[str, Value]
 Bound = dict[str, Value]
+USUALLY = {"placed": ["no"]}  # what tables hold of which nobody says anything
 GIVEN = "given"  # among the parameters of a table that no SQL file made
 BATCH = 100_000  # rows that become Python's objects at a time
 
@@ -46,6 +47,7 @@ class Engine(ABC):
     def __init__(self, files: Mapping[str, SqlFile] | None = None) -> None:
         self.files = self.whole_files = pipeline_files() if files is None else files
         self.held: dict[str, frozenset[str]] = {}
+        self.narrow(**USUALLY)
         self.memory: Memory | None = None
         self.settings: dict[str, Value] = {}
         self.made: dict[str, dict[str, Value]] = {}  # table -> the parameters that it was made with
@@ -75,6 +77,10 @@ class Engine(ABC):
         self.held |= {column: frozenset(values) for column, values in held.items()}
         known = frozenset(self.held.items())
         self.files = {name: narrowed(file, known) for name, file in self.whole_files.items()}
+
+    def may_hold(self, column: str, value: str) -> bool:
+        """Whether a column of the tables that are put may have a value, as far as `narrow` was told."""
+        return value in self.held.get(column, {value})
 
     @abstractmethod
     def number(self, column: str, texts: Iterable[str]) -> None:

@@ -1,6 +1,6 @@
 """The SQL files: what each makes, what it reads, and in which order a target needs them.
 
-A file below `sql/` is one select; its name gives its number and its table (``310_graded_doc.sql``), and the first digit
+A file below `sql/` is one select; its name gives its number and its table (``300_graded_doc.sql``), and the first digit
 of the number its folder (``3_grade``).  Tables named
 ``pulled_…`` come from outside.  Numbers from 800 on make grades of clicks, those from 900 on read the history; all
 others are the pipeline.
@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 PART = re.compile(r"^ *-- only (\w+): (.+)\n((?:.*\n)*?) *-- end\n", re.MULTILINE)
+FIRST_UNION = re.compile(r"(\((?:\s|--.*\n)*)union(?: all)?\n")  # whose first select was left out
 CLICKS, HISTORY = 800, 900  # the numbers from which files make grades of clicks, and read the history
 
 
@@ -35,7 +36,7 @@ class SqlFile:
 
     @property
     def shown(self) -> str:
-        """``sql/3_grade/310_graded_doc.sql``, for messages."""
+        """``sql/3_grade/300_graded_doc.sql``, for messages."""
         return "/".join(("sql", *self.path.parts[-2:]))
 
 
@@ -72,7 +73,8 @@ def narrowed(file: SqlFile, held: frozenset[tuple[str, frozenset[str]]]) -> SqlF
     """The file without the parts that give no rows here, and without reading what only those read.
 
     A part stands between the lines ``-- only ties: average, doc_id_asc`` and ``-- end``: it gives rows only where one
-    of these values is there.  held: column -> all values that it has; of other columns nothing is known.
+    of these values is there.  held: column -> all values that it has; of other columns nothing is known.  Of selects
+    between brackets the first may be left out.
     """
     return _narrowed(file, held) if "-- only " in file.text else file
 
@@ -85,9 +87,13 @@ def _narrowed(file: SqlFile, held: frozenset[tuple[str, frozenset[str]]]) -> Sql
         is_empty = part[1] in known and known[part[1]].isdisjoint(part[2].split(", "))
         return "" if is_empty else part[0]
 
-    text = PART.sub(kept, file.text)
+    text = FIRST_UNION.sub(r"\1", PART.sub(kept, file.text))
     body = re.sub("--.*", "", text)
-    return replace(file, text=text, reads=tuple(name for name in file.reads if re.search(rf"\b{name}\b", body)))
+    reads, params = (
+        tuple(name for name in names if re.search(rf"{sign}{name}\b", body))
+        for names, sign in ((file.reads, r"\b"), (file.params, r"\$"))
+    )
+    return replace(file, text=text, reads=reads, params=params)
 
 
 @functools.cache

@@ -5,23 +5,26 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine, InFiles
 from ndcg_ab.engines.remote_table import RemoteTable
 from ndcg_ab.scoring.external_scores import FAILED, SYSTEM_SCHEMA
-from ndcg_ab.scoring.metric_tables import deepest_cutoff, depth_of, metric_tables
+from ndcg_ab.scoring.metric_tables import SCHEMAS, deepest_cutoff, depth_of, metric_tables
+from ndcg_ab.scoring.other_tools import own_metrics
 from ndcg_ab.sources import Pulled, Queries
 from ndcg_ab.sources.costs import COST, how_measured
 from ndcg_ab.sources.documents import make_documents
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, table_or_file
 from ndcg_ab.sources.tables.schema import DOCUMENT
-from ndcg_ab.sources.tables.top_places import ANSWER, KNOWN_RANK
+from ndcg_ab.sources.tables.top_places import ANSWER, KNOWN_RANK, places_of_scores
 from ndcg_core.measures.metric import Metric
 
 NARROWING = ("ties", "unjudged", "measure", "ideal", "ideal_cut")  # choices of which SQL files have parts of their own
 COST_SOURCE = pa.schema([("system_id", pa.string()), ("measured", pa.string())])
 COST_STATISTICS = pa.schema([("cost", pa.string()), ("statistic", pa.string()), ("share", pa.float64())])
+MANY = 1_000_000  # results; of fewer all are ranked in a moment, and much that reads them needs no other way
 SINGLES = "pulled_single_judgment"  # every judgment with its judge, source and file, where there is more than a grade
 
 
@@ -45,12 +48,14 @@ def load_tables(
     engine.put("pulled_query", queries.text_table())
     engine.put("pulled_attribute", queries.attribute_table())
     engine.put("pulled_intended", queries.intended_table())
-    put_rankings(engine, rankings)
+    rows = put_rankings(engine, rankings)
     engine.put("pulled_answer", answer_table(rankings))
     engine.put("pulled_known_rank", known_rank_table(rankings))
     engine.put("pulled_failed_query", failed_table(rankings))
     engine.put("pulled_document", document_table(rankings))
-    engine.narrow(reduced={"yes"} if any(pulled.reduced for pulled in rankings.values()) else set())
+    engine.narrow(reduced={"yes" if pulled.reduced else "no" for pulled in rankings.values()})
+    are_reduced = not evaluation.engine.spark and all(pulled.reduced for pulled in rankings.values())
+    put_places(engine, rows if are_reduced else [], evaluation.metric_list)
     if evaluation.costs:
         put_costs(engine, rankings, evaluation)
     systems = {"system_id": list(rankings), "place": list(range(len(rankings)))}
@@ -82,16 +87,52 @@ def query_ids_of(judgments: Pulled, queries: Queries, rankings: Mapping[str, Pul
     return set(named).union(*(each.query_ids for each in pulled), *(each.failed for each in pulled))
 
 
-def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> None:
-    """All rankings as one table, as far as they were read; those in files are read there."""
+def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> list[Any]:
+    """All rankings as one table, as far as they were read; those in files are read there.
+
+    Returns the table of each; none where some are in files.
+    """
     rows = {name: pulled.at_hand for name, pulled in rankings.items()}
     in_files = any(isinstance(each, TableOnDisk) for each in rows.values())
     if not in_files or any(pulled.elsewhere for pulled in rankings.values()):
-        engine.put_all("pulled_ranking", [with_system_column(name, pulled) for name, pulled in rankings.items()])
-        return
+        tables = [with_system_column(name, pulled) for name, pulled in rankings.items()]
+        engine.put_all("pulled_ranking", tables)
+        return tables
     columns = {"query_id": "query_id", "doc_id": "doc_id", "score": "score", "rank_given": "rank"}
     files = [(table_or_file(each), {"system_id": name}) for name, each in rows.items()]
     engine.put_files("pulled_ranking", InFiles(columns, files))
+    return []
+
+
+def put_places(engine: Engine, rankings: Sequence[pa.Table], metrics: Sequence[Metric]) -> None:
+    """The same rankings with the places of every score, where many results are ordered by these alone.
+
+    rankings: reduced ones, whose rows stand in the order of their places; none where not all of them are.
+    """
+    is_placed = sum(table.num_rows for table in rankings) >= MANY and all(map(goes_by_score, own_metrics(metrics)))
+    engine.narrow(placed={"yes" if is_placed else "no"})
+    if not is_placed:
+        return
+    table = pa.concat_tables(map(with_places, rankings))
+    columns = {name: name for name in table.column_names}
+    engine.put_files("pulled_placed_result", InFiles(columns, [(table, {})]), lasting=False)
+    places = metric_tables(metrics)["pulled_place"]["rank"].to_pylist()
+    deepest = max(len(places), pc.max(table["last_place"]).as_py())
+    engine.put("pulled_place", pa.table([list(range(1, deepest + 1))], schema=SCHEMAS["pulled_place"]))
+
+
+def goes_by_score(metric: Metric) -> bool:
+    """Whether results are in the order of their scores as they are, and those of equal scores in that of their ids."""
+    return metric.ties == "doc_id_desc" and metric.score_precision == "double"
+
+
+def with_places(ranking: pa.Table) -> pa.Table:
+    """A reduced ranking with the first and the last place of every score."""
+    queries = ranking["query_id"].unify_dictionaries().combine_chunks().indices.to_numpy()
+    first, last = places_of_scores(queries, ranking["score"].to_numpy())
+    places = pa.table({"first_place": first, "last_place": last})
+    columns = ranking.select(["system_id", "query_id", "doc_id", "score"])
+    return columns.append_column("first_place", places["first_place"]).append_column("last_place", places["last_place"])
 
 
 def answer_table(rankings: Mapping[str, Pulled]) -> pa.Table:

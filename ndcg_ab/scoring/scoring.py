@@ -55,7 +55,7 @@ def score_metrics(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool 
     engine.release("graded_doc")
     engine.build("query_score", *["coverage"] * summed_up)
     add_measured(engine, measured_elsewhere(metrics))
-    engine.release("dcg_by_rank", "ideal_by_rank", "own_ideal_by_rank", "query_dcg", "query_ideal")
+    engine.release("judged_doc", "dcg_by_rank", "ideal_by_rank", "own_ideal_by_rank", "query_dcg", "query_ideal")
     engine.build("paired_difference", *["system_summary"] * summed_up)
 
 

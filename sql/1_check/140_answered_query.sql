@@ -64,7 +64,9 @@ whole_answer as (
 ),
 
 every_answer as (
+    -- only reduced: no
     select *, from whole_answer
+    -- end
     -- only reduced: yes
     union all
     select

@@ -27,6 +27,7 @@ looked_at as (
 ),
 
 counted as (
+    -- only reduced: no
     select
         ranking.system_id,
         ranking.query_id,
@@ -43,12 +44,11 @@ counted as (
             and ranking.doc_id = judgment.doc_id
     where
         ranking.query_id in (select few.query_id, from looked_at as few)
-        -- only reduced: yes
         and ranking.system_id not in (select reduced.system_id, from pulled_answer as reduced)
-        -- end
     group by
         ranking.system_id,
         ranking.query_id
+    -- end
     -- only reduced: yes
     union all
     select

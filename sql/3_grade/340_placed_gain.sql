@@ -1,36 +1,40 @@
 -- placed_gain: what is at each rank that gains something.
 -- grain:  one row per (rank_rule, gain_rule, system_id, query_id, rank)
--- reads:  gain, graded_doc, metric, rank_rule
+-- reads:  gain, graded_doc, judged_doc, metric, rank_rule
 -- params: -
 -- kind:   view
 -- The gain of the document at that rank; with ties = average the mean gain of its group of equal scores
 -- (McSherry and Najork 2008), of which judged and unjudged documents are part.
 with rule as (
-    select
+    select distinct
         metric.rank_rule,
         metric.gain_rule,
     from metric
+    -- only ties: average
     union
     select
         metric.rank_rule,
         'judged' as gain_rule,
     from metric
+    inner join rank_rule on metric.rank_rule = rank_rule.rank_rule
+    where rank_rule.ties = 'average'
+    -- end
 ),
 
 document_gain as (
     select
-        graded_doc.rank_rule,
+        judged_doc.rank_rule,
         gain.gain_rule,
-        graded_doc.system_id,
-        graded_doc.query_id,
-        graded_doc.rank,
-        graded_doc.first_rank,
+        judged_doc.system_id,
+        judged_doc.query_id,
+        judged_doc.rank,
+        judged_doc.first_rank,
         gain.gain,
-    from graded_doc
-    inner join gain on graded_doc.grade = gain.grade
+    from judged_doc
+    inner join gain on judged_doc.grade = gain.grade
     inner join rule
         on
-            graded_doc.rank_rule = rule.rank_rule
+            judged_doc.rank_rule = rule.rank_rule
             and gain.gain_rule = rule.gain_rule
     where gain.gain > 0
 ),

@@ -2,7 +2,8 @@
 -- grain:  one row per rank
 -- reads:  judgment, pulled_place, ranked_doc
 -- params: -
--- Ranks begin at 1 and have no gaps. pulled_place: the ranks that a max ideal fills, whatever was returned.
+-- Ranks begin at 1 and have no gaps. pulled_place: the ranks that a max ideal fills, whatever was returned; and where
+-- the places of results are known, all of them.
 with ideal_place as (
     select
         row_number() over (
@@ -12,8 +13,10 @@ with ideal_place as (
     from judgment
 )
 
-select rank, from ranked_doc
-union
 select rank, from ideal_place
+-- only placed: no
+union
+select rank, from ranked_doc
+-- end
 union
 select rank, from pulled_place

@@ -1,6 +1,6 @@
 -- walk_sum: what a ranking adds up to by measures that count a place by what is above it.
 -- grain:  one row per (system_id, query_id, metric_id)
--- reads:  gain, graded_doc, judgment, metric, placed_gain
+-- reads:  gain, judged_doc, judgment, metric, placed_gain
 -- params: -
 -- The sum over gaining places of gain times a factor. ap: the precision there. err: 1/i times the chance that no gain
 -- above satisfied, which one does with gain / 2^max_grade (Chapelle et al. 2009). rprec: 1 at the first places, as many
@@ -56,29 +56,29 @@ judged_place as (
     select
         walk.metric_id,
         walk.measure,
-        graded_doc.system_id,
-        graded_doc.query_id,
-        graded_doc.rank,
+        judged_doc.system_id,
+        judged_doc.query_id,
+        judged_doc.rank,
         gain.gain,
         best.gain + 1.0 as certain,
         pool.relevant,
         pool.nonrelevant,
         case when gain.gain > 0 then 1 else 0 end as is_relevant,
-        case when gain.gain = 0 and graded_doc.grade >= 0 then 1 else 0 end as is_nonrelevant,
+        case when gain.gain = 0 and judged_doc.grade >= 0 then 1 else 0 end as is_nonrelevant,
         ln(greatest(1.0 - gain.gain / (best.gain + 1.0), 1e-300)) as unsatisfied,
-    from graded_doc
+    from judged_doc
     inner join walk
         on
-            graded_doc.rank_rule = walk.rank_rule
-            and graded_doc.rank <= coalesce(walk.cutoff, graded_doc.rank)
+            judged_doc.rank_rule = walk.rank_rule
+            and judged_doc.rank <= coalesce(walk.cutoff, judged_doc.rank)
     inner join gain
         on
             walk.gain_rule = gain.gain_rule
-            and graded_doc.grade = gain.grade
+            and judged_doc.grade = gain.grade
     inner join pool
         on
             walk.gain_rule = pool.gain_rule
-            and graded_doc.query_id = pool.query_id
+            and judged_doc.query_id = pool.query_id
     left join best on walk.metric_id = best.metric_id
     where walk.measure <> 'rprec'
 ),

@@ -1,12 +1,31 @@
 -- near_pair: unjudged documents near the top and judged ones of the same query that could be one, spelt otherwise.
 -- grain:  one row per (query_id, doc_id, judged_id)
--- reads:  judgment, ranked_doc
+-- reads:  judgment, pulled_placed_result, query, ranked_doc
 -- params: places, affixed, rank_rule
+-- Equal scores at the last of the places are ordered as in ranked_doc.
 -- A wide net, drawn tight by `ndcg_ab.checks.near_ids`: ids that agree without case, zeros, quotes and spaces in
 -- every query; of the first `affixed` ones also ids that begin or end with the other. What they begin and end with is
 -- cut at the lengths that the other side's ids have, and joined: not every two ids are compared.
 -- A table of its own, because there are hardly any: how many there are is known before rankings are joined with it.
-with top_doc as (
+with
+-- only placed: yes
+last_group as (
+    select
+        query_id,
+        doc_id,
+        first_place - 1 + row_number() over (
+            partition by system_id, query_id
+            order by doc_id desc
+        ) as rank,
+    from pulled_placed_result
+    where
+        first_place <= $places
+        and last_place > $places
+),
+-- end
+
+top_result as (
+    -- only placed: no
     select
         query_id,
         doc_id,
@@ -14,6 +33,31 @@ with top_doc as (
     where
         rank_rule = $rank_rule
         and rank <= $places
+    -- end
+    -- only placed: yes
+    union all
+    select
+        query_id,
+        doc_id,
+    from pulled_placed_result
+    where last_place <= $places
+    union all
+    select
+        query_id,
+        doc_id,
+    from last_group
+    where rank <= $places
+    -- end
+),
+
+top_doc as (
+    select
+        query_id,
+        doc_id,
+    from top_result
+    -- only placed: yes
+    where query_id in (select query.query_id, from query where query.is_judged)
+    -- end
     group by
         query_id,
         doc_id

@@ -1,21 +1,25 @@
 -- dcg_by_rank: DCG of each system down to each rank that gains something.
 -- grain:  one row per (rank_rule, gain_rule, discount_rule, system_id, query_id, rank)
--- reads:  discount, metric, placed_gain
+-- reads:  discount, metric, placed_gain, rank_rule
 -- params: -
 -- DCG@k is the value of the last row with rank <= k, so one pass serves every cutoff. The sum runs over a
 -- window in rank order: the same to the last bit over any number of threads.
 with rule as (
-    select
+    select distinct
         metric.rank_rule,
         metric.gain_rule,
         metric.discount_rule,
     from metric
+    -- only ties: average
     union
     select
         metric.rank_rule,
         'judged' as gain_rule,
         'none' as discount_rule,
     from metric
+    inner join rank_rule on metric.rank_rule = rank_rule.rank_rule
+    where rank_rule.ties = 'average'
+    -- end
 )
 
 select

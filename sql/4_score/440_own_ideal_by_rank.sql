@@ -1,6 +1,6 @@
 -- own_ideal_by_rank: DCG of the best order of what a system itself returned, down to each rank.
 -- grain:  one row per (system_id, query_id, metric_id, rank)
--- reads:  discount, gain, graded_doc, metric
+-- reads:  discount, gain, judged_doc, metric
 -- params: -
 -- The local ideal reorders the system's own top k, the recall ideal its top recall_depth.
 -- Documents are ordered once for all metrics that differ in their discount alone. places: 0 where all are looked at.
@@ -15,23 +15,23 @@ with look as (
 
 own_doc as (
     select
-        graded_doc.system_id,
-        graded_doc.query_id,
+        judged_doc.system_id,
+        judged_doc.query_id,
         look.rank_rule,
         look.gain_rule,
         look.places,
         gain.gain,
         row_number() over (
-            partition by graded_doc.system_id, graded_doc.query_id, look.rank_rule, look.gain_rule, look.places
-            order by gain.gain desc, graded_doc.rank asc
+            partition by judged_doc.system_id, judged_doc.query_id, look.rank_rule, look.gain_rule, look.places
+            order by gain.gain desc, judged_doc.rank asc
         ) as rank,
-    from graded_doc
-    inner join gain on graded_doc.grade = gain.grade
+    from judged_doc
+    inner join gain on judged_doc.grade = gain.grade
     inner join look
         on
             gain.gain_rule = look.gain_rule
-            and graded_doc.rank_rule = look.rank_rule
-            and (look.places = 0 or graded_doc.rank <= look.places)
+            and judged_doc.rank_rule = look.rank_rule
+            and (look.places = 0 or judged_doc.rank <= look.places)
     where gain.gain > 0
 )
 

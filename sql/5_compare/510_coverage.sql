@@ -1,27 +1,48 @@
 -- coverage: which share of the results that a metric looks at has a judgment (judged@k).
 -- grain:  one row per (system_id, query_id, metric_id)
--- reads:  dcg_by_rank, metric, query_score, returned
+-- reads:  dcg_by_rank, judged_doc, metric, query_score, rank_rule, returned
 -- params: -
 -- Of what was returned: three results, two of them judged, are 2/3 at any cutoff from 3 up. Unanswered
--- queries have no results and no row.
+-- queries have no results and no row. With ties = average a group of equal scores is judged in part.
 with judged_in_cutoff as (
+    select
+        judged_doc.system_id,
+        judged_doc.query_id,
+        metric.metric_id,
+        cast(count(*) as double) as judged,
+    from metric
+    inner join rank_rule on metric.rank_rule = rank_rule.rank_rule
+    inner join judged_doc
+        on
+            metric.rank_rule = judged_doc.rank_rule
+            and judged_doc.rank <= coalesce(metric.cutoff, judged_doc.rank)
+    where rank_rule.ties <> 'average'
+    group by
+        judged_doc.system_id,
+        judged_doc.query_id,
+        metric.metric_id
+    -- only ties: average
+    union all
     select
         dcg_by_rank.system_id,
         dcg_by_rank.query_id,
         metric.metric_id,
         max(dcg_by_rank.dcg) as judged,
     from metric
+    inner join rank_rule on metric.rank_rule = rank_rule.rank_rule
     inner join dcg_by_rank
         on
             metric.rank_rule = dcg_by_rank.rank_rule
             and dcg_by_rank.rank <= coalesce(metric.cutoff, dcg_by_rank.rank)
     where
-        dcg_by_rank.gain_rule = 'judged'
+        rank_rule.ties = 'average'
+        and dcg_by_rank.gain_rule = 'judged'
         and dcg_by_rank.discount_rule = 'none'
     group by
         dcg_by_rank.system_id,
         dcg_by_rank.query_id,
         metric.metric_id
+    -- end
 )
 
 select

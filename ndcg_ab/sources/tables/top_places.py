@@ -127,6 +127,21 @@ def query_starts(query_ids: pa.Array) -> Whole:
     return np.concatenate([[0], np.flatnonzero(differs) + 1])
 
 
+def places_of_scores(queries: Whole, scores: Real) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """The first and the last place, from 1 on, of each row's score in its query.
+
+    queries: a number for each row's query, whose rows stand together from its first place on; scores: never rise in it.
+    """
+    begins = np.ones(len(queries), dtype=bool)
+    begins[1:] = queries[1:] != queries[:-1]
+    starts = np.flatnonzero(begins)
+    begins[1:] |= scores[1:] != scores[:-1]
+    groups = np.flatnonzero(begins)
+    sizes = np.diff(np.append(groups, len(queries)))
+    first = groups - starts[np.searchsorted(starts, groups, side="right") - 1] + 1
+    return np.repeat(first.astype(np.int32), sizes), np.repeat((first + sizes - 1).astype(np.int32), sizes)
+
+
 def refuse_apart(heads: pa.Array) -> None:
     """A query that heads several runs of rows."""
     if len(heads.unique()) < len(heads):

@@ -95,8 +95,8 @@ def test_what_was_read_is_read_again_when_it_is_another() -> None:
 def test_parts_name_choices_that_there_are() -> None:
     """A part whose value is misspelt would be left out for ever."""
     choices = {"ties": {"average", "doc_id_asc"}, "unjudged": {"condense"}, "ideal_cut": {"returned"}}
-    choices |= {"measure": set(MEASURES), "ideal": set(IDEALS), "reduced": {"yes"}}
-    assert choices.keys() == {*NARROWING, "reduced"}
+    choices |= {"measure": set(MEASURES), "ideal": set(IDEALS), "reduced": {"yes", "no"}, "placed": {"yes", "no"}}
+    assert choices.keys() == {*NARROWING, "reduced", "placed"}
     for column in ("ties", "unjudged", "ideal_cut"):
         for value in choices[column]:
             assert Metric(**{column: value})
