@@ -64,13 +64,13 @@ def check_documents_alike(
     if not whole or has_none_alike(judgments, list(rankings.values())):
         return []
     deepest = max(whole, key=lambda metric: (metric.cutoff or EVERYTHING, metric.name))
-    rule, places = rank_rule(deepest), min(LOOKED_AT, depth_of(metrics) + 1)
-    if not engine.count("near_pair", places=places, affixed=AFFIXED, rank_rule=rule):
+    rule, looked_at = rank_rule(deepest), min(LOOKED_AT, depth_of(metrics) + 1)
+    if not engine.count("near_pair", places=looked_at, affixed=AFFIXED, rank_rule=rule):
         return []
     pairs: dict[str, dict[Pair, list[str]]] = defaultdict(lambda: defaultdict(list))
     columns = ("system_id", "query_id", "doc_id", "judged_id")
     for system_id, query_id, own, judged in engine.rows(
-        "near_document", columns, order="query_id, doc_id, judged_id", places=places, rank_rule=rule
+        "near_document", columns, order="query_id, doc_id, judged_id", places=looked_at, rank_rule=rule
     ):
         pairs[system_id][own, judged].append(query_id)
     engine.release("near_pair")

@@ -32,7 +32,7 @@ def decide_by_all(
     }
     together = [
         replace(row, **bounded.get((row.candidate, row.metric), {}))
-        for row in compare_columns(columns, evaluation, PRIMARY)
+        for row in compare_columns(columns, evaluation, PRIMARY, described=False)
     ]
     together += [row for row in compared if row.family not in (PRIMARY, SECONDARY)]
     found = [(decide(name, compared), decide(name, together)) for name in candidate_names(evaluation)]

@@ -133,9 +133,12 @@ def compare_columns(
     *,
     exploratory: bool = False,
     least_queries: int | None = None,
+    described: bool = True,
 ) -> list[Comparison]:
-    """The columns as one family, with the evaluation's settings; least_queries: as of `compare_separately`."""
-    (found,) = compare_separately({family: columns}, evaluation, exploratory=exploratory, least_queries=least_queries)
+    """The columns as one family, with the evaluation's settings; the rest is as of `compare_separately`."""
+    (found,) = compare_separately(
+        {family: columns}, evaluation, exploratory=exploratory, least_queries=least_queries, described=described
+    )
     return found
 
 

@@ -45,9 +45,10 @@ class Engine(ABC):
     """
 
     def __init__(self, files: Mapping[str, SqlFile] | None = None) -> None:
-        self.files = self.whole_files = pipeline_files() if files is None else files
+        self.every_file = pipeline_files() if files is None else files
         self.held: dict[str, frozenset[str]] = {}
         self.narrow(**USUALLY)
+        self.whole_files = self.files
         self.memory: Memory | None = None
         self.settings: dict[str, Value] = {}
         self.made: dict[str, dict[str, Value]] = {}  # table -> the parameters that it was made with
@@ -76,7 +77,7 @@ class Engine(ABC):
         """
         self.held |= {column: frozenset(values) for column, values in held.items()}
         known = frozenset(self.held.items())
-        self.files = {name: narrowed(file, known) for name, file in self.whole_files.items()}
+        self.files = {name: narrowed(file, known) for name, file in self.every_file.items()}
 
     def may_hold(self, column: str, value: str) -> bool:
         """Whether a column of the tables that are put may have a value, as far as `narrow` was told."""

@@ -1,12 +1,12 @@
 """What comes of an evaluation whose systems are scored: summaries, comparisons, findings, changes."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ndcg_ab.checks.cluster_checks import check_clusters
 from ndcg_ab.checks.data_checks import check_queries, check_scored
@@ -33,6 +33,7 @@ from ndcg_ab.labels.proxy_judgments import add_proxy_corrections
 from ndcg_ab.results.judge_records import Judges
 from ndcg_ab.results.outcome import Finding, FunctionJudge, LeftOut, Outcome, SystemSummary
 from ndcg_ab.scoring.other_tools import own_metrics
+from ndcg_ab.scoring.tables_by_system import read_by_system
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.averages import mean, median, weighted_mean
 
@@ -103,28 +104,27 @@ def make_outcome(
 
 def read_summaries(engine: Engine, weights: Mapping[str, float] | None = None) -> list[SystemSummary]:
     """One row per metric and system, in the order asked for; weights: query_id -> weight of the mean."""
-    values: dict[tuple[str, str], list[float]] = defaultdict(list)
-    weighing: dict[tuple[str, str], list[float]] = defaultdict(list)
-    shares: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for metric_id, system_id, query_id, value, share in engine.each(
-        "covered_score", ("metric_id", "system_id", "query_id", "value", "judged")
-    ):
-        values[metric_id, system_id].append(value)
-        if weights is not None:
-            weighing[metric_id, system_id].append(weights[query_id])
-        if share is not None:
-            shares[metric_id, system_id].append(share)
+    scores = read_by_system(engine, "covered_score", ("metric_id", "query_id", "value", "judged"))
     found = []
     columns = ("metric_id", "metric", "system_id", "queries", "unanswered")
     for metric_id, name, system_id, queries, unanswered in engine.rows(
         "system_summary", columns, order="metric_place, system_place"
     ):
-        key = (metric_id, system_id)
-        plain = mean(values[key])
-        compared = plain if weights is None else weighted_mean(values[key], weighing[key])
-        row = (compared, median(values[key]), queries, unanswered, mean(shares[key]))
+        rows = only_rows(scores.get(system_id), metric_id)
+        values = rows["value"].to_pylist()
+        plain = compared = mean(values)
+        if weights is not None:
+            compared = weighted_mean(values, [weights[query_id] for query_id in rows["query_id"].to_pylist()])
+        row = (compared, median(values), queries, unanswered, mean(rows["judged"].drop_null().to_pylist()))
         found.append(SystemSummary(system_id, name, *row, None if weights is None else plain))
     return found
+
+
+def only_rows(scores: pa.Table | None, metric_id: str) -> pa.Table:
+    """Those of a system's scores that are by one metric."""
+    if scores is None:
+        return pa.table({name: [] for name in ("query_id", "value", "judged")})
+    return scores.filter(pc.equal(scores["metric_id"], metric_id))
 
 
 def read_query_scores(engine: Engine) -> pa.Table:

@@ -128,7 +128,7 @@ def goes_by_score(metric: Metric) -> bool:
 
 def with_places(ranking: pa.Table) -> pa.Table:
     """A reduced ranking with the first and the last place of every score."""
-    queries = ranking["query_id"].unify_dictionaries().combine_chunks().indices.to_numpy()
+    queries = ranking["query_id"].combine_chunks().indices.to_numpy()
     first, last = places_of_scores(queries, ranking["score"].to_numpy())
     places = pa.table({"first_place": first, "last_place": last})
     columns = ranking.select(["system_id", "query_id", "doc_id", "score"])
@@ -191,7 +191,7 @@ def with_system_column(system_id: str, pulled: Pulled) -> pa.Table | RemoteTable
     if pulled.elsewhere:
         return pulled.elsewhere.named(system_id)
     table = pulled.at_hand
-    query_ids = table["query_id"].cast(pa.dictionary(pa.int32(), pa.string()))
+    query_ids = table["query_id"].cast(pa.dictionary(pa.int32(), pa.string())).unify_dictionaries()
     return pa.table(
         {
             "system_id": repeat_text(system_id, table.num_rows),

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 import pyarrow as pa
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.fast_reader.compiled_pass import ranking_reader, wanted_rows
+from ndcg_ab.sources.fast_reader.compiled_pass import KEPT, ranking_reader, wanted_rows
 from ndcg_ab.sources.fast_reader.plain_text import SLICE, query_spans, read_slices, reduce_slice, reduce_span
 from ndcg_ab.sources.files.unpacking import is_packed, open_bytes
 from ndcg_ab.sources.tables.on_disk import TableWriter, count_nulls
@@ -129,13 +129,13 @@ def join_slices(found: Iterable[ReducedRanking], keep: TableWriter | None = None
             seen.update(heads)
             answers.append(part.answers)
             count += part.count
-            yield part.rows
+            yield part.rows.cast(KEPT)
 
     rows: Any
     if keep is not None:
         rows = keep.write(rows_of_each(), RANKING.schema)
     else:
-        rows = pa.concat_tables([RANKING.schema.empty_table(), *rows_of_each()])
+        rows = pa.concat_tables([KEPT.empty_table(), *rows_of_each()])
     if not count or 0 < count_nulls(rows, "rank") < rows.num_rows:
         raise NotPlainError
     return ReducedRanking(rows, pa.concat_tables(answers).combine_chunks(), count)

@@ -16,6 +16,8 @@ from ndcg_ab.sources.tables.top_places import (
     refuse_apart,
 )
 
+KEPT = RANKING.schema.set(0, pa.field("query_id", pa.dictionary(pa.int32(), pa.string())))  # ids once for many rows
+
 ranking_reader: Any
 try:
     from ndcg_ab.sources.fast_reader import ranking_reader
@@ -63,10 +65,10 @@ def make_reduced(found: tuple[bytes, ...] | None, wanted: WantedRows, has_ranks:
     returned, given, kept, low = (
         np.frombuffer(each, np.int64) for each in (lengths, given_rows, kept_rows, first_ranks)
     )
-    place = np.repeat(np.arange(len(given)), given)
+    place = np.repeat(np.arange(len(given), dtype=np.int32), given)
     doc_ids, rank = text_column(doc_ends, docs), number_column(pa.int64(), ranks)
     columns = [doc_ids, number_column(pa.float64(), scores), rank if has_ranks else pa.nulls(len(place), pa.int64())]
-    rows = pa.table([query_ids.take(pa.array(place)), *columns], schema=RANKING.schema)
+    rows = pa.table([pa.DictionaryArray.from_arrays(pa.array(place), query_ids), *columns], schema=KEPT)
     met: list[int | None] = [None] * len(given)
     is_kept = np.ones(len(place), bool)
     starts = np.cumsum(given) - given
