@@ -24,7 +24,7 @@ from ndcg_core.measures.metric import Metric
 NARROWING = ("ties", "unjudged", "measure", "ideal", "ideal_cut")  # choices of which SQL files have parts of their own
 COST_SOURCE = pa.schema([("system_id", pa.string()), ("measured", pa.string())])
 COST_STATISTICS = pa.schema([("cost", pa.string()), ("statistic", pa.string()), ("share", pa.float64())])
-MANY = 1_000_000  # results; of fewer all are ranked in a moment, and much that reads them needs no other way
+MANY = 5_000_000  # results; fewer are ranked in a moment, whole, as bounds need them anyway
 SINGLES = "pulled_single_judgment"  # every judgment with its judge, source and file, where there is more than a grade
 
 

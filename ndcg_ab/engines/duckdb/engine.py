@@ -150,12 +150,10 @@ class DuckDBEngine(Engine):
         """
         source = f'"{name}"'
         for column in self.numbered.keys() & set(table.column_names) if table.num_rows >= MANY else ():
-            if not pa.types.is_dictionary(table[column].type):
+            if not holds_several(table[column]):
                 continue
             chunks = table[column].unify_dictionaries().chunks
             texts, code = chunks[0].dictionary, f"{column} code"
-            if table[column].null_count or len(texts) < SEVERAL:
-                continue
             codes = pa.chunked_array([chunk.indices for chunk in chunks])
             table = table.set_column(table.column_names.index(column), code, codes)
             with self._incoming(pa.table({code: pa.array(range(len(texts)), codes.type), "text": texts})):
@@ -275,6 +273,13 @@ class DuckDBEngine(Engine):
 
     def _pulled_rows(self) -> int:
         return sum(self.count(name) for name in self.put_in if name.startswith("pulled_"))
+
+
+def holds_several(column: pa.ChunkedArray) -> bool:
+    """Whether the texts of a column are kept once each, and are so many that a number for each is worth a join."""
+    if not pa.types.is_dictionary(column.type) or column.null_count:
+        return False
+    return any(len(chunk.dictionary) >= SEVERAL for chunk in column.chunks)
 
 
 @functools.cache
