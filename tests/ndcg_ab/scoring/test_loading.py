@@ -1,0 +1,107 @@
+"""Where the places of results are known, nothing is ranked but what is judged, and every number is the same."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ndcg_ab.checks import near_ids
+from ndcg_ab.checks.checked_loading import load_and_check
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines.duckdb import engine as engine_module
+from ndcg_ab.pipeline import pull_inputs
+from ndcg_ab.pipeline.conclude import make_outcome
+from ndcg_ab.scoring import loading, parity
+from ndcg_ab.scoring.metric_tables import rank_rule
+from ndcg_ab.scoring.parity import recompute_sample
+from ndcg_ab.scoring.scoring import PulledInputs, score_metrics
+from ndcg_ab.scoring.top_places import reduce_pulled
+from ndcg_ab.sources import RANKING, Queries
+from ndcg_ab.sources.base import ReducedPull
+from ndcg_core.measures.notation import parse
+
+METRICS = ["ndcg@3", "precision@4", "rr@5", "judged@6", "err@3", "ap@5", "ndcg(ideal=max)@5", "ndcg(ideal=local)@3"]
+METRICS += ["ndcg(gain=exponential)@3", "recall@8"]
+SYSTEMS = ("old", "new", "other")
+RULE = rank_rule(parse("ndcg@3"))
+TABLES = {
+    "query_score": "system_id, query_id, metric_id",
+    "coverage": "system_id, query_id, metric_id",
+    "tied_query": "system_id, query_id",
+}
+
+
+def made(folder: Path, chance: random.Random, metrics: list[str]) -> Evaluation:
+    """Rankings of 20 queries, the last 17 judged, with many equal scores, and a few ids that are spelt otherwise."""
+    judged = (
+        f"q{query:02} 0 d{document:02} {chance.choice([-1, 0, 0, 1, 2, 3])}\n"
+        for query in range(3, 20)
+        for document in chance.sample(range(40), 15)
+    )
+    (folder / "judgments.qrels").write_text("".join(judged))
+    for name in SYSTEMS:
+        lines = []
+        for query in range(20):
+            documents = chance.sample(range(40), chance.randrange(1, 25))
+            scores = sorted((round(chance.uniform(0, 1), 1) for _ in documents), reverse=True)
+            for place, (document, score) in enumerate(zip(documents, scores, strict=True), 1):
+                letters = chance.choice(("D", "x-d")) if chance.random() < 0.1 else "d"
+                lines.append(f"q{query:02} Q0 {letters}{document:02} {place} {score} {name}\n")
+        (folder / f"{name}.run").write_text("".join(lines))
+    systems = [{"name": name, "file": f"{name}.run"} for name in SYSTEMS]
+    content = {"name": "placed", "directory": folder, "judgments": {"file": "judgments.qrels"}, "systems": systems}
+    statistics = {"resamples": 100, "bounds": False, "all_pairs": True}
+    return Evaluation.model_validate({**content, "metrics": metrics, "statistics": statistics})
+
+
+def found_of(evaluation: Evaluation, engine: DuckDBEngine) -> tuple[str, list[list[Any]]]:
+    """The outcome, and what its tables hold."""
+    read = pull_inputs(evaluation)
+    assert read.judgments is not None
+    rankings = dict(read.rankings)
+    for name, whole in read.rankings.items():
+        short = reduce_pulled(whole, read.judgments, evaluation.metric_list, len(SYSTEMS))
+        assert short is not None
+        rankings[name] = ReducedPull(short, RANKING, whole.source, lambda whole=whole: whole.table)
+    findings = load_and_check(engine, PulledInputs(read.judgments, Queries(), rankings), evaluation)
+    score_metrics(engine, evaluation.metric_list)
+    outcome = make_outcome(engine, evaluation, findings, recompute_sample(engine, evaluation.metric_list))
+    near = engine.rows("near_pair", order="query_id, doc_id, judged_id", places=5, affixed=2, rank_rule=RULE)
+    return outcome.to_json(), [near, *(engine.rows(name, order=order) for name, order in TABLES.items())]
+
+
+@pytest.fixture(autouse=True)
+def _few_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that equal scores stand at the last place in which near ids are looked for, and few queries are whole."""
+    monkeypatch.setattr(near_ids, "LOOKED_AT", 5)
+    monkeypatch.setattr(parity, "SAMPLE", 4)
+    monkeypatch.setattr(parity, "LEAST", 4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_known_places_come_to_the_same(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluation = made(tmp_path, random.Random(seed), METRICS)
+    with DuckDBEngine() as engine:
+        ranked = found_of(evaluation, engine)
+        assert not engine.may_hold("placed", "yes")
+    monkeypatch.setattr(loading, "MANY", 1)
+    monkeypatch.setattr(engine_module, "FEW", 0)
+    monkeypatch.setattr(engine_module, "MANY", 1)
+    monkeypatch.setattr(engine_module, "SEVERAL", 1)
+    with DuckDBEngine() as engine:
+        placed = found_of(evaluation, engine)
+        assert not engine.may_hold("placed", "no")
+    assert placed == ranked
+    codes = {finding["code"] for finding in json.loads(placed[0])["findings"]}
+    assert {"near_document", "tied_places"} <= codes and all(placed[1])
+
+
+@pytest.mark.parametrize("metric", ["ndcg(ties=average)@3", "ndcg(score_precision=float32)@3", "rr(ties=doc_id_asc)@3"])
+def test_another_order_is_made_of_all_results(metric: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "MANY", 1)
+    with DuckDBEngine() as engine:
+        found_of(made(tmp_path, random.Random(1), ["ndcg@3", metric]), engine)
+        assert not engine.may_hold("placed", "yes")
