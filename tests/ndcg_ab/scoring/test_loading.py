@@ -24,7 +24,7 @@ from ndcg_ab.sources.base import ReducedPull
 from ndcg_core.measures.notation import parse
 
 METRICS = ["ndcg@3", "precision@4", "rr@5", "judged@6", "err@3", "ap@5", "ndcg(ideal=max)@5", "ndcg(ideal=local)@3"]
-METRICS += ["ndcg(gain=exponential)@3", "recall@8"]
+METRICS += ["ndcg(gain=exponential)@3", "recall@8", "ndcg@20"]
 SYSTEMS = ("old", "new", "other")
 RULE = rank_rule(parse("ndcg@3"))
 TABLES = {
