@@ -27,7 +27,7 @@ FAULTS = [
     ("walk_sum", "cast(relevant_seen as double) / rank", "1.0 / rank", "ap"),
     ("walk_sum", "exp(unsatisfied_above)", "1.0", "err@10"),
     ("walk_sum", "placed_gain.rank <= pool.relevant", "placed_gain.rank < pool.relevant", "rprec"),
-    ("walk_sum", "gain.gain = 0 and graded_doc.grade >= 0", "gain.gain > 0", "bpref"),
+    ("walk_sum", "gain.gain = 0 and judged_doc.grade >= 0", "gain.gain > 0", "bpref"),
     ("walk_sum", "(pooled_seen - 1)", "0.0", "infap"),
     ("discount", "power(rule.base, place.rank - 1)", "power(rule.base, place.rank)", "rbp"),
     ("scored_query", "where gain.gain > 0", "where gain.gain > 1", "ndcg@10"),

@@ -116,6 +116,14 @@ def test_a_part_is_left_out_with_what_it_reads() -> None:
     assert narrowed(ranked, frozenset({("ties", frozenset({"average"}))})).text.count("-- only") == 2
 
 
+@pytest.mark.parametrize(("placed", "read", "params"), [("no", "graded_doc", ()), ("yes", "judgment", ("depth",))])
+def test_the_first_of_several_selects_can_be_left_out(placed: str, read: str, params: tuple[str, ...]) -> None:
+    """With the `union all` behind it, what it reads, and what it binds."""
+    judged = narrowed(sql_files()["judged_doc"], frozenset({("placed", frozenset({placed}))}))
+    assert read in judged.reads and ("graded_doc" in judged.reads) == (placed == "no") and judged.params == params
+    assert re.search(r"judged as \(\s+--.*\s+select\b", judged.text)
+
+
 def test_metrics_that_come_later_have_their_parts() -> None:
     later = [parse("ap").name, parse("ndcg(ties=average)@3").name, parse("ndcg(unjudged=condense)@3").name]
     with DuckDBEngine() as engine:

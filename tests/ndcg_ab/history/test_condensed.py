@@ -72,7 +72,7 @@ def test_every_table_has_its_rows(most: int, few: int, tmp_path: Path, monkeypat
     path = tmp_path / "kept.duckdb"
     with DuckDBEngine() as engine:
         evaluate(small(tmp_path), engine)
-        engine.build("graded_doc")
+        engine.build("graded_doc", "judged_doc")
         engine.keep(path)
         found = rows_of_all(path)
         assert len(found["graded_doc"]) > 100 and found.keys() >= engine.made.keys()
