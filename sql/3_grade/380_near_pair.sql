@@ -56,7 +56,12 @@ top_doc as (
         doc_id,
     from top_result
     -- only placed: yes
-    where query_id in (select query.query_id, from query where query.is_judged)
+    where
+        query_id in (
+            select query.query_id,
+            from query
+            where query.is_judged
+        )
     -- end
     group by
         query_id,

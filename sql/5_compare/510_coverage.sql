@@ -42,7 +42,7 @@ with judged_in_cutoff as (
         dcg_by_rank.system_id,
         dcg_by_rank.query_id,
         metric.metric_id
-    -- end
+-- end
 )
 
 select

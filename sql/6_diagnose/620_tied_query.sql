@@ -56,11 +56,15 @@ counted as (
     from pulled_placed_result
     where
         first_place <= $cutoff
-        and query_id in (select query.query_id, from query where query.is_judged)
+        and query_id in (
+            select query.query_id,
+            from query
+            where query.is_judged
+        )
     group by
         system_id,
         query_id
-    -- end
+-- end
 )
 
 select *, from counted
