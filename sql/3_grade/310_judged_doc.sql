@@ -3,7 +3,7 @@
 -- reads:  graded_doc, judgment, pulled_placed_result, rank_rule
 -- params: depth
 -- All that can gain anything. Where the places of results are known, so that only equal scores are left to be
--- ordered, nothing else is ranked: of a score that several results have, all of them, where one of them is judged.
+-- ordered, nothing else is ranked: a document stands below those of its score whose doc_id as bytes is higher.
 with
 -- only placed: yes
 judged_result as (
@@ -21,31 +21,14 @@ judged_result as (
             and result.doc_id = judgment.doc_id
 ),
 
-tied_group as (
-    select distinct
-        system_id,
-        query_id,
-        first_place,
-    from judged_result
-    where first_place < last_place
-),
-
 tied_result as (
     select
-        result.system_id,
-        result.query_id,
-        result.doc_id,
-        result.first_place - 1 + row_number() over (
-            partition by result.system_id, result.query_id, result.first_place
-            order by result.doc_id desc
-        ) as rank,
-    from pulled_placed_result as result
-    inner join tied_group
-        on
-            result.system_id = tied_group.system_id
-            and result.query_id = tied_group.query_id
-            and result.first_place = tied_group.first_place
-    where result.first_place < result.last_place
+        system_id,
+        query_id,
+        doc_id,
+        first_place,
+    from pulled_placed_result
+    where first_place < last_place
 ),
 
 placed_result as (
@@ -58,15 +41,22 @@ placed_result as (
     where first_place = last_place
     union all
     select
-        tied_result.system_id,
-        tied_result.query_id,
-        tied_result.rank,
-        judgment.grade,
-    from tied_result
-    inner join judgment
+        judged_result.system_id,
+        judged_result.query_id,
+        max(judged_result.first_place) + count(above.doc_id) as rank,
+        max(judged_result.grade) as grade,
+    from judged_result
+    left join tied_result as above
         on
-            tied_result.query_id = judgment.query_id
-            and tied_result.doc_id = judgment.doc_id
+            judged_result.system_id = above.system_id
+            and judged_result.query_id = above.query_id
+            and judged_result.first_place = above.first_place
+            and judged_result.doc_id < above.doc_id
+    where judged_result.first_place < judged_result.last_place
+    group by
+        judged_result.system_id,
+        judged_result.query_id,
+        judged_result.doc_id
 ),
 -- end
 

@@ -10,7 +10,9 @@ from types import TracebackType
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ndcg_ab.engines.base import Engine, InFiles, Parameters
 from ndcg_ab.engines.duckdb.settings import OPTIMIZERS, USUAL, duckdb_settings
@@ -27,7 +29,6 @@ BLOCK = 16_384  # bytes; in a file a table takes a block at least, and DuckDB's 
 WRITING = 0.25  # of DuckDB's memory that writing a file takes: the tables are there, too
 SORTED = 8_000_000  # hashes that are sorted in memory where it is limited
 MANY = 1_000_000  # rows, of which texts become numbers by a join
-SEVERAL = 1_000  # texts of a column; DuckDB casts fewer once for many rows
 READ_ROWS = 1 << 16  # rows that are read at once
 
 
@@ -150,14 +151,12 @@ class DuckDBEngine(Engine):
         """
         source = f'"{name}"'
         for column in self.numbered.keys() & set(table.column_names) if table.num_rows >= MANY else ():
-            if not holds_several(table[column]):
+            if not pa.types.is_dictionary(table[column].type) or table[column].null_count:
                 continue
-            chunks = table[column].unify_dictionaries().chunks
-            texts, code = chunks[0].dictionary, f"{column} code"
-            codes = pa.chunked_array([chunk.indices for chunk in chunks])
+            texts, codes = code_texts(table[column])
+            code, cast = f"{column} code", f'cast("text" as "{self.numbered[column]}") as "{column}"'
             table = table.set_column(table.column_names.index(column), code, codes)
             with self._incoming(pa.table({code: pa.array(range(len(texts)), codes.type), "text": texts})):
-                cast = f'cast("text" as "{self.numbered[column]}") as "{column}"'
                 self._create("temp table", f"{name} {column}", f'select "{code}", {cast} from incoming')
             source = f'({source} inner join "{name} {column}" using ("{code}"))'
         self.connection.register(name, table)
@@ -275,11 +274,15 @@ class DuckDBEngine(Engine):
         return sum(self.count(name) for name in self.put_in if name.startswith("pulled_"))
 
 
-def holds_several(column: pa.ChunkedArray) -> bool:
-    """Whether the texts of a column are kept once each, and are so many that a number for each is worth a join."""
-    if not pa.types.is_dictionary(column.type) or column.null_count:
-        return False
-    return any(len(chunk.dictionary) >= SEVERAL for chunk in column.chunks)
+def code_texts(column: pa.ChunkedArray) -> tuple[pa.Array, pa.ChunkedArray]:
+    """The texts of a column in which they are kept once for each piece, and the number of each row's among them."""
+    texts = pa.chunked_array([piece.dictionary for piece in column.chunks]).unique()
+    if all(piece.dictionary.equals(texts) for piece in column.chunks):
+        return texts, pa.chunked_array([piece.indices for piece in column.chunks])
+    kind = np.min_scalar_type(-len(texts))
+    numbers = (np.asarray(pc.index_in(piece.dictionary, value_set=texts)).astype(kind) for piece in column.chunks)
+    pieces = zip(numbers, column.chunks, strict=True)
+    return texts, pa.chunked_array([pa.array(number[piece.indices.to_numpy()]) for number, piece in pieces])
 
 
 @functools.cache

@@ -90,7 +90,6 @@ def test_known_places_come_to_the_same(seed: int, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(loading, "MANY", 1)
     monkeypatch.setattr(engine_module, "FEW", 0)
     monkeypatch.setattr(engine_module, "MANY", 1)
-    monkeypatch.setattr(engine_module, "SEVERAL", 1)
     with DuckDBEngine() as engine:
         placed = found_of(evaluation, engine)
         assert not engine.may_hold("placed", "no")
