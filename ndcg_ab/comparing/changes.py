@@ -1,7 +1,7 @@
 """What a candidate changed in the first places of its rankings, whatever the metric makes of it (docs/changes.md)."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -46,24 +46,24 @@ def find_changes(engine: Engine, evaluation: Evaluation) -> tuple[Changes, ...]:
     moved = moved_documents(engine)
     names = candidate_names(evaluation)
     check_sample(engine, rows, len(names) + 1)
-    found = [
-        make_changes(
-            engine, rows.filter(pc.equal(rows["candidate"], name)), moved.get(name, ()), (name, evaluation, depth)
-        )
-        for name in names
-    ]
+    compared = {name: rows.filter(pc.equal(rows["candidate"], name)) for name in names}
+    largest = side_by_side(engine, {name: most_changed(each) for name, each in compared.items()})
     engine.release("top_document")
-    return tuple(found)
+    about = evaluation, depth
+    return tuple(make_changes(name, compared[name], moved.get(name, ()), largest[name], about) for name in names)
 
 
 def make_changes(
-    engine: Engine, rows: pa.Table, moved: Sequence[MovedDocuments], about: tuple[str, Evaluation, int]
+    candidate: str,
+    rows: pa.Table,
+    moved: Sequence[MovedDocuments],
+    largest: tuple[ChangedQuery, ...],
+    about: tuple[Evaluation, int],
 ) -> Changes:
-    """One candidate's; rows: of `query_change`, by rising query_id. about: candidate, evaluation, depth."""
-    candidate, evaluation, depth = about
-    longest, shared = places_of_longer(rows), rows["shared"].to_numpy()
-    is_changed = longest != rows["in_place"].to_numpy()
-    overlaps = np.where(longest > 0, shared / np.maximum(longest, 1), 1.0).tolist()
+    """One candidate's; rows: of `query_change`, by rising query_id. about: evaluation, depth."""
+    evaluation, depth = about
+    is_changed = places_of_longer(rows) != rows["in_place"].to_numpy()
+    overlaps = overlaps_of(rows)
     differs = np.abs(rows["difference"].to_numpy()) > TIE_TOLERANCE
     rbo = rows["rbo"].to_pylist()
     return Changes(
@@ -85,7 +85,7 @@ def make_changes(
         left_relevant=sum(each.left for each in moved if (each.grade or 0) > 0),
         left_unjudged=sum(each.left for each in moved if each.grade is None),
         grades=tuple(moved),
-        largest=tuple(largest_changes(engine, candidate, rows, overlaps)),
+        largest=largest,
     )
 
 
@@ -94,6 +94,13 @@ def places_of_longer(rows: pa.Table) -> NDArray[np.int64]:
     sides = (rows[name].to_numpy().astype(np.int64) for name in ("baseline_places", "candidate_places"))
     longest: NDArray[np.int64] = np.maximum(*sides)
     return longest
+
+
+def overlaps_of(rows: pa.Table) -> list[float]:
+    """The share of the places of the longer of the two that documents of both hold; 1 where neither has any."""
+    longest = places_of_longer(rows)
+    found: list[float] = np.where(longest > 0, rows["shared"].to_numpy() / np.maximum(longest, 1), 1.0).tolist()
+    return found
 
 
 def moved_documents(engine: Engine) -> dict[str, list[MovedDocuments]]:
@@ -106,32 +113,46 @@ def moved_documents(engine: Engine) -> dict[str, list[MovedDocuments]]:
     return found
 
 
-def largest_changes(engine: Engine, candidate: str, rows: pa.Table, overlaps: Sequence[float]) -> list[ChangedQuery]:
-    """The queries that the candidate wins and loses most, with the first places of both; the wins first."""
+def most_changed(rows: pa.Table) -> pa.Table:
+    """The rows of the queries that a candidate wins and loses most; the wins first."""
     query_ids, differences = rows["query_id"].to_pylist(), rows["difference"].to_pylist()
     order = sorted(range(len(query_ids)), key=lambda at: (-abs(differences[at]), query_ids[at]))
     wins = [at for at in order if differences[at] > TIE_TOLERANCE][:LARGEST]
     losses = [at for at in order if differences[at] < -TIE_TOLERANCE][:LARGEST]
-    chosen = [*wins, *losses]
-    shown = {"candidate": candidate, "query_id": [query_ids[at] for at in chosen]}
-    sides: dict[tuple[str, bool], list[TopDocument]] = defaultdict(list)
-    columns = ("query_id", "doc_id", "baseline_rank", "candidate_rank", "grade")
-    for query_id, doc_id, before, after, grade in engine.rows("top_document", columns, where=shown) if chosen else ():
+    return rows.take(pa.array([*wins, *losses], pa.int64()))
+
+
+def side_by_side(engine: Engine, chosen: Mapping[str, pa.Table]) -> dict[str, tuple[ChangedQuery, ...]]:
+    """Candidate -> its queries among those chosen, with the first places of both; chosen: as of `most_changed`."""
+    query_ids = {name: rows["query_id"].to_pylist() for name, rows in chosen.items()}
+    wanted = sorted({query_id for each in query_ids.values() for query_id in each})
+    sides: dict[tuple[str, str, bool], list[TopDocument]] = defaultdict(list)
+    columns = ("candidate", "query_id", "doc_id", "baseline_rank", "candidate_rank", "grade")
+    for name, query_id, doc_id, before, after, grade in (
+        engine.each("top_document", columns, where={"query_id": wanted}) if wanted else ()
+    ):
+        if query_id not in query_ids[name]:
+            continue
         if before is not None and before <= SIDE_BY_SIDE:
-            sides[query_id, True].append(TopDocument(before, doc_id, grade, after))
+            sides[name, query_id, True].append(TopDocument(before, doc_id, grade, after))
         if after is not None and after <= SIDE_BY_SIDE:
-            sides[query_id, False].append(TopDocument(after, doc_id, grade, before))
-    return [
-        ChangedQuery(
-            query_id=query_ids[at],
-            difference=differences[at],
-            overlap=overlaps[at],
-            rbo=rows["rbo"][at].as_py(),
-            baseline=tuple(sorted(sides[query_ids[at], True], key=lambda each: each.rank)),
-            candidate=tuple(sorted(sides[query_ids[at], False], key=lambda each: each.rank)),
+            sides[name, query_id, False].append(TopDocument(after, doc_id, grade, before))
+    for documents in sides.values():
+        documents.sort(key=lambda each: each.rank)
+    return {
+        name: tuple(
+            ChangedQuery(
+                query_id=row["query_id"],
+                difference=row["difference"],
+                overlap=overlap_of_both,
+                rbo=row["rbo"],
+                baseline=tuple(sides[name, row["query_id"], True]),
+                candidate=tuple(sides[name, row["query_id"], False]),
+            )
+            for row, overlap_of_both in zip(rows.to_pylist(), overlaps_of(rows), strict=True)
         )
-        for at in chosen
-    ]
+        for name, rows in chosen.items()
+    }
 
 
 def check_sample(engine: Engine, rows: pa.Table, systems: int) -> None:
