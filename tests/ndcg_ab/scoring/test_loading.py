@@ -34,7 +34,7 @@ TABLES = {
 }
 
 
-def made(folder: Path, chance: random.Random, metrics: list[str]) -> Evaluation:
+def made(folder: Path, chance: random.Random, metrics: list[str], *, bounds: bool = False) -> Evaluation:
     """Rankings of 20 queries, the last 17 judged, with many equal scores, and a few ids that are spelt otherwise."""
     judged = (
         f"q{query:02} 0 d{document:02} {chance.choice([-1, 0, 0, 1, 2, 3])}\n"
@@ -53,7 +53,7 @@ def made(folder: Path, chance: random.Random, metrics: list[str]) -> Evaluation:
         (folder / f"{name}.run").write_text("".join(lines))
     systems = [{"name": name, "file": f"{name}.run"} for name in SYSTEMS]
     content = {"name": "placed", "directory": folder, "judgments": {"file": "judgments.qrels"}, "systems": systems}
-    statistics = {"resamples": 100, "bounds": False, "all_pairs": True}
+    statistics = {"resamples": 100, "bounds": bounds, "all_pairs": True}
     return Evaluation.model_validate({**content, "metrics": metrics, "statistics": statistics})
 
 
@@ -81,9 +81,12 @@ def _few_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parity, "LEAST", 4)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_known_places_come_to_the_same(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    evaluation = made(tmp_path, random.Random(seed), METRICS)
+@pytest.mark.parametrize(("seed", "bounds"), [(0, False), (1, False), (2, True)])
+def test_known_places_come_to_the_same(
+    seed: int, bounds: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """bounds: of these everything that is shown is ranked, later."""
+    evaluation = made(tmp_path, random.Random(seed), METRICS, bounds=bounds)
     with DuckDBEngine() as engine:
         ranked = found_of(evaluation, engine)
         assert not engine.may_hold("placed", "yes")
