@@ -87,11 +87,11 @@ def test_known_places_come_to_the_same(
 ) -> None:
     """bounds: of these everything that is shown is ranked, later."""
     evaluation = made(tmp_path, random.Random(seed), METRICS, bounds=bounds)
+    monkeypatch.setattr(engine_module, "FEW", 0)
     with DuckDBEngine() as engine:
         ranked = found_of(evaluation, engine)
         assert not engine.may_hold("placed", "yes")
     monkeypatch.setattr(loading, "MANY", 1)
-    monkeypatch.setattr(engine_module, "FEW", 0)
     monkeypatch.setattr(engine_module, "MANY", 1)
     with DuckDBEngine() as engine:
         placed = found_of(evaluation, engine)
