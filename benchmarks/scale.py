@@ -7,7 +7,7 @@ text, with 40 judgments a query; queries stand together and scores fall, as sear
 process of its own that reads judgments and both rankings (text for peers by pytrec_eval's reader) and prints the mean
 nDCG@10 of each, which must agree. ndcg-ab checks, recomputes and tests besides. A peer that ran out of memory
 (`--room`) or time (`--seconds`) is not tried at larger sizes, and what stopped it is kept. Results are added to
-docs/scale.json, and docs/images/scale.svg is drawn from it.
+docs/scale.json; the table of docs/performance.md and docs/images/scale.svg are drawn from it.
 """
 
 import argparse
@@ -28,6 +28,11 @@ from timing import COMMAND
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS, CHART = ROOT / "docs" / "scale.json", ROOT / "docs" / "images" / "scale.svg"
+PAGE, BEGIN, END = (
+    ROOT / "docs" / "performance.md",
+    "<!-- drawn by benchmarks/scale.py -->\n",
+    "<!-- end of the table -->",
+)
 SYSTEMS, DOCUMENTS, JUDGED = ("old", "new"), 1000, 40
 RANKING = """
 copy (
@@ -54,6 +59,7 @@ copy (
 TEXT = "copy (select {columns} from '{path}.parquet') to '{path}.{ending}' (format csv, header false, delimiter ' ')"
 TREC = {"run": "query_id, 'Q0', doc_id, rank, score, 'run'", "qrels": "query_id, 0, doc_id, cast(grade as int)"}
 FORMATS = {"parquet": ("parquet", "parquet"), "trec": ("qrels", "run")}  # endings of judgments and of rankings
+NAMES = {"parquet": "Parquet", "trec": "text"}
 START = """
 import json, sys
 judgments_file, *files = sys.argv[1:]
@@ -231,6 +237,26 @@ def check_equal(means: dict[str, dict[str, float]]) -> None:
                 sys.exit(f"{system}: {name} gives {found[system]!r}, {first} {ours[system]!r}")
 
 
+def write_table() -> None:
+    """The table of docs/performance.md: CPU seconds for a million rows and peak memory, of every tool and size."""
+    rows = json.loads(RESULTS.read_text())
+    sizes = sorted({row["millions"] for row in rows})
+    lines = [f"| million rows | {' | '.join(map(str, sizes))} |", "|---" * (1 + len(sizes)) + "|"]
+    for tool, file_format in itertools.product((OURS, *PEERS), FORMATS):
+        known = {row["millions"]: row for row in rows if (row["tool"], row["format"]) == (tool, file_format)}
+        cells = [cell(known.get(size)) for size in sizes]
+        lines.append(f"| {tool}, {NAMES[file_format]} | {' | '.join(cells)} |")
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(f"{before}{BEGIN}\n{chr(10).join(lines)}\n\n{END}{after}", encoding="utf-8")
+
+
+def cell(row: dict[str, Any] | None) -> str:
+    if row is None or "stopped" in row:
+        return "–"
+    return f"{row['cores'] / row['millions']:.2f} s, {row['megabytes'] / 1000:.1f} GB"
+
+
 def draw() -> None:
     """docs/images/scale.svg: time and memory for each million rows, over the number of rows."""
     import matplotlib  # comes with MLflow
@@ -246,7 +272,7 @@ def draw() -> None:
         of = [row for row in rows if (row["tool"], row["format"]) == (tool, file_format)]
         ended = [row for row in of if "wall" in row]
         sizes = [row["millions"] for row in ended]
-        label = f"{tool}, {'Parquet' if file_format == 'parquet' else 'text'}"
+        label = f"{tool}, {NAMES[file_format]}"
         for axes, values in (
             (left, [row["cores"] / row["millions"] for row in ended]),
             (right, [row["megabytes"] / 1000 for row in ended]),
@@ -262,7 +288,7 @@ def draw() -> None:
         axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.minorticks_off()
         axes.grid(alpha=0.3)
-    left.legend(frameon=False, fontsize=7, ncols=2)
+    left.legend(frameon=False, fontsize=7, ncols=2, handlelength=4)
     figure.tight_layout()
     figure.savefig(CHART, metadata={"Date": None})
 
@@ -279,6 +305,7 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="keep the generated files")
     options = parser.parse_args()
     measure(options)
+    write_table()
     draw()
 
 
