@@ -22,7 +22,7 @@ READING = """
 import resource, sys, time
 from pathlib import Path
 import pyarrow.parquet as papq
-from ndcg_ab.config.model.sources import System
+from ndcg_ab.config.model.inputs.sources import System
 from ndcg_ab.sources import RANKING, pull_source
 began = time.perf_counter()
 system = System.model_validate({"name": "a", "database": sys.argv[1], "query": "select * from ranking"})

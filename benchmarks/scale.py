@@ -1,15 +1,17 @@
 """Time and memory from 1 to 200 million rows: `ndcg-ab compare` beside pytrec_eval-terrier, ir-measures and ranx.
 
-    python benchmarks/scale.py [--sizes 1 2 5] [--memory-limit 4GB] [--only NAME …] [--directory build/scale]
+    python benchmarks/scale.py [--sizes 1 2 5] [--formats parquet trec] [--only NAME …] [--directory build/scale]
 
-Of every size (millions of rows) two rankings of 1,000 documents a query are written as Parquet by DuckDB, with 40
-judgments a query; queries stand together and scores fall, as search engines write them. Every tool is a process of its
-own that reads judgments and both rankings and prints the mean nDCG@10 of each, which must agree. ndcg-ab checks,
-recomputes and tests besides. A peer that ran out of memory (`--room`) or time (`--seconds`) is not tried at larger
-sizes, and what stopped it is kept. Results are added to docs/scale.json, and docs/images/scale.svg is drawn from it.
+Of every size (millions of rows) two rankings of 1,000 documents a query are written by DuckDB as Parquet and as TREC
+text, with 40 judgments a query; queries stand together and scores fall, as search engines write them. Every tool is a
+process of its own that reads judgments and both rankings (text for peers by pytrec_eval's reader) and prints the mean
+nDCG@10 of each, which must agree. ndcg-ab checks, recomputes and tests besides. A peer that ran out of memory
+(`--room`) or time (`--seconds`) is not tried at larger sizes, and what stopped it is kept. Results are added to
+docs/scale.json; the table of docs/performance.md and docs/images/scale.svg are drawn from it.
 """
 
 import argparse
+import itertools
 import json
 import os
 import resource
@@ -26,6 +28,11 @@ from timing import COMMAND
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS, CHART = ROOT / "docs" / "scale.json", ROOT / "docs" / "images" / "scale.svg"
+PAGE, BEGIN, END = (
+    ROOT / "docs" / "performance.md",
+    "<!-- drawn by benchmarks/scale.py -->\n",
+    "<!-- end of the table -->",
+)
 SYSTEMS, DOCUMENTS, JUDGED = ("old", "new"), 1000, 40
 RANKING = """
 copy (
@@ -49,43 +56,63 @@ copy (
     order by q, 2
 ) to '{path}' (format parquet)
 """
+TEXT = "copy (select {columns} from '{path}.parquet') to '{path}.{ending}' (format csv, header false, delimiter ' ')"
+TREC = {"run": "query_id, 'Q0', doc_id, rank, score, 'run'", "qrels": "query_id, 0, doc_id, cast(grade as int)"}
+FORMATS = {"parquet": ("parquet", "parquet"), "trec": ("qrels", "run")}  # endings of judgments and of rankings
+NAMES = {"parquet": "Parquet", "trec": "text"}
 START = """
 import json, sys
+judgments_file, *files = sys.argv[1:]
+""".lstrip()
+READ = {
+    "parquet": """
 import pyarrow.parquet as pq
-folder, systems = sys.argv[1], sys.argv[2:]
 def nested(path, value):
     table, found = pq.read_table(path, columns=["query_id", "doc_id", value]), {}
     for batch in table.to_batches():
         for query, doc, number in zip(*(column.to_pylist() for column in batch.columns)):
             found.setdefault(query, {})[doc] = number
     return found
-graded = nested(folder + "/judgments.parquet", "grade")
+def ranking(path):
+    return nested(path, "score")
+graded = nested(judgments_file, "grade")
 judgments = {query: {doc: int(grade) for doc, grade in row.items()} for query, row in graded.items()}
+""",
+    "trec": """
+import pytrec_eval
+def ranking(path):
+    with open(path) as file:
+        return pytrec_eval.parse_run(file)
+with open(judgments_file) as file:
+    judgments = pytrec_eval.parse_qrel(file)
+""",
+}
+EACH = """
 means = {}
-for system in systems:
-    path = f"{folder}/{system}.parquet"
+for path in files:
+    system = path.rpartition("/")[2].partition(".")[0]
 """
 PEERS = {
     "pytrec_eval-terrier": """
     import pytrec_eval
     evaluator = pytrec_eval.RelevanceEvaluator(judgments, {"ndcg_cut.10"})
-    values = [row["ndcg_cut_10"] for row in evaluator.evaluate(nested(path, "score")).values()]
+    values = [row["ndcg_cut_10"] for row in evaluator.evaluate(ranking(path)).values()]
     means[system] = sum(values) / len(values)
 """,
     "ir-measures": """
     import ir_measures
     measure = ir_measures.parse_measure("nDCG@10")
-    means[system] = ir_measures.calc_aggregate([measure], judgments, nested(path, "score"))[measure]
+    means[system] = ir_measures.calc_aggregate([measure], judgments, ranking(path))[measure]
 """,
     "ranx": """
     from ranx import Qrels, Run, evaluate
-    means[system] = float(evaluate(Qrels(judgments), Run(nested(path, "score")), "ndcg@10"))
+    means[system] = float(evaluate(Qrels(judgments), Run(ranking(path)), "ndcg@10"))
 """,
 }
 OURS = "ndcg-ab"
 
 
-def make(folder: Path, millions: int) -> None:
+def make(folder: Path, millions: int, formats: list[str]) -> None:
     """The files of a size, where they are not there yet."""
     if (folder / "whole").exists():
         return
@@ -97,24 +124,24 @@ def make(folder: Path, millions: int) -> None:
         for seed, system in enumerate(SYSTEMS):
             path = folder / f"{system}.parquet"
             connection.execute(RANKING.format(queries=queries, documents=DOCUMENTS, seed=seed, path=path))
+        if "trec" in formats:
+            for name, ending in (("judgments", "qrels"), *((system, "run") for system in SYSTEMS)):
+                connection.execute(TEXT.format(columns=TREC[ending], path=folder / name, ending=ending))
     (folder / "whole").touch()
 
 
-def command(name: str, folder: Path, limit: str) -> list[str]:
+def command(name: str, folder: Path, file_format: str, limit: str) -> list[str]:
+    judgments, ranking = FORMATS[file_format]
+    files = [str(folder / f"judgments.{judgments}"), *(str(folder / f"{system}.{ranking}") for system in SYSTEMS)]
     if name != OURS:
-        return [sys.executable, "-c", START + PEERS[name] + "print(json.dumps(means))", str(folder), *SYSTEMS]
-    made = [*COMMAND, "compare", "--quiet", "--json", "-"]
-    made += [
-        "--judgments",
-        str(folder / "judgments.parquet"),
-        "--memory-limit",
-        limit,
-        "--spill",
-        str(folder / "spill"),
-    ]
-    for system in SYSTEMS:
-        made += ["--system", f"{system}={folder / f'{system}.parquet'}"]
-    return made
+        return [
+            sys.executable,
+            "-c",
+            START + READ[file_format] + EACH + PEERS[name] + "print(json.dumps(means))",
+            *files,
+        ]
+    limits = ["--memory-limit", limit, "--spill", str(folder / "spill")]
+    return [*COMMAND, "compare", *files, "--quiet", "--json", "-", *limits]
 
 
 def measured(made: list[str], room: float, seconds: float) -> dict[str, Any]:
@@ -159,46 +186,75 @@ def means_in(text: str) -> dict[str, float]:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Every tool at every size; what is known of other sizes and tools stays."""
+    """Every tool at every size, on every format; what is known of others stays."""
     known = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
-    given_up: set[str] = set()
+    given_up: set[tuple[str, str]] = set()
     for millions in options.sizes:
         folder = options.directory / str(millions)
-        make(folder, millions)
+        make(folder, millions, options.formats)
         means: dict[str, dict[str, float]] = {}
-        for name in [each for each in (OURS, *PEERS) if each in options.only and each not in given_up]:
-            found = measured(command(name, folder, options.memory_limit), options.room, options.seconds)
-            row = {"tool": name, "millions": millions, **found}
-            if "stopped" in row:
-                given_up.add(name)
-                print(f"{millions:4d} million  {name:20} stopped: {row['stopped']}", flush=True)
-            else:
-                means[name] = row.pop("means")
-                row = {key: round(value, 2) if isinstance(value, float) else value for key, value in row.items()}
-                each = row["wall"] / millions
-                print(
-                    f"{millions:4d} million  {name:20} {row['wall']:8.1f} s  {each:6.2f} s a million"
-                    f"  {row['cores']:8.1f} s of cores  {row['megabytes']:7.0f} MB",
-                    flush=True,
+        for file_format in options.formats:
+            for name in [each for each in options.only if (each, file_format) not in given_up]:
+                found = measured(
+                    command(name, folder, file_format, options.memory_limit), options.room, options.seconds
                 )
-            if name == OURS and "stopped" not in row:
-                row["memory_limit"] = options.memory_limit
-            known = [other for other in known if (other["tool"], other["millions"]) != (name, millions)] + [row]
+                if "stopped" in found:
+                    given_up.add((name, file_format))
+                else:
+                    means[f"{name} ({file_format})"] = found.pop("means")
+                row = {"tool": name, "format": file_format, "millions": millions}
+                row |= {key: round(value, 2) if isinstance(value, float) else value for key, value in found.items()}
+                if name == OURS:
+                    row["memory_limit"] = options.memory_limit
+                print(told(row), flush=True)
+                known = [other for other in known if place(other) != place(row)] + [row]
         check_equal(means)
         if not options.keep:
             shutil.rmtree(folder)
-        order = [OURS, *PEERS]
-        known.sort(key=lambda row: (order.index(row["tool"]), row["millions"]))
-        lines = ",\n".join(f"  {json.dumps(row)}" for row in known)
+        lines = ",\n".join(f"  {json.dumps(row)}" for row in sorted(known, key=place))
         RESULTS.write_text(f"[\n{lines}\n]\n")
+
+
+def place(row: dict[str, Any]) -> tuple[int, str, int]:
+    return [OURS, *PEERS].index(row["tool"]), row["format"], row["millions"]
+
+
+def told(row: dict[str, Any]) -> str:
+    start = f"{row['millions']:4d} million  {row['format']:8} {row['tool']:20}"
+    if "stopped" in row:
+        return f"{start} stopped: {row['stopped']}"
+    cores = row["cores"]
+    each = f"{cores / row['millions']:5.2f} s and {row['megabytes'] / row['millions']:5.0f} MB a million"
+    return f"{start} {row['wall']:7.1f} s  CPU {cores:7.1f} s  {row['megabytes']:6.0f} MB  {each}"
 
 
 def check_equal(means: dict[str, dict[str, float]]) -> None:
     """A fast wrong answer is no answer."""
+    first, ours = next(iter(means.items()), ("", {}))
     for name, found in means.items():
         for system in SYSTEMS:
-            if abs(found[system] - means[OURS][system]) > 1e-9:
-                sys.exit(f"{system}: {name} gives {found[system]!r}, {OURS} {means[OURS][system]!r}")
+            if abs(found[system] - ours[system]) > 1e-9:
+                sys.exit(f"{system}: {name} gives {found[system]!r}, {first} {ours[system]!r}")
+
+
+def write_table() -> None:
+    """The table of docs/performance.md: CPU seconds for a million rows and peak memory, of every tool and size."""
+    rows = json.loads(RESULTS.read_text())
+    sizes = sorted({row["millions"] for row in rows})
+    lines = [f"| million rows | {' | '.join(map(str, sizes))} |", "|---" * (1 + len(sizes)) + "|"]
+    for tool, file_format in itertools.product((OURS, *PEERS), FORMATS):
+        known = {row["millions"]: row for row in rows if (row["tool"], row["format"]) == (tool, file_format)}
+        cells = [cell(known.get(size)) for size in sizes]
+        lines.append(f"| {tool}, {NAMES[file_format]} | {' | '.join(cells)} |")
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(f"{before}{BEGIN}\n{chr(10).join(lines)}\n\n{END}{after}", encoding="utf-8")
+
+
+def cell(row: dict[str, Any] | None) -> str:
+    if row is None or "stopped" in row:
+        return "–"
+    return f"{row['cores'] / row['millions']:.2f} s, {row['megabytes'] / 1000:.1f} GB"
 
 
 def draw() -> None:
@@ -212,14 +268,18 @@ def draw() -> None:
     rows = json.loads(RESULTS.read_text())
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.4))
     colours = dict(zip((OURS, *PEERS), ("#0b6e4f", "#c44536", "#6c757d", "#e09f3e"), strict=True))
-    for tool, colour in colours.items():
-        ended = [row for row in rows if row["tool"] == tool and "wall" in row]
+    for (tool, colour), (file_format, line) in itertools.product(colours.items(), (("parquet", "-"), ("trec", "--"))):
+        of = [row for row in rows if (row["tool"], row["format"]) == (tool, file_format)]
+        ended = [row for row in of if "wall" in row]
         sizes = [row["millions"] for row in ended]
-        left.plot(sizes, [row["cores"] / row["millions"] for row in ended], "o-", color=colour, label=tool, ms=4)
-        right.plot(sizes, [row["megabytes"] / 1000 for row in ended], "o-", color=colour, label=tool, ms=4)
-        if ended and any("stopped" in row for row in rows if row["tool"] == tool):
-            for axes, value in ((left, ended[-1]["cores"] / sizes[-1]), (right, ended[-1]["megabytes"] / 1000)):
-                axes.plot(sizes[-1:], [value], "x", color=colour, ms=10)
+        label = f"{tool}, {NAMES[file_format]}"
+        for axes, values in (
+            (left, [row["cores"] / row["millions"] for row in ended]),
+            (right, [row["megabytes"] / 1000 for row in ended]),
+        ):
+            axes.plot(sizes, values, f"o{line}", color=colour, label=label, ms=4)
+            if ended and len(ended) < len(of):
+                axes.plot(sizes[-1:], values[-1:], "x", color=colour, ms=10)
     for axes, title in ((left, "seconds of all cores for a million rows"), (right, "peak memory, GB")):
         axes.set(xscale="log", yscale="log", xlabel="million rows (x: larger sizes were stopped)", title=title)
         axes.set_xticks(shown := sorted({row["millions"] for row in rows}), [str(each) for each in shown])
@@ -228,7 +288,7 @@ def draw() -> None:
         axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.minorticks_off()
         axes.grid(alpha=0.3)
-    left.legend(frameon=False)
+    left.legend(frameon=False, fontsize=7, ncols=2, handlelength=4)
     figure.tight_layout()
     figure.savefig(CHART, metadata={"Date": None})
 
@@ -237,6 +297,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--directory", type=Path, default=Path("build/scale"))
     parser.add_argument("--sizes", type=int, nargs="+", default=[1, 2, 5], help="millions of rows")
+    parser.add_argument("--formats", nargs="+", choices=list(FORMATS), default=list(FORMATS))
     parser.add_argument("--only", nargs="+", choices=[OURS, *PEERS], default=[OURS, *PEERS])
     parser.add_argument("--memory-limit", default="4GB", help="of ndcg-ab")
     parser.add_argument("--room", type=float, default=8.0, help="GB that a process may take")
@@ -244,6 +305,7 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="keep the generated files")
     options = parser.parse_args()
     measure(options)
+    write_table()
     draw()
 
 

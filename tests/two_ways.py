@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
-from ndcg_ab.checks import unmatched_ids
+from ndcg_ab.checks.ids import unmatched_ids
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError

@@ -31,6 +31,11 @@ def import_lightly() -> None:
             pa.array([0])  # it looks for pandas once
         finally:
             sys.meta_path.remove(NoPandas)
+    import_special_lightly()
+
+
+def import_special_lightly() -> None:
+    """The part about `scipy.special`, for commands whose libraries need pandas."""
     if SPECIAL not in sys.modules and (spec := find_spec(SPECIAL)) is not None:
         sys.modules[SPECIAL] = module_from_spec(spec)  # its folder, in which nothing was executed
         try:

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from ndcg_ab.api.data import read_argument
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.inputs.sources import InMemoryData
 from ndcg_ab.config.model.roles import ALL, FIRST
-from ndcg_ab.config.model.sources import InMemoryData
 from ndcg_ab.config.options.from_options import evaluation_from_arguments
 from ndcg_ab.config.options.positional import distinct_names
 from ndcg_ab.errors import InputError, Setting, format_value, write_sentence

@@ -12,7 +12,7 @@ from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.sources import FileFormat
+from ndcg_ab.config.model.inputs.sources import FileFormat
 from ndcg_ab.config.options.from_options import validate_evaluation
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.pipeline import evaluate as evaluate_in_memory

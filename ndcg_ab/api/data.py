@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from ndcg_ab.config.model.connections import ADDRESS
-from ndcg_ab.config.model.sources import FileSource, InMemoryData
+from ndcg_ab.config.model.inputs.connections import ADDRESS
+from ndcg_ab.config.model.inputs.sources import FileSource, InMemoryData
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.tables.in_memory import is_table, type_name
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ndcg_ab.api.arguments import make_evaluation, name_arguments_in_errors
 from ndcg_ab.api.data import Data, make_source
-from ndcg_ab.config.model.sources import FileFormat
+from ndcg_ab.config.model.inputs.sources import FileFormat
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.studies import draw as study
@@ -49,7 +49,7 @@ class DrawResult:
         return f"<DrawResult: {len(self.drawn)} of {self._study.queries}>"
 
     def __str__(self) -> str:
-        from ndcg_ab.report.terminal.draw import draw_sentences
+        from ndcg_ab.report.terminal.studies.draw import draw_sentences
 
         return "\n".join(draw_sentences(self._study, None))
 

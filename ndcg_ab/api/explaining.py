@@ -8,7 +8,7 @@ from typing import Literal
 from ndcg_ab.api.arguments import make_evaluation, name_arguments_in_errors
 from ndcg_ab.api.data import Data, read_argument
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.sources import FileFormat
+from ndcg_ab.config.model.inputs.sources import FileFormat
 from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.tables.in_memory import python_number

@@ -8,7 +8,7 @@ from typing import Any
 from ndcg_ab.api.arguments import make_evaluation, refuse_for_data
 from ndcg_ab.api.data import Data, read_argument
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.sources import FileFormat
+from ndcg_ab.config.model.inputs.sources import FileFormat
 from ndcg_ab.errors import InputError
 from ndcg_ab.studies import judgments as study
 from ndcg_core.measures.metric import Metric

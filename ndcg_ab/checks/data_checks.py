@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from ndcg_ab.checks.added_checks import run_added_checks
 from ndcg_ab.checks.examples import MOST, examples_of
 from ndcg_ab.checks.grade_order import check_grade_order
-from ndcg_ab.checks.near_ids import check_documents_alike, check_queries_alike
+from ndcg_ab.checks.ids.near_ids import check_documents_alike, check_queries_alike
+from ndcg_ab.checks.ids.unmatched_ids import check_documents, query_spelling_hint, unshared_queries_hint
 from ndcg_ab.checks.ranking_checks import TableNotice, check_depths, check_rankings, read_notices, remark_findings
 from ndcg_ab.checks.severities import refuse_errors
-from ndcg_ab.checks.unmatched_ids import check_documents, query_spelling_hint, unshared_queries_hint
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine, InFiles
 from ndcg_ab.errors import InputError

@@ -16,7 +16,7 @@ from ndcg_ab.scoring.metric_tables import EVERYTHING, deepest_cutoff, looks_beyo
 from ndcg_ab.scoring.tables_by_system import read_by_system, rows_of
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Result, score_query, shared_ideal
-from ndcg_core.measures.ties import tie_bounds
+from ndcg_core.measures.ties import is_order_seen, tie_bounds
 from ndcg_core.statistics.averages import mean, weighted_mean
 
 UNSEEN = 0.0001  # what ties must move a mean by to be told as a range
@@ -263,7 +263,7 @@ def mean_bounds(
     """The lowest, the expected (of measures that are sums over places) and the highest mean over all orders."""
     worst, expected, best = dict(known), dict(known), dict(known)
     for query, results in tied.items():
-        if query in known:
+        if query in known and is_order_seen(metric, results, judged.grades[query]):
             ideal = judged.ideal(metric, query)
             bounds = tie_bounds(metric, results, judged.grades[query], judged.highest, ideal)
             worst[query], best[query] = bounds.worst, bounds.best

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.sources import MOST_GRADED_DEPTH, JudgeSource
+from ndcg_ab.config.model.inputs.sources import MOST_GRADED_DEPTH, JudgeSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.results.outcome import FunctionJudge
 from ndcg_ab.scoring.loading import document_table, load_tables

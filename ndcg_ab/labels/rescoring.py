@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ndcg_ab.checks.checked_loading import load_and_check
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.judgments import JudgmentSource
+from ndcg_ab.config.model.inputs.judgments import JudgmentSource
 from ndcg_ab.config.model.settings import Slices
 from ndcg_ab.engines import Engine
 from ndcg_ab.errors import InputError

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from ndcg_ab.config.model.costs import LATENCY
-from ndcg_ab.config.model.http import HttpSource
-from ndcg_ab.config.model.sources import DatabaseSource, FileSource, PythonSource
+from ndcg_ab.config.model.inputs.http import HttpSource
+from ndcg_ab.config.model.inputs.sources import DatabaseSource, FileSource, PythonSource
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Ask, CostsAsked
 from ndcg_ab.sources.tables.schema import COSTS, Field, Layout

@@ -16,7 +16,7 @@ import pyarrow.csv as pacsv
 import pyarrow.json as pajson
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.sources import FileSource, InMemoryData
+from ndcg_ab.config.model.inputs.sources import FileSource, InMemoryData
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.files.file import (
     UNCLEAR,

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.config.loading.hints import is_number
-from ndcg_ab.config.model.external_scores import ScoresSource
+from ndcg_ab.config.model.inputs.external_scores import ScoresSource
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.files import named
 from ndcg_ab.sources.base import Source, places_text

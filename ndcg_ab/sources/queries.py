@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.http import HttpSource
-from ndcg_ab.config.model.sources import FileSource, JudgeSource, Source
+from ndcg_ab.config.model.inputs.http import HttpSource
+from ndcg_ab.config.model.inputs.sources import FileSource, JudgeSource, Source
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Pulled
 from ndcg_ab.sources.registry import pull_source

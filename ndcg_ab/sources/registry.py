@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from ndcg_ab.config.model.clicks import ClicksSource
-from ndcg_ab.config.model.external_scores import ScoresSource
-from ndcg_ab.config.model.http import HttpSource
-from ndcg_ab.config.model.sources import DatabaseSource, ExtensionSource, FileSource, PythonSource, SparkSource
-from ndcg_ab.config.model.sources import Source as Described
+from ndcg_ab.config.model.inputs.clicks import ClicksSource
+from ndcg_ab.config.model.inputs.external_scores import ScoresSource
+from ndcg_ab.config.model.inputs.http import HttpSource
+from ndcg_ab.config.model.inputs.sources import DatabaseSource, ExtensionSource, FileSource, PythonSource, SparkSource
+from ndcg_ab.config.model.inputs.sources import Source as Described
 from ndcg_ab.sources.base import CostsAsked, Pulled, PullRequest, ReducedPull, Source
 from ndcg_ab.sources.costs import cost_columns, costs_of_rows, refuse_unrecorded, without_cost_columns
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter

@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.config.model.connections import ADDRESS, plain_address
+from ndcg_ab.config.model.inputs.connections import ADDRESS, plain_address
+from ndcg_ab.config.model.inputs.sources import SparkSource
 from ndcg_ab.config.model.operation import Spark
-from ndcg_ab.config.model.sources import SparkSource
 from ndcg_ab.config.secrets.lookup import reveal_secrets
 from ndcg_ab.engines.remote_table import Cluster, Column, RemoteTable
 from ndcg_ab.errors import InputError, format_value, needs

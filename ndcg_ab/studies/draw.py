@@ -15,7 +15,7 @@ from ndcg_ab.checks.checked_loading import load_and_check
 from ndcg_ab.comparing.disagreements import Disagreements, find_disagreements
 from ndcg_ab.comparing.families import candidate_names
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.sources import FileSource, InMemoryData
+from ndcg_ab.config.model.inputs.sources import FileSource, InMemoryData
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, Setting, format_value
 from ndcg_ab.labels.proxy_judgments import PROXY_ALONE

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ndcg_ab.comparing.sampling import PLAIN, Sampling, clusters_by_prefix
-from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.model.units import NamedDifference
 from ndcg_ab.errors import InputError, RuleError, Setting, format_value
 from ndcg_ab.results.wording import signed

@@ -20,7 +20,7 @@ from ndcg_ab.api.arguments import make_evaluation
 from ndcg_ab.api.comparing import compare
 from ndcg_ab.api.data import Data
 from ndcg_ab.api.results import CompareResult
-from ndcg_ab.config.model.sources import System
+from ndcg_ab.config.model.inputs.sources import System
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import RANKING, pull_source
 from ndcg_ab.sources.files.file import read_file

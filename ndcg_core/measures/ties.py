@@ -63,7 +63,7 @@ def tie_bounds(
         placed = [Result(doc_id, None, rank) for rank, (_, doc_id) in enumerate(ranked, start=1)]
         return score_query(with_ties(metric, "given"), placed, judgments, highest_grade, ideal=ideal) or 0.0
 
-    if are_alike(scored, judgments):
+    if not is_order_seen(metric, results, judgments):
         value = ordered(1.0)
         return TieBounds(value, value if metric.traits.is_additive else None, value)
     expected = None
@@ -74,11 +74,11 @@ def tie_bounds(
     return TieBounds(ordered(-1.0), expected, ordered(1.0))
 
 
-def are_alike(scored: Iterable[tuple[float, str]], judgments: Mapping[str, float]) -> bool:
-    """Whether documents of equal scores have equal grades, or none at all: whatever their order, the value is one."""
+def is_order_seen(metric: Metric, results: Iterable[Result], judgments: Mapping[str, float]) -> bool:
+    """Whether documents of equal scores differ in their grades; else the value is one, whatever their order."""
     grades: dict[float, float | None] = {}
-    for score, doc_id in scored:
-        grade = judgments.get(doc_id)
-        if grades.setdefault(score, grade) != grade:
-            return False
-    return True
+    for result in results:
+        grade = judgments.get(result.doc_id)
+        if grades.setdefault(order_score(result, metric), grade) != grade:
+            return True
+    return False

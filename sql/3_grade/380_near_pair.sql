@@ -3,7 +3,7 @@
 -- reads:  judgment, pulled_placed_result, query, ranked_doc
 -- params: places, affixed, rank_rule
 -- Equal scores at the last of the places are ordered as in ranked_doc.
--- A wide net, drawn tight by `ndcg_ab.checks.near_ids`: ids that agree without case, zeros, quotes and spaces in
+-- A wide net, drawn tight by `ndcg_ab.checks.ids.near_ids`: ids that agree without case, zeros, quotes and spaces in
 -- every query; of the first `affixed` ones also ids that begin or end with the other. What they begin and end with is
 -- cut at the lengths that the other side's ids have, and joined: not every two ids are compared.
 -- A table of its own, because there are hardly any: how many there are is known before rankings are joined with it.

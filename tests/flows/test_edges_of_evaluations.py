@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.config.model.sources import System
+from ndcg_ab.config.model.inputs.sources import System
 from ndcg_ab.deadlines import Budget
 from ndcg_ab.errors import InputError, RefusedError
 from ndcg_ab.flows.cli.commands.running import parse_moment

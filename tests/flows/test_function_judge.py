@@ -283,7 +283,7 @@ def test_workers_are_threads(tmp_path: Path) -> None:
         meeting.wait()
         return 1
 
-    from ndcg_ab.config.model.sources import InMemoryData, JudgeSource
+    from ndcg_ab.config.model.inputs.sources import InMemoryData, JudgeSource
     from ndcg_ab.sources.judgments.function_grades import AskedFunction
 
     source = JudgeSource(python="tests:together", workers=4)

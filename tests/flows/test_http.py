@@ -8,7 +8,7 @@ import pytest
 
 from ndcg_ab import evaluate
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.engines import open_kept
 from ndcg_ab.errors import SilentError
 from ndcg_ab.history.bundles import bundle as bundles

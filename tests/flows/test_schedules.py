@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from ndcg_ab.config.environment import prepare_environment
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.sources import PythonSource
+from ndcg_ab.config.model.inputs.sources import PythonSource
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import RANKING, pull_source
 from tests.places import ROOT

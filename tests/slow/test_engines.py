@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.config.model.http import HttpRequest, HttpSource
+from ndcg_ab.config.model.inputs.http import HttpRequest, HttpSource
 from ndcg_ab.sources import RANKING, Pulled, pull_source
 from tests.places import ROOT
 

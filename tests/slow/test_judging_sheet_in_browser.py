@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.report.judging_sheet import write_judging_sheet
 from ndcg_ab.sources import JUDGMENT, pull_source
 from tests.browsing import NO_CHROMIUM, chromium, watched_pages

@@ -74,7 +74,7 @@ def clicks(
             write_table(study.found.table, output)
         write_or_print(lambda: study_to_json(study), json_path, to_standard_output=json == "-")
         if not quiet and json != "-":
-            from ndcg_ab.report.terminal.clicks import print_clicks
+            from ndcg_ab.report.terminal.studies.clicks import print_clicks
 
             print_safely(print_clicks, study)
         if output and output.suffix.lower() in (".csv", ".tsv") and not quiet:

@@ -228,7 +228,7 @@ def explain(
         from ndcg_ab.config.options.from_options import evaluation_from_options
         from ndcg_ab.config.options.positional import place_files
         from ndcg_ab.engines import open_engine
-        from ndcg_ab.report.terminal.explained import print_explained
+        from ndcg_ab.report.terminal.studies.explained import print_explained
         from ndcg_ab.studies.explain import explain_query, explained_to_json
 
         evaluation = evaluation_from_options(place_files(options, "explain --query ID"))
@@ -310,7 +310,7 @@ def sensitivity(
             draw_sensitivity(found, drawing)
         write_or_print(lambda: sensitivity_to_json(found), json_path, to_standard_output=json == "-")
         if not quiet and json != "-":
-            from ndcg_ab.report.terminal.sensitivity_tables import print_sensitivity
+            from ndcg_ab.report.terminal.studies.sensitivity_tables import print_sensitivity
 
             print_safely(print_sensitivity, found)
         name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")

@@ -107,9 +107,9 @@ def draw(
         output = grades_file(output_file, inputs) if output_file else None
         sheet_file = sheet_path(sheet, inputs) if sheet else None
         refuse_one_file_twice("--sheet", output, sheet_file, "--output-file")
-        from ndcg_ab.config.model.sources import FileSource
+        from ndcg_ab.config.model.inputs.sources import FileSource
         from ndcg_ab.files import write_table
-        from ndcg_ab.report.terminal.draw import draw_sentences
+        from ndcg_ab.report.terminal.studies.draw import draw_sentences
         from ndcg_ab.scoring.scoring import open_engine_for
         from ndcg_ab.studies.draw import check_draw, draw_from_log
         from ndcg_ab.studies.drawn_documents import list_documents
@@ -140,7 +140,7 @@ def draw(
 
 def evaluation_from(config: Path | None, options: Mapping[str, Any]) -> "Evaluation":
     """The evaluation whose systems are drawn for; with a configuration of another log and other metrics, if named."""
-    from ndcg_ab.config.model.sources import FileSource
+    from ndcg_ab.config.model.inputs.sources import FileSource
     from ndcg_ab.config.options.from_options import evaluation_from_options
     from ndcg_ab.config.options.option_parsing import parse_metrics
     from ndcg_ab.config.options.positional import name_systems

@@ -129,7 +129,7 @@ def judge_next(
             raise InputError("--csv - and --jsonl -: only one of them can be written here; name a file for the other")
         for option, other in (("--csv", "--jsonl"), ("--csv", "--sheet"), ("--jsonl", "--sheet")):
             refuse_one_file_twice(other, paths[option], paths[other], option)
-        from ndcg_ab.report.terminal.next_labels import effect_sentences, print_to_judge, to_csv, to_json_lines
+        from ndcg_ab.report.terminal.studies.next_labels import effect_sentences, print_to_judge, to_csv, to_json_lines
         from ndcg_ab.scoring.scoring import open_engine_for
         from ndcg_ab.studies import judge_next as study
 

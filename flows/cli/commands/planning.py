@@ -81,7 +81,7 @@ def power(
             draw_power(plans, asked, drawing)
         write_or_print(lambda: plans_to_json(plans, asked), json_path, to_standard_output=json == "-")
         if not quiet and json != "-":
-            from ndcg_ab.report.terminal.power_tables import print_plans
+            from ndcg_ab.report.terminal.studies.power_tables import print_plans
 
             print_safely(print_plans, plans, asked)
         name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")

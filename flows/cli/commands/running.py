@@ -22,6 +22,7 @@ from ..console import (
     write_or_print,
 )
 from ..exit_codes import PENDING, write_error
+from ..light_imports import import_special_lightly
 from ..options import (
     At,
     ConfigFile,
@@ -147,6 +148,7 @@ def run(
     Where a Prefect server is named the run is a flow there.
     """
     with user_errors():
+        import_special_lightly()
         from ndcg_ab.config.loading.file import read_config
         from ndcg_ab.config.options.resource_options import ResourceOptions, with_resource_options
 

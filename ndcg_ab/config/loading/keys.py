@@ -8,10 +8,10 @@ from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel
 
-from ndcg_ab.config.model.clicks import Clicks
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.judgments import JudgmentSource
-from ndcg_ab.config.model.sources import FileSource, TableSource
+from ndcg_ab.config.model.inputs.clicks import Clicks
+from ndcg_ab.config.model.inputs.judgments import JudgmentSource
+from ndcg_ab.config.model.inputs.sources import FileSource, TableSource
 
 EXTENDS = "extends"  # the one key of a file that is none of an evaluation
 SECTIONS = ("statistics", "slices", "gate", "mlflow", "prefect", "schedule", "retention", "resources", "engine")

@@ -22,7 +22,7 @@ from ndcg_ab.config.loading.keys import (
 )
 from ndcg_ab.config.loading.variables import fill_in_content
 from ndcg_ab.config.loading.yaml_files import Loader, read_yaml
-from ndcg_ab.config.model.connections import ADDRESS
+from ndcg_ab.config.model.inputs.connections import ADDRESS
 from ndcg_ab.config.model.references import FILE_KEYS, is_looked_up_later, is_reference
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolved

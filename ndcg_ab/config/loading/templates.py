@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 
 from ndcg_ab.config.loading.keys import Place
 from ndcg_ab.config.loading.patterns import SHOWN, WILD, matching_files, nothing_matches_text
-from ndcg_ab.config.model.connections import plain_address
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.inputs.connections import plain_address
+from ndcg_ab.config.model.inputs.sources import STEM, FileSource, System, TableSource
 from ndcg_ab.config.model.references import FILE_KEYS, REQUEST
-from ndcg_ab.config.model.sources import STEM, FileSource, System, TableSource
 from ndcg_ab.errors import InputError
 
 DATE = re.compile(r"(?<!\$)\{date(:(?P<form>[^{}]*))?\}")

@@ -13,7 +13,7 @@ import yaml
 
 from ndcg_ab.config.loading.keys import Place, dotted_key, takes_text
 from ndcg_ab.config.loading.yaml_files import Loader
-from ndcg_ab.config.model.connections import ADDRESS
+from ndcg_ab.config.model.inputs.connections import ADDRESS
 from ndcg_ab.config.model.references import is_looked_up_later
 from ndcg_ab.errors import InputError, format_value
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from ndcg_ab.config.model.external_scores import other_metric
+from ndcg_ab.config.model.inputs.external_scores import other_metric
+from ndcg_ab.config.model.inputs.sources import READING_SCORES
 from ndcg_ab.config.model.margins import read_margin, read_number
-from ndcg_ab.config.model.sources import READING_SCORES
 from ndcg_ab.errors import format_value
 from ndcg_ab.other_measures import named
 from ndcg_core.measures.notation import from_mapping

@@ -11,8 +11,16 @@ from ndcg_ab.config.loading.hints import closest_hint
 from ndcg_ab.config.model import roles as metric_roles
 from ndcg_ab.config.model.by_metric import read_margins, read_metric
 from ndcg_ab.config.model.costs import Costs, split_guardrails
-from ndcg_ab.config.model.external_scores import ScoresSource, read_scores_key
-from ndcg_ab.config.model.judgments import JudgmentSource, refuse_judging_function
+from ndcg_ab.config.model.inputs.external_scores import ScoresSource, read_scores_key
+from ndcg_ab.config.model.inputs.judgments import JudgmentSource, refuse_judging_function
+from ndcg_ab.config.model.inputs.sources import (
+    READING_SCORES,
+    FileSource,
+    JudgeSource,
+    Source,
+    System,
+    TableSource,
+)
 from ndcg_ab.config.model.operation import (
     ChosenTracker,
     EngineChoice,
@@ -28,14 +36,6 @@ from ndcg_ab.config.model.operation import (
 )
 from ndcg_ab.config.model.references import FILE_KEYS
 from ndcg_ab.config.model.settings import Gate, Slices, Statistics
-from ndcg_ab.config.model.sources import (
-    READING_SCORES,
-    FileSource,
-    JudgeSource,
-    Source,
-    System,
-    TableSource,
-)
 from ndcg_ab.config.model.units import NamedDifference, differences_in
 from ndcg_ab.config.secrets.plain_secrets import mark_secrets
 from ndcg_ab.errors import RuleError, Setting

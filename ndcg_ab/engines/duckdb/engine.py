@@ -188,8 +188,7 @@ class DuckDBEngine(Engine):
     def _create(self, kind: str, name: str, select: str, parameters: Parameters | None = None) -> None:
         if self.there.get(name, kind) not in kind:
             self._clear(name)
-        text = f'create or replace {kind} "{name}" as {select}'
-        self.connection.execute(text, dict(parameters or {}) or None).fetchall()
+        self._execute(f'create or replace {kind} "{name}" as {select}', parameters).fetchall()
         self.there[name] = kind.split()[-1]
         self.answers.pop(name, None)
 
@@ -206,12 +205,19 @@ class DuckDBEngine(Engine):
         readers = sum(file.name in each.reads and each.name in used for each in files)
         return "temp table" if readers > 1 else "temp view"
 
+    def _execute(self, text: str, parameters: Parameters | None) -> duckdb.DuckDBPyConnection:
+        return self.connection.execute(self._parsed(text), dict(parameters or {}) or None)
+
+    def _parsed(self, text: str) -> str | duckdb.Statement:
+        return parsed(os.getpid(), text) if self.is_few else text
+
     def _drop(self, name: str) -> None:
         self._clear(name)
 
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         with name_file_in_errors(file, self.memory):
-            return as_texts(self.connection.sql(text, params=dict(parameters) or None).to_arrow_table())
+            found = self.connection.sql(self._parsed(text), params=dict(parameters) or None)
+            return as_texts(found.to_arrow_table())
 
     def _table(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         return self._once(name, f"table {text} {parameters}", lambda: self._run(text, parameters, file))
@@ -221,7 +227,7 @@ class DuckDBEngine(Engine):
 
         def ask() -> list[tuple[Any, ...]]:
             with name_file_in_errors(file, self.memory):
-                return self.connection.execute(text, dict(parameters) or None).fetchall()
+                return self._execute(text, parameters).fetchall()
 
         return list(self._once(name, f"rows {text} {parameters}", ask))
 
@@ -292,10 +298,18 @@ def shared_database(process: int) -> duckdb.DuckDBPyConnection:
     To open one takes as long as twenty statements; with one thread it has none that a fork of the process would lose.
     """
     atexit.register(shared_database.cache_clear)
+    atexit.register(parsed.cache_clear)
     database = duckdb.connect(config={**USUAL, "threads": 1})
     left_out = (name for (name,) in database.execute("from duckdb_optimizers()").fetchall() if name not in OPTIMIZERS)
     database.execute(f"set global disabled_optimizers = {literal(','.join(left_out))}")
     return database
+
+
+@functools.lru_cache(maxsize=1000)
+def parsed(process: int, text: str) -> duckdb.Statement:
+    """A statement, parsed once for all evaluations of a process: a sixth of its time where rows are few."""
+    (statement,) = shared_database(process).extract_statements(text)
+    return statement
 
 
 @functools.cache

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.external_scores import ScoresSource
-from ndcg_ab.config.model.judgments import JudgmentSource
-from ndcg_ab.config.model.sources import Place, System
+from ndcg_ab.config.model.inputs.external_scores import ScoresSource
+from ndcg_ab.config.model.inputs.judgments import JudgmentSource
+from ndcg_ab.config.model.inputs.sources import Place, System
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, SqlError
 from ndcg_ab.history.timeline.repeated_tests import RepeatedTests

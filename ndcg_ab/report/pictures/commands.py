@@ -9,7 +9,7 @@ import numpy as np
 from ndcg_ab.history.timeline.timeline import QueryValue, Timeline
 from ndcg_ab.report.pictures.figures import save_figure, skip_schema_checks
 from ndcg_ab.report.pictures.style import BETTER, DASHES, INK, LINES, SOFT, WORSE, chart_config
-from ndcg_ab.report.terminal.sensitivity_tables import MARKS, SHORT
+from ndcg_ab.report.terminal.studies.sensitivity_tables import MARKS, SHORT
 from ndcg_ab.studies.power import Asked, Plan
 from ndcg_ab.studies.sensitivity import Sensitivity, comparison_matrix, matrix_axes, verdict_kind
 from ndcg_core.statistics.verdicts.verdict import Tone, Verdict

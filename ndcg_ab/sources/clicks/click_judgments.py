@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ndcg_ab.config.model.clicks import ClicksSource
+from ndcg_ab.config.model.inputs.clicks import ClicksSource
 from ndcg_ab.sources.base import Source, with_remarks
 from ndcg_ab.sources.clicks.events import read_events
 from ndcg_ab.sources.clicks.grading import GradedClicks, grade_clicks

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.config.model.clicks import Clicks
-from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.config.model.inputs.clicks import Clicks
+from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Remark, Source
 from ndcg_ab.sources.clicks.json_events import DEFAULTS, is_json, read_json_events

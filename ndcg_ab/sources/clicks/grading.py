@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.config.model.clicks import Clicks
+from ndcg_ab.config.model.inputs.clicks import Clicks
 from ndcg_ab.engines import Engine, open_engine
 from ndcg_ab.engines.sql_files import click_files
 from ndcg_ab.errors import InputError

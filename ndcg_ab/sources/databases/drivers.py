@@ -11,8 +11,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 import pyarrow as pa
 
-from ndcg_ab.config.model.connections import plain_address
-from ndcg_ab.config.model.sources import DatabaseSource
+from ndcg_ab.config.model.inputs.connections import plain_address
+from ndcg_ab.config.model.inputs.sources import DatabaseSource
 from ndcg_ab.config.secrets.lookup import redact, remember_secret, reveal_secrets
 from ndcg_ab.errors import InputError, SilentError, needs, on_one_line
 

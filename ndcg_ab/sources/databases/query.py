@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.config.model.sources import DatabaseSource
+from ndcg_ab.config.model.inputs.sources import DatabaseSource
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Source
 from ndcg_ab.sources.databases.drivers import query_database

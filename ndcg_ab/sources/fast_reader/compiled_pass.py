@@ -13,6 +13,7 @@ from ndcg_ab.sources.tables.top_places import (
     ReducedRanking,
     WantedPlaces,
     make_table,
+    reduce_rows,
     refuse_apart,
 )
 
@@ -41,6 +42,11 @@ def wanted_rows(places: WantedPlaces) -> WantedRows:
 def reduce_text(text: bytes | bytearray, length: int, line_end: bytes, wanted: WantedRows) -> ReducedRanking:
     """What is kept of lines of text, each of which ends with line_end; NotPlainError where they are not plain."""
     return make_reduced(ranking_reader.reduce(text, length, line_end, wanted.places.depth, wanted.ids), wanted)
+
+
+def reduce_ranking(ranking: pa.Table, wanted: WantedRows) -> ReducedRanking:
+    """A ranking's columns reduced by the compiled pass, or by numpy where there is none: what is kept is the same."""
+    return reduce_columns(ranking, wanted) if ranking_reader is not None else reduce_rows(ranking, wanted.places)
 
 
 def reduce_columns(ranking: pa.Table, wanted: WantedRows) -> ReducedRanking:

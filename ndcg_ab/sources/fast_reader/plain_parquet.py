@@ -9,11 +9,11 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as papq
 
-from ndcg_ab.sources.fast_reader.compiled_pass import WantedRows, ranking_reader, reduce_columns
+from ndcg_ab.sources.fast_reader.compiled_pass import WantedRows, ranking_reader, reduce_ranking
 from ndcg_ab.sources.files.unpacking import open_table
 from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_columns
 from ndcg_ab.sources.tables.schema import RANKING
-from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking, reduce_rows
+from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking
 
 BATCH = 1 << 17  # rows
 MOST_ROWS = 1 << 22  # of one query
@@ -103,8 +103,7 @@ def join_groups(groups: Iterable[ReducedGroup], wanted: WantedRows) -> Iterator[
 
 
 def reduce_rankings(rankings: list[pa.Table], wanted: WantedRows) -> ReducedRanking:
-    ranking = pa.concat_tables(rankings).combine_chunks()
-    return reduce_columns(ranking, wanted) if ranking_reader is not None else reduce_rows(ranking, wanted.places)
+    return reduce_ranking(pa.concat_tables(rankings).combine_chunks(), wanted)
 
 
 def refuse_many(rankings: list[pa.Table]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.files import named
 from ndcg_ab.sources.files.file import format_by_name
 from ndcg_ab.sources.files.parts import local_parts, object_names, partition_values

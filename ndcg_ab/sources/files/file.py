@@ -18,7 +18,7 @@ import pyarrow.csv as pacsv
 import pyarrow.json as pajson
 
 from ndcg_ab.config.loading.hints import similar_file_hint
-from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, in_short
 from ndcg_ab.sources.base import PullRequest, PullResult, Source, places_text, read_remarks, with_remarks
 from ndcg_ab.sources.fast_reader.choice import reduce_file

@@ -16,8 +16,8 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from ndcg_ab.config.loading.patterns import SHOWN, WILD, matching_files
-from ndcg_ab.config.model.connections import plain_address
-from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.config.model.inputs.connections import plain_address
+from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.files.hints import folder_hint
 from ndcg_ab.sources.files.records import explain_broken_parquet, open_parquet

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ndcg_ab.config.model.connections import Storage, plain_address
-from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.config.model.inputs.connections import Storage, plain_address
+from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.secrets.lookup import remember_secret, reveal_secrets
 from ndcg_ab.errors import InputError, SilentError, in_short, needs, on_one_line
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ndcg_ab.config.model.sources import ExtensionSource, InMemoryData
+from ndcg_ab.config.model.inputs.sources import ExtensionSource, InMemoryData
 from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.errors import InputError
 from ndcg_ab.extensions import SOURCES, load_named

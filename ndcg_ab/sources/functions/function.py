@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_ab.config.model.costs import LATENCY
-from ndcg_ab.config.model.sources import PythonSource
+from ndcg_ab.config.model.inputs.sources import PythonSource
 from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Ask, PullRequest, PullResult, Source

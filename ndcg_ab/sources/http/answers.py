@@ -7,7 +7,7 @@ from collections.abc import Container
 from itertools import islice
 from typing import Any
 
-from ndcg_ab.config.model.http import HttpRequest, HttpResults
+from ndcg_ab.config.model.inputs.http import HttpRequest, HttpResults
 from ndcg_ab.errors import InputError, beginning, format_value, on_one_line, shortened
 from ndcg_ab.sources.costs import MOST_COST
 from ndcg_ab.sources.tables.schema import LONGEST_ID

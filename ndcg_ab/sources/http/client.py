@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import httpx
 
 from ndcg_ab.config.model.costs import LATENCY
-from ndcg_ab.config.model.http import HttpRequest
+from ndcg_ab.config.model.inputs.http import HttpRequest
 from ndcg_ab.config.secrets.lookup import redact
 from ndcg_ab.sources.files.unpacking import GZIP, BrokenError, TooDenseError, TooLargeError, unpack
 from ndcg_ab.sources.http.answers import ENOUGH, AnswerReader, Hit, QueryError, excerpt, parse_answer

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from ndcg_ab.config.model.http import PLACEHOLDER, HttpRequest
+from ndcg_ab.config.model.inputs.http import PLACEHOLDER, HttpRequest
 from ndcg_ab.config.secrets.lookup import redact, reveal_secrets
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.tables.schema import NO_VALUE

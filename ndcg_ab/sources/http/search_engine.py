@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ndcg_ab.config.model.http import HttpSource
+from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.errors import InputError, SilentError, format_value, needs
 from ndcg_ab.sources.base import (
     Ask,

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.sources import Source as Described
-from ndcg_ab.config.model.sources import SparkSource
+from ndcg_ab.config.model.inputs.sources import Source as Described
+from ndcg_ab.config.model.inputs.sources import SparkSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import Pulled, Remark, Source, with_remarks
 from ndcg_ab.sources.judgments.grades import (

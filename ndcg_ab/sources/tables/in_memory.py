@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ndcg_ab.config.model.sources import InMemoryData
+from ndcg_ab.config.model.inputs.sources import InMemoryData
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Source, places_text
 from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR

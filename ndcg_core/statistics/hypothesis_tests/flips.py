@@ -171,7 +171,7 @@ def _octets(generator: np.random.SFC64, rows: int) -> NDArray[np.uint8]:
     return words.view(np.uint8).reshape(rows, _BLOCK // 8)
 
 
-def map_blocks(work: Callable[[range], IntArray | FloatArray], flips: int, rows: int, workers: int) -> list[Any]:
+def map_blocks(work: Callable[[range], Any], flips: int, rows: int, workers: int) -> list[Any]:
     """What `work` gives for the blocks of all flips, each of some rows, dealt to as many workers as that is worth."""
     blocks = range(-(-flips // _BLOCK))
     workers = min(workers, len(blocks), 1 + flips * rows // WORTH)

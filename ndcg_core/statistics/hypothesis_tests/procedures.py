@@ -12,6 +12,7 @@ import numpy as np
 
 from ndcg_core.statistics.estimates.mean_difference import Moments, reach_alone, reach_together, t_test_from_moments
 from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import bootstrap_max_t
+from ndcg_core.statistics.hypothesis_tests.flip_tasks import flip_statistics
 from ndcg_core.statistics.hypothesis_tests.flips import ENUMERABLE
 from ndcg_core.statistics.hypothesis_tests.multiplicity import benjamini_hochberg, holm
 from ndcg_core.statistics.hypothesis_tests.pair_p_values import p_values_of_two
@@ -19,9 +20,9 @@ from ndcg_core.statistics.hypothesis_tests.sign_flip import (
     SignFlip,
     raise_down_the_order,
     sign_flip_p_values,
-    sign_flips,
+    sign_flip_statistic,
 )
-from ndcg_core.statistics.hypothesis_tests.simultaneous import simultaneous_quantiles
+from ndcg_core.statistics.hypothesis_tests.simultaneous import quantile_statistic
 from ndcg_core.statistics.paired import FloatArray, Paired, all_units, centre_units, flippable_count, units_table
 from ndcg_core.statistics.verdicts.verdict import TESTABLE, Reaches, Tested
 
@@ -95,28 +96,27 @@ def max_t(
 ) -> list[list[Tested]]:
     """Of every family: p_value from a column's own queries alone, p_adjusted from those of its columns together."""
     rows = [all_units(paired) for paired, _ in families]
-    joint = sign_flips(
+    flips = sign_flip_statistic(
         [
             units_table(paired, [pairs.units.flippable for pairs in paired], units)
             for (paired, _), units in zip(families, rows, strict=True)
         ],
-        resamples=resamples,
-        seed=seed,
-        workers=workers,
+        resamples,
     )
     # A comparison without company has its own interval: t's, of which the quantile of flips is but an estimate.
     several = [number for number, (paired, _) in enumerate(families) if len(paired) > 1]
-    quantiles = simultaneous_quantiles(
+    reaches = quantile_statistic(
         [
             units_table(paired, [_residuals(pairs, each) for pairs, each in zip(paired, of, strict=True)], units)
             for (paired, of), units in ((families[number], rows[number]) for number in several)
         ],
-        levels=_levels(alpha),
-        shares=[_shares(families[number][0], rows[number]) for number in several],
-        resamples=resamples,
-        seed=seed,
-        workers=workers,
+        _levels(alpha),
+        [_shares(families[number][0], rows[number]) for number in several],
+        resamples,
+        seed,
+        workers,
     )
+    joint, quantiles = flip_statistics([flips, reaches], resamples=resamples, seed=seed, workers=workers)
     known = dict(zip(several, quantiles, strict=True))
     found: list[list[Tested]] = []
     for number, ((paired, of), units, flipped) in enumerate(zip(families, rows, joint, strict=True)):

@@ -17,6 +17,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ndcg_core.statistics.hypothesis_tests.flip_tasks import FlipStatistic, FlipTask, flip_statistics
 from ndcg_core.statistics.hypothesis_tests.flips import (
     COLUMNS,
     DEFAULT_RESAMPLES,
@@ -31,9 +32,6 @@ from ndcg_core.statistics.hypothesis_tests.flips import (
     check_settings,
     count_processors,
     drawn_bits,
-    group_families,
-    join_families,
-    make_flips,
     map_blocks,
     settle_ties,
     standardise_family,
@@ -95,18 +93,29 @@ def sign_flips(
 ) -> list[SignFlip]:
     """`sign_flip` of every family, bit for bit; the flips are drawn once for all of them: faster for many families."""
     check_settings(resamples, seed, workers)
+    (found,) = flip_statistics(
+        [sign_flip_statistic(families, resamples)], resamples=resamples, seed=seed, workers=workers
+    )
+    return found
+
+
+def sign_flip_statistic(families: Sequence[ArrayLike], resamples: int) -> FlipStatistic:
+    """`sign_flips` as a statistic, which others may share their flips with; the settings are checked by the caller."""
     tables = [settle_ties(check_differences(differences)) for differences in families]
     made = [standardise_family(table, np.count_nonzero(table, axis=0)) for table in tables]
-    found: dict[int, SignFlip] = {}
-    drawn = [number for number, family in enumerate(made) if len(family.rows) > ENUMERABLE]
-    groups = [[drawn[place] for place in group] for group in group_families([made[at] for at in drawn], COLUMNS)]
-    for group in [*groups, *([number] for number in range(len(made)) if number not in drawn)]:
-        joined, parts = join_families([made[number] for number in group])
-        flips, bits = make_flips(joined, resamples, seed)
-        hits = _counted(joined, parts, bits, flips, workers or count_processors())
-        for number, part in zip(group, parts, strict=True):
-            found[number] = _result(tables[number], made[number], hits[:, part], flips, resamples)
-    return [found[number] for number in range(len(made))]
+    places = [number for number, family in enumerate(made) if len(family.order)]
+
+    def conclude(found: Sequence[tuple[int, IntArray]]) -> list[SignFlip]:
+        known = dict(zip(places, found, strict=True))
+        nothing = (1, np.zeros((2, 0), dtype=np.intp))
+        results = []
+        for number, (table, family) in enumerate(zip(tables, made, strict=True)):
+            flips, hits = known.get(number, nothing)
+            results.append(_result(table, family, hits, flips, resamples))
+        return results
+
+    tasks = [FlipTask(made[number], partial(_count_hits, made[number]), _add_up) for number in places]
+    return FlipStatistic(tasks, conclude)
 
 
 def _result(table: FloatArray, family: Family, hits: IntArray, flips: int, resamples: int) -> SignFlip:
@@ -185,38 +194,22 @@ def _enumerated_p_value(column: FloatArray, differing: int) -> float:
     return int(np.count_nonzero(np.abs(sums) >= abs(values.sum()) - differing)) / len(sums)
 
 
-def _counted(
-    joined: Family, parts: Sequence[slice], bits: Callable[[int], BitTiles], flips: int, workers: int
-) -> IntArray:
-    """Of all flips, how many reach a column's sum in the column (row 0), and in it or one further down (row 1).
+def _count_hits(family: Family, sums: FloatArray) -> IntArray:
+    """How many flips reach a column's sum in the column (row 0), and in it or one further down (row 1)."""
+    differing, scale = family.differing[:, np.newaxis], family.scale[:, np.newaxis]
+    reach = np.abs(family.totals)[:, np.newaxis] - differing  # each of the two sums may be off by differing / 2
+    reached = sums >= reach
+    alone = np.count_nonzero(reached, axis=1)
+    sums += differing
+    sums *= scale
+    largest_from_here = np.maximum.accumulate(sums[::-1], axis=0)[::-1]
+    reached[:-1] |= largest_from_here[1:] >= (reach * scale)[:-1]  # by itself, or by a column further down
+    return np.stack((alone, np.count_nonzero(reached, axis=1)))
 
-    parts: the columns of each family, within which the next columns are looked at.
-    """
-    if not len(joined.order):
-        return np.zeros((2, 0), dtype=np.intp)
-    work = partial(_counted_in_blocks, joined, parts, bits, flips)
-    hits: IntArray = np.sum(map_blocks(work, flips, len(joined.rows), workers), axis=0)
-    return hits
 
-
-def _counted_in_blocks(
-    joined: Family, parts: Sequence[slice], bits: Callable[[int], BitTiles], flips: int, blocks: range
-) -> IntArray:
-    differing, scale = joined.differing[:, np.newaxis], joined.scale[:, np.newaxis]
-    reach = np.abs(joined.totals)[:, np.newaxis] - differing  # each of the two sums may be off by differing / 2
-    reach_standardised = reach * scale
-    hits = np.zeros((2, len(joined.totals)), dtype=np.intp)
-    for sums in absolute_sums(joined, bits, flips, blocks):
-        reached = sums >= reach
-        hits[0] += np.count_nonzero(reached, axis=1)
-        sums += differing
-        sums *= scale
-        for part in parts:
-            largest_from_here = np.maximum.accumulate(sums[part][::-1], axis=0)[::-1]
-            # by itself, or by a column further down
-            reached[part][:-1] |= largest_from_here[1:] >= reach_standardised[part][:-1]
-        hits[1] += np.count_nonzero(reached, axis=1)
-    return hits
+def _add_up(counts: list[IntArray]) -> IntArray:
+    total: IntArray = np.sum(counts, axis=0)
+    return total
 
 
 def _reached_in_blocks(family: Family, bits: Callable[[int], BitTiles], flips: int, blocks: range) -> IntArray:

@@ -12,20 +12,17 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ndcg_core.statistics.hypothesis_tests.flip_tasks import FlipStatistic, FlipTask, flip_statistics
 from ndcg_core.statistics.hypothesis_tests.flips import (
-    COLUMNS,
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
     ENUMERABLE,
     BitTiles,
     Family,
     FloatArray,
-    absolute_sums,
     check_differences,
     check_settings,
     count_processors,
-    group_families,
-    join_families,
     make_flips,
     map_blocks,
     signed_sums,
@@ -72,46 +69,62 @@ def simultaneous_quantiles(
     The flips are drawn once for all levels, and for all families without shares.
     """
     check_settings(resamples, seed, workers)
+    statistic = quantile_statistic(families, levels, shares, resamples, seed, workers)
+    (found,) = flip_statistics([statistic], resamples=resamples, seed=seed, workers=workers)
+    return found
+
+
+def quantile_statistic(
+    families: Sequence[ArrayLike],
+    levels: Sequence[float],
+    shares: Sequence[ArrayLike | None],
+    resamples: int,
+    seed: int,
+    workers: int | None,
+) -> FlipStatistic:
+    """`simultaneous_quantiles` as a statistic, which others may share their flips with; families with shares have their
+    own.  The settings are checked by the caller, the levels here."""
     for level in levels:
         if not 0 < level < 1:
             raise ValueError(f"level == {level}, must lie between 0 and 1")
     tables = [check_differences(residuals) for residuals in families]
     made = [standardise_family(table, np.count_nonzero(table, axis=0)) for table in tables]
-    found = {number: (0.0,) * len(levels) for number, family in enumerate(made) if not len(family.order)}
-    alike = [
-        number
-        for number, family in enumerate(made)
-        if number not in found and shares[number] is None and len(family.rows) > ENUMERABLE
-    ]
-    groups = [[alike[place] for place in group] for group in group_families([made[at] for at in alike], COLUMNS)]
-    others = [[number] for number in range(len(made)) if number not in found and number not in alike]
-    for group in [*groups, *others]:
-        joined, parts = join_families([made[number] for number in group])
-        flips, bits = make_flips(joined, resamples, seed)
-        own = shares[group[0]]
-        if own is None:
-            work = partial(_largest_in_blocks, joined, parts, bits, flips)
-        else:
-            work = partial(_largest_t_in_blocks, _weighed(joined, check_differences(own)), joined, bits, flips)
-        of_blocks = map_blocks(work, flips, len(joined.rows), workers or count_processors())
-        largest = np.sort(np.concatenate(of_blocks, axis=1), axis=1)
-        counted = flips if len(joined.rows) <= ENUMERABLE else flips + 1
-        places = [math.ceil(level * counted) for level in levels]
-        for number, row in zip(group, largest, strict=True):
-            found[number] = tuple(float(row[place - 1]) if place <= flips else math.inf for place in places)
-    return [found[number] for number in range(len(made))]
+    places = [number for number, family in enumerate(made) if len(family.order) and shares[number] is None]
+
+    def conclude(found: Sequence[tuple[int, FloatArray]]) -> list[tuple[float, ...]]:
+        known = dict(zip(places, found, strict=True))
+        results = []
+        for number, family in enumerate(made):
+            if not len(family.order):
+                results.append((0.0,) * len(levels))
+                continue
+            if (own := shares[number]) is None:
+                flips, largest = known[number]
+            else:
+                flips, largest = _largest_t(family, check_differences(own), resamples, seed, workers)
+            counted = flips if len(family.rows) <= ENUMERABLE else flips + 1
+            ranked, ranks = np.sort(largest), [math.ceil(level * counted) for level in levels]
+            results.append(tuple(float(ranked[rank - 1]) if rank <= flips else math.inf for rank in ranks))
+        return results
+
+    tasks = [FlipTask(made[number], partial(_largest, made[number].scale), np.concatenate) for number in places]
+    return FlipStatistic(tasks, conclude)
 
 
-def _largest_in_blocks(
-    joined: Family, parts: Sequence[slice], bits: Callable[[int], BitTiles], flips: int, blocks: range
-) -> FloatArray:
-    """(families x flips) the largest |sum| / norm of each family's columns."""
-    scale = joined.scale[:, np.newaxis]
-    found = []
-    for sums in absolute_sums(joined, bits, flips, blocks):
-        sums *= scale
-        found.append(np.stack([sums[part].max(axis=0) for part in parts]))
-    return np.concatenate(found, axis=1)
+def _largest(scale: FloatArray, sums: FloatArray) -> FloatArray:
+    """(flips,) the largest |sum| / norm of a family's columns."""
+    sums *= scale[:, np.newaxis]
+    largest: FloatArray = sums.max(axis=0)
+    return largest
+
+
+def _largest_t(
+    family: Family, shares: FloatArray, resamples: int, seed: int, workers: int | None
+) -> tuple[int, FloatArray]:
+    """The same of weighted columns, by their t statistics; and the number of flips."""
+    flips, bits = make_flips(family, resamples, seed)
+    work = partial(_largest_t_in_blocks, _weighed(family, shares), family, bits, flips)
+    return flips, np.concatenate(map_blocks(work, flips, len(family.rows), workers or count_processors()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,5 +173,5 @@ def _largest_t_in_blocks(
         between = np.square(sums) * weighed.unbiased
         within = (n - 1) * np.maximum(spread, 0) * weighed.second
         share = np.divide(between, within + between, out=np.zeros_like(between), where=between > 0)
-        found.append(np.sqrt(n * share).max(axis=0)[np.newaxis])
-    return np.concatenate(found, axis=1)
+        found.append(np.sqrt(n * share).max(axis=0))
+    return np.concatenate(found)

@@ -4,6 +4,7 @@ import gc
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -31,15 +32,30 @@ def run(code: str) -> list[str]:
     return found.stdout.splitlines()
 
 
-@pytest.mark.slow
-def test_compare_imports_nothing_that_it_does_not_use() -> None:
+def unused(command: list[str], names: set[str]) -> str:
+    """Those of these modules that a command imported, as the last line it prints; all can be imported afterwards."""
     said = run(
         "import sys\nfrom ndcg_ab.flows.cli.app import app\n"
-        f"try:\n    app({COMPARE!r})\nexcept SystemExit as end:\n    assert not end.code\n"
-        f"print(sorted({UNUSED!r} & set(sys.modules)))\n{AFTERWARDS}"
+        f"try:\n    app({command!r})\nexcept SystemExit as end:\n    assert not end.code\n"
+        f"print(sorted({names!r} & set(sys.modules)))\n{AFTERWARDS}"
     )
     assert any("ndcg@10" in line for line in said)
-    assert said[-1] == "[]"
+    return said[-1]
+
+
+@pytest.mark.slow
+def test_compare_imports_nothing_that_it_does_not_use() -> None:
+    assert unused(COMPARE, UNUSED) == "[]"
+
+
+@pytest.mark.slow
+def test_a_run_imports_what_its_tracker_and_page_need(tmp_path: Path) -> None:
+    config = tmp_path / "c.yaml"
+    systems = "".join(f"\n  - {{name: {name}, file: {ROOT}/tests/data/{name}.run}}" for name in ("old", "new"))
+    judgments = ROOT / "tests" / "data" / "judgments.qrels"
+    config.write_text(f"name: c\njudgments: {judgments}\nsystems:{systems}\nmetrics: [ndcg@10]\ntracker: json_lines\n")
+    needed = {"pyarrow.parquet", "jinja2"}
+    assert unused(["run", str(config)], UNUSED - needed - {"pandas"}) == "[]"
 
 
 def test_where_scipy_keeps_its_functions_elsewhere_the_whole_of_it_is_imported() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from ndcg_ab.checks import ranking_checks
 from ndcg_ab.checks.ranking_checks import check_copies
-from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.sources import RANKING, Pulled, make_source
 
 Row = tuple[str, str, float | None, int | None]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ndcg_ab.checks.near_ids import has_none_alike, is_any_alike, pairs_of
+from ndcg_ab.checks.ids.near_ids import has_none_alike, is_any_alike, pairs_of
 from tests.examples import examples
 from tests.laboratory import in_order, pulled_judgments, pulled_ranking
 

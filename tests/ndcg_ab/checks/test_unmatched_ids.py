@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 import ndcg_ab
-from ndcg_ab.checks import unmatched_ids
-from ndcg_ab.checks.unmatched_ids import best_results, find_spelling
+from ndcg_ab.checks.ids import unmatched_ids
+from ndcg_ab.checks.ids.unmatched_ids import best_results, find_spelling
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
 

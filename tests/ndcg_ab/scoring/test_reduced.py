@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from ndcg_ab.checks import examples, unmatched_ids
+from ndcg_ab.checks import examples
 from ndcg_ab.checks.checked_loading import load_and_check
+from ndcg_ab.checks.ids import unmatched_ids
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline import pull_inputs

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from ndcg_ab.config.model.http import HttpRequest, HttpSource
-from ndcg_ab.config.model.sources import ExtensionSource, FileSource, InMemoryData, PythonSource
+from ndcg_ab.config.model.inputs.http import HttpRequest, HttpSource
+from ndcg_ab.config.model.inputs.sources import ExtensionSource, FileSource, InMemoryData, PythonSource
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import RANKING, Pulled, pull_source
 from ndcg_ab.sources.base import CostsAsked

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
-from ndcg_ab.config.model.sources import FileSource, InMemoryData
+from ndcg_ab.config.model.inputs.sources import FileSource, InMemoryData
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.documents import Documents
 from ndcg_ab.sources.tables.schema import DOCUMENT

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ndcg_ab.comparing.disagreements import find_disagreements
-from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.options.from_options import evaluation_from_options
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app

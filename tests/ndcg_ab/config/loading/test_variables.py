@@ -8,7 +8,7 @@ import pytest
 from ndcg_ab.config.environment import tracking_uri
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.sources import PythonSource
+from ndcg_ab.config.model.inputs.sources import PythonSource
 from ndcg_ab.config.secrets.lookup import without_password
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import RANKING, pull_source

@@ -15,7 +15,7 @@ from ndcg_ab.checks.secret_checks import check_secrets
 from ndcg_ab.config import environment
 from ndcg_ab.config.environment import tracking_uri
 from ndcg_ab.config.loading.file import read_config
-from ndcg_ab.config.model.sources import PythonSource
+from ndcg_ab.config.model.inputs.sources import PythonSource
 from ndcg_ab.config.secrets import redaction
 from ndcg_ab.config.secrets.lookup import reveal_address, reveal_secrets, split_address
 from ndcg_ab.config.secrets.redaction import censor_logs, discreet_error, redact, remember_secret, remove_known_secrets

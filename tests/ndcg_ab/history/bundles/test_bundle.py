@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import bundle as bundles

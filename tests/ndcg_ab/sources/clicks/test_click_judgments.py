@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.config.model.judgments import JudgmentSource
+from ndcg_ab.config.model.inputs.judgments import JudgmentSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.sources.base import Remark, read_remarks

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
-from ndcg_ab.config.model.clicks import Clicks
+from ndcg_ab.config.model.inputs.clicks import Clicks
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.clicks import json_events
 from ndcg_ab.sources.clicks.events import ReadEvents, read_events

@@ -19,7 +19,7 @@ from ndcg_ab.config.loading.schema import json_schema
 from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.loading.yaml_files import read_yaml
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.sources import System, TableSource
+from ndcg_ab.config.model.inputs.sources import System, TableSource
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import JUDGMENT, RANKING, pull_source
 from ndcg_ab.sources.databases import drivers
@@ -227,7 +227,7 @@ def test_a_server_that_is_away_may_answer_later_and_a_refusal_stays_one(socket: 
 PEAK = """
 import re, sys
 from pathlib import Path
-from ndcg_ab.config.model.sources import System
+from ndcg_ab.config.model.inputs.sources import System
 from ndcg_ab.sources import RANKING, pull_source
 query = "select g / 100 || 'q' as query_id, 'doc' || g as doc_id, g::float8 as score from generate_series(1, 400000) g"
 system = System.model_validate({"name": "a", "database": sys.argv[1], "query": query})

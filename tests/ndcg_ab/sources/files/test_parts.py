@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
-from ndcg_ab.config.model.sources import System, TableSource
+from ndcg_ab.config.model.inputs.sources import System, TableSource
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import JUDGMENT, RANKING, pull_source
 from tests import servers

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ndcg_ab.config.model.sources import PythonSource
+from ndcg_ab.config.model.inputs.sources import PythonSource
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import RANKING, pull_source
 

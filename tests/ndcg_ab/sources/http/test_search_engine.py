@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.config.model.http import HttpRequest, HttpSource
+from ndcg_ab.config.model.inputs.http import HttpRequest, HttpSource
 from ndcg_ab.config.secrets.lookup import remember_secret
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import RANKING, Pulled, pull_source

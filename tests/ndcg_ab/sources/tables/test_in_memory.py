@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.sources import FileSource, InMemoryData
+from ndcg_ab.config.model.inputs.sources import FileSource, InMemoryData
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, pull_source
 from ndcg_ab.sources.files.records import records_table
 from ndcg_ab.sources.tables.columns import breaks_a_rule

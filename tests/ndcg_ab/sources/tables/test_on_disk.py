@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ndcg_ab.checks.ranking_checks import count_neighbours, is_copy
-from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles.bundle import read_bundle

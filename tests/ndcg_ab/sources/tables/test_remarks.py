@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as papq
 
-from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.runs.folder import read_kept
 from ndcg_ab.sources import RANKING, Pulled, make_source
 from ndcg_ab.sources.base import Remark, with_remarks

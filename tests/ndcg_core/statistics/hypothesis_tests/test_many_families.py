@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ndcg_core.statistics.hypothesis_tests import flips, sign_flip, simultaneous
+from ndcg_core.statistics.hypothesis_tests import flip_tasks, flips, sign_flip, simultaneous
 from ndcg_core.statistics.verdicts.comparison import Column, compare_families, compare_family
 
 SETTINGS = {"resamples": 600, "seed": 3}
@@ -21,8 +21,7 @@ def tables() -> list[np.ndarray]:
 
 @pytest.mark.parametrize("most", [1, 4, 512])
 def test_together_and_alone(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (sign_flip, simultaneous):
-        monkeypatch.setattr(module, "COLUMNS", most)
+    monkeypatch.setattr(flip_tasks, "COLUMNS", most)
     assert sign_flip.sign_flips(tables(), **SETTINGS) == [sign_flip.sign_flip(table, **SETTINGS) for table in tables()]
     shares = [None, np.linspace(0.5, 1.5, 60)[:, np.newaxis] * [1.0, 1.0], *[None] * 5]
     levels = (0.9, 0.8)
@@ -50,6 +49,23 @@ def test_flips_are_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(drawn) == [0, 1, 2]
     simultaneous.simultaneous_quantiles(tables()[:2], levels=(0.9, 0.8), shares=[None, None], **SETTINGS)
     assert sorted(drawn) == [0, 0, 1, 1, 2, 2], "once for both levels"
+
+
+def test_two_statistics_share_their_flips(monkeypatch: pytest.MonkeyPatch) -> None:
+    levels, shares = (0.9, 0.8), [None] * len(tables())
+    alone = [
+        sign_flip.sign_flips(tables(), **SETTINGS),
+        simultaneous.simultaneous_quantiles(tables(), levels=levels, shares=shares, **SETTINGS),
+    ]
+    drawn = []
+    real = flips.drawn_bits
+    monkeypatch.setattr(flips, "drawn_bits", lambda seed, rows, block: drawn.append(block) or real(seed, rows, block))
+    both = [
+        sign_flip.sign_flip_statistic(tables(), SETTINGS["resamples"]),
+        simultaneous.quantile_statistic(tables(), levels, shares, *SETTINGS.values(), 1),
+    ]
+    assert flip_tasks.flip_statistics(both, workers=1, **SETTINGS) == alone
+    assert sorted(drawn) == [0, 1, 2]
 
 
 def test_comparisons_of_families_are_those_of_each() -> None:

@@ -4,8 +4,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from ndcg_ab.config.model.inputs.sources import Readable
 from ndcg_ab.config.model.operation import GivenPath
-from ndcg_ab.config.model.sources import Readable
 from ndcg_core.measures.external_metric import GivenMetric, canonical_name
 
 ScoresFormat = Literal["csv", "tsv", "jsonl", "parquet", "trec_eval", "ir_measures", "pytrec_eval"]

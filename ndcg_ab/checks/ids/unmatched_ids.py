@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from ndcg_ab.checks.examples import MOST, examples_of
-from ndcg_ab.checks.respelling import meeting_ids, mend_command
+from ndcg_ab.checks.ids.respelling import meeting_ids, mend_command
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.results.outcome import Finding

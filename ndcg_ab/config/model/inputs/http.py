@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from ndcg_ab.config.model.costs import LATENCY, refuse_name
-from ndcg_ab.config.model.http_presets import PRESETS, complete_preset
+from ndcg_ab.config.model.inputs.http_presets import PRESETS, complete_preset
 from ndcg_ab.config.model.operation import Model
 
 PLACEHOLDER = re.compile(r"\{\{(?P<plain>[A-Za-z_]\w*(:number)?)\}\}|\{(?P<name>[A-Za-z_]\w*)(?P<number>:number)?\}")

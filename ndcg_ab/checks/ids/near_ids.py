@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.checks.examples import MOST, examples_of
-from ndcg_ab.checks.respelling import mend_command
-from ndcg_ab.checks.unmatched_ids import is_seam
+from ndcg_ab.checks.ids.respelling import mend_command
+from ndcg_ab.checks.ids.unmatched_ids import is_seam
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text

@@ -5,8 +5,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from ndcg_ab.config.model.inputs.sources import TableSource
 from ndcg_ab.config.model.operation import Model
-from ndcg_ab.config.model.sources import TableSource
 
 FLOOR = 10  # impressions
 QUANTILES = (0.25, 0.5, 0.75)

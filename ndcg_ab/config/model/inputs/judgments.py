@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field, field_validator
 
-from ndcg_ab.config.model.clicks import Clicks, ClicksSource
-from ndcg_ab.config.model.sources import (
+from ndcg_ab.config.model.inputs.clicks import Clicks, ClicksSource
+from ndcg_ab.config.model.inputs.sources import (
     GRADED,
     GRADED_DEPTH,
     KINDS,

@@ -9,8 +9,15 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
-from ndcg_ab.config.model.connections import Database, GivenFile, Storage, file_name, plain_address, read_database
-from ndcg_ab.config.model.http import HttpRequest, HttpSource
+from ndcg_ab.config.model.inputs.connections import (
+    Database,
+    GivenFile,
+    Storage,
+    file_name,
+    plain_address,
+    read_database,
+)
+from ndcg_ab.config.model.inputs.http import HttpRequest, HttpSource
 from ndcg_ab.config.model.operation import Model, Spark
 
 FileFormat = Literal["trec", "csv", "tsv", "jsonl", "parquet"]

@@ -1,0 +1,1 @@
+"""Findings about ids that do not match although they look alike."""
