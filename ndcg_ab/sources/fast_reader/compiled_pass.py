@@ -45,8 +45,14 @@ def reduce_text(text: bytes | bytearray, length: int, line_end: bytes, wanted: W
 
 
 def reduce_ranking(ranking: pa.Table, wanted: WantedRows) -> ReducedRanking:
-    """A ranking's columns reduced by the compiled pass, or by numpy where there is none: what is kept is the same."""
-    return reduce_columns(ranking, wanted) if ranking_reader is not None else reduce_rows(ranking, wanted.places)
+    """A ranking's columns reduced by the compiled pass, or by numpy where there is none: what is kept is the same.
+
+    Its query ids may be kept once each.
+    """
+    if ranking_reader is None:
+        return reduce_rows(ranking, wanted.places)
+    query_ids = ranking["query_id"].cast(pa.string())
+    return reduce_columns(ranking.set_column(0, "query_id", query_ids).combine_chunks(), wanted)
 
 
 def reduce_columns(ranking: pa.Table, wanted: WantedRows) -> ReducedRanking:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.checks.ids import near_ids
 from ndcg_ab.checks.checked_loading import load_and_check
+from ndcg_ab.checks.ids import near_ids
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.engines.duckdb import engine as engine_module
