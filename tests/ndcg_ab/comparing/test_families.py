@@ -345,7 +345,7 @@ def test_exploratory_families_by_max_t(folder: Path) -> None:
 
 
 def test_a_preview_flips_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("sign_flips", "sign_flip_p_values", "simultaneous_quantiles"):
+    for name in ("sign_flip_statistic", "sign_flip_p_values", "quantile_statistic"):
         monkeypatch.setattr(f"ndcg_core.statistics.hypothesis_tests.procedures.{name}", None)
     found = compare(folder, "--metric", "rr", "--secondary", "precision@1", "--preview")["comparisons"]
     assert {row["procedure"] for row in found} == {"t, Holm"}
