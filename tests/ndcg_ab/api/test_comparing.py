@@ -1,5 +1,6 @@
 """`ndcg_ab.compare` and `evaluate`: the command's numbers, whatever the data come in; nothing is written."""
 
+import functools
 import gc
 import inspect
 import os
@@ -17,11 +18,16 @@ import yaml
 from typer.testing import CliRunner
 
 import ndcg_ab
+from ndcg_ab.api import comparing
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.options.from_options import OPTIONS
 from ndcg_ab.engines.duckdb import engine as engine_module
 from ndcg_ab.engines.duckdb.engine import shared_database
+from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
+from ndcg_ab.scoring import scoring
+from ndcg_ab.sources import JUDGMENT, RANKING, pull_source
+from ndcg_ab.sources.queries import pull_queries
 from tests.ndcg_ab.api import typed_program
 from tests.ndcg_ab.api.frames import (
     JUDGMENTS,
@@ -42,13 +48,18 @@ OPTIONS_ASKED = ["--metric", "ndcg@5", "--metric", "rr", "--seed", "7", "--slice
 OPTIONS_ASKED += ["--smallest-slice", "6"]
 
 
+@functools.cache
 def of_the_command(*options: str) -> str:
+    found = CliRunner().invoke(app, command_of(*options))
+    assert found.exit_code == 0, found.output
+    return found.stdout
+
+
+def command_of(*options: str) -> list[str]:
     command = ["compare", "--judgments", JUDGMENTS, *options, "--json", "-"]
     for name, path in SYSTEMS.items():
         command += ["--system", f"{name}={path}"]
-    found = CliRunner().invoke(app, command)
-    assert found.exit_code == 0, found.output
-    return found.stdout
+    return command
 
 
 @pytest.fixture(scope="module")
@@ -60,13 +71,40 @@ def frames() -> dict[str, Any]:
     return {name: ranking_frame(name) for name in SYSTEMS}
 
 
-@pytest.mark.slow
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Evaluation]:
+    """What `compare` and the command ask for, neither of which evaluates it."""
+    found: list[Evaluation] = []
+
+    def refuse(evaluation: Evaluation) -> None:
+        found.append(evaluation)
+        raise InputError("asked for")
+
+    monkeypatch.setattr(comparing, "open_engine_for", refuse)
+    monkeypatch.setattr(scoring, "open_engine_for", refuse)
+    return found
+
+
+def digests(evaluation: Evaluation) -> list[str]:
+    """Of what is read for an evaluation: judgments, rankings, queries."""
+    places = [(evaluation.judgments, JUDGMENT), *((system, RANKING) for system in evaluation.systems)]
+    read = [pull_source(place.source, layout, evaluation.directory) for place, layout in places]
+    return [pulled.digest for pulled in (*read, pull_queries(evaluation).pulled)]
+
+
 @pytest.mark.parametrize("kind", TABLES)
-def test_tables_give_what_files_give(kind: str, expected: str) -> None:
+def test_tables_are_read_as_files_are(kind: str, asked: list[Evaluation]) -> None:
     table = TABLES[kind]
     systems = {name: table(frame) for name, frame in frames().items()}
-    result = ndcg_ab.compare(table(judgment_frame()), systems, queries=table(query_frame()), **ASKED)
-    assert result.to_json() == expected
+    for data in ((table(judgment_frame()), systems, table(query_frame())), (JUDGMENTS, SYSTEMS, QUERIES)):
+        with pytest.raises(InputError, match="asked for"):
+            ndcg_ab.compare(*data[:2], queries=data[2], **ASKED)
+    of_tables, of_files = map(digests, asked)
+    assert of_tables == of_files and len(set(of_files)) == 4
+
+
+def test_tables_give_what_files_give(expected: str) -> None:
+    assert ndcg_ab.compare(judgment_frame(), frames(), queries=query_frame(), **ASKED).to_json() == expected
 
 
 def test_paths_give_what_the_command_gives(expected: str) -> None:
@@ -136,24 +174,24 @@ def test_a_ranking_with_ranks_alone() -> None:
 @pytest.mark.parametrize(
     ("arguments", "options"),
     [
-        pytest.param({"baseline": "new"}, ["--baseline", "new"], marks=pytest.mark.soak),
+        ({"baseline": "new"}, ["--baseline", "new"]),
         ({"metrics": ndcg_ab.parse("rr"), "alpha": 0.1}, ["--metric", "rr", "--alpha", "0.1"]),
         ({"secondary_metrics": "rr", "exploratory": "max-t"}, ["--secondary", "rr", "--exploratory", "max-t"]),
-        pytest.param({"guardrails": {ndcg_ab.parse("rr"): 0.05}}, ["--guardrail", "rr=0.05"], marks=pytest.mark.soak),
+        ({"guardrails": {ndcg_ab.parse("rr"): 0.05}}, ["--guardrail", "rr=0.05"]),
         ({"smallest_effect": 0.02, "interval": "bca"}, ["--smallest-effect", "0.02", "--interval", "bca"]),
-        pytest.param(
-            {"smallest_effect": {"ndcg@10": 0.02}}, ["--smallest-effect", "ndcg@10=0.02"], marks=pytest.mark.soak
-        ),
-        ({"queries": query_frame(), "weighted": False}, ["--queries", QUERIES, "--unweighted"]),
-        pytest.param(
-            {"queries": QUERIES, "resamples": 500}, ["--queries", QUERIES, "--resamples", "500"], marks=pytest.mark.soak
-        ),
+        ({"smallest_effect": {"ndcg@10": 0.02}}, ["--smallest-effect", "ndcg@10=0.02"]),
+        ({"queries": QUERIES, "weighted": False}, ["--queries", QUERIES, "--unweighted"]),
+        ({"queries": QUERIES, "resamples": 500}, ["--queries", QUERIES, "--resamples", "500"]),
         ({"preview": True, "threads": 1, "format": "trec"}, ["--preview", "--threads", "1", "--format", "trec"]),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else "",
 )
-def test_arguments_are_options(arguments: dict[str, Any], options: list[str]) -> None:
-    assert ndcg_ab.compare(JUDGMENTS, SYSTEMS, **arguments).to_json() == of_the_command(*options)
+def test_arguments_are_options(arguments: dict[str, Any], options: list[str], asked: list[Evaluation]) -> None:
+    with pytest.raises(InputError, match="asked for"):
+        ndcg_ab.compare(JUDGMENTS, SYSTEMS, **arguments)
+    assert CliRunner().invoke(app, command_of(*options)).exit_code == 2
+    of_arguments, of_options = asked
+    assert of_arguments == of_options
 
 
 OWN_ARGUMENTS = {"queries_columns", "documents_columns", "progress"}
@@ -186,16 +224,16 @@ def test_a_configuration_in_a_file_and_in_a_mapping(tmp_path: Path, expected: st
         "slices": {"by": ["language"], "smallest": 6},
     }
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(content))
-    model = Evaluation.model_validate(content)
-    assert [ndcg_ab.evaluate(given).to_json() for given in (tmp_path / "c.yaml", content, model)] == [expected] * 3
+    assert [ndcg_ab.evaluate(given).to_json() for given in (tmp_path / "c.yaml", content)] == [expected] * 2
     assert list(tmp_path.iterdir()) == [tmp_path / "c.yaml"]
 
 
 def test_gates_are_checked() -> None:
     content = {"name": "n", "judgments": JUDGMENTS, "systems": [{"name": "a", "file": SYSTEMS["new"]}]}
-    (gate, other) = ndcg_ab.evaluate({**content, "gate": {"unanswered": 0}}).gates
+    found = ndcg_ab.evaluate(Evaluation.model_validate({**content, "gate": {"unanswered": 0}}))
+    (gate, other) = found.gates
     assert (gate.passed, other.name, other.passed) == (True, "unanswered", False)
-    assert "gate failed: unanswered" in str(ndcg_ab.evaluate({**content, "gate": {"unanswered": 0}}))
+    assert "gate failed: unanswered" in str(found)
 
 
 def test_progress_is_told_what_begins() -> None:
@@ -251,7 +289,7 @@ def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
+@pytest.mark.soak  # of the wheel: tests/slow/test_installed.py
 def test_it_works_beside_somebody_else_s_flows(tmp_path: Path) -> None:
     """`flows` and `sql` of the user's own come first on the path, and are not ours."""
     for name in ("flows", "sql"):
