@@ -45,7 +45,9 @@ RUNNING = BEGINNING + (
     "bundle_files.write_report = plain_page\nevaluation = small(Path(sys.argv[1]))\n"
 )
 # Each waits until the other is there, too.
-TWO_RUNS = RUNNING + """
+TWO_RUNS = (
+    RUNNING
+    + """
 for _ in range(2):
     if os.fork() == 0:
         try:
@@ -56,6 +58,7 @@ for _ in range(2):
 for _ in range(2):
     os.wait()
 """
+)
 # A fork for each publisher: what takes seconds to import is imported once.
 PUBLISHERS = """import os, sys
 from pathlib import Path

@@ -19,9 +19,9 @@ from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles.published import mark_published
 from ndcg_ab.history.timeline.timeline import Reused, read_timeline
 from ndcg_ab.report import bundle_files
-from ndcg_ab.runs.run import Performed, perform_run
+from ndcg_ab.runs.run import Performed
 from tests.repeated import mostly_soaked
-from tests.small_evaluation import DATA, calling, changed_run, nights, no_tracker, plain_page, rows_of, small, unlogged
+from tests.small_evaluation import DATA, changed_run, is_known, nights, plain_page, rows_of, small, unlogged
 
 pytestmark = pytest.mark.slow
 
@@ -149,21 +149,8 @@ def first(template: tuple[Path, Performed], tmp_path: Path) -> Performed:
     return dataclasses.replace(night, bundle=tmp_path / night.bundle.relative_to(folder))
 
 
-class Computed(Exception):
-    """In the place of what an evaluation computes that is not there already."""
-
-
-def compute(*_: Any) -> None:
-    raise Computed
-
-
-def is_known(folder: Path, change: Callable[[Path], dict[str, Any]]) -> bool:
-    """Whether the evaluation is reused: it ends where it would begin to compute."""
-    try:
-        evaluation = small(folder, **(QUERIES | METRICS | change(folder)))
-        return perform_run(evaluation, calling(CHECK_DATA=compute, PUBLISH=no_tracker)).reused
-    except Computed:
-        return False
+def is_there(folder: Path, change: Callable[[Path], dict[str, Any]]) -> bool:
+    return is_known(small(folder, **(QUERIES | METRICS | change(folder))))
 
 
 def again(folder: Path, change: Callable[[Path], dict[str, Any]], **options: Any) -> Performed:
@@ -187,7 +174,7 @@ def test_the_same_content_is_evaluated_once(what: str, first: Performed, tmp_pat
 
 @pytest.mark.parametrize("what", mostly_soaked(NEW, kept=["a grade", "a ranking", "a query's weight"]))
 def test_what_can_change_a_result_is_a_new_evaluation(what: str, first: Performed, tmp_path: Path) -> None:
-    assert not is_known(tmp_path, NEW[what])
+    assert not is_there(tmp_path, NEW[what])
 
 
 def test_force_computes_anew(first: Performed, tmp_path: Path) -> None:
@@ -216,7 +203,7 @@ def test_a_function_that_returns_the_same_is_the_same(first: Performed, tmp_path
     assert not again(tmp_path, by_function(1)).reused, "a function gives no ranks"
     assert again(tmp_path, by_function(-1)).reused
     changed_run(tmp_path, 3)
-    assert not is_known(tmp_path, by_function(1))
+    assert not is_there(tmp_path, by_function(1))
 
 
 def test_digests_stand_in_the_bundle_and_in_the_history(first: Performed, tmp_path: Path) -> None:
@@ -251,7 +238,7 @@ def test_a_damaged_bundle_is_not_reused(first: Performed, tmp_path: Path, capsys
     night = again(tmp_path, SAME["nothing"])
     assert night.reused
     (night.bundle / "query_scores.parquet").unlink()
-    assert not is_known(tmp_path, SAME["nothing"])
+    assert not is_there(tmp_path, SAME["nothing"])
     assert "Traceback" not in capsys.readouterr().err
 
 
