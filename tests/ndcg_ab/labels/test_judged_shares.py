@@ -269,6 +269,7 @@ def test_slices_and_pairs_have_none() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shared() is None, reason="needs CAsT 2021")
+@pytest.mark.soak  # by hand: the tests above
 def test_it_comes_where_one_side_is_hidden_and_not_where_judgments_are_missing_at_random(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
