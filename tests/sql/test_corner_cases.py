@@ -327,7 +327,8 @@ def test_ties_average_across_the_cutoff() -> None:
     # scikit-learn documents .75 for these (10 and 5 tied at the top, the cutoff at 1), and .5 when ties are ignored
     judgments = {"q": {"a": 10, "b": 0, "c": 0, "d": 1, "e": 5}}
     returned = [Result("a", 1.0), Result("b", 0.0), Result("c", 0.0), Result("d", 0.0), Result("e", 1.0)]
-    alone(judgments, returned, {"ndcg(ties=average)@1": 0.75, "ndcg@1": 0.5, "ndcg(ties=doc_id_asc)@1": 1.0})
+    hand(judgments, returned, {"ndcg(ties=average)@1": 0.75, "ndcg@1": 0.5, "ndcg(ties=doc_id_asc)@1": 1.0})
+    alone(judgments, returned, {"ndcg(ties=average)@1": 0.75})
     # a stands first; three share the ranks 2 to 4, of which the cutoff keeps one, two or three
     judgments = {"q": {"a": 3, "b": 2, "c": 0, "d": 1}}
     returned = [Result("a", 2.0), Result("b", 1.0), Result("c", 1.0), Result("x", 1.0)]
@@ -344,7 +345,8 @@ def test_ties_average_across_the_cutoff() -> None:
         "judged(ties=average)@2": (1 + 2 / 3) / 2,
         "cg(ties=average)@3": 3 + 2 * mean,
     }
-    alone(judgments, returned, expected)
+    hand(judgments, returned, expected)
+    alone(judgments, returned, {name: expected[name] for name in ("dcg(ties=average)@2", "precision(ties=average)@2")})
 
 
 @pytest.mark.parametrize("measure", ["rr", "accuracy"])

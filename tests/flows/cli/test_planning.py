@@ -131,7 +131,7 @@ def test_the_numbers_of_a_family() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["scores.csv", "scores.parquet", "scores.txt"])
+@pytest.mark.parametrize("name", ["scores.csv", "scores.parquet", pytest.param("scores.txt", marks=pytest.mark.soak)])
 def test_the_numbers_of_a_file(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / name, rows_of(values()))
     found = {plan["candidate"]: plan for plan in plans("--scores", path)}
