@@ -1,5 +1,6 @@
 """Queries that belong together: by a column, by their ids, ignored; what is refused, and what is asked."""
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,7 @@ def command(folder: Path, *options: str) -> list[str]:
     return ["compare", "--judgments", str(folder / "qrels"), *named, "--metric", "rr", *given]
 
 
+@functools.cache
 def compare(folder: Path, *options: str) -> dict[str, Any]:
     found = RUNNER.invoke(app, command(folder, "--json", "-", *options))
     assert found.exit_code == 0, found.output

@@ -85,22 +85,27 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Evaluation]:
     return found
 
 
-def digests(evaluation: Evaluation) -> list[str]:
+def digests(evaluation: Evaluation) -> list[str | None]:
     """Of what is read for an evaluation: judgments, rankings, queries."""
     places = [(evaluation.judgments, JUDGMENT), *((system, RANKING) for system in evaluation.systems)]
     read = [pull_source(place.source, layout, evaluation.directory) for place, layout in places]
-    return [pulled.digest for pulled in (*read, pull_queries(evaluation).pulled)]
+    return [*(pulled.digest for pulled in read), pull_queries(evaluation).digest]
+
+
+def read(asked: list[Evaluation], judgments: Any, systems: Any, **arguments: Any) -> list[str | None]:
+    """The digests of what `compare` would read."""
+    with pytest.raises(InputError, match="asked for"):
+        ndcg_ab.compare(judgments, systems, **arguments)
+    return digests(asked.pop())
 
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_tables_are_read_as_files_are(kind: str, asked: list[Evaluation]) -> None:
     table = TABLES[kind]
     systems = {name: table(frame) for name, frame in frames().items()}
-    for data in ((table(judgment_frame()), systems, table(query_frame())), (JUDGMENTS, SYSTEMS, QUERIES)):
-        with pytest.raises(InputError, match="asked for"):
-            ndcg_ab.compare(*data[:2], queries=data[2], **ASKED)
-    of_tables, of_files = map(digests, asked)
-    assert of_tables == of_files and len(set(of_files)) == 4
+    of_files = read(asked, JUDGMENTS, SYSTEMS, queries=QUERIES, **ASKED)
+    assert read(asked, table(judgment_frame()), systems, queries=table(query_frame()), **ASKED) == of_files
+    assert len({*of_files}) == 4
 
 
 def test_tables_give_what_files_give(expected: str) -> None:
@@ -116,19 +121,25 @@ def test_a_list_of_paths_names_the_systems(expected: str) -> None:
     assert ndcg_ab.compare(JUDGMENTS, paths, queries=QUERIES, **ASKED).to_json() == expected
 
 
-def test_dictionaries_give_what_files_give(expected: str) -> None:
+def test_dictionaries_of_any_kind_are_read_alike(asked: list[Evaluation]) -> None:
     """Texts and numbers, and through the careful way in: other keys, and numbers of numpy's."""
     queries = {row.pop("query_id"): row for row in query_frame().to_dict("records")}
     judgments = dictionaries(judgment_frame(), "grade")
     systems = {name: dictionaries(frame, "score") for name, frame in frames().items()}
-    assert ndcg_ab.compare(judgments, systems, queries=queries, **ASKED).to_json() == expected
+    plain = read(asked, judgments, systems, queries=queries, **ASKED)
     strange = {
         query: {np.str_(doc): np.float64(score) for doc, score in docs.items()}
         for query, docs in systems["new"].items()
     }
     strange["bread"] = {doc.encode(): score for doc, score in systems["new"]["bread"].items()}
-    given = {**systems, "new": strange}
-    assert ndcg_ab.compare(judgments, given, queries=queries, **ASKED).to_json() == expected
+    assert read(asked, judgments, {**systems, "new": strange}, queries=queries, **ASKED) == plain
+
+
+def test_dictionaries_give_the_same_comparison(expected: str) -> None:
+    queries = {row.pop("query_id"): row for row in query_frame().to_dict("records")}
+    systems = {name: dictionaries(frame, "score") for name, frame in frames().items()}
+    found = ndcg_ab.compare(dictionaries(judgment_frame(), "grade"), systems, queries=queries, **ASKED)
+    assert found.to_json() == expected
 
 
 def test_kinds_can_be_mixed(expected: str) -> None:
@@ -137,30 +148,24 @@ def test_kinds_can_be_mixed(expected: str) -> None:
 
 
 @pytest.mark.slow
-def test_whole_numbers_are_texts() -> None:
+def test_whole_numbers_are_texts(asked: list[Evaluation]) -> None:
     """A grade of document 7 is that of document '7', in tables and dictionaries."""
     judgments, ranking = {1: {7: 1, 8: 0}}, {1: {7: 1, 8: 2}}
-    texts = ndcg_ab.compare({"1": {"7": 1, "8": 0}}, {"a": {"1": {"7": 1, "8": 2}}}).to_json()
-    assert ndcg_ab.compare(judgments, {"a": ranking}).to_json() == texts
+    texts = read(asked, {"1": {"7": 1, "8": 0}}, {"a": {"1": {"7": 1, "8": 2}}})
+    assert read(asked, judgments, {"a": ranking}) == texts
     table = {"query_id": [1, 1], "doc_id": [7, 8]}
     for make in (TABLES["polars"], TABLES["pandas"]):
-        found = ndcg_ab.compare(
-            make(pd.DataFrame({**table, "grade": [1, 0]})), {"a": make(pd.DataFrame({**table, "score": [1, 2]}))}
-        )
-        assert found.to_json() == texts
+        grades, scores = (make(pd.DataFrame(table | column)) for column in ({"grade": [1, 0]}, {"score": [1, 2]}))
+        assert read(asked, grades, {"a": scores}) == texts
 
 
-def test_columns_of_other_names() -> None:
+def test_columns_of_other_names(asked: list[Evaluation]) -> None:
     judgments = judgment_frame().rename(columns={"query_id": "qid", "doc_id": "docno", "grade": "label"})
     systems = {name: frame.rename(columns={"query_id": "qid", "score": "s"}) for name, frame in frames().items()}
-    systems["old"] = dictionaries(ranking_frame("old"), "score")
-    result = ndcg_ab.compare(
-        judgments,
-        systems,
-        judgments_columns={"query_id": "qid", "doc_id": "docno", "grade": "label"},
-        columns={"query_id": "qid", "score": "s"},
-    )
-    assert result.to_json() == of_the_command()
+    old = dictionaries(ranking_frame("old"), "score")
+    columns = {"query_id": "qid", "doc_id": "docno", "grade": "label"}
+    names = {"judgments_columns": columns, "columns": {"query_id": "qid", "score": "s"}}
+    assert read(asked, judgments, systems | {"old": old}, **names) == read(asked, JUDGMENTS, SYSTEMS | {"old": old})
 
 
 def test_a_ranking_with_ranks_alone() -> None:
@@ -310,8 +315,8 @@ def test_the_typed_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     typed_program.main()
 
 
-def test_paths_start_from_the_working_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_start_from_the_working_directory(monkeypatch: pytest.MonkeyPatch, asked: list[Evaluation]) -> None:
     monkeypatch.chdir(DATA)
     monkeypatch.setenv("HOME", str(DATA))
     systems: dict[str, Any] = {"old": "old.run", "new": "~/new.run"}
-    assert ndcg_ab.compare("judgments.qrels", systems).to_json() == of_the_command()
+    assert read(asked, "judgments.qrels", systems) == read(asked, JUDGMENTS, SYSTEMS)
