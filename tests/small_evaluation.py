@@ -79,6 +79,11 @@ def unlogged(evaluation: Evaluation, **options: Any) -> Performed:
     return perform_run(evaluation, calling(PUBLISH=no_tracker), **options)
 
 
+def undrawn(evaluation: Evaluation, **options: Any) -> Performed:
+    """The same without the page."""
+    return perform_run(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page), **options)
+
+
 class WouldComputeError(Exception):
     """In the place of what an evaluation computes that is not there already."""
 

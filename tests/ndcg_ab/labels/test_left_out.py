@@ -17,7 +17,7 @@ from ndcg_ab.report.terminal.screen import print_outcome
 from ndcg_ab.results.outcome import LeftOut, Outcome
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.repeated import mostly_soaked
-from tests.small_evaluation import unlogged
+from tests.small_evaluation import undrawn
 
 pytestmark = pytest.mark.slow
 
@@ -133,4 +133,4 @@ def test_a_kept_evaluation_has_the_same(tmp_path: Path) -> None:
     systems = [{"name": name, "file": f"{name}.run"} for name in SHOWN]
     keys: dict[str, Any] = {"name": "kept", "judgments": "judgments.csv", "systems": systems, "metrics": ["ndcg@2"]}
     evaluation = Evaluation(**keys, output="kept", directory=tmp_path)
-    assert read_bundle(unlogged(evaluation).bundle).outcome.left_out == of_the_pool().left_out
+    assert read_bundle(undrawn(evaluation).bundle).outcome.left_out == of_the_pool().left_out
