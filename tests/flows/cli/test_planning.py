@@ -150,7 +150,7 @@ def test_the_numbers_of_a_file(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["scores.csv", "scores.parquet"])
+@pytest.mark.parametrize("name", ["scores.csv", pytest.param("scores.parquet", marks=pytest.mark.soak)])
 def test_what_compare_writes_can_be_planned_with(collection: Collection, tmp_path: Path, name: str) -> None:
     command = ["compare", "--judgments", str(collection.qrels), "--quiet", "--json", str(tmp_path / "c.json")]
     for system in (collection.first, collection.second, collection.systems[-1]):
