@@ -18,16 +18,12 @@ import yaml
 from typer.testing import CliRunner
 
 import ndcg_ab
-from ndcg_ab.api import comparing
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.options.from_options import OPTIONS
 from ndcg_ab.engines.duckdb import engine as engine_module
 from ndcg_ab.engines.duckdb.engine import shared_database
-from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.scoring import scoring
-from ndcg_ab.sources import JUDGMENT, RANKING, pull_source
-from ndcg_ab.sources.queries import pull_queries
+from tests.asked import asked_for, digests
 from tests.ndcg_ab.api import typed_program
 from tests.ndcg_ab.api.frames import (
     JUDGMENTS,
@@ -71,40 +67,17 @@ def frames() -> dict[str, Any]:
     return {name: ranking_frame(name) for name in SYSTEMS}
 
 
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Evaluation]:
-    """What `compare` and the command ask for, neither of which evaluates it."""
-    found: list[Evaluation] = []
-
-    def refuse(evaluation: Evaluation) -> None:
-        found.append(evaluation)
-        raise InputError("asked for")
-
-    monkeypatch.setattr(comparing, "open_engine_for", refuse)
-    monkeypatch.setattr(scoring, "open_engine_for", refuse)
-    return found
-
-
-def digests(evaluation: Evaluation) -> list[str | None]:
-    """Of what is read for an evaluation: judgments, rankings, queries."""
-    places = [(evaluation.judgments, JUDGMENT), *((system, RANKING) for system in evaluation.systems)]
-    read = [pull_source(place.source, layout, evaluation.directory) for place, layout in places]
-    return [*(pulled.digest for pulled in read), pull_queries(evaluation).digest]
-
-
-def read(asked: list[Evaluation], judgments: Any, systems: Any, **arguments: Any) -> list[str | None]:
+def read(judgments: Any, systems: Any, **arguments: Any) -> list[str | None]:
     """The digests of what `compare` would read."""
-    with pytest.raises(InputError, match="asked for"):
-        ndcg_ab.compare(judgments, systems, **arguments)
-    return digests(asked.pop())
+    return digests(asked_for(lambda: ndcg_ab.compare(judgments, systems, **arguments)))
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_tables_are_read_as_files_are(kind: str, asked: list[Evaluation]) -> None:
+def test_tables_are_read_as_files_are(kind: str) -> None:
     table = TABLES[kind]
     systems = {name: table(frame) for name, frame in frames().items()}
-    of_files = read(asked, JUDGMENTS, SYSTEMS, queries=QUERIES, **ASKED)
-    assert read(asked, table(judgment_frame()), systems, queries=table(query_frame()), **ASKED) == of_files
+    of_files = read(JUDGMENTS, SYSTEMS, queries=QUERIES, **ASKED)
+    assert read(table(judgment_frame()), systems, queries=table(query_frame()), **ASKED) == of_files
     assert len({*of_files}) == 4
 
 
@@ -121,18 +94,18 @@ def test_a_list_of_paths_names_the_systems(expected: str) -> None:
     assert ndcg_ab.compare(JUDGMENTS, paths, queries=QUERIES, **ASKED).to_json() == expected
 
 
-def test_dictionaries_of_any_kind_are_read_alike(asked: list[Evaluation]) -> None:
+def test_dictionaries_of_any_kind_are_read_alike() -> None:
     """Texts and numbers, and through the careful way in: other keys, and numbers of numpy's."""
     queries = {row.pop("query_id"): row for row in query_frame().to_dict("records")}
     judgments = dictionaries(judgment_frame(), "grade")
     systems = {name: dictionaries(frame, "score") for name, frame in frames().items()}
-    plain = read(asked, judgments, systems, queries=queries, **ASKED)
+    plain = read(judgments, systems, queries=queries, **ASKED)
     strange = {
         query: {np.str_(doc): np.float64(score) for doc, score in docs.items()}
         for query, docs in systems["new"].items()
     }
     strange["bread"] = {doc.encode(): score for doc, score in systems["new"]["bread"].items()}
-    assert read(asked, judgments, {**systems, "new": strange}, queries=queries, **ASKED) == plain
+    assert read(judgments, {**systems, "new": strange}, queries=queries, **ASKED) == plain
 
 
 def test_dictionaries_give_the_same_comparison(expected: str) -> None:
@@ -148,24 +121,24 @@ def test_kinds_can_be_mixed(expected: str) -> None:
 
 
 @pytest.mark.slow
-def test_whole_numbers_are_texts(asked: list[Evaluation]) -> None:
+def test_whole_numbers_are_texts() -> None:
     """A grade of document 7 is that of document '7', in tables and dictionaries."""
     judgments, ranking = {1: {7: 1, 8: 0}}, {1: {7: 1, 8: 2}}
-    texts = read(asked, {"1": {"7": 1, "8": 0}}, {"a": {"1": {"7": 1, "8": 2}}})
-    assert read(asked, judgments, {"a": ranking}) == texts
+    texts = read({"1": {"7": 1, "8": 0}}, {"a": {"1": {"7": 1, "8": 2}}})
+    assert read(judgments, {"a": ranking}) == texts
     table = {"query_id": [1, 1], "doc_id": [7, 8]}
     for make in (TABLES["polars"], TABLES["pandas"]):
         grades, scores = (make(pd.DataFrame(table | column)) for column in ({"grade": [1, 0]}, {"score": [1, 2]}))
-        assert read(asked, grades, {"a": scores}) == texts
+        assert read(grades, {"a": scores}) == texts
 
 
-def test_columns_of_other_names(asked: list[Evaluation]) -> None:
+def test_columns_of_other_names() -> None:
     judgments = judgment_frame().rename(columns={"query_id": "qid", "doc_id": "docno", "grade": "label"})
     systems = {name: frame.rename(columns={"query_id": "qid", "score": "s"}) for name, frame in frames().items()}
     old = dictionaries(ranking_frame("old"), "score")
     columns = {"query_id": "qid", "doc_id": "docno", "grade": "label"}
     names = {"judgments_columns": columns, "columns": {"query_id": "qid", "score": "s"}}
-    assert read(asked, judgments, systems | {"old": old}, **names) == read(asked, JUDGMENTS, SYSTEMS | {"old": old})
+    assert read(judgments, systems | {"old": old}, **names) == read(JUDGMENTS, SYSTEMS | {"old": old})
 
 
 def test_a_ranking_with_ranks_alone() -> None:
@@ -191,12 +164,9 @@ def test_a_ranking_with_ranks_alone() -> None:
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else "",
 )
-def test_arguments_are_options(arguments: dict[str, Any], options: list[str], asked: list[Evaluation]) -> None:
-    with pytest.raises(InputError, match="asked for"):
-        ndcg_ab.compare(JUDGMENTS, SYSTEMS, **arguments)
-    assert CliRunner().invoke(app, command_of(*options)).exit_code == 2
-    of_arguments, of_options = asked
-    assert of_arguments == of_options
+def test_arguments_are_options(arguments: dict[str, Any], options: list[str]) -> None:
+    of_arguments = asked_for(lambda: ndcg_ab.compare(JUDGMENTS, SYSTEMS, **arguments))
+    assert of_arguments == asked_for(lambda: CliRunner().invoke(app, command_of(*options)))
 
 
 OWN_ARGUMENTS = {"queries_columns", "documents_columns", "progress"}
@@ -315,8 +285,8 @@ def test_the_typed_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     typed_program.main()
 
 
-def test_paths_start_from_the_working_directory(monkeypatch: pytest.MonkeyPatch, asked: list[Evaluation]) -> None:
+def test_paths_start_from_the_working_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(DATA)
     monkeypatch.setenv("HOME", str(DATA))
     systems: dict[str, Any] = {"old": "old.run", "new": "~/new.run"}
-    assert read(asked, "judgments.qrels", systems) == read(asked, JUDGMENTS, SYSTEMS)
+    assert read("judgments.qrels", systems) == read(JUDGMENTS, SYSTEMS)
