@@ -12,6 +12,8 @@ from rich.console import Console
 
 from ndcg_ab.comparing.since_last import SAME_RANKING, SINCE_LAST, SinceLast
 from ndcg_ab.flows.events import events_of
+from ndcg_ab.history import database
+from ndcg_ab.history.attribution.last_night import find_evaluation_before
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.sections.since_last import print_since, since_items
@@ -253,4 +255,7 @@ def test_what_can_be_compared(tmp_path: Path) -> None:
     found = since(night(tmp_path, 3, systems=third, retention={"query_scores": 1}))
     assert found.ordinal == 1, "the latest that has the metric"
     assert "third: was not there" in shown(found)
-    assert night(tmp_path, 1, systems=third, force=True).since_last is None, "values of that night are gone"
+    hashes = [metric.hash for metric in small(tmp_path).deciding_metrics]
+    with database.open_history_for(database.history_path(small(tmp_path))) as past:
+        found = [find_evaluation_before(past, datetime(2027, 1, day, 3, tzinfo=UTC), hashes) for day in (2, 3)]
+    assert found == [None, (3, "2027-01-03T02:00:00+00:00")], "values of earlier nights are gone"
