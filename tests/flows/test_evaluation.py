@@ -1,10 +1,8 @@
 """The whole flow, against a temporary Prefect server and a real MLflow store."""
 
 import json
-import os
 import re
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -67,7 +65,7 @@ class Nights(NamedTuple):
 
 @pytest.fixture(scope="module")
 def two_nights(server: str, tmp_path_factory: pytest.TempPathFactory) -> Nights:
-    """By `ndcg-ab run` in a process, and in this process, with one Prefect server for both."""
+    """By `ndcg-ab run`, and by what it calls, with one Prefect server for both."""
     from ndcg_ab.flows.evaluation import run_observed
 
     output, folder = with_store(tmp_path_factory.mktemp("results")), tmp_path_factory.mktemp("demo")
@@ -86,18 +84,8 @@ def run_command(folder: Path, output: Path, server: str) -> tuple[str, str]:
     for path in (ROOT / "configs").glob("demo*"):
         (folder / path.name).write_bytes(path.read_bytes())
     (folder / "demo.yaml").write_text(config)
-    environment = os.environ | {"PREFECT_HOME": str(folder / "prefect")}
-    environment = {name: value for name, value in environment.items() if not name.startswith("PREFECT_API")}
-    found = subprocess.run(
-        [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(folder / "demo.yaml")],
-        capture_output=True,
-        text=True,
-        env=environment,
-        cwd=ROOT,
-        timeout=240,
-        check=False,
-    )
-    assert found.returncode == 0, found.stderr
+    found = CliRunner().invoke(app, ["run", str(folder / "demo.yaml")])
+    assert found.exit_code == 0, found.output
     return found.stdout, found.stderr
 
 
