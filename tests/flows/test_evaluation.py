@@ -36,6 +36,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server that this process uses, too."""
+    from prefect.logging.handlers import APILogHandler
     from prefect.settings import PREFECT_API_DATABASE_CONNECTION_URL, PREFECT_API_URL, temporary_settings
 
     home = with_prefect(tmp_path_factory.mktemp("prefect"))
@@ -45,6 +46,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         assert started.wait(120) is None
         with temporary_settings({PREFECT_API_URL: started.url, PREFECT_API_DATABASE_CONNECTION_URL: database}):
             yield started.url
+            APILogHandler().flush()  # else this process waits at its end for a server that is gone
     finally:
         started.stop()
 
