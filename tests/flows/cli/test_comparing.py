@@ -289,6 +289,7 @@ def test_findings_as_json() -> None:
     assert (refused.exit_code, refused.stdout) == (2, "")
 
 
+@pytest.mark.slow
 def test_the_last_line_names_every_file_that_was_written(files: Path) -> None:
     names = [str(files / name) for name in ("r.json", "c.md", "s.csv")]
     options = [word for pair in zip(("--json", "--markdown", "--per-query"), names, strict=True) for word in pair]

@@ -262,7 +262,7 @@ def in_memory(folder: Path) -> Callable[[str], tuple[Outcome, Any]]:
     return computed
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", mostly_slow(CASES, kept=[*FAST, "every measure and choice"]))
 def test_it_comes_to_the_answer_that_is_kept(
     case: str, folder: Path, in_memory: Callable[[str], tuple[Outcome, Any]]
 ) -> None:

@@ -114,6 +114,7 @@ def place_of_decision(told: str, found: Candidate) -> int:
     return match.start() if match else -1
 
 
+@pytest.mark.slow
 def test_no_decision_contradicts_its_interval(outcome: Outcome) -> None:
     """Comparisons by chance, each decided alone."""
     rng = np.random.default_rng(7)

@@ -157,6 +157,7 @@ def random_comparison(outcome: Outcome, rng: np.random.Generator) -> Comparison:
     )
 
 
+@pytest.mark.slow
 def test_no_interval_and_no_strip_contradicts_its_verdict(outcome: Outcome) -> None:
     """Comparisons by chance: 0 is outside exactly where a difference is shown; a bound decides a guardrail."""
     rng = np.random.default_rng(1)
