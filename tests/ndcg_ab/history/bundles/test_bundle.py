@@ -40,11 +40,11 @@ from tests.stores import with_store
 
 pytestmark = pytest.mark.slow
 BEGINNING = "import os, sys\nfrom pathlib import Path\n"
-RUNNING = BEGINNING + (
+RUNNING = (
     "from ndcg_ab.report import bundle_files\nfrom tests.small_evaluation import plain_page, small, unlogged\n"
     "bundle_files.write_report = plain_page\nevaluation = small(Path(sys.argv[1]))\n"
 )
-# Each waits until the other is there, too.
+# A fork for each run: what takes a second to import is imported once.
 TWO_RUNS = (
     RUNNING
     + """
