@@ -57,6 +57,7 @@ def outcome(files: Path, *options: str, systems: tuple[str, ...] = ("old", "new"
     return json.loads(found.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["{}/qrels {}/old.run {}/new.run", "--qrels {}/qrels --run {}/old.run {}/new.run"])
 def test_options_need_not_be_written(files: Path, words: str) -> None:
     """The first file is the judgments; systems are named after the others."""
@@ -68,6 +69,7 @@ def test_options_need_not_be_written(files: Path, words: str) -> None:
     assert json.loads(found.stdout) == outcome(files, "--preview")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["explain --query q01 --metric ndcg@3", "sensitivity --gain linear --cutoff 3"])
 def test_other_commands_take_files_in_the_same_way(files: Path, command: str) -> None:
     name, *options = command.split()

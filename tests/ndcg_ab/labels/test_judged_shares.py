@@ -22,6 +22,8 @@ from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.laboratory import Judgments, Ranking, fill, in_order, outcome_of, plant
 from tests.places import shared
 
+pytestmark = pytest.mark.slow
+
 JUDGED = {"a": 1.0, "b": 0.0, "c": 0.0}
 Rankings = dict[str, Ranking]
 
