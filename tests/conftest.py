@@ -15,6 +15,8 @@ from tests.references import Collection, collections
 
 # ranx without a compiler, which takes half a minute for what the tests ask of it.
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
+# As in the commands: several processes test at once, whose threads for small matrices would wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 gc.set_threshold(50_000, *gc.get_threshold()[1:])  # as in the commands, which import as much
 # Nothing in the tests may reach for a server or a store of the developer's own.
 SERVERS = ("MLFLOW_TRACKING_URI", "PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_API_AUTH_STRING")

@@ -14,7 +14,7 @@ from ndcg_ab.history import database
 from ndcg_ab.history import input_cache as known_inputs
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.pipeline import Context, Stage, stages
-from ndcg_ab.pipeline.run import Call
+from ndcg_ab.pipeline.run import Call, announce
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import Performed, perform_run
 from tests.places import ROOT
@@ -77,6 +77,27 @@ def calling(**works: Callable[..., Any]) -> Call:
 def unlogged(evaluation: Evaluation, **options: Any) -> Performed:
     """A run whose publishing does nothing."""
     return perform_run(evaluation, calling(PUBLISH=no_tracker), **options)
+
+
+def undrawn(evaluation: Evaluation, **options: Any) -> Performed:
+    """The same without the page."""
+    return perform_run(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page), **options)
+
+
+class WouldComputeError(Exception):
+    """In the place of what an evaluation computes that is not there already."""
+
+
+def compute(*_: Any) -> None:
+    raise WouldComputeError
+
+
+def is_known(evaluation: Evaluation, say: Callable[[str], None] = lambda step: None) -> bool:
+    """Whether a run reuses an earlier evaluation: it ends where it would begin to compute."""
+    try:
+        return perform_run(evaluation, announce(say, calling(CHECK_DATA=compute, PUBLISH=no_tracker))).reused
+    except WouldComputeError:
+        return False
 
 
 def changed_run(folder: Path, turn: int) -> None:

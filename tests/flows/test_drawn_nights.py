@@ -43,7 +43,7 @@ def ndcg(docs: list[str], grades: dict[str, int]) -> float:
     return total([grades[doc] for doc in docs]) / total(sorted(grades.values(), reverse=True))
 
 
-@pytest.mark.parametrize("nights", [3, pytest.param(7, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("nights", [2, pytest.param(7, marks=pytest.mark.soak)])
 def test_a_week(nights: int, tmp_path: Path) -> None:
     """Every night another version is compared; nobody judges a query twice, and none that is the same or not drawn."""
     rng = np.random.default_rng(11)

@@ -1,10 +1,8 @@
 """The whole flow, against a temporary Prefect server and a real MLflow store."""
 
 import json
-import os
 import re
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -36,7 +34,9 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server that this process uses, too."""
+    from prefect.logging.handlers import APILogHandler
     from prefect.settings import PREFECT_API_DATABASE_CONNECTION_URL, PREFECT_API_URL, temporary_settings
 
     home = with_prefect(tmp_path_factory.mktemp("prefect"))
@@ -45,7 +45,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     try:
         assert started.wait(120) is None
         with temporary_settings({PREFECT_API_URL: started.url, PREFECT_API_DATABASE_CONNECTION_URL: database}):
-            yield
+            yield started.url
+            APILogHandler().flush()  # else this process waits at its end for a server that is gone
     finally:
         started.stop()
 
@@ -65,12 +66,12 @@ class Nights(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def two_nights(server: None, tmp_path_factory: pytest.TempPathFactory) -> Nights:
-    """By `ndcg-ab run` in a process, with a Prefect server that it starts and ends itself; and in this process."""
+def two_nights(server: str, tmp_path_factory: pytest.TempPathFactory) -> Nights:
+    """By `ndcg-ab run`, and by what it calls, with one Prefect server for both."""
     from ndcg_ab.flows.evaluation import run_observed
 
     output, folder = with_store(tmp_path_factory.mktemp("results")), tmp_path_factory.mktemp("demo")
-    said = run_command(folder, output)
+    said = run_command(folder, output, server)
     (first,) = (output / "demo").glob("2*")
     url = json.loads((first / "published.json").read_text())["url"]
     published = {"tracker": "MLflow", "url": url, "trend_url": None, "dashboard": None, "delivered": 0, "pending": None}
@@ -78,24 +79,15 @@ def two_nights(server: None, tmp_path_factory: pytest.TempPathFactory) -> Nights
     return Nights(output, [read_finished(Performed(first, False, published)), second], said)
 
 
-def run_command(folder: Path, output: Path) -> tuple[str, str]:
+def run_command(folder: Path, output: Path, server: str) -> tuple[str, str]:
     """What it prints on its two streams."""
     config = (ROOT / "configs" / "demo.yaml").read_text().replace("../ndcg-ab-results", str(output))
+    config = config.replace("prefect: {server: temporary}", f"prefect: {{api_url: {server}}}")
     for path in (ROOT / "configs").glob("demo*"):
         (folder / path.name).write_bytes(path.read_bytes())
     (folder / "demo.yaml").write_text(config)
-    environment = os.environ | {"PREFECT_HOME": str(with_prefect(folder / "prefect"))}
-    environment = {name: value for name, value in environment.items() if not name.startswith("PREFECT_API")}
-    found = subprocess.run(
-        [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(folder / "demo.yaml")],
-        capture_output=True,
-        text=True,
-        env=environment,
-        cwd=ROOT,
-        timeout=240,
-        check=False,
-    )
-    assert found.returncode == 0, found.stderr
+    found = CliRunner().invoke(app, ["run", str(folder / "demo.yaml")])
+    assert found.exit_code == 0, found.output
     return found.stdout, found.stderr
 
 
@@ -226,9 +218,13 @@ def test_prefect_has_the_decision_as_the_state_of_a_run_without_a_gate(two_night
     from prefect.client.orchestration import get_client
 
     with get_client(sync_client=True) as client:
-        (run,) = [run for run in client.read_flow_runs() if run.name.startswith("demo 20") and run.state.is_completed()]
-    assert run.state.message.startswith("✓ ship general-first (")
-    assert re.fullmatch(r"demo 20\S+ \S+: ✓ ship general-first \+0\.\d{4} ndcg@10; .*; do not ship all-words", run.name)
+        found = [run for run in client.read_flow_runs() if run.name.startswith("demo 20") and run.state.is_completed()]
+    assert len(found) == 2, "by the command, and in this process"
+    for run in found:
+        assert run.state.message.startswith("✓ ship general-first (")
+        assert re.fullmatch(
+            r"demo 20\S+ \S+: ✓ ship general-first \+0\.\d{4} ndcg@10; .*; do not ship all-words", run.name
+        )
 
 
 def test_a_half_published_bundle_is_published_whole(two_nights: Nights, tmp_path: Path) -> None:
@@ -252,7 +248,7 @@ def test_a_half_published_bundle_is_published_whole(two_nights: Nights, tmp_path
 
 @pytest.mark.parametrize("broken", ["judgments", "parity"])
 def test_a_failed_run_leaves_nothing_behind(
-    broken: str, server: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    broken: str, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ndcg_ab.flows import evaluation as flow
 
@@ -286,7 +282,7 @@ def test_the_command_from_beginning_to_end(two_nights: Nights) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Logger 'prefect.task_runs'")  # `check` is no flow
-def test_a_run_leaves_no_secret_anywhere(server: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_leaves_no_secret_anywhere(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not in a file, in MLflow's store, in Prefect's database, on a stream; those are named by reference, or plain."""
     from prefect.blocks.system import Secret
     from prefect.settings import PREFECT_API_DATABASE_CONNECTION_URL, PREFECT_API_URL
@@ -321,7 +317,7 @@ def test_a_run_leaves_no_secret_anywhere(server: None, tmp_path: Path, monkeypat
 
 
 @pytest.mark.soak
-def test_a_database_that_restarts_in_the_midst_of_a_pull_is_asked_again(server: None, tmp_path: Path) -> None:
+def test_a_database_that_restarts_in_the_midst_of_a_pull_is_asked_again(server: str, tmp_path: Path) -> None:
     from ndcg_ab.flows.evaluation import run_observed
 
     rows = [line.split() for line in (DATA / "judgments.qrels").read_text().splitlines()]

@@ -20,6 +20,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.pipeline import Stage
+from ndcg_ab.pipeline.stages import CHECK_DATA
 from ndcg_ab.report.comment.markdown import finding_items
 from ndcg_ab.report.words.escaping import escape_text
 from ndcg_ab.report.words.text import function_note
@@ -27,7 +28,7 @@ from ndcg_ab.runs.run import Performed, perform_run
 from ndcg_ab.sources.judgments.grade_cache import cache_folder
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
-from tests.small_evaluation import calling, no_tracker, plain_page
+from tests.small_evaluation import WouldComputeError, calling, is_known, no_tracker, plain_page
 
 pytestmark = pytest.mark.slow
 
@@ -67,6 +68,18 @@ def compared(judge: Any, **arguments: Any) -> Any:
     return ndcg_ab.compare(judge, SYSTEMS, **given)
 
 
+def judged(judge: Any, told: list[str], **arguments: Any) -> None:
+    """The same until everything is judged; what was told by then."""
+
+    def tell(step: str) -> None:
+        told.append(step)
+        if step == CHECK_DATA.name:
+            raise WouldComputeError
+
+    with pytest.raises(WouldComputeError):
+        compared(judge, progress=tell, **arguments)
+
+
 @functools.cache
 def expected_of(text: str) -> Any:
     return content(compared(json.loads(text)))["comparisons"]
@@ -99,7 +112,7 @@ def test_it_gives_what_a_file_of_its_grades_gives() -> None:
 )
 def test_it_is_asked_about_what_systems_show(changes: dict[str, Any], docs: str, tmp_path: Path) -> None:
     evaluation = configured(tmp_path, "float(document.doc_id in 'abd')", **changes)
-    ndcg_ab.evaluate(evaluation)
+    assert not is_known(evaluation)
     assert sorted(asked(tmp_path)) == sorted(f"{query}{doc}" for query in QUERIES for doc in docs)
 
 
@@ -123,7 +136,7 @@ def test_at_most_200_of_the_files_grades_are_asked_for(monkeypatch: pytest.Monke
     drawn = {(query.query_id, document.doc_id) for query, document in ASKED}
     assert len(drawn) == 7 and content(first)["function_judge"]["judged"] == 0
     ASKED.clear()
-    compared(people, more_judgments=known, seed=7)
+    judged(people, [], more_judgments=known, seed=7)
     assert {(query.query_id, document.doc_id) for query, document in ASKED} - drawn
 
 
@@ -142,7 +155,7 @@ def test_what_it_said_is_not_asked_again_but_without_a_source_it_is() -> None:
     assert "judging 80 documents (0 known)" in told
     assert content(compared(known, progress=told.append)) == content(first)
     assert "judging 80 documents (80 known)" in told and len(ASKED) == 80
-    compared(known, queries=QUERIES | {"q03": {"text": "blue shoe", "kind": "long"}})
+    judged(known, told, queries=QUERIES | {"q03": {"text": "blue shoe", "kind": "long"}})
     assert {query.query_id for query, _ in ASKED[80:]} == {"q03"}
 
     calls: list[str] = []
@@ -152,7 +165,7 @@ def test_what_it_said_is_not_asked_again_but_without_a_source_it_is() -> None:
         return 1
 
     for _ in range(2):
-        compared(inner, progress=told.append)
+        judged(inner, told)
     assert len(calls) == 160 and any("no source tells what it does" in text for text in told)
 
 
@@ -215,11 +228,11 @@ def test_nights_ask_once_and_with_force_again(tmp_path: Path) -> None:
     assert (row["kind"], row["rows"], row["origin"]) == ("judgments", 80, "own_judge:grade")
     assert content(ndcg_ab.evaluate(evaluation))["comparisons"] == bundle.outcome.to_dict()["comparisons"]
     assert len(asked(tmp_path)) == 80
-    assert performed(evaluation).reused and len(asked(tmp_path)) == 80
+    assert is_known(evaluation) and len(asked(tmp_path)) == 80
     again = performed(evaluation, force=True)
     assert len(asked(tmp_path)) == 160 and read_bundle(again.bundle).outcome == bundle.outcome
     (tmp_path / "own_judge.py").write_text((tmp_path / "own_judge.py").read_text() + "# another\n")
-    ndcg_ab.evaluate(evaluation)
+    assert is_known(evaluation), "asked again, it says the same"
     assert len(asked(tmp_path)) == 240
 
 

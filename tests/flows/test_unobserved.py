@@ -18,7 +18,6 @@ from tests.places import ROOT
 from tests.repeated import mostly_soaked
 from tests.slow.broken_servers import configuration
 from tests.small_evaluation import small
-from tests.stores import with_store
 
 CONTEXT: Any = None
 PULL = Stage("pull {name}", lambda context, part: part, outside=True)
@@ -183,7 +182,7 @@ def test_prefect_is_asked_where_its_files_may_name_one(case: str, tmp_path: Path
 
 @pytest.mark.slow
 def test_a_run_without_a_server_neither_imports_nor_starts_one(tmp_path: Path) -> None:
-    config = configuration(small(with_store(tmp_path)), tmp_path)
+    config = configuration(small(tmp_path, tracker="json_lines"), tmp_path)
     code = (
         "import sys\nfrom ndcg_ab.flows.cli.app import app\n"
         "try: app(sys.argv[1:])\nexcept SystemExit as end: print('code', end.code)\n"

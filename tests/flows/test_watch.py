@@ -64,7 +64,7 @@ def hanging_after(step: str | None) -> Any:
     return flow
 
 
-@pytest.mark.parametrize("step", [None, "score", "write results and history"])
+@pytest.mark.parametrize("step", [None, pytest.param("score", marks=pytest.mark.soak), "write results and history"])
 def test_a_prefect_that_hangs_is_left_behind(
     step: str | None, flow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

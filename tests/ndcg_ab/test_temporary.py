@@ -136,4 +136,4 @@ def test_a_process_has_one_folder_until_it_ends(place: Path) -> None:
 @pytest.mark.slow
 def test_nothing_is_left_after_kills(tmp_path: Path) -> None:
     """tests/leaving.py kills more of them."""
-    assert list(left_after(3, tmp_path, random.Random(5))) == []
+    assert list(left_after(2, tmp_path, random.Random(5))) == []

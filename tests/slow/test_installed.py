@@ -117,6 +117,31 @@ def test_the_reader_is_compiled_for_every_python_from_the_oldest(installed: Inst
     assert installed.run("python", "-c", code) == "None\n"
 
 
+# One process that says what several tests look at, as one object of JSON.
+SAYS = f"""
+import json, sys
+from typer.testing import CliRunner
+import ndcg_ab
+from ndcg_ab.engines.sql_files import sql_directory
+from ndcg_ab.flows.cli.app import app
+
+folder = {str(DATA)!r}
+systems = {{name: f"{{folder}}/{{name}}.run" for name in ("old", "new")}}
+said = {{"api": str(ndcg_ab.compare(judgments=f"{{folder}}/judgments.qrels", systems=systems))}}
+said["sql"] = str(sql_directory())
+said["example"] = CliRunner().invoke(app, ["example", "tried"]).stdout
+paths = [f"tried/{{name}}" for name in ("judgments.qrels", "old.run", "new.run")]
+said["compare"] = CliRunner().invoke(app, ["compare", *paths]).stdout
+print(json.dumps(said))
+"""
+
+
+@pytest.fixture(scope="module")
+def said(installed: Installed) -> dict[str, str]:
+    found: dict[str, str] = json.loads(installed.run("python", "-c", SAYS))
+    return found
+
+
 def test_without_a_compiler_the_wheel_is_made_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "/no/such/compiler")
     built(tmp_path)
@@ -135,23 +160,18 @@ def test_the_list_of_packages_is_complete() -> None:
     assert listed == named | {"ndcg_ab.sql", "ndcg_ab.example", "ndcg_ab.report.page.templates"}
 
 
-def test_compare_works_with_the_example_inside_it(installed: Installed) -> None:
-    assert "judgments.qrels" in installed.run("ndcg-ab", "example", "tried")
-    paths = [f"tried/{name}" for name in ("judgments.qrels", "old.run", "new.run")]
-    said = installed.run("ndcg-ab", "compare", *paths)
-    assert "ship if cheap  new" in said
-    assert "improved" in said
+def test_compare_works_with_the_example_inside_it(said: dict[str, str]) -> None:
+    assert "judgments.qrels" in said["example"]
+    assert "ship if cheap  new" in said["compare"]
+    assert "improved" in said["compare"]
 
 
-def test_the_sql_is_found_inside_it(installed: Installed) -> None:
-    code = "from ndcg_ab.engines.sql_files import sql_directory; print(sql_directory())"
-    assert installed.run("python", "-c", code).strip() == str(installed.packages / "ndcg_ab" / "sql")
+def test_the_sql_is_found_inside_it(installed: Installed, said: dict[str, str]) -> None:
+    assert said["sql"] == str(installed.packages / "ndcg_ab" / "sql")
 
 
-def test_the_python_api_works(installed: Installed) -> None:
-    systems = {name: str(DATA / f"{name}.run") for name in ("old", "new")}
-    code = f"import ndcg_ab; print(ndcg_ab.compare(judgments={str(DATA / 'judgments.qrels')!r}, systems={systems!r}))"
-    assert "improved" in installed.run("python", "-c", code)
+def test_the_python_api_works(said: dict[str, str]) -> None:
+    assert "improved" in said["api"]
 
 
 def test_run_works(installed: Installed) -> None:

@@ -119,6 +119,12 @@ def perform(evaluation: Evaluation, at: datetime | None = None) -> Performed:
     return runs_run.perform_run(evaluation, at=at)
 
 
+def publish_one(evaluation: Evaluation, folder: Path) -> Performed:
+    """A night from the moment when its bundle is kept."""
+    (bundle,) = nights(folder, 1)
+    return runs_run.finish_run(context.Context(evaluation, RunFolder(evaluation, folder), bundle=bundle))
+
+
 def found_runs(tracker: Tracker, evaluation: Evaluation) -> list[tuple[int, str, bool, str]]:
     with tracker.up():
         return [(run["ordinal"], run["kind"], run["complete"], run["status"]) for run in runs(evaluation)]
@@ -156,7 +162,7 @@ def test_a_server_that_answers_byte_by_byte_is_given_up(tmp_path: Path, monkeypa
     monkeypatch.setattr(base, "PATIENCE", 1.5)
     with dripping() as port:
         evaluation = small(tmp_path, mlflow={"tracking_uri": f"http://127.0.0.1:{port}"})
-        night = perform(evaluation)
+        night = publish_one(evaluation, tmp_path)
         assert night.published["pending"] == "was given up after 2 s: the server answers, but too slowly"
         assert bundles.unpublished_bundles(evaluation) == [night.bundle]
         with pytest.raises(TrackingError, match="was given up after 2 s"):
@@ -199,7 +205,7 @@ def test_attempts_and_pending_nights_share_the_time_for_publishing(
 
 def test_a_server_of_something_else_is_said(tmp_path: Path) -> None:
     with failing(200, b"{}") as port:
-        night = perform(small(tmp_path, mlflow={"tracking_uri": f"http://127.0.0.1:{port}"}))
+        night = publish_one(small(tmp_path, mlflow={"tracking_uri": f"http://127.0.0.1:{port}"}), tmp_path)
     said = f"http://127.0.0.1:{port}: answers, but not as an MLflow server does; is it one?"
     assert night.published["pending"] == said
 

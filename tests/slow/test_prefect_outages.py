@@ -1,23 +1,21 @@
 """Prefect away, hanging, failing or dying: the night goes on without it, and says so."""
 
-import contextlib
 import json
 import os
 import subprocess
 import sys
-import time
-import urllib.request
 from pathlib import Path
 
 import pytest
 
 from ndcg_ab.config.environment import prepare_environment
+from ndcg_ab.flows.temporary_server import TemporaryServer
 from ndcg_ab.flows.unobserved import retrying
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.report import bundle_files
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
-from tests.slow.broken_servers import OUTAGES, closed, configuration
+from tests.slow.broken_servers import OUTAGES, configuration
 from tests.small_evaluation import calling, no_tracker, plain_page, rows_of, small
 from tests.stores import with_prefect
 
@@ -63,37 +61,27 @@ def test_prefect_dying_half_way_leaves_the_night_whole(tmp_path: Path) -> None:
 
     With our own retries it took 25 s to go on, with Prefect's 148 s (config/environment.py); here there are none.
     """
-    with closed() as port:
-        url = f"http://127.0.0.1:{port}/api"
-    environment = os.environ | {
-        "PREFECT_HOME": str(with_prefect(tmp_path / "prefect")),
-        "PREFECT_CLIENT_MAX_RETRIES": "0",
-    }
-    server = subprocess.Popen(
-        [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port), "--no-ui"],
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    home = {"PREFECT_HOME": str(with_prefect(tmp_path / "prefect"))}
+    environment = os.environ | home | {"PREFECT_CLIENT_MAX_RETRIES": "0"}
+    server = TemporaryServer(home)
     try:
-        wait_for(f"{url}/health", server)
+        assert server.wait(120) is None
         killed = [{"name": "old", "file": "old.run"}, {"name": "new", "python": "killer_of_prefect:search"}]
         evaluation = small(
             tmp_path,
             systems=killed,
             queries={"file": "queries.tsv"},
-            prefect={"api_url": url},
+            prefect={"api_url": server.url},
             gate={"judged": 0.99},
             tracker="json_lines",
         )
-        (tmp_path / "inputs" / "killer_of_prefect.py").write_text(KILLER.replace("PROCESS", str(server.pid)))
+        (tmp_path / "inputs" / "killer_of_prefect.py").write_text(KILLER.replace("PROCESS", str(server.process.pid)))
         command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(configuration(evaluation, tmp_path))]
         done = subprocess.run(
             command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
         )
     finally:
-        server.kill()
-        server.wait()
+        server.stop()
     assert done.returncode == 1, done.stderr
     assert "gate failed: judged: " in done.stderr
     assert "going on without Prefect" in done.stderr
@@ -102,12 +90,3 @@ def test_prefect_dying_half_way_leaves_the_night_whole(tmp_path: Path) -> None:
     assert rows_of(evaluation, "select ordinal from evaluation") == [(1,)]
     (bundle,) = (tmp_path / "out" / "small").glob("2*")
     assert json.loads((bundle / "published.json").read_text())["uri"] == str(tmp_path / "out" / "json_lines")
-
-
-def wait_for(url: str, server: "subprocess.Popen[bytes]") -> None:
-    for _ in range(600):
-        assert server.poll() is None
-        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=1):
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"{url} does not answer")

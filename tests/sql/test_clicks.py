@@ -14,6 +14,7 @@ from ndcg_ab.engines.sql_files import click_files
 from ndcg_ab.sources.clicks.events import EVENTS, ReadEvents
 from ndcg_ab.sources.clicks.grading import GradedClicks, grade_clicks
 from ndcg_core.clicks.models import MODELS, Event, click_grades, click_rates, click_values, count_clicks
+from tests.examples import examples
 
 pytestmark = pytest.mark.slow
 
@@ -105,22 +106,23 @@ def test_by_hand(model: str, d1: float, d2: float) -> None:
 @pytest.mark.parametrize("grades", GRADES, ids=lambda grades: next(iter(grades)))
 @pytest.mark.parametrize("model", MODELS)
 def test_by_hand_as_the_core(model: str, grades: dict[str, object]) -> None:
-    assert_same(HAND, model, grades)
+    """With a document at a place where nobody clicks: no click of it is to be expected."""
+    assert_same([*HAND, Event("q", "d3", 9, None, 5, 0)], model, grades)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(events=logs(), model=st.sampled_from(WITHOUT_STEPS), grades=st.sampled_from(GRADES), floor=st.integers(0, 3))
 def test_any_events_as_the_core(events: list[Event], model: str, grades: dict[str, object], floor: int) -> None:
     assert_same(events, model, grades, floor)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(events=logs())
 def test_the_position_model_of_any_events_as_the_core(events: list[Event]) -> None:
     assert_same(events, "position", {"value": True})
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(events=logs(), seed=st.integers(0, 99))
 def test_a_step_of_expectation_maximisation_by_hand(events: list[Event], seed: int) -> None:
     """From any probabilities, written out row by row."""
@@ -159,7 +161,7 @@ def step_by_sql(events: list[Event], before: dict[Any, float]) -> dict[Any, floa
         return found | dict(engine.rows("examination"))
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(events=logs(), model=st.sampled_from(WITHOUT_STEPS))
 def test_the_order_of_events_changes_no_bit(events: list[Event], model: str) -> None:
     first = by_sql(events, model=model, grades={"value": True}).table

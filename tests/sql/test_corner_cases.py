@@ -39,11 +39,18 @@ JUDGED = {"q": {"a": 3, "b": 0, "c": 2, "d": 1}}
 
 def hand(judgments: Judgments, returned: list[Result], expected: Mapping[str, float]) -> None:
     """Every metric together, as an evaluation computes them."""
-    names = {parse(metric).name: value for metric, value in expected.items()}
-    rankings = {"new": {"q": returned}}
-    for scores in (sql_scores(judgments, rankings, list(names)), core_scores(judgments, rankings, list(names))):
-        found = {metric: value for (_, query, metric), value in scores.items() if query == "q"}
-        assert found == pytest.approx(names, abs=1e-12)
+    hands(judgments, (returned, expected))
+
+
+def hands(judgments: Judgments, *cases: tuple[list[Result], Mapping[str, float]]) -> None:
+    """The same of several answers to one query, each that of a system of its own."""
+    named = [{parse(metric).name: value for metric, value in expected.items()} for _, expected in cases]
+    rankings = {f"s{at}": {"q": returned} for at, (returned, _) in enumerate(cases)}
+    asked = list(dict.fromkeys(name for names in named for name in names))
+    for scores in (sql_scores(judgments, rankings, asked), core_scores(judgments, rankings, asked)):
+        for at, names in enumerate(named):
+            found = {of: value for (system, query, of), value in scores.items() if (system, query) == (f"s{at}", "q")}
+            assert {of: value for of, value in found.items() if of in names} == pytest.approx(names, abs=1e-12)
 
 
 def alone(judgments: Judgments, returned: list[Result], expected: Mapping[str, float]) -> None:
@@ -112,8 +119,7 @@ def test_one_result() -> None:
     expected = {"ndcg@10": 2 / ideal, "ndcg(ideal=local)@10": 1.0, "ndcg(ideal=recall)@10": 1.0, "ndcg@1": 2 / 3}
     expected |= {"ndcg(ideal=max)@1": 2 / 3, "ndcg(ideal=max)": 2 / 3, "ndcg(ideal_cut=returned)@10": 2 / 3}
     expected |= {"ndcg": 2 / ideal, "rr": 1.0, "ndcg(ties=average)@10": 2 / ideal}
-    hand(JUDGED, in_order("c"), expected)
-    hand(JUDGED, in_order("b"), dict.fromkeys(expected, 0.0))
+    hands(JUDGED, (in_order("c"), expected), (in_order("b"), dict.fromkeys(expected, 0.0)))
 
 
 def test_no_result() -> None:
@@ -126,20 +132,23 @@ def test_no_result() -> None:
 def test_all_grades_equal() -> None:
     judgments = {"q": {"a": 2, "b": 2, "c": 2}}
     every = [f"ndcg(ideal={ideal}, gain={gain})@2" for ideal in IDEALS for gain in ("linear", "exponential", "binary")]
-    hand(judgments, in_order("b", "c", "a"), dict.fromkeys([*every, "ndcg", "ndcg(ties=average)"], 1.0))
-    hand(judgments, in_order("b", "x"), {"ndcg@2": 1 / (1 + SECOND), "ndcg(ideal=local)@2": 1.0})
+    best = in_order("b", "c", "a"), dict.fromkeys([*every, "ndcg", "ndcg(ties=average)"], 1.0)
+    hands(judgments, best, (in_order("b", "x"), {"ndcg@2": 1 / (1 + SECOND), "ndcg(ideal=local)@2": 1.0}))
 
 
 def test_all_grades_negative() -> None:
     judgments = {"q": {"a": -1, "b": -2}, "p": {"a": 1}}
     rankings = {"new": {"q": in_order("a", "b"), "p": in_order("a")}}
-    metrics = ["ndcg@10", "ndcg(ideal=max)@10", "ndcg(ideal=local)", "precision@1", "judged@2"]
-    for found in agreed_of_each(judgments, rankings, metrics).values():
-        assert found.keys() == {("new", "p")}
-    for word, value in (("zero", 0.0), ("one", 1.0)):
-        metrics = [f"ndcg(ideal={ideal}, no_relevant={word})@1" for ideal in IDEALS]
-        for found in agreed_of_each(judgments, rankings, metrics).values():
-            assert found == {("new", "p"): 1.0, ("new", "q"): value}
+    left_out = ["ndcg@10", "ndcg(ideal=max)@10", "ndcg(ideal=local)", "precision@1", "judged@2"]
+    words = {"zero": 0.0, "one": 1.0}
+    scored = [f"ndcg(ideal={ideal}, no_relevant={word})@1" for word in words for ideal in IDEALS]
+    found = list(agreed_of_each(judgments, rankings, [*left_out, *scored]).values())
+    assert all(each.keys() == {("new", "p")} for each in found[: len(left_out)])
+    for word, value in words.items():
+        expected = {("new", "p"): 1.0, ("new", "q"): value}
+        assert [expected] * len(IDEALS) == [
+            each for each, name in zip(found[len(left_out) :], scored, strict=True) if word in name
+        ]
     alone = {"q": {"a": -1, "b": -2}}
     assert agreed(alone, {"new": {"q": in_order("a")}}, "ndcg(ideal=max)@10") == {}
     hand(alone, in_order("a"), {"ndcg(no_relevant=one)@10": 1.0, "ndcg(no_relevant=zero, ideal=max)@10": 0.0})
@@ -205,8 +214,8 @@ ODD = [
 def test_odd_document_ids() -> None:
     judgments = {"q": {doc_id: float(place + 1) for place, doc_id in enumerate(ODD)}}
     best = in_order(*reversed(ODD))
-    hand(judgments, best, {"ndcg": 1.0, "ndcg@3": 1.0, "recall": 1.0, "judged": 1.0})
-    hand(judgments, in_order(*ODD[:1], *ODD[:0:-1]), {"judged@10": 1.0, "rr(relevant_from=10)": 1 / 2})
+    second = in_order(*ODD[:1], *ODD[:0:-1]), {"judged@10": 1.0, "rr(relevant_from=10)": 1 / 2}
+    hands(judgments, (best, {"ndcg": 1.0, "ndcg@3": 1.0, "recall": 1.0, "judged": 1.0}), second)
     # all tied: by bytes, descending; what differs in the thousandth letter only is two documents
     tied = [Result(doc_id, 1.0) for doc_id in ODD]
     last = max(ODD, key=str.encode)
@@ -215,26 +224,24 @@ def test_odd_document_ids() -> None:
 
 
 GAPS = {"answered": {"a": 1}, "unanswered": {"a": 2}, "hopeless": {"a": 0}, "hopeless and unanswered": {"a": 0}}
+MEASURED = [("ndcg", "@10"), ("precision", "@1"), ("rr", "")]
 GAPPED = {"new": {"answered": in_order("a"), "hopeless": in_order("a")}}
 
 
-@pytest.mark.parametrize(
-    ("choices", "expected"),
-    [
-        ("", {"answered": 1.0, "unanswered": 0.0}),
-        ("unanswered=exclude", {"answered": 1.0}),
-        ("no_relevant=zero", {"answered": 1.0, "unanswered": 0.0, "hopeless": 0.0, "hopeless and unanswered": 0.0}),
-        ("no_relevant=one", {"answered": 1.0, "unanswered": 0.0, "hopeless": 1.0, "hopeless and unanswered": 1.0}),
-        ("unanswered=exclude, no_relevant=one", {"answered": 1.0, "hopeless": 1.0}),
-        ("unanswered=exclude, no_relevant=zero", {"answered": 1.0, "hopeless": 0.0}),
-    ],
-)
-def test_unanswered_comes_before_nothing_relevant_before_nothing_returned(
-    choices: str, expected: dict[str, float]
-) -> None:
-    inner = f"({choices})" if choices else ""
-    for found in agreed_of_each(GAPS, GAPPED, [f"ndcg{inner}@10", f"precision{inner}@1", f"rr{inner}"]).values():
-        assert {query: value for (_, query), value in found.items()} == expected
+OF_GAPS = {  # choices -> query -> value
+    "": {"answered": 1.0, "unanswered": 0.0},
+    "(unanswered=exclude)": {"answered": 1.0},
+    "(no_relevant=zero)": {"answered": 1.0, "unanswered": 0.0, "hopeless": 0.0, "hopeless and unanswered": 0.0},
+    "(no_relevant=one)": {"answered": 1.0, "unanswered": 0.0, "hopeless": 1.0, "hopeless and unanswered": 1.0},
+    "(unanswered=exclude, no_relevant=one)": {"answered": 1.0, "hopeless": 1.0},
+    "(unanswered=exclude, no_relevant=zero)": {"answered": 1.0, "hopeless": 0.0},
+}
+
+
+def test_unanswered_comes_before_nothing_relevant_before_nothing_returned() -> None:
+    asked = {f"{name}{inner}{cutoff}": inner for inner in OF_GAPS for name, cutoff in MEASURED}
+    for inner, found in zip(asked.values(), agreed_of_each(GAPS, GAPPED, list(asked)).values(), strict=True):
+        assert {query: value for (_, query), value in found.items()} == OF_GAPS[inner], inner
 
 
 def test_exclude_is_for_the_system_that_did_not_answer() -> None:
@@ -259,11 +266,11 @@ def test_condense_takes_the_unjudged_out_before_ranks_are_given() -> None:
         "ndcg(unjudged=condense, ideal=local)@2": 3 * SECOND / 3,
         "ndcg(unjudged=condense, ideal_cut=returned)@10": (3 * SECOND + 2 * THIRD) / ideal,
     }
-    hand(JUDGED, returned, expected)
-    hand(JUDGED, in_order("a", "x"), {"ndcg(unjudged=condense, ideal_cut=returned)@10": 1.0})
+    short = in_order("a", "x"), {"ndcg(unjudged=condense, ideal_cut=returned)@10": 1.0}
     # of three equal scores one is unjudged: the mean is over two
     tied = [Result("a", 1.0), Result("b", 1.0), Result("x", 1.0)]
-    hand(JUDGED, tied, {"ndcg(unjudged=condense, ties=average)@1": 1.5 / 3, "ndcg(ties=average)@1": 1.0 / 3})
+    means = {"ndcg(unjudged=condense, ties=average)@1": 1.5 / 3, "ndcg(ties=average)@1": 1.0 / 3}
+    hands(JUDGED, (returned, expected), short, (tied, means))
 
 
 def test_grades_below_0_can_be_condensed_away() -> None:
@@ -318,16 +325,17 @@ def test_ties_given_orders_by_the_ranking_s_own_ranks() -> None:
         "dcg(ties=doc_id_asc)": 3 + 2 * SECOND,
         "rr(ties=given)": 1 / 2,
     }
-    hand(JUDGED, returned, expected)
     # one rank twice: by document id, descending
-    hand(JUDGED, [Result("a", None, 1), Result("c", None, 1)], {"dcg(ties=given)": 2 + 3 * SECOND})
+    twice = [Result("a", None, 1), Result("c", None, 1)], {"dcg(ties=given)": 2 + 3 * SECOND}
+    hands(JUDGED, (returned, expected), twice)
 
 
 def test_ties_average_across_the_cutoff() -> None:
     # scikit-learn documents .75 for these (10 and 5 tied at the top, the cutoff at 1), and .5 when ties are ignored
     judgments = {"q": {"a": 10, "b": 0, "c": 0, "d": 1, "e": 5}}
     returned = [Result("a", 1.0), Result("b", 0.0), Result("c", 0.0), Result("d", 0.0), Result("e", 1.0)]
-    alone(judgments, returned, {"ndcg(ties=average)@1": 0.75, "ndcg@1": 0.5, "ndcg(ties=doc_id_asc)@1": 1.0})
+    hand(judgments, returned, {"ndcg(ties=average)@1": 0.75, "ndcg@1": 0.5, "ndcg(ties=doc_id_asc)@1": 1.0})
+    alone(judgments, returned, {"ndcg(ties=average)@1": 0.75})
     # a stands first; three share the ranks 2 to 4, of which the cutoff keeps one, two or three
     judgments = {"q": {"a": 3, "b": 2, "c": 0, "d": 1}}
     returned = [Result("a", 2.0), Result("b", 1.0), Result("c", 1.0), Result("x", 1.0)]
@@ -344,7 +352,8 @@ def test_ties_average_across_the_cutoff() -> None:
         "judged(ties=average)@2": (1 + 2 / 3) / 2,
         "cg(ties=average)@3": 3 + 2 * mean,
     }
-    alone(judgments, returned, expected)
+    hand(judgments, returned, expected)
+    alone(judgments, returned, {name: expected[name] for name in ("dcg(ties=average)@2", "precision(ties=average)@2")})
 
 
 @pytest.mark.parametrize("measure", ["rr", "accuracy"])
@@ -356,10 +365,10 @@ def test_no_average_for_what_is_no_sum_over_places(measure: str) -> None:
 def test_float32_cuts_scores_beyond_its_range() -> None:
     judgments = {"q": {"a": 1, "b": 0}}
     huge = [Result("a", 1e300), Result("b", 1e299)]  # both the largest 32-bit float
-    hand(judgments, huge, {"ndcg(score_precision=float32)@1": 0.0, "ndcg@1": 1.0})
     low = [Result("a", -1e299), Result("b", -1e300)]
-    hand(judgments, low, {"ndcg(score_precision=float32)@1": 0.0, "ndcg@1": 1.0})
-    hand(judgments, [Result("a", 1e300), Result("b", 3e38)], {"ndcg(score_precision=float32)@1": 1.0})
+    beyond = {"ndcg(score_precision=float32)@1": 0.0, "ndcg@1": 1.0}
+    within = [Result("a", 1e300), Result("b", 3e38)], {"ndcg(score_precision=float32)@1": 1.0}
+    hands(judgments, (huge, beyond), (low, beyond), within)
 
 
 def test_a_recall_depth_below_the_cutoff_is_refused() -> None:

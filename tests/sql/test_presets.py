@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ndcg_core.measures.notation import PRESETS, parse
 from ndcg_core.measures.score import Result
+from tests.examples import examples
 from tests.laboratory import Judgments, both, both_of_each, core_scores, in_order, results, sql_scores
 from tests.places import shared
 from tests.references import Collection, ndcg_cases
@@ -135,7 +136,7 @@ class TestTrecEval:
         found = evaluator.evaluate({query: dict(scores) for query, scores in run.items()})
         return {query: row[measure.replace(".", "_")] for query, row in found.items()}
 
-    @settings(derandomize=True, max_examples=8, deadline=None)
+    @settings(derandomize=True, max_examples=examples(16), deadline=None)
     @given(QRELS, RUNS)
     def test_random(self, judgments: Whole, run: Run) -> None:
         """Ties of both precisions, queries with nothing relevant."""
@@ -187,7 +188,7 @@ def hash_of(text: str) -> int:
 class TestBeir:
     """BEIR hands everything to pytrec_eval; its preset leaves two of trec_eval's rules out."""
 
-    @settings(derandomize=True, max_examples=5, deadline=None)
+    @settings(derandomize=True, max_examples=examples(10), deadline=None)
     @given(QRELS, ORDERED_RUNS)
     def test_random(self, judgments: Whole, run: Run) -> None:
         theirs = TestTrecEval().evaluate(judgments, run)
@@ -237,7 +238,7 @@ class TestRanx:
     def test_random(self) -> None:
         pytest.importorskip("ranx")
 
-        @settings(derandomize=True, max_examples=10, deadline=None)
+        @settings(derandomize=True, max_examples=examples(16), deadline=None)
         @given(QRELS, ORDERED_RUNS)
         def compare(judgments: Whole, run: Run) -> None:
             ours = values(judgments, run, name_of("ranx", 3, no_relevant="zero"))
@@ -261,7 +262,7 @@ def untied(found: Mapping[str, float]) -> dict[str, float]:
 
 @pytest.mark.slow
 class TestScikitLearn:
-    @settings(derandomize=True, max_examples=5, deadline=None)
+    @settings(derandomize=True, max_examples=examples(10), deadline=None)
     @given(
         st.dictionaries(
             st.sampled_from(QUERIES),
@@ -317,7 +318,7 @@ class TestMlflow:
         found = metric.eval_fn(pd.Series(retrieved), pd.Series(relevant))
         return dict(zip(queries, map(float, found.scores), strict=True))
 
-    @settings(derandomize=True, max_examples=6, deadline=None)
+    @settings(derandomize=True, max_examples=examples(12), deadline=None)
     @given(QRELS, ORDERED_RUNS)
     def test_random(self, judgments: Whole, run: Run) -> None:
         names = {cutoff: name_of("mlflow", cutoff) for cutoff in (1, 3, 10)}

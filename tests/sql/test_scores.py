@@ -14,6 +14,7 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_core.measures.metric import VALUES, Metric
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result
+from tests.examples import examples
 from tests.laboratory import Judgments, Ranking, core_scores, fill, results, sql_scores
 from tests.references import Collection, ndcg_cases
 from tests.strategies import DOCUMENTS, JUDGMENTS, many_metrics, rankings
@@ -253,7 +254,7 @@ ONE = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(16), deadline=None)
 @given(st.lists(ONE.filter(lambda rows: any(grade for _, grade, _ in rows)), min_size=5, max_size=8))
 def test_ndcg_agrees_with_scikit_learn(queries: list[list[tuple[str, int, int]]]) -> None:
     """Where its definition is ours: every document judged and returned, no ties."""

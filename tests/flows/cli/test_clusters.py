@@ -1,5 +1,6 @@
 """Queries that belong together: by a column, by their ids, ignored; what is refused, and what is asked."""
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 import ndcg_ab
 from ndcg_ab.flows.cli.app import app
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
+from tests.asked import asked_for
 
 pytestmark = pytest.mark.slow
 
@@ -45,6 +47,7 @@ def command(folder: Path, *options: str) -> list[str]:
     return ["compare", "--judgments", str(folder / "qrels"), *named, "--metric", "rr", *given]
 
 
+@functools.cache
 def compare(folder: Path, *options: str) -> dict[str, Any]:
     found = RUNNER.invoke(app, command(folder, "--json", "-", *options))
     assert found.exit_code == 0, found.output
@@ -89,14 +92,15 @@ def test_every_way_to_name_them_is_the_same(folder: Path, options: tuple[str, ..
 
 
 def test_python_names_them_too(folder: Path) -> None:
-    expected = compare(folder, "--cluster-prefix", "_")["comparisons"]
     systems = {name: str(folder / f"{name}.run") for name in ("old", "new")}
-    for named in (
-        {"cluster_prefix": "_"},
-        {"queries": str(folder / "other.tsv"), "queries_columns": {"cluster": "conversation"}},
+    by_column = {"queries": str(folder / "other.tsv"), "queries_columns": {"cluster": "conversation"}}
+    for named, options in (
+        ({"cluster_prefix": "_"}, ("--cluster-prefix", "_")),
+        (by_column, ("--queries", "{}/other.tsv", "--cluster", "conversation")),
     ):
-        found = ndcg_ab.compare(str(folder / "qrels"), systems, metrics="rr", **named)  # type: ignore[arg-type]
-        assert found.to_dict()["comparisons"] == expected
+        words = command(folder, *options)
+        found = asked_for(lambda named=named: ndcg_ab.compare(str(folder / "qrels"), systems, metrics="rr", **named))
+        assert found == asked_for(lambda words=words: RUNNER.invoke(app, words))
 
 
 def test_they_can_be_ignored(folder: Path, plain: dict[str, Any]) -> None:

@@ -45,6 +45,7 @@ def test_check_as_json_has_the_findings(config: str) -> None:
     assert "unanswered_query" in {finding["code"] for finding in content["findings"]}
 
 
+@pytest.mark.slow
 def test_run_writes_the_results_that_it_keeps(config: str, tmp_path: Path) -> None:
     path = tmp_path / "found.json"
     options = ["--at", "2026-11-20T02:00", "--set", "tracker={json_lines: {folder: lines}}", "--set", "output=out"]

@@ -130,7 +130,7 @@ def test_a_process_without_room_does_not_hang() -> None:
         ("--quiet >&-", 0, ""),
         ("--metric nonsense 2>&- >&-", 2, ""),
         pytest.param("--nonsense 2>/dev/full", 2, "", marks=pytest.mark.skipif(not FULL.exists(), reason="needs it")),
-        pytest.param("--alpha 7 2>/dev/full", 2, "", marks=pytest.mark.skipif(not FULL.exists(), reason="needs it")),
+        pytest.param("--alpha 7 2>/dev/full", 2, "", marks=pytest.mark.soak),
     ],
 )
 def test_closed_streams(closed: str, code: int, said: str) -> None:

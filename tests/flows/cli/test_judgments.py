@@ -96,8 +96,15 @@ def test_one_grade_alone_tells_nothing(folder: Path) -> None:
     assert "All grades are the same one" in invoke(folder, *files).stdout
 
 
-def test_order_and_verdicts_turn(folder: Path) -> None:
-    found = content(folder, "{}/people", "{}/model", *systems("old", "same", "new"), "--metric", "rr")
+@pytest.fixture(scope="module")
+def turned(folder: Path) -> str:
+    """What is printed of people and model, beside turned.json."""
+    words = ("{}/people", "{}/model", *systems("old", "same", "new"), "--metric", "rr", "--json", "{}/turned.json")
+    return invoke(folder, *words).stdout
+
+
+def test_order_and_verdicts_turn(folder: Path, turned: str) -> None:
+    found = json.loads((folder / "turned.json").read_text())
     assert (found["agreement"]["pairs"], found["agreement"]["only_second"]) == (80, 1)
     assert found["agreement"]["cohen_kappa"] == pytest.approx(-1)
     (order,) = found["orders"]
@@ -129,9 +136,8 @@ def test_the_same_judgments_change_nothing(folder: Path) -> None:
     assert "No verdict of 1 changes with the judgments." in found.stdout
 
 
-def test_what_is_printed(folder: Path) -> None:
-    found = invoke(folder, "{}/people", "{}/model", *systems("old", "same", "new"), "--metric", "rr")
-    lines = [" ".join(line.split()) for line in found.stdout.splitlines()]
+def test_what_is_printed(turned: str) -> None:
+    lines = [" ".join(line.split()) for line in turned.splitlines()]
     assert {"0 0 40", "1 40 0", "new 0.5000 1.0000 +0.5000", "1 verdict of 2 changes with the judgments."} <= {*lines}
     assert "Equal grades 0 %; the second is higher in 50 %, lower in 50 %." in lines
     at = lines.index("rr new first -0.5000 regressed")

@@ -1,5 +1,6 @@
 """What `compare` writes for people and for pull requests: gates, comments, streams of every kind."""
 
+import dataclasses
 import io
 import re
 import subprocess
@@ -10,9 +11,14 @@ import pytest
 from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
+import ndcg_ab
+from ndcg_ab import pipeline
+from ndcg_ab.comparing.gates import check_gates
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.flows.cli import streams
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.cli.console import program_name
+from ndcg_ab.results.outcome import Outcome
 from tests.places import ROOT
 
 pytestmark = pytest.mark.slow
@@ -52,8 +58,31 @@ GATES: dict[str, tuple[list[str], int, str]] = {
 }
 
 
+OF_ONE_OUTCOME = {"more is required", "enough is judged", "unanswered", "too many unanswered"}
+
+
+@pytest.fixture(scope="module")
+def outcome() -> Outcome:
+    """Of BETTER, before gates."""
+    return ndcg_ab.compare(
+        DATA / "judgments.qrels", {"old": DATA / "old.run", "new": DATA / "new.run"}, metrics="ndcg@5"
+    )._outcome
+
+
+@pytest.fixture
+def once(outcome: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command comes to this outcome; its gates are checked anew."""
+
+    def evaluated(evaluation: Evaluation, *_: object, **__: object) -> tuple[Outcome, None]:
+        return dataclasses.replace(outcome, gates=check_gates(evaluation, outcome)), None
+
+    monkeypatch.setattr(pipeline, "evaluate", evaluated)
+
+
 @pytest.mark.parametrize("name", GATES)
-def test_gates(name: str) -> None:
+def test_gates(name: str, request: pytest.FixtureRequest) -> None:
+    if name in OF_ONE_OUTCOME:
+        request.getfixturevalue("once")
     command, code, words = GATES[name]
     found = RUNNER.invoke(app, [*command, "--quiet"])
     assert (found.exit_code, found.stdout) == (code, "")
@@ -102,7 +131,7 @@ def test_only_one_thing_is_written_to_standard_output() -> None:
     assert "only one of them can be written here" in found.stderr
 
 
-def test_columns_are_obeyed_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_are_obeyed_without_a_terminal(monkeypatch: pytest.MonkeyPatch, once: None) -> None:
     widths = {}
     for columns in ("70", "150", "0", "wide"):
         monkeypatch.setenv("COLUMNS", columns)

@@ -131,7 +131,7 @@ def test_the_numbers_of_a_family() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["scores.csv", "scores.parquet", "scores.txt"])
+@pytest.mark.parametrize("name", ["scores.csv", "scores.parquet", pytest.param("scores.txt", marks=pytest.mark.soak)])
 def test_the_numbers_of_a_file(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / name, rows_of(values()))
     found = {plan["candidate"]: plan for plan in plans("--scores", path)}
@@ -150,7 +150,7 @@ def test_the_numbers_of_a_file(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["scores.csv", "scores.parquet"])
+@pytest.mark.parametrize("name", ["scores.csv", pytest.param("scores.parquet", marks=pytest.mark.soak)])
 def test_what_compare_writes_can_be_planned_with(collection: Collection, tmp_path: Path, name: str) -> None:
     command = ["compare", "--judgments", str(collection.qrels), "--quiet", "--json", str(tmp_path / "c.json")]
     for system in (collection.first, collection.second, collection.systems[-1]):
@@ -462,12 +462,13 @@ def test_a_line_for_each_comparison_and_a_mark_for_each_effect(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [["--deviation", "0.1"], ["--scores", "scores.csv"]])
-def test_it_starts_without_the_platforms(scores: Path, command: list[str]) -> None:
+def test_it_starts_without_the_platforms(scores: Path) -> None:
     code = (
         "import sys\nfrom ndcg_ab.flows.cli.app import app\n"
-        f"try:\n    app({['power', *command, '--json', '-']!r})\nexcept SystemExit as stop:\n    assert not stop.code\n"
-        "assert not {'prefect', 'mlflow', 'duckdb', 'altair', 'scipy.stats'} & set(sys.modules)"
+        "for words in (['--deviation', '0.1'], ['--scores', 'scores.csv']):\n"
+        "    try:\n        app(['power', *words, '--json', '-'])\n"
+        "    except SystemExit as stop:\n        assert not stop.code\n"
+        "    assert not {'prefect', 'mlflow', 'duckdb', 'altair', 'scipy.stats'} & set(sys.modules), words\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=scores.parent, capture_output=True)
 

@@ -10,7 +10,6 @@ import pytest
 from typer.testing import CliRunner
 
 import ndcg_ab
-from ndcg_ab.api.comparing import evaluate
 from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles.bundle import read_bundle
@@ -21,7 +20,8 @@ from ndcg_ab.sources import RANKING
 from ndcg_core.statistics.estimates.prediction_powered import correct_difference
 from ndcg_core.statistics.verdicts.comparison import Column
 from ndcg_core.statistics.verdicts.record import ProxyCorrected
-from tests.small_evaluation import calling, no_tracker, plain_page
+from tests.asked import asked_for, digests
+from tests.small_evaluation import calling, is_known, no_tracker, plain_page
 
 pytestmark = pytest.mark.slow
 
@@ -236,30 +236,35 @@ def test_secondary_metrics_and_guardrails_stay_without(case: Case) -> None:
     }
 
 
-def test_the_same_in_python(case: Case, found: dict[str, Any]) -> None:
+def of_files(case: Case) -> list[str | None]:
+    return digests(asked_for(lambda: RUNNER.invoke(app, command(case, *PROXY))))
+
+
+def test_the_same_in_python(case: Case) -> None:
     runs = {name: str(case.folder / f"{name}.run") for name in ("old", "new")}
     careful = {query: {"a": 1} for query in case.careful}
     cheap: dict[str, dict[str, int]] = {}
     for line in (case.folder / "cheap").read_text().splitlines():
         query, _, doc, grade = line.split()
         cheap.setdefault(query, {})[doc] = int(grade)
-    held = ndcg_ab.compare(careful, runs, cheap_judgments=cheap, metrics="rr")
-    assert json.loads(held.to_json())["comparisons"] == found["comparisons"]
+    of_python = asked_for(lambda: ndcg_ab.compare(careful, runs, cheap_judgments=cheap, metrics="rr"))
+    assert digests(of_python) == of_files(case)
 
 
-def test_columns_are_those_of_the_judgments(case: Case, found: dict[str, Any], tmp_path: Path) -> None:
+def test_columns_are_those_of_the_judgments(case: Case, tmp_path: Path) -> None:
     for name in ("qrels", "cheap"):
         rows = [line.split() for line in (case.folder / name).read_text().splitlines()]
         text = "".join(f"{query},{doc},{grade}\n" for query, _, doc, grade in rows)
         (tmp_path / f"{name}.txt").write_text("qid,url,label\n" + text)
     options = ["--judgments-format", "csv", "--judgments-columns", "query_id=qid,doc_id=url,grade=label"]
-    made = content(case, "--cheap-judgments", f"{tmp_path}/cheap.txt", *options, judgments=f"{tmp_path}/qrels.txt")
-    assert made["comparisons"] == found["comparisons"]
+    words = command(case, "--cheap-judgments", f"{tmp_path}/cheap.txt", *options, judgments=f"{tmp_path}/qrels.txt")
+    assert digests(asked_for(lambda: RUNNER.invoke(app, words))) == of_files(case)
     runs = {name: str(case.folder / f"{name}.run") for name in ("old", "new")}
     names = {"query_id": "qid", "doc_id": "url", "grade": "label"}
     files = {"judgments": tmp_path / "qrels.txt", "cheap_judgments": tmp_path / "cheap.txt"}
-    told = ndcg_ab.compare(**files, systems=runs, metrics="rr", judgments_columns=names, judgments_format="csv")
-    assert json.loads(told.to_json())["comparisons"] == found["comparisons"]
+    described = {"judgments_columns": names, "judgments_format": "csv"}
+    of_python = asked_for(lambda: ndcg_ab.compare(**files, systems=runs, metrics="rr", **described))
+    assert digests(of_python) == of_files(case)
 
 
 @pytest.mark.slow
@@ -272,7 +277,6 @@ def test_a_kept_evaluation_has_it_too(case: Case, found: dict[str, Any], tmp_pat
         "metrics": ["rr"],
         "output": str(tmp_path / "out"),
     }
-    assert json.loads(evaluate(configured).to_json())["comparisons"] == found["comparisons"]
     evaluation = ndcg_ab.config.model.evaluation.Evaluation.model_validate(configured)
     call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
     told: list[str] = []
@@ -288,12 +292,12 @@ def test_a_kept_evaluation_has_it_too(case: Case, found: dict[str, Any], tmp_pat
     with GrowingDatabase(tmp_path / "out" / "cheap" / "history.duckdb") as past:
         ((saved,),) = past.rows("comparison", ("cheap_saved",))
     assert saved == found["comparisons"][0]["cheap"]["saved"]
-    assert perform_run(evaluation, call).reused
+    assert is_known(evaluation)
     (case.folder / "other").write_text((case.folder / "cheap").read_text().replace(" a 1", " a 2"))
     changed = evaluation.model_copy(
         update={"cheap_judgments": evaluation.cheap_judgments.model_copy(update={"file": case.folder / "other"})}  # type: ignore[union-attr]
     )
-    assert not perform_run(changed, call).reused, "other proxy judgments are another input"
+    assert not is_known(changed), "other proxy judgments are another input"
 
 
 REFUSED = {

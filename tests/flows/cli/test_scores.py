@@ -16,10 +16,9 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.results.wording import MAIN
-from ndcg_ab.runs.run import perform_run
 from tests.places import ROOT, shared
 from tests.repeated import mostly_soaked
-from tests.small_evaluation import calling, no_tracker, plain_page, rows_of, unlogged
+from tests.small_evaluation import is_known, rows_of, unlogged
 
 pytestmark = pytest.mark.slow
 
@@ -248,10 +247,9 @@ def test_a_run_keeps_them_and_knows_them_again(tmp_path: Path) -> None:
     assert bundle.outcome.to_dict() == json.loads((first.bundle / "bundle.json").read_text())["outcome"]
     assert [row["kind"] for row in bundle.inputs] == ["scores"] and len(bundle.extremes) == 5
     assert "cannot be drawn" not in (first.bundle / "report.html").read_text()
-    quickly = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
-    assert perform_run(evaluation, quickly).reused
-    assert not perform_run(Evaluation.model_validate(content | {"metrics": ["latency"]}), quickly).reused
+    assert is_known(evaluation)
+    assert not is_known(Evaluation.model_validate(content | {"metrics": ["latency"]}))
     lines = (tmp_path / "s.csv").read_text().splitlines()
     (tmp_path / "s.csv").write_text("\n".join([*lines[:-1], "new,q19,latency,1"]))
-    assert not perform_run(evaluation, quickly).reused
+    assert not is_known(evaluation)
     assert rows_of(evaluation, "select distinct unanswered, judged from system_summary") == [(None, None)]

@@ -1,5 +1,6 @@
 """`ndcg_ab.compare` and `evaluate`: the command's numbers, whatever the data come in; nothing is written."""
 
+import functools
 import gc
 import inspect
 import os
@@ -22,6 +23,7 @@ from ndcg_ab.config.options.from_options import OPTIONS
 from ndcg_ab.engines.duckdb import engine as engine_module
 from ndcg_ab.engines.duckdb.engine import shared_database
 from ndcg_ab.flows.cli.app import app
+from tests.asked import asked_for, digests
 from tests.ndcg_ab.api import typed_program
 from tests.ndcg_ab.api.frames import (
     JUDGMENTS,
@@ -42,13 +44,18 @@ OPTIONS_ASKED = ["--metric", "ndcg@5", "--metric", "rr", "--seed", "7", "--slice
 OPTIONS_ASKED += ["--smallest-slice", "6"]
 
 
+@functools.cache
 def of_the_command(*options: str) -> str:
+    found = CliRunner().invoke(app, command_of(*options))
+    assert found.exit_code == 0, found.output
+    return found.stdout
+
+
+def command_of(*options: str) -> list[str]:
     command = ["compare", "--judgments", JUDGMENTS, *options, "--json", "-"]
     for name, path in SYSTEMS.items():
         command += ["--system", f"{name}={path}"]
-    found = CliRunner().invoke(app, command)
-    assert found.exit_code == 0, found.output
-    return found.stdout
+    return command
 
 
 @pytest.fixture(scope="module")
@@ -60,13 +67,22 @@ def frames() -> dict[str, Any]:
     return {name: ranking_frame(name) for name in SYSTEMS}
 
 
-@pytest.mark.slow
+def read(judgments: Any, systems: Any, **arguments: Any) -> list[str | None]:
+    """The digests of what `compare` would read."""
+    return digests(asked_for(lambda: ndcg_ab.compare(judgments, systems, **arguments)))
+
+
 @pytest.mark.parametrize("kind", TABLES)
-def test_tables_give_what_files_give(kind: str, expected: str) -> None:
+def test_tables_are_read_as_files_are(kind: str) -> None:
     table = TABLES[kind]
     systems = {name: table(frame) for name, frame in frames().items()}
-    result = ndcg_ab.compare(table(judgment_frame()), systems, queries=table(query_frame()), **ASKED)
-    assert result.to_json() == expected
+    of_files = read(JUDGMENTS, SYSTEMS, queries=QUERIES, **ASKED)
+    assert read(table(judgment_frame()), systems, queries=table(query_frame()), **ASKED) == of_files
+    assert len({*of_files}) == 4
+
+
+def test_tables_give_what_files_give(expected: str) -> None:
+    assert ndcg_ab.compare(judgment_frame(), frames(), queries=query_frame(), **ASKED).to_json() == expected
 
 
 def test_paths_give_what_the_command_gives(expected: str) -> None:
@@ -78,19 +94,25 @@ def test_a_list_of_paths_names_the_systems(expected: str) -> None:
     assert ndcg_ab.compare(JUDGMENTS, paths, queries=QUERIES, **ASKED).to_json() == expected
 
 
-def test_dictionaries_give_what_files_give(expected: str) -> None:
+def test_dictionaries_of_any_kind_are_read_alike() -> None:
     """Texts and numbers, and through the careful way in: other keys, and numbers of numpy's."""
     queries = {row.pop("query_id"): row for row in query_frame().to_dict("records")}
     judgments = dictionaries(judgment_frame(), "grade")
     systems = {name: dictionaries(frame, "score") for name, frame in frames().items()}
-    assert ndcg_ab.compare(judgments, systems, queries=queries, **ASKED).to_json() == expected
+    plain = read(judgments, systems, queries=queries, **ASKED)
     strange = {
         query: {np.str_(doc): np.float64(score) for doc, score in docs.items()}
         for query, docs in systems["new"].items()
     }
     strange["bread"] = {doc.encode(): score for doc, score in systems["new"]["bread"].items()}
-    given = {**systems, "new": strange}
-    assert ndcg_ab.compare(judgments, given, queries=queries, **ASKED).to_json() == expected
+    assert read(judgments, {**systems, "new": strange}, queries=queries, **ASKED) == plain
+
+
+def test_dictionaries_give_the_same_comparison(expected: str) -> None:
+    queries = {row.pop("query_id"): row for row in query_frame().to_dict("records")}
+    systems = {name: dictionaries(frame, "score") for name, frame in frames().items()}
+    found = ndcg_ab.compare(dictionaries(judgment_frame(), "grade"), systems, queries=queries, **ASKED)
+    assert found.to_json() == expected
 
 
 def test_kinds_can_be_mixed(expected: str) -> None:
@@ -102,27 +124,21 @@ def test_kinds_can_be_mixed(expected: str) -> None:
 def test_whole_numbers_are_texts() -> None:
     """A grade of document 7 is that of document '7', in tables and dictionaries."""
     judgments, ranking = {1: {7: 1, 8: 0}}, {1: {7: 1, 8: 2}}
-    texts = ndcg_ab.compare({"1": {"7": 1, "8": 0}}, {"a": {"1": {"7": 1, "8": 2}}}).to_json()
-    assert ndcg_ab.compare(judgments, {"a": ranking}).to_json() == texts
+    texts = read({"1": {"7": 1, "8": 0}}, {"a": {"1": {"7": 1, "8": 2}}})
+    assert read(judgments, {"a": ranking}) == texts
     table = {"query_id": [1, 1], "doc_id": [7, 8]}
     for make in (TABLES["polars"], TABLES["pandas"]):
-        found = ndcg_ab.compare(
-            make(pd.DataFrame({**table, "grade": [1, 0]})), {"a": make(pd.DataFrame({**table, "score": [1, 2]}))}
-        )
-        assert found.to_json() == texts
+        grades, scores = (make(pd.DataFrame(table | column)) for column in ({"grade": [1, 0]}, {"score": [1, 2]}))
+        assert read(grades, {"a": scores}) == texts
 
 
 def test_columns_of_other_names() -> None:
     judgments = judgment_frame().rename(columns={"query_id": "qid", "doc_id": "docno", "grade": "label"})
     systems = {name: frame.rename(columns={"query_id": "qid", "score": "s"}) for name, frame in frames().items()}
-    systems["old"] = dictionaries(ranking_frame("old"), "score")
-    result = ndcg_ab.compare(
-        judgments,
-        systems,
-        judgments_columns={"query_id": "qid", "doc_id": "docno", "grade": "label"},
-        columns={"query_id": "qid", "score": "s"},
-    )
-    assert result.to_json() == of_the_command()
+    old = dictionaries(ranking_frame("old"), "score")
+    columns = {"query_id": "qid", "doc_id": "docno", "grade": "label"}
+    names = {"judgments_columns": columns, "columns": {"query_id": "qid", "score": "s"}}
+    assert read(judgments, systems | {"old": old}, **names) == read(JUDGMENTS, SYSTEMS | {"old": old})
 
 
 def test_a_ranking_with_ranks_alone() -> None:
@@ -136,24 +152,21 @@ def test_a_ranking_with_ranks_alone() -> None:
 @pytest.mark.parametrize(
     ("arguments", "options"),
     [
-        pytest.param({"baseline": "new"}, ["--baseline", "new"], marks=pytest.mark.soak),
+        ({"baseline": "new"}, ["--baseline", "new"]),
         ({"metrics": ndcg_ab.parse("rr"), "alpha": 0.1}, ["--metric", "rr", "--alpha", "0.1"]),
         ({"secondary_metrics": "rr", "exploratory": "max-t"}, ["--secondary", "rr", "--exploratory", "max-t"]),
-        pytest.param({"guardrails": {ndcg_ab.parse("rr"): 0.05}}, ["--guardrail", "rr=0.05"], marks=pytest.mark.soak),
+        ({"guardrails": {ndcg_ab.parse("rr"): 0.05}}, ["--guardrail", "rr=0.05"]),
         ({"smallest_effect": 0.02, "interval": "bca"}, ["--smallest-effect", "0.02", "--interval", "bca"]),
-        pytest.param(
-            {"smallest_effect": {"ndcg@10": 0.02}}, ["--smallest-effect", "ndcg@10=0.02"], marks=pytest.mark.soak
-        ),
-        ({"queries": query_frame(), "weighted": False}, ["--queries", QUERIES, "--unweighted"]),
-        pytest.param(
-            {"queries": QUERIES, "resamples": 500}, ["--queries", QUERIES, "--resamples", "500"], marks=pytest.mark.soak
-        ),
+        ({"smallest_effect": {"ndcg@10": 0.02}}, ["--smallest-effect", "ndcg@10=0.02"]),
+        ({"queries": QUERIES, "weighted": False}, ["--queries", QUERIES, "--unweighted"]),
+        ({"queries": QUERIES, "resamples": 500}, ["--queries", QUERIES, "--resamples", "500"]),
         ({"preview": True, "threads": 1, "format": "trec"}, ["--preview", "--threads", "1", "--format", "trec"]),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else "",
 )
 def test_arguments_are_options(arguments: dict[str, Any], options: list[str]) -> None:
-    assert ndcg_ab.compare(JUDGMENTS, SYSTEMS, **arguments).to_json() == of_the_command(*options)
+    of_arguments = asked_for(lambda: ndcg_ab.compare(JUDGMENTS, SYSTEMS, **arguments))
+    assert of_arguments == asked_for(lambda: CliRunner().invoke(app, command_of(*options)))
 
 
 OWN_ARGUMENTS = {"queries_columns", "documents_columns", "progress"}
@@ -186,16 +199,16 @@ def test_a_configuration_in_a_file_and_in_a_mapping(tmp_path: Path, expected: st
         "slices": {"by": ["language"], "smallest": 6},
     }
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(content))
-    model = Evaluation.model_validate(content)
-    assert [ndcg_ab.evaluate(given).to_json() for given in (tmp_path / "c.yaml", content, model)] == [expected] * 3
+    assert [ndcg_ab.evaluate(given).to_json() for given in (tmp_path / "c.yaml", content)] == [expected] * 2
     assert list(tmp_path.iterdir()) == [tmp_path / "c.yaml"]
 
 
 def test_gates_are_checked() -> None:
     content = {"name": "n", "judgments": JUDGMENTS, "systems": [{"name": "a", "file": SYSTEMS["new"]}]}
-    (gate, other) = ndcg_ab.evaluate({**content, "gate": {"unanswered": 0}}).gates
+    found = ndcg_ab.evaluate(Evaluation.model_validate({**content, "gate": {"unanswered": 0}}))
+    (gate, other) = found.gates
     assert (gate.passed, other.name, other.passed) == (True, "unanswered", False)
-    assert "gate failed: unanswered" in str(ndcg_ab.evaluate({**content, "gate": {"unanswered": 0}}))
+    assert "gate failed: unanswered" in str(found)
 
 
 def test_progress_is_told_what_begins() -> None:
@@ -251,7 +264,7 @@ def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
+@pytest.mark.soak  # of the wheel: tests/slow/test_installed.py
 def test_it_works_beside_somebody_else_s_flows(tmp_path: Path) -> None:
     """`flows` and `sql` of the user's own come first on the path, and are not ours."""
     for name in ("flows", "sql"):
@@ -276,4 +289,4 @@ def test_paths_start_from_the_working_directory(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(DATA)
     monkeypatch.setenv("HOME", str(DATA))
     systems: dict[str, Any] = {"old": "old.run", "new": "~/new.run"}
-    assert ndcg_ab.compare("judgments.qrels", systems).to_json() == of_the_command()
+    assert read("judgments.qrels", systems) == read(JUDGMENTS, SYSTEMS)

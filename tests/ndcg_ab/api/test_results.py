@@ -41,6 +41,11 @@ def result() -> ndcg_ab.CompareResult:
 
 
 @pytest.fixture(scope="module")
+def plain() -> ndcg_ab.CompareResult:
+    return ndcg_ab.compare(JUDGMENTS, SYSTEMS, metrics=["ndcg@5", "rr"])
+
+
+@pytest.fixture(scope="module")
 def hostile() -> ndcg_ab.CompareResult:
     """Names, ids and attributes that would be markup; the ids come into a finding."""
     queries = [f"{HOSTILE}{place}" for place in range(12)]
@@ -162,12 +167,11 @@ def test_a_query_set_that_no_metric_can_score() -> None:
     assert "no query can be scored" in str(result)
 
 
-def test_text_is_what_the_command_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_is_what_the_command_prints(monkeypatch: pytest.MonkeyPatch, plain: ndcg_ab.CompareResult) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setattr("shutil.get_terminal_size", lambda fallback=(80, 24): os.terminal_size(fallback))
-    result = ndcg_ab.compare(JUDGMENTS, SYSTEMS, metrics=["ndcg@5", "rr"])
     command = printed("compare", *FILES, "--metric", "ndcg@5", "--metric", "rr")
-    assert str(result) + "\n" == command
+    assert str(plain) + "\n" == command
     explained = ndcg_ab.explain(JUDGMENTS, SYSTEMS, query="pasta", metrics=["ndcg@5", "rr"])
     command = ["explain", *FILES, "--query", "pasta", "--metric", "ndcg@5", "--metric", "rr"]
     assert str(explained) == printed(*command).rstrip()
@@ -271,9 +275,9 @@ def test_a_page_that_cannot_be_written(name: str, rule: str, tmp_path: Path, res
     assert list(tmp_path.iterdir()) == []
 
 
-def test_one_query_explained() -> None:
+def test_one_query_explained(plain: ndcg_ab.CompareResult) -> None:
     found = ndcg_ab.explain(JUDGMENTS, ranking=SYSTEMS["new"], query="pasta", metrics=["ndcg@5", "rr"])
-    scores = ndcg_ab.compare(JUDGMENTS, SYSTEMS, metrics=["ndcg@5", "rr"]).query_scores.to_pylist()
+    scores = plain.query_scores.to_pylist()
     for metric in ("ndcg@5", "rr"):
         keys = {"system_id": "new", "query_id": "pasta", "metric": metric}
         (value,) = (row["value"] for row in scores if row.items() >= keys.items())
@@ -284,8 +288,7 @@ def test_one_query_explained() -> None:
         found.value(metric="rr@5")
 
 
-def test_what_comes_from_a_comparison_plans_the_next(result: ndcg_ab.CompareResult) -> None:
-    plain = ndcg_ab.compare(JUDGMENTS, SYSTEMS, metrics=["ndcg@5", "rr"])
+def test_what_comes_from_a_comparison_plans_the_next(plain: ndcg_ab.CompareResult) -> None:
     (plan,) = ndcg_ab.power(plain, metrics="rr", candidates="new", effects=0.1, queries=[50]).plans
     row = plain.comparison("new", "rr")
     assert (plan.metric, plan.queries, plan.difference) == ("rr", row.queries, pytest.approx(row.difference))

@@ -9,6 +9,8 @@ import ndcg_ab
 from ndcg_ab.checks.grade_order import concordance, is_reversed
 from ndcg_ab.results.outcome import Finding
 
+pytestmark = pytest.mark.slow
+
 QUERIES = [f"q{number}" for number in range(20)]
 DOCS = [f"d{number}" for number in range(12)]
 DRAW = random.Random(8)

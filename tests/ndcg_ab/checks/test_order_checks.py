@@ -24,7 +24,9 @@ pytestmark = pytest.mark.slow
 
 def findings(rankings: dict, code: str, metric: str = "ndcg@2", judgments: dict | None = None) -> list:
     judgments = judgments or {"q1": {"a": 3, "b": 1}, "q2": {"a": 1}}
-    return [found for found in outcome_of(judgments, rankings, [metric]).findings if found.code == code]
+    with DuckDBEngine(1) as engine:
+        fill(engine, judgments, rankings, [metric])
+        return [found for found in order.check_order(engine, [parse(metric)]) if found.code == code]
 
 
 def ranked(*rows: tuple[str, float, int]) -> list[Result]:

@@ -9,6 +9,8 @@ import pytest
 import ndcg_ab
 from ndcg_ab.errors import InputError
 
+pytestmark = pytest.mark.slow
+
 QUERIES = [f"q{number}" for number in range(12)]
 DOCS = [f"doc{number}" for number in range(10, 20)]
 

@@ -14,6 +14,8 @@ from ndcg_ab.checks.ids.unmatched_ids import best_results, find_spelling
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
 
+pytestmark = pytest.mark.slow
+
 RUNNER = CliRunner()
 QUERIES = [f"{number:03}" for number in range(1, 13)]
 DOCS = [f"00{number}Ab" for number in range(1, 9)]

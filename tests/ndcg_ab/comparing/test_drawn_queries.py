@@ -12,6 +12,8 @@ import pytest
 
 import ndcg_ab
 
+pytestmark = pytest.mark.slow
+
 SIZE, DOCS = 40, [f"d{number}" for number in range(8)]
 Rows = list[dict[str, Any]]
 

@@ -1,12 +1,13 @@
 """Families of comparisons through the command: roles of metrics, slices, weights, pairs; and what is refused."""
 
+import functools
 import itertools
 import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -86,7 +87,9 @@ def command(folder: Path, *options: str, systems: Sequence[str] = ("old", "new",
     return ["compare", *judgments, *named, *options]
 
 
+@functools.cache
 def compare(folder: Path, *options: str, systems: Sequence[str] = ("old", "new", "other")) -> dict[str, Any]:
+    """What the command writes as JSON; files may be written over where none of the options is the same."""
     found = RUNNER.invoke(app, command(folder, "--json", "-", *options, systems=systems))
     assert found.exit_code == 0, found.output
     return json.loads(found.stdout)
@@ -100,13 +103,22 @@ def without(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in names}
 
 
-def per_query(folder: Path, metric: str) -> dict[tuple[str, str], float]:
-    """(system, query) -> value."""
-    path = folder / "scores.csv"
-    found = RUNNER.invoke(app, command(folder, "--metric", metric, "--per-query", str(path), "--quiet"))
+class Compared(NamedTuple):
+    """What one command writes and prints.  values: (system, query, metric) -> value."""
+
+    content: dict[str, Any]
+    values: dict[tuple[str, str, str], float]
+    shown: str
+
+
+def compare_and_show(folder: Path, *options: str, systems: Sequence[str] = ("old", "new", "other")) -> Compared:
+    paths = folder / "all.json", folder / "scores.csv"
+    files = ("--json", str(paths[0]), "--per-query", str(paths[1]), "--details")
+    found = RUNNER.invoke(app, command(folder, *files, *options, systems=systems))
     assert found.exit_code == 0, found.output
-    lines = [line.replace('"', "").split(",") for line in path.read_text().splitlines()[1:]]
-    return {(line[0], line[1]): float(line[3]) for line in lines}
+    lines = [line.replace('"', "").split(",") for line in paths[1].read_text().splitlines()[1:]]
+    values = {(line[0], line[1], line[2]): float(line[3]) for line in lines}
+    return Compared(json.loads(paths[0].read_text()), values, found.output)
 
 
 # ---- roles of metrics
@@ -140,31 +152,30 @@ def test_every_role_has_its_family(folder: Path) -> None:
 
 
 def test_a_guardrail_is_the_one_sided_test_of_its_metric(folder: Path) -> None:
-    content = compare(folder, "--guardrail", "recall@2=0.15", systems=("old", "new", "last"))
+    content, values, shown = compare_and_show(folder, "--guardrail", "recall@2=0.15", systems=("old", "new", "last"))
     new, last = rows(content, "guardrails")
-    values = per_query(folder, "recall@2")
-    differences = [values["new", query] - values["old", query] for query in QUERIES]
+    differences = [values["new", query, "recall@2"] - values["old", query, "recall@2"] for query in QUERIES]
     (expected,) = check_guardrails([Column("old", "new", "r", tuple(QUERIES), differences, smallest_effect=0.15)])
     assert new["p_value"] == new["p_adjusted"] == expected.p_value
     assert (new["lower_bound"], new["smallest_effect"]) == (expected.lower_bound, 0.15)
     assert (new["verdict"], last["verdict"]) == ("not worse than 0.15", "may be worse than 0.15")
-    shown = RUNNER.invoke(app, command(folder, "--guardrail", "recall@2=0.15", "--details"))
-    assert "not worse than 0.15 (lower 95 % bound" in shown.output
+    assert "not worse than 0.15 (lower 95 % bound" in shown
 
 
 EXPONENTIAL = "ndcg(gain=exponential)@2"
 
 
-@pytest.mark.parametrize(
-    ("options", "effects"),
-    [
-        ([], [None, None, None, 0.3]),
-        (["0.02"], [0.02, 0.02, 0.02, 0.3]),
-        (["rr=0.03"], [None, 0.03, None, 0.3]),
-        ([f"{EXPONENTIAL}=0.01", "Precision@1=1e-1"], [0.01, None, 0.1, 0.3]),
-    ],
-)
-def test_the_smallest_effect(folder: Path, options: list[str], effects: list[float | None]) -> None:
+EFFECTS: list[tuple[list[str], list[float | None]]] = [
+    ([], [None, None, None, 0.3]),
+    (["0.02"], [0.02, 0.02, 0.02, 0.3]),
+    (["rr=0.03"], [None, 0.03, None, 0.3]),
+    ([f"{EXPONENTIAL}=0.01", "Precision@1=1e-1"], [0.01, None, 0.1, 0.3]),
+]
+
+
+@pytest.mark.parametrize("effect", mostly_soaked(range(len(EFFECTS)), kept=[1, 3]))
+def test_the_smallest_effect(folder: Path, effect: int) -> None:
+    options, effects = EFFECTS[effect]
     given = [word for option in options for word in ("--smallest-effect", option)]
     given += ["--metric", EXPONENTIAL, "--metric", "rr", "--secondary", "precision@1", "--guardrail", "recall@2=0.3"]
     content = compare(folder, *given, systems=("old", "new"))
@@ -209,6 +220,7 @@ def test_p_is_adjusted_within_a_family_and_not_over_all(folder: Path) -> None:
         *("--queries", "queries:plain.csv", "--slice", "language", "--slice", "traffic", "--smallest-slice", "8"),
         *("--secondary", "rr", "--secondary", "precision@1", "--all-pairs"),
     )
+    assert "queries_unmatched" not in {row["code"] for row in content["findings"]}
     names = ("secondary", "slices by language", "slices by traffic", "all pairs")
     for family in names:
         tested = [row for row in rows(content, family) if row["p_value"] is not None]
@@ -232,15 +244,13 @@ def test_queries_outside_the_file_are_a_slice_of_their_own(folder: Path, tmp_pat
 
 
 def test_weights_count_by_default_and_can_be_ignored(folder: Path) -> None:
-    values = per_query(folder, "rr")
     total = sum(WEIGHTS.values())
-    content = compare(folder, "--metric", "rr", "--queries", "queries:queries.csv")
     plain = compare(folder, "--metric", "rr")
+    content, values, shown = compare_and_show(folder, "--metric", "rr", "--queries", "queries:queries.csv")
     (folder / "none.csv").write_text("query_id,weight\nq00,0\n")  # not read where weights are ignored
-    for name in ("queries", "none"):
-        assert compare(folder, "--metric", "rr", "--queries", f"queries:{name}.csv", "--unweighted") == plain
+    assert compare(folder, "--metric", "rr", "--queries", "queries:none.csv", "--unweighted") == plain
     for system, before in zip(content["systems"], plain["systems"], strict=True):
-        own = [values[system["system_id"], query] for query in QUERIES]
+        own = [values[system["system_id"], query, "rr"] for query in QUERIES]
         assert system["mean"] == pytest.approx(np.dot(own, list(WEIGHTS.values())) / total, abs=1e-12)
         assert system["unweighted_mean"] == before["mean"] == pytest.approx(np.mean(own), abs=1e-12)
         assert (system["median"], before["unweighted_mean"]) == (before["median"], None)
@@ -251,9 +261,8 @@ def test_weights_count_by_default_and_can_be_ignored(folder: Path) -> None:
         assert row["unweighted_difference"] == before["difference"] != row["difference"]
         assert row["effective_queries"] == pytest.approx(total**2 / sum(w * w for w in WEIGHTS.values()))
         assert row["p_value"] != before["p_value"]
-    shown = RUNNER.invoke(app, command(folder, "--metric", "rr", "--queries", "queries:queries.csv", "--details"))
-    assert "means and differences are weighted by the queries' weights: 60 queries settle as much as 48" in shown.output
-    assert "unweighted" in shown.output
+    assert "means and differences are weighted by the queries' weights: 60 queries settle as much as 48" in shown
+    assert "unweighted" in shown
 
 
 def test_a_slice_in_which_one_query_has_all_the_weight_is_not_tested(tmp_path: Path) -> None:
@@ -284,14 +293,16 @@ def test_a_warning_where_slices_and_the_whole_disagree(tmp_path: Path) -> None:
     parts = ["small"] * 15 + ["one"] * 20 + ["two"] * 25
     lines = [f"{query},{parts[place]},{place // 30}\n" for place, query in enumerate(QUERIES)]
     (tmp_path / "q.csv").write_text("query_id,part,half\n" + "".join(lines))
-    options = ["--queries", "queries:q.csv", "--metric", "ndcg@1", "--smallest-slice", "20", "--slice"]
+    options = ["--queries", "queries:q.csv", "--metric", "ndcg@1", "--smallest-slice", "20"]
     warnings = {}
     for systems in (("old", "new"), ("new", "old"), ("up", "down")):
+        findings = compare(tmp_path, *options, "--slice", "part", "--slice", "half", systems=systems)["findings"]
+        found = [row for row in findings if row["code"] == "slices_disagree"]
+        assert all((row["severity"], row["count"]) == ("warning", 2) for row in found)
         for attribute in ("part", "half"):
-            findings = compare(tmp_path, *options, attribute, systems=systems)["findings"]
-            found = [row for row in findings if row["code"] == "slices_disagree"]
-            assert all((row["severity"], row["count"]) == ("warning", 2) for row in found)
-            warnings[systems[1], attribute] = [row["message"] for row in found]
+            told = [row["message"] for row in found if f"(slices by {attribute})" in row["message"]]
+            warnings[systems[1], attribute] = told
+        assert sum(len(told) for (candidate, _), told in warnings.items() if candidate == systems[1]) == len(found)
     tail = "(slices by part): look at the slices before deciding"
     in_none = "overall, but in none of the 2 tested slices does the difference point there"
     cancels = "nothing is detected overall, but a difference is in each of the 2 tested slices"
@@ -310,7 +321,7 @@ def test_a_warning_where_slices_and_the_whole_disagree(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", mostly_soaked([[], ["--queries", "queries:queries.csv"]], kept=[[]]))
 def test_a_pair_is_a_compare_of_two(folder: Path, options: list[str]) -> None:
-    systems = ("old", "new", "other", "last")
+    systems = ("old", "new", "last")
     found = rows(compare(folder, "--all-pairs", "--smallest-effect", "0.1", *options, systems=systems), "all pairs")
     pairs = [(row["baseline"], row["candidate"]) for row in found]
     assert pairs == [(first, second) for place, first in enumerate(systems) for second in systems[place + 1 :]]
@@ -396,19 +407,17 @@ def test_queries_that_are_others_are_warned_of(folder: Path) -> None:
         in (found["message"])
     )
     assert found["message"].endswith("; they meet when letters are compared without case")
-    for options in (["--queries", "queries:plain.csv", "--slice", "language"], ["--queries", "queries:upper.csv"]):
-        content = compare(folder, *options)
-        assert "queries_unmatched" not in {row["code"] for row in content["findings"]}
+    content = compare(folder, "--queries", "queries:upper.csv")
+    assert "queries_unmatched" not in {row["code"] for row in content["findings"]}
 
 
 def test_the_lightest_and_the_heaviest_weights_can_be_computed_with(folder: Path) -> None:
-    for name, lightest in (("far", "1e-100"), ("near", "1e99")):
+    for name, lightest, intervals in (("far", "1e-100", ("t", "bca")), ("near", "1e99", ("t",))):
         rows = [f"{query},{'1e100' if place % 3 else lightest}\n" for place, query in enumerate(QUERIES)]
         (folder / f"{name}.csv").write_text("query_id,weight\n" + "".join(rows))
-        for options in ([], ["--interval", "bca"]):
-            for row in compare(folder, "--queries", f"queries:{name}.csv", "--resamples", "200", *options)[
-                "comparisons"
-            ]:
+        options = ("--queries", f"queries:{name}.csv", "--resamples", "200")
+        for interval in intervals:
+            for row in compare(folder, *options, "--interval", interval)["comparisons"]:
                 assert row["low"] < row["difference"] < row["high"]
 
 

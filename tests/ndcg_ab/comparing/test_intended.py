@@ -20,7 +20,7 @@ from ndcg_ab.runs.run import perform_run
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from tests.repeated import mostly_soaked
-from tests.small_evaluation import calling, no_tracker, plain_page, small
+from tests.small_evaluation import calling, is_known, no_tracker, plain_page, small
 
 pytestmark = pytest.mark.slow
 
@@ -149,18 +149,13 @@ def test_check_tells_unknown_ids(tmp_path: Path) -> None:
 
 
 def test_a_run_keeps_it_as_an_input(tmp_path: Path) -> None:
-    def run() -> Any:
-        call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
-        return perform_run(small(tmp_path, intended="intended.txt"), call)
-
-    first = run()
+    evaluation = small(tmp_path, intended="intended.txt")
+    first = perform_run(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page))
     (given,) = [row for row in read_content(first.bundle)["inputs"] if row["kind"] == "intended"]
     assert (given["name"], given["rows"], len(given["digest"])) == ("intended.txt", 7, 32)
     outcome = read_bundle(first.bundle).outcome
     assert [row.queries for row in outcome.intended] == [7, 13]
     assert Outcome.from_dict(json.loads(outcome.to_json())) == outcome
-    assert run().reused
+    assert is_known(evaluation)
     (tmp_path / "inputs" / "intended.txt").write_text("tofu\nfish\n")
-    again = run()
-    assert not again.reused
-    assert [row.queries for row in read_bundle(again.bundle).outcome.intended] == [2, 18]
+    assert not is_known(evaluation)

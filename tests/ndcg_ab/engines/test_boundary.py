@@ -93,13 +93,17 @@ def page_of(bundle: Path) -> PageData:
 def performed(folder: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster | None, **changes: Any) -> Path:
     if cluster:
         monkeypatch.setattr(folder_store, "open_engine_for", lambda evaluation, spill: cluster.engine())
-    evaluation = small(folder, metrics=METRICS, **changes)
+    evaluation = small(folder, **changes)
     return perform_run(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)).bundle
 
 
 def test_a_run_of_several_steps_begins_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Cluster()
-    bundles = [performed(tmp_path / name, monkeypatch, each) for name, each in (("here", None), ("there", cluster))]
+    metrics = ["ndcg@10", "ndcg(ties=average)@3"]
+    bundles = [
+        performed(tmp_path / name, monkeypatch, each, metrics=metrics)
+        for name, each in (("here", None), ("there", cluster))
+    ]
     assert len(cluster.begun) == 1
     assert cluster.begun[0].was_left
     outcomes = [read_bundle(bundle).outcome.to_json() for bundle in bundles]
@@ -115,7 +119,7 @@ def test_little_comes_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("ndcg_ab.scoring.parity.SAMPLE", 2)
     cluster = Cluster()
     without = {"resamples": 100, "bounds": False}
-    page = page_of(performed(tmp_path, monkeypatch, cluster, statistics=without))
+    page = page_of(performed(tmp_path, monkeypatch, cluster, metrics=METRICS, statistics=without))
     given = cluster.begun[0].given
     results = 2 * 20 * 10
     assert 0 < given["ranking"] <= results / 20 * 2

@@ -2,7 +2,6 @@
 
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,19 +23,16 @@ pytestmark = pytest.mark.slow
 MOST_OF_INPUT, MOST = 3, 1_000_000  # a bundle: three times its input, or a megabyte, whichever is larger
 
 
-@pytest.fixture
-def made(tmp_path: Path) -> Iterator[DuckDBEngine]:
-    """The tables of an evaluation before they are kept."""
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tables of an evaluation, which no test changes."""
+    folder = tmp_path_factory.mktemp("kept")
     with DuckDBEngine() as engine:
-        evaluate(small(tmp_path), engine)
+        evaluate(small(folder), engine)
         extreme_queries(engine)
-        yield engine
-
-
-@pytest.fixture
-def kept(made: DuckDBEngine, tmp_path: Path) -> Path:
-    made.keep(tmp_path / "kept.duckdb")
-    return tmp_path / "kept.duckdb"
+        engine.keep(folder / "kept.duckdb")
+    (folder / "kept.duckdb").chmod(0o444)
+    return folder / "kept.duckdb"
 
 
 def as_texts(rows: list[tuple[Any, ...]]) -> list[str]:
@@ -63,8 +59,11 @@ def kinds_of(path: Path) -> dict[str, str]:
         return dict(connection.execute(select).fetchall())
 
 
-@pytest.mark.parametrize("few", [engine_module.FEW, -1])
-@pytest.mark.parametrize("most", [engine_module.SMALL, 0])
+BOTH = [(engine_module.SMALL, engine_module.FEW), (0, -1)]
+MIXED = [(engine_module.SMALL, -1), (0, engine_module.FEW)]
+
+
+@pytest.mark.parametrize(("most", "few"), [*BOTH, *(pytest.param(*pair, marks=pytest.mark.soak) for pair in MIXED)])
 def test_every_table_has_its_rows(most: int, few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small ones are views of what was pulled, and of others none is."""
     monkeypatch.setattr(engine_module, "SMALL", most)
@@ -97,7 +96,6 @@ def test_what_no_file_made_stays_a_table(tmp_path: Path) -> None:
 
 def test_a_kept_evaluation_is_read_and_not_written(kept: Path) -> None:
     content = kept.read_bytes()
-    kept.chmod(0o444)
     with KeptTables(kept) as engine:
         assert engine.count("grade_count") > 10 and engine.count("graded_doc") > 100
         engine.complete("pulled_metric", "later", "double")

@@ -15,7 +15,7 @@ from ndcg_ab.history.timeline.timeline import read_timeline, timeline_json
 from ndcg_ab.report.bundle_files import PAGE, write_report
 from ndcg_core.statistics.verdicts.verdict import Size, Verdict
 from tests.places import ROOT
-from tests.small_evaluation import changed_run, rows_of, small, unlogged
+from tests.small_evaluation import changed_run, rows_of, small, undrawn
 
 pytestmark = pytest.mark.slow
 
@@ -79,7 +79,7 @@ def test_the_history_is_read_as_it_was(old: Evaluation) -> None:
 def test_the_next_evaluation_joins_them(old: Evaluation, tmp_path: Path) -> None:
     before = rows_of(old, "select ordinal, candidate, metric, difference, verdict from comparison order by all")
     changed_run(tmp_path, 1)
-    bundle = bundles.read_bundle(unlogged(old).bundle)
+    bundle = bundles.read_bundle(undrawn(old).bundle)
     assert bundle.ordinal == 3
     assert rows_of(old, "select distinct ordinal from comparison order by all") == [(1,), (2,), (3,)]
     rows = rows_of(old, "select ordinal, candidate, metric, difference, verdict from comparison order by all")

@@ -115,11 +115,15 @@ def test_bounds_are_the_extremes_of_all_completions(name: str, outcome: Outcome)
     assert row.bound_exact
 
 
-@pytest.mark.parametrize("name", mostly_soaked(EVERY, kept=EVERY[::3]))
-def test_a_system_has_bounds_of_its_mean(name: str, outcome: Outcome) -> None:
+@pytest.fixture(scope="module")
+def against_nothing() -> Outcome:
+    return concluded(JUDGMENTS, {"nothing": {}, "new": RANKINGS["new"]}, EVERY)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_system_has_bounds_of_its_mean(name: str, outcome: Outcome, against_nothing: Outcome) -> None:
     """The difference from a system that returns nothing is its value."""
-    nothing: Rankings = {"nothing": {}, "new": RANKINGS["new"]}
-    against = row_of(concluded(JUDGMENTS, nothing, (name,)), parse(name).name)
+    against = row_of(against_nothing, parse(name).name)
     system = next(row for row in outcome.systems if (row.system_id, row.metric) == ("new", parse(name).name))
     assert (system.bound_low, system.bound_high) == (against.bound_low, against.bound_high)
     assert (system.bound_low or 0.0) <= (system.mean or 0.0) < (system.bound_high or 0.0)
@@ -214,9 +218,14 @@ def many(new: str, old: str, judged: dict[str, float], count: int = 30) -> tuple
     )
 
 
-def test_verdicts_at_both_ends() -> None:
+@pytest.fixture(scope="module")
+def turned() -> Outcome:
     """New has the relevant document first, old an unjudged one: relevant, that would make both alike."""
-    row = row_of(concluded(*many("ab", "xa", {"a": 1.0}), ("ndcg@1",)), "ndcg@1")
+    return concluded(*many("ab", "xa", {"a": 1.0}), ("ndcg@1",))
+
+
+def test_verdicts_at_both_ends(turned: Outcome) -> None:
+    row = row_of(turned, "ndcg@1")
     assert row.conclusion is Verdict.IMPROVED
     assert (row.bound_low, row.bound_high) == (0.0, row.difference)
     assert (row.bound_low_conclusion, row.bound_high_conclusion) == (Verdict.IDENTICAL, Verdict.IMPROVED)
@@ -230,18 +239,17 @@ def test_a_verdict_that_no_grade_turns_is_settled() -> None:
     assert row.label_settled
 
 
-def test_a_decision_that_grades_could_turn_says_so() -> None:
-    outcome = concluded(*many("ab", "xa", {"a": 1.0}), ("ndcg@1",))
-    (decision,) = outcome.decisions
+def test_a_decision_that_grades_could_turn_says_so(turned: Outcome) -> None:
+    (decision,) = turned.decisions
     told = "; unjudged results could move it to between +0.0000 and +0.9667"
     assert decision.reason == f"ndcg@1 improved (+0.9667){told}; set a smallest effect to decide whether this is enough"
     console = Console(width=120, record=True, file=StringIO())
-    print_outcome(console, outcome, details=True)
+    print_outcome(console, turned, details=True)
     line = "depending on unjudged grades: identical (+0.0000) to improved (+0.9667)"
     text = console.export_text()
     assert f"    {line};" in text
     assert "documents further down are taken to gain nothing" in " ".join(text.split())
-    assert f"- new {line}" in format_comment(outcome, [])
+    assert f"- new {line}" in format_comment(turned, [])
 
 
 def test_weights_weigh_the_bounds_too() -> None:

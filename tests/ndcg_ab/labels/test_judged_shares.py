@@ -22,6 +22,8 @@ from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.laboratory import Judgments, Ranking, fill, in_order, outcome_of, plant
 from tests.places import shared
 
+pytestmark = pytest.mark.slow
+
 JUDGED = {"a": 1.0, "b": 0.0, "c": 0.0}
 Rankings = dict[str, Ranking]
 
@@ -269,6 +271,7 @@ def test_slices_and_pairs_have_none() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shared() is None, reason="needs CAsT 2021")
+@pytest.mark.soak  # by hand: the tests above
 def test_it_comes_where_one_side_is_hidden_and_not_where_judgments_are_missing_at_random(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

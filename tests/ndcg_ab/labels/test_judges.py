@@ -48,10 +48,17 @@ def command(folder: Path, *options: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def made(folder: Path) -> dict[str, Any]:
-    found = RUNNER.invoke(app, command(folder, "--combine", "highest", "--json", "-"))
+def shown(folder: Path) -> str:
+    """What the command prints; beside it, it writes out.json, comment.md and page.html."""
+    options = ("--json", "{}/out.json", "--markdown", "{}/comment.md", "--report", "{}/page.html")
+    found = RUNNER.invoke(app, command(folder, "--combine", "highest", *options))
     assert found.exit_code == 0, found.output
-    content: dict[str, Any] = json.loads(found.stdout)
+    return found.stdout
+
+
+@pytest.fixture(scope="module")
+def made(folder: Path, shown: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((folder / "out.json").read_text())
     return content
 
 
@@ -97,12 +104,9 @@ def test_it_survives_being_kept(made: dict[str, Any]) -> None:
     assert Outcome.from_dict(older).judges is None
 
 
-def test_a_line_says_where_they_disagree_and_details_show_each(folder: Path) -> None:
+def test_a_line_says_where_they_disagree_and_details_show_each(folder: Path, shown: str) -> None:
     line = "judges disagree on new, rr: improved under ann (40 queries), regressed under bob (40 queries)"
-    options = ("--combine", "highest", "--markdown", "{}/comment.md", "--report", "{}/page.html")
-    shown = RUNNER.invoke(app, command(folder, *options))
-    assert shown.exit_code == 0, shown.output
-    told = " ".join(shown.stdout.split())
+    told = " ".join(shown.split())
     assert f"! {line}" in told and "kappa" not in told
     page = (folder / "page.html").read_text()
     assert line in page and "Krippendorff" in page and len(re.findall(r"<td class=\"words\">bob</td>", page)) == 2

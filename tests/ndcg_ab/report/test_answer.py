@@ -114,11 +114,12 @@ def place_of_decision(told: str, found: Candidate) -> int:
     return match.start() if match else -1
 
 
+@pytest.mark.slow
 def test_no_decision_contradicts_its_interval(outcome: Outcome) -> None:
-    """10,000 comparisons by chance, each decided alone."""
+    """Comparisons by chance, each decided alone."""
     rng = np.random.default_rng(7)
     seen = set()
-    for _ in range(10_000):
+    for _ in range(examples(10_000)):
         row = random_comparison(outcome, rng)
         choice = decide(row.candidate, [row]).decision
         seen.add(choice)

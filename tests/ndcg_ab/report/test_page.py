@@ -618,31 +618,31 @@ class TestSize:
     def test_rankings_with_small_differences_are_left_out(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        monkeypatch.setattr(page, "LARGEST", size_of_little(tmp_path) + 600_000)
+        monkeypatch.setattr(page, "LARGEST", size_of_little(tmp_path) + 300_000)
         path = tmp_path / "r.html"
-        write_page(path, large(2_000, digits=20))
+        write_page(path, large(1_000, digits=20))
         assert 0.9 * page.LARGEST < path.stat().st_size < page.LARGEST
         text = path.read_text(encoding="utf-8")
         block = block_of(text)
         kept = [place for place, ranking in enumerate(block["rankings"]) if ranking]
-        assert len(block["queries"]["id"]) == 2_000 and 200 < len(kept) < 2_000
-        assert f"The rankings of {2_000 - len(kept)} queries, those with the smallest differences" in text
+        assert len(block["queries"]["id"]) == 1_000 and 100 < len(kept) < 1_000
+        assert f"The rankings of {1_000 - len(kept)} queries, those with the smallest differences" in text
         chosen = set(kept)
         columns = block["values"][0]
-        largest = [max(abs(column[place] - columns[0][place]) for column in columns) for place in range(2_000)]
+        largest = [max(abs(column[place] - columns[0][place]) for column in columns) for place in range(1_000)]
         assert min(largest[place] for place in chosen) >= max(
             size for place, size in enumerate(largest) if place not in chosen
         )
 
     def test_queries_are_left_out_last(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        monkeypatch.setattr(page, "LARGEST", size_of_little(tmp_path) + 60_000)
-        write_page(tmp_path / "r.html", large(3000, results=1))
+        monkeypatch.setattr(page, "LARGEST", size_of_little(tmp_path) + 30_000)
+        write_page(tmp_path / "r.html", large(1_500, results=1))
         text = (tmp_path / "r.html").read_text(encoding="utf-8")
         block = block_of(text)
         count = len(block["queries"]["id"])
-        assert 0 < count < 3000 and block["rankings"] == []
+        assert 0 < count < 1_500 and block["rankings"] == []
         assert all(len(column) == count for columns in block["values"] for column in columns)
-        assert f"{3000 - count} queries, those with the smallest differences" in text
+        assert f"{1_500 - count} queries, those with the smallest differences" in text
 
 
 class TestFigures:

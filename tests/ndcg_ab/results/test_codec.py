@@ -22,7 +22,7 @@ from ndcg_core.statistics.paired import Column
 from ndcg_core.statistics.verdicts.comparison import Comparison, check_guardrails, compare_family
 from ndcg_core.statistics.verdicts.verdict import Obstacle, Size, Verdict
 from tests.laboratory import in_order, outcome_of
-from tests.small_evaluation import small, unlogged
+from tests.small_evaluation import nights, small
 
 IDS = tuple(f"q{number:02}" for number in range(12))
 FALLING = [0.5 - 0.02 * place for place in range(12)]
@@ -144,7 +144,7 @@ def test_a_field_that_is_added_arrives_everywhere(tmp_path: Path, monkeypatch: p
     assert Outcome.from_dict(json.loads(longer.to_json())) == longer
     with monkeypatch.context() as shorter:
         shorter.setitem(database.RECORDS, "system_summary", SystemSummary)
-        unlogged(small(tmp_path))
+        nights(tmp_path, 1)
     with database.open_history_for(database.history_path(small(tmp_path))) as past:
         database.enter_evaluation(past, *as_entered(longer), 2)
         rows = past.rows("system_summary", ("ordinal", "share"), order="ordinal")

@@ -219,17 +219,24 @@ def test_one_decision_for_each_candidate_in_the_order_of_the_systems() -> None:
     ]
 
 
+@pytest.fixture(scope="module")
+def two_good() -> Outcome:
+    return night(GOOD, GOOD)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("systems", "concerned"),
     [(("new1",), {"new1"}), (("old",), {"new", "new1"}), (("new", "old"), {"new", "new1"}), ((), {"new", "new1"})],
 )
-def test_a_failed_gate_concerns_those_it_names(systems: tuple[str, ...], concerned: set[str]) -> None:
+def test_a_failed_gate_concerns_those_it_names(
+    systems: tuple[str, ...], concerned: set[str], two_good: Outcome
+) -> None:
     """What fails for the baseline concerns everyone, as does a gate of version 0.1.0, which names nobody."""
     reasons = tuple(f"{name}: few" for name in systems)
     message = "; ".join(reasons) or "too few"
     gates = (GateResult("unanswered", False, message, systems, reasons), GateResult("judged", True, "fine"))
-    decisions = dataclasses.replace(night(GOOD, GOOD), gates=gates).decisions
+    decisions = dataclasses.replace(two_good, gates=gates).decisions
     assert {found.candidate for found in decisions if found.decision is Choice.DO_NOT_SHIP} == concerned
     for found in decisions:
         if found.candidate in concerned:

@@ -10,7 +10,7 @@ from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.pipeline import Stage, stages
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import perform_run
-from tests.small_evaluation import calling, no_tracker, plain_page, small
+from tests.small_evaluation import calling, is_known, no_tracker, plain_page, small
 
 pytestmark = pytest.mark.slow
 
@@ -67,12 +67,9 @@ def test_what_was_pulled_is_what_is_used(kind: str, how: str, undisturbed: Path,
     assert found.outcome == expected.outcome
     assert [row["digest"] for row in found.inputs] == [row["digest"] for row in expected.inputs]
     if how == "other rows":
-        again = perform_run(evaluation, quiet)
-        assert not again.reused, "what stands in the file now was never evaluated"
+        assert not is_known(evaluation), "what stands in the file now was never evaluated"
     path.write_text(content)
-    if how == "other rows":
-        assert not perform_run(evaluation, quiet).reused, "it stands for another night before"
-    assert perform_run(evaluation, quiet).reused
+    assert is_known(evaluation)
 
 
 def test_the_configuration_is_kept_as_it_was_read(undisturbed: Path, tmp_path: Path) -> None:
@@ -94,4 +91,4 @@ def test_the_configuration_is_kept_as_it_was_read(undisturbed: Path, tmp_path: P
     assert found.outcome == expected.outcome
     assert (found.content_key, found.configuration_key) == (expected.content_key, expected.configuration_key)
     assert found.evaluation.statistics.resamples == 100
-    assert not perform_run(read_config(path), quiet).reused
+    assert not is_known(read_config(path))

@@ -19,6 +19,8 @@ from ndcg_core.measures.overlap import disagreement
 from ndcg_core.measures.score import Result, score_query
 from ndcg_core.sampling.draws import permanent_numbers, relative_disagreements
 
+pytestmark = pytest.mark.slow
+
 QUERIES, PLACES = 60, 8
 
 

@@ -56,7 +56,7 @@ METRICS = [
     *("err(max_grade=4)@3", "rprec", "rprec(ties=average)", "bpref", "bpref(relevant_from=2)", "infap"),
     *("infap(relevant_from=0.7)", "infap(unjudged=condense)", "ap(no_relevant=one)@3"),
 ]
-SLOW = [name for name in WAREHOUSES if name not in ("duckdb", "sqlite")]
+SLOW = [name for name in WAREHOUSES if name != "sqlite"]
 
 REFUSED = {
     "ndcg@10": {"contradicting", "no grade", "no number", "infinite", "twice"},
@@ -80,7 +80,7 @@ def warehouse(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 
 def share(warehouse: Warehouse, every: Sequence[T]) -> Sequence[T]:
-    """All for DuckDB and SQLite; of the other databases, which take longer, each has its quarter."""
+    """All for SQLite; of the other databases, which take longer, each has its share."""
     return every[SLOW.index(warehouse.name) :: len(SLOW)] if warehouse.name in SLOW else every
 
 

@@ -237,7 +237,7 @@ def test_decisions_of_a_whole_evaluation(shapes: int, monkeypatch: pytest.Monkey
     """Nobody as good as the baseline is stopped more often than promised, and real harm is; `shapes` of differences."""
     kept = dict(list(simulate_decisions.SHAPES.items())[: 1 + shapes])  # a quick run leaves the first out
     monkeypatch.setattr(simulate_decisions, "SHAPES", kept)
-    rows = simulate_decisions.rows(SEED, 20, quick=True)
+    rows = simulate_decisions.rows(SEED, 10, quick=True)
     assert all(row.holds(3) for row in rows), [row for row in rows if not row.holds(3)]
     stopped = [row.measured for row in rows if row.what == "any `do not ship`" and "-0.1" in row.setting]
     assert min(stopped) >= 0.4

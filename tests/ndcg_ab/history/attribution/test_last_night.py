@@ -1,5 +1,6 @@
 """Every system against itself in the previous evaluation: what it lost, why, and that it is told once."""
 
+import functools
 import io
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -11,6 +12,8 @@ from rich.console import Console
 
 from ndcg_ab.comparing.since_last import SAME_RANKING, SINCE_LAST, SinceLast
 from ndcg_ab.flows.events import events_of
+from ndcg_ab.history import database
+from ndcg_ab.history.attribution.last_night import find_evaluation_before
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.sections.since_last import print_since, since_items
@@ -159,12 +162,27 @@ CHANGES: dict[str, tuple[Callable[[Path], None], dict[str, Any], dict[str, tuple
 }
 
 
+@pytest.fixture(scope="module")
+def after_changes(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], bundles.Bundle]:
+    """The night after one of CHANGES."""
+
+    @functools.cache
+    def made(what: str) -> bundles.Bundle:
+        change, settings, *_ = CHANGES[what]
+        folder = tmp_path_factory.mktemp("changed")
+        nights(folder, 1)
+        change(folder)
+        return night(folder, 2, **settings)
+
+    return made
+
+
 @pytest.mark.parametrize("what", mostly_soaked(CHANGES, kept=["judgments and a ranking"]))
-def test_only_a_changed_ranking_counts_against_a_ranker(what: str, tmp_path: Path) -> None:
-    change, settings, changed, said = CHANGES[what]
-    nights(tmp_path, 1)
-    change(tmp_path)
-    bundle = night(tmp_path, 2, **settings)
+def test_only_a_changed_ranking_counts_against_a_ranker(
+    what: str, after_changes: Callable[[str], bundles.Bundle]
+) -> None:
+    _, _, changed, said = CHANGES[what]
+    bundle = after_changes(what)
     found = since(bundle)
     assert {each.system_id: each.changed for each in found.systems} == changed
     assert said in shown(found)
@@ -195,16 +213,14 @@ def test_new_judgments_are_no_drop_of_a_ranking(tmp_path: Path) -> None:
     assert since(bundle).dropped == [] and bundle.outcome.gate == "passed"
 
 
-def test_a_drop_is_as_large_with_new_judgments_as_without(tmp_path: Path) -> None:
+def test_a_drop_is_as_large_with_new_judgments_as_without(
+    tmp_path: Path, after_changes: Callable[[str], bundles.Bundle]
+) -> None:
     """Both changes in one night find of the ranking what they find when the judgments changed the night before."""
-    together, apart = tmp_path / "together", tmp_path / "apart"
-    for folder in (together, apart):
-        nights(folder, 1)
-        rewrite(folder, "judgments.qrels", regraded)
-    night(apart, 2)
-    for folder in (together, apart):
-        rewrite(folder, "new.run", without_answers(12))
-    found = [since(night(folder, 3)) for folder in (together, apart)]
+    rewrite(tmp_path, "judgments.qrels", regraded)
+    night(tmp_path, 1)
+    rewrite(tmp_path, "new.run", without_answers(12))
+    found = [since(bundle) for bundle in (after_changes("judgments and a ranking"), night(tmp_path, 2))]
     rows = [next(row for row in each.comparisons if row.candidate == "new") for each in found]
     assert rows[0] == rows[1] and rows[0].conclusion is Verdict.REGRESSED
     assert found[0].lost == found[1].lost
@@ -239,4 +255,7 @@ def test_what_can_be_compared(tmp_path: Path) -> None:
     found = since(night(tmp_path, 3, systems=third, retention={"query_scores": 1}))
     assert found.ordinal == 1, "the latest that has the metric"
     assert "third: was not there" in shown(found)
-    assert night(tmp_path, 1, systems=third, force=True).since_last is None, "values of that night are gone"
+    hashes = [metric.hash for metric in small(tmp_path).deciding_metrics]
+    with database.open_history_for(database.history_path(small(tmp_path))) as past:
+        found = [find_evaluation_before(past, datetime(2027, 1, day, 3, tzinfo=UTC), hashes) for day in (2, 3)]
+    assert found == [None, (3, "2027-01-03T02:00:00+00:00")], "values of earlier nights are gone"

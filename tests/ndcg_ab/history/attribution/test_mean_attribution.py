@@ -1,10 +1,12 @@
 """Which change moved a system's mean since the previous evaluation: planted changes, and that the parts add up."""
 
+import functools
 import itertools
 import json
 import random
 import shutil
 import tempfile
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -69,10 +71,6 @@ def regraded() -> list[str]:
     return [*others, *changed, *own[3:], "bread 0 another 3"]
 
 
-def without_bread(lines: list[str]) -> list[str]:
-    return [line for line in lines if not line.startswith("bread ")]
-
-
 def of_new(found: SinceLast) -> MeanChange:
     return next(row for row in found.moved if row.system_id == "new")
 
@@ -84,29 +82,42 @@ def parts(row: MeanChange) -> dict[str, float]:
     return row.parts
 
 
+EVERYTHING = "ranking, judgments, queries"
 PLANTED = {
     "ranking": {"ranking"},
     "judgments": {"judgments"},
     "queries": {"queries"},
     "ranking, judgments": {"ranking", "judgments"},
-    "ranking, judgments, queries": {"ranking", "judgments", "queries"},
+    EVERYTHING: {"ranking", "judgments", "queries"},
 }
 
 
-@pytest.mark.parametrize("planted", mostly_soaked(PLANTED, kept=["ranking", "ranking, judgments, queries"]))
-def test_a_planted_change_is_named(planted: str, tmp_path: Path) -> None:
-    nights(tmp_path, 1)
-    if "ranking" in planted:
-        other_ranking(tmp_path)
-    judgments = regraded() if "judgments" in planted else lines_of("judgments.qrels")
-    gone = "cheese " if "queries" in planted else "-"
-    rewrite(tmp_path, "judgments.qrels", [line for line in judgments if not line.startswith(gone)])
-    bundle = night(tmp_path, 2)
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, bundles.Bundle]]:
+    """A folder with a night and one after it, with what is planted between them; and the bundle of the second."""
+
+    @functools.cache
+    def made(planted: str) -> tuple[Path, bundles.Bundle]:
+        folder = tmp_path_factory.mktemp("planted")
+        nights(folder, 1)
+        if "ranking" in planted:
+            other_ranking(folder)
+        judgments = regraded() if "judgments" in planted else lines_of("judgments.qrels")
+        gone = "cheese " if "queries" in planted else "-"
+        rewrite(folder, "judgments.qrels", [line for line in judgments if not line.startswith(gone)])
+        return folder, night(folder, 2)
+
+    return made
+
+
+@pytest.mark.parametrize("planted", mostly_soaked(PLANTED, kept=["ranking", EVERYTHING]))
+def test_a_planted_change_is_named(planted: str, changed: Callable[[str], tuple[Path, bundles.Bundle]]) -> None:
+    folder, bundle = changed(planted)
     found = since(bundle)
     row = of_new(found)
     assert set(parts(row)) == PLANTED[planted]
     means = [each.mean for each in bundle.outcome.systems if each.system_id == "new"]
-    ((before,),) = rows_of(small(tmp_path), "select mean from system_summary where ordinal = 1 and system_id = 'new'")
+    ((before,),) = rows_of(small(folder), "select mean from system_summary where ordinal = 1 and system_id = 'new'")
     assert (row.before, row.now) == (pytest.approx(before, abs=1e-15), pytest.approx(means[0], abs=1e-15))
     behind = {part: [query.query_id for query in row.behind if query.part == part] for part in row.parts}
     assert behind.get("judgments", ["bread"]) == ["bread"] and behind.get("queries", ["cheese"]) == ["cheese"]
@@ -124,20 +135,17 @@ def test_a_planted_change_is_named(planted: str, tmp_path: Path) -> None:
     assert "mixes" not in since_items(found)[0]
 
 
-def test_it_is_kept_where_the_rest_is(tmp_path: Path) -> None:
-    nights(tmp_path, 1)
-    other_ranking(tmp_path)
-    rewrite(tmp_path, "judgments.qrels", without_bread(lines_of("judgments.qrels")))
-    bundle = night(tmp_path, 2)
+def test_it_is_kept_where_the_rest_is(changed: Callable[[str], tuple[Path, bundles.Bundle]]) -> None:
+    folder, bundle = changed(EVERYTHING)
     row = of_new(since(bundle))
     values = system_values(bundle, "new")
     assert [values[f"moved_{cause}/ndcg_at_10"] for cause in CAUSES] == [row.ranking, row.judgments, row.queries]
     assert "moved_ranking/ndcg_at_10" in system_values(bundle, "old")
     kept = rows_of(
-        small(tmp_path), "select ordinal, before, now, ranking, judgments, queries from moved where system_id = 'new'"
+        small(folder), "select ordinal, before, now, ranking, judgments, queries from moved where system_id = 'new'"
     )
     assert kept == [(2, row.before, row.now, row.ranking, row.judgments, row.queries)]
-    timeline = read_timeline(small(tmp_path), None, None)
+    timeline = read_timeline(small(folder), None, None)
     told = json.loads(timeline_json(timeline))["evaluations"][1]["moved"]
     assert {"system_id": "new", **{cause: getattr(row, cause) for cause in CAUSES}} in told
     assert (

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
+from ndcg_ab.flows.cli.console import user_errors
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles import locks
@@ -37,11 +39,25 @@ from tests.small_evaluation import (
 from tests.stores import with_store
 
 pytestmark = pytest.mark.slow
-CODE = (
-    "import json, sys\nfrom pathlib import Path\nfrom ndcg_ab.history import database\n"
-    "from ndcg_ab.history.bundles import bundle as bundles, locks\n"
+BEGINNING = "import os, sys\nfrom pathlib import Path\n"
+RUNNING = (
     "from ndcg_ab.report import bundle_files\nfrom tests.small_evaluation import plain_page, small, unlogged\n"
     "bundle_files.write_report = plain_page\nevaluation = small(Path(sys.argv[1]))\n"
+)
+# A fork for each run: what takes a second to import is imported once.
+TWO_RUNS = (
+    RUNNING
+    + """
+for _ in range(2):
+    if os.fork() == 0:
+        try:
+            os.write(1, f"{unlogged(evaluation, force=True).bundle}\\n".encode())
+        except BaseException as error:
+            os.write(2, repr(error).encode())
+        os._exit(0)
+for _ in range(2):
+    os.wait()
+"""
 )
 # A fork for each publisher: what takes seconds to import is imported once.
 PUBLISHERS = """import os, sys
@@ -65,7 +81,7 @@ def _plain_page(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def process(code: str, folder: Path, **options: Any) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-c", CODE + code, str(folder)]
+    command = [sys.executable, "-c", BEGINNING + code, str(folder)]
     return subprocess.Popen(
         command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.PIPE, **options
     )
@@ -77,15 +93,9 @@ def ordinals(folders: list[Path]) -> list[int]:
 
 def test_two_runs_at_once_wait_for_each_other(tmp_path: Path) -> None:
     small(tmp_path)
-    code = "sys.stdin.readline()\nprint(unlogged(evaluation, force=True).bundle)\n"
-    both = [process(code, tmp_path) for _ in range(2)]
-    for one in both:
-        assert one.stdin is not None
-        one.stdin.write("go\n")
-        one.stdin.flush()
-    answers = [one.communicate(timeout=120) for one in both]
-    assert [one.returncode for one in both] == [0, 0], answers
-    folders = [Path(out.strip()) for out, _ in answers]
+    said, errors = process(TWO_RUNS, tmp_path).communicate(timeout=120)
+    folders = [Path(line) for line in said.splitlines()]
+    assert len(folders) == 2, errors
     assert sorted(ordinals(folders)) == [1, 2]
     assert rows_of(small(tmp_path), "select ordinal from evaluation order by ordinal") == [(1,), (2,)]
     assert sorted(path.name for path in (tmp_path / "out" / "small").glob("*")) == sorted(
@@ -106,8 +116,11 @@ def test_threads_of_one_process_wait_too(tmp_path: Path) -> None:
 def test_who_holds_the_history_is_said(tmp_path: Path) -> None:
     nights(tmp_path, 1)
     evaluation = small(tmp_path)
-    opening = "with database.open_history_for(database.history_path(evaluation)):"
-    code = f"{opening}\n    print('open', flush=True)\n    sys.stdin.readline()\n"
+    code = (
+        "from ndcg_ab.history import database\n"
+        f"with database.open_history_for(Path({str(database.history_path(evaluation))!r})):\n"
+        "    print('open', flush=True)\n    sys.stdin.readline()\n"
+    )
     holder = process(code, tmp_path)
     try:
         assert holder.stdout is not None
@@ -151,7 +164,7 @@ def test_two_publishers_log_one_bundle_once(tmp_path: Path) -> None:
 def test_a_kill_is_told_from_a_night_at_work(tmp_path: Path) -> None:
     evaluation = small(tmp_path)
     with bundles.working_folder(evaluation) as folder:
-        code = "locks.clear_abandoned(Path(sys.argv[1]) / 'out' / 'small')\n"
+        code = "from ndcg_ab.history.bundles import locks\nlocks.clear_abandoned(Path(sys.argv[1]) / 'out' / 'small')\n"
         assert process(code, tmp_path).wait(60) == 0
         assert folder.is_dir()
         (folder.parent / ".20200101T000000Z.partial").mkdir()
@@ -182,8 +195,8 @@ def test_a_damaged_history_is_said_and_made_anew_from_the_bundles(tmp_path: Path
     assert unlogged(evaluation).reused, "the bundles are entered again first"
     assert rows_of(evaluation, "select ordinal from evaluation order by ordinal") == [(2,), (3,)]
     assert rows_of(evaluation, "select * from comparison order by all") == before
-    changed_run(tmp_path, 6)
-    assert bundles.read_bundle(unlogged(evaluation).bundle).ordinal == 4
+    with database.open_history_for(path) as history:
+        assert database.next_ordinal(history) == 4
 
 
 @pytest.mark.soak
@@ -258,32 +271,33 @@ def test_a_bundle_that_retention_takes_tonight_is_not_reused(tmp_path: Path) -> 
     assert night.bundle.exists()
 
 
-WAYS = ["a file in the way", "full at once", "full at a commit"]
+def test_a_file_in_the_way_of_the_output_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evaluation = small(tmp_path)
+    (tmp_path / "out").write_text("")
+    with pytest.raises(typer.Exit) as caught, user_errors():
+        unlogged(evaluation)
+    (said,) = capsys.readouterr().err.splitlines()
+    assert caught.value.exit_code == 2
+    assert said.startswith(f"ndcg-ab: output = {str(tmp_path / 'out')!r}: {tmp_path / 'out'} is no folder: ")
 
 
-@pytest.mark.parametrize("way", mostly_soaked(WAYS, kept=WAYS[::2]))
-def test_an_output_directory_that_takes_nothing(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("size", mostly_soaked([100, 30_000], kept=[30_000]), ids=["at once", "at a commit"])
+def test_an_output_directory_that_is_full(size: int, tmp_path: Path) -> None:
     nights(tmp_path, 1)
     evaluation = small(tmp_path)
     changed_run(tmp_path, 1)
     limit = "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-    size = {"full at once": 100, "full at a commit": 30_000}.get(way, 1 << 40)
-    if way == "a file in the way":
-        shutil.rmtree(tmp_path / "out")
-        (tmp_path / "out").write_text("")
     limit += f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))\n"
     code = limit + (
         "from ndcg_ab.flows.cli.console import user_errors\nimport typer\ntry:\n    with user_errors():\n"
         "        unlogged(evaluation)\nexcept typer.Exit as error:\n    sys.exit(error.exit_code)\n"
     )
-    one = process(code, tmp_path)
+    one = process(RUNNING + code, tmp_path)
     _, said = one.communicate(timeout=60)
     assert (one.returncode, len(said.splitlines())) == (2, 1), said
-    what = f"{tmp_path / 'out'} is no folder" if way == "a file in the way" else "cannot be written"
-    assert said.startswith(f"ndcg-ab: output = {str(tmp_path / 'out')!r}: {what}: ")
-    if way != "a file in the way":
-        assert list((tmp_path / "out" / "small").glob(".2*")) == []
-        assert rows_of(evaluation, "select count(*) from evaluation") == [(1,)]
+    assert said.startswith(f"ndcg-ab: output = {str(tmp_path / 'out')!r}: cannot be written: ")
+    assert list((tmp_path / "out" / "small").glob(".2*")) == []
+    assert rows_of(evaluation, "select count(*) from evaluation") == [(1,)]
 
 
 def test_waiting_for_a_publisher_has_an_end(tmp_path: Path) -> None:

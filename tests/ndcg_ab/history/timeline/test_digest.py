@@ -17,7 +17,7 @@ from ndcg_ab.report.terminal.digest import print_digest
 from ndcg_ab.trackers.mlflow.values import common_tags
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ndcg_ab.history.timeline.test_timeline import command, night, reused, shifted
-from tests.small_evaluation import small, unlogged
+from tests.small_evaluation import small, undrawn
 
 DROPPED = {"new": PastComparison(-0.2, "regressed", Verdict.REGRESSED, is_drop=True)}
 BETTER = {"new": PastComparison(0.2, "improved", Verdict.IMPROVED)}
@@ -96,9 +96,9 @@ def test_moments() -> None:
 @pytest.mark.slow
 def test_the_commands(tmp_path: Path) -> None:
     """Two evaluations, the second with the candidate's order reversed."""
-    unlogged(small(tmp_path))
+    undrawn(small(tmp_path))
     shifted(tmp_path, 1)
-    marked = unlogged(small(tmp_path, judgments={"file": "judgments.qrels", "version": "2026-11"}))
+    marked = undrawn(small(tmp_path, judgments={"file": "judgments.qrels", "version": "2026-11"}))
     assert common_tags(read_bundle(marked.bundle))["judgments_version"] == "2026-11"
 
     def said(code: int, *options: str) -> str:

@@ -272,7 +272,7 @@ def command(evaluation: Evaluation, *words: str) -> Any:
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_the_picture(ending: str, evaluation: Evaluation, tmp_path: Path) -> None:
     start = {"png": b"\x89PNG", "svg": b"<svg", "pdf": b"%PDF"}[ending]
-    for words in ([], ["--query", "bread"]):
+    for words in ([], ["--query", "bread"]) if ending == "svg" else ([],):
         found = command(evaluation, *words, "--last", "4", "--picture", str(tmp_path / f"nights.{ending}"))
         assert found.exit_code == 0, found.output
         content = (tmp_path / f"nights.{ending}").read_bytes()

@@ -23,6 +23,7 @@ from ndcg_ab.report.terminal.sparklines import common_scale, draw_strip
 from ndcg_ab.results.outcome import Finding, GateResult, Outcome
 from ndcg_core.statistics.verdicts.record import Comparison
 from ndcg_core.statistics.verdicts.verdict import Verdict
+from tests.examples import examples
 from tests.laboratory import Ranking, in_order, outcome_of
 
 QUERIES = [f"q{number:02d}" for number in range(40)]
@@ -156,10 +157,11 @@ def random_comparison(outcome: Outcome, rng: np.random.Generator) -> Comparison:
     )
 
 
+@pytest.mark.slow
 def test_no_interval_and_no_strip_contradicts_its_verdict(outcome: Outcome) -> None:
-    """10,000 comparisons by chance: 0 is outside exactly where a difference is shown; a bound decides a guardrail."""
+    """Comparisons by chance: 0 is outside exactly where a difference is shown; a bound decides a guardrail."""
     rng = np.random.default_rng(1)
-    for _ in range(10_000):
+    for _ in range(examples(10_000)):
         row = random_comparison(outcome, rng)
         interval = deciding_interval(row)
         assert interval is not None and row.difference is not None and row.smallest_effect is not None

@@ -18,6 +18,8 @@ from ndcg_ab.sources.tables.schema import JUDGED, JUDGMENT
 from ndcg_core.clicks.positions import fit_counts
 from tests.ndcg_ab.sources.clicks.logs import click_log, search
 
+pytestmark = pytest.mark.slow
+
 LOG = [
     *(
         search(f"s{n}", "Pasta  carbonara", ["d1", "d2", "d3"], clicked=["d1"] if n % 2 else ["d2", "d3"])

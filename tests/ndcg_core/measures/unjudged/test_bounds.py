@@ -117,7 +117,7 @@ def test_bounds_hold_every_completion_and_are_reached(case: tuple[Query, tuple[f
     assert told.high[0] == pytest.approx(max(found), abs=1e-12)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(case=small_queries(), name=st.sampled_from(JUDGED_APART))
 def test_where_an_unjudged_document_is_not_one_of_grade_0_they_hold_the_value_as_it_is(
     case: tuple[Query, tuple[float, ...]], name: str
@@ -134,7 +134,7 @@ def test_where_an_unjudged_document_is_not_one_of_grade_0_they_hold_the_value_as
 
 
 @pytest.mark.parametrize("most", [("MOST_TRIED", 2), ("MOST_CELLS", 40), ("MOST_CELLS", 0)])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(case=small_queries(), name=st.sampled_from((*METRICS[-5:], *JUDGED_APART)))
 def test_where_too_much_would_be_tried_they_are_outer_ones(
     most: tuple[str, int], case: tuple[Query, tuple[float, ...]], name: str

@@ -149,6 +149,7 @@ def test_shown_to_be_worse(loss: float) -> None:
 # ---- harm that is shown, and how many queries settle what is open
 
 
+@pytest.mark.slow
 def test_harm_is_adjusted_over_all_guardrails() -> None:
     rng = np.random.default_rng(8)
     lost = rng.normal(-0.04, 0.1, 60)

@@ -12,6 +12,7 @@ from scipy import stats
 
 from ndcg_core.statistics.estimates.bca_bootstrap import bca_interval
 from ndcg_core.statistics.verdicts.comparison import compare_family
+from tests.examples import examples
 from tests.ndcg_core.statistics.columns import around, column, compare, family
 
 # ---- families
@@ -91,7 +92,7 @@ def test_the_bootstrap_interval_moves_low_and_high_alone(weighted: bool) -> None
 # ---- properties
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.integers(0, 10**6), st.integers(20, 400), st.integers(1, 400))
 def test_more_flips_begin_with_the_fewer(seed: int, fewer: int, more: int) -> None:
     columns = family(seed, shift=0.01)
@@ -101,7 +102,7 @@ def test_more_flips_begin_with_the_fewer(seed: int, fewer: int, more: int) -> No
         assert hits <= round(after.p_value * (fewer + more + 1)) - 1 <= hits + more
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.integers(0, 10**6))
 def test_slices_in_the_family_leave_p_as_it_is(seed: int) -> None:
     slices, whole = family(seed)[:1], family(seed)[1:]

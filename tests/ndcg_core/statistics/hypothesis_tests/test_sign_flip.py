@@ -189,7 +189,7 @@ def test_enumeration_equals_brute_force_over_fractions(table: list[list[tuple[in
     assert result.p_adjusted == tuple(float(p) for p in adjusted)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 10**6), st.integers(48, 60), st.integers(1, 3), st.sampled_from([1, 60, 256, 300]))
 def test_drawn_flips_equal_the_plain_implementation(seed: int, queries: int, columns: int, resamples: int) -> None:
     table = correlated(queries, columns, seed)
@@ -368,7 +368,7 @@ def test_a_copy_of_every_column_leaves_the_adjusted_p_as_it_is() -> None:
     assert doubled.p_adjusted == sign_flip(table, resamples=999).p_adjusted * 2  # as all columns share their flips
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 10**6), st.integers(5, 40), st.integers(1, 4), st.integers(-6, 30))
 def test_swapping_and_scaling_keep_p(seed: int, queries: int, columns: int, power: int) -> None:
     table = correlated(queries, columns, seed)

@@ -13,10 +13,11 @@ from scipy import stats
 from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_effect
 from ndcg_core.statistics.verdicts.comparison import Comparison, compare_family
 from ndcg_core.statistics.verdicts.verdict import Verdict
+from tests.examples import examples
 from tests.ndcg_core.statistics.columns import around, column, compare, family
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.integers(0, 10**6), st.integers(8, 11), st.integers(1, 3), st.sampled_from([0.05, 0.2]), st.booleans())
 def test_simultaneous_intervals_by_all_patterns_of_signs(
     seed: int, queries: int, number: int, alpha: float, weighted: bool

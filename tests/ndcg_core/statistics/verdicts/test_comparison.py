@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ndcg_core.statistics.hypothesis_tests.sign_flip import raise_down_the_order, sign_flip
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, compare_family
+from tests.examples import examples
 from tests.references import cases
 
 
@@ -278,7 +279,7 @@ def test_a_published_case_from_end_to_end(case: dict[str, Any]) -> None:
 # ---- what p must not depend on
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 40), st.randoms(use_true_random=False))
 def test_the_order_of_the_queries_changes_no_bit(seed: int, queries: int, random: Any) -> None:
     columns = [column(differing(queries, seed + number), f"system {number}") for number in range(3)]
@@ -300,7 +301,7 @@ def test_rows_are_sorted_by_the_bytes_of_the_query_id() -> None:
     assert comparison.p_value == expected.p_value[0]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 10**6), st.integers(0, 40))
 def test_swapping_baseline_and_candidate_mirrors_everything(seed: int, queries: int) -> None:
     there = compare(differing(queries, seed), resamples=300)
