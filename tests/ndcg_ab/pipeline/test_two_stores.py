@@ -28,7 +28,7 @@ from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources import registry
 from tests.golden.make_answers import differences, read_answers, to_answer
 from tests.ndcg_ab.sources.clicks.logs import click_log, search
-from tests.repeated import mostly_slow, mostly_soaked
+from tests.repeated import mostly_slow
 from tests.small_evaluation import calling, no_tracker, plain_page
 
 QUERIES = [f"q{number:02}" for number in range(12)]
@@ -218,17 +218,11 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-KEPT_APART = [
+FAST = [  # others: make test
+    "functions rank and judge",
     "queries, weights, clusters, slices, what was intended",
     "several judges, more judgments, sources among the systems",
-    "clicks",
-    "proxy judgments by clicks",
-    "functions rank and judge",
-    "scores of another tool",
 ]
-OTHERS = [case for case in CASES if case not in KEPT_APART]  # come in and are handed on in the same ways
-FAST = ["functions rank and judge", "queries, weights, clusters, slices, what was intended"]  # others: make test
-APART = [*mostly_slow(KEPT_APART, kept=FAST), *mostly_soaked(OTHERS, kept=[])]
 SHOWN = {  # what must be there for a case to show that it is handed on
     "several judges, more judgments, sources among the systems": ("judges", "left_out", "changes"),
     "functions rank and judge": ("function_judge",),
@@ -271,7 +265,7 @@ def test_it_comes_to_the_answer_that_is_kept(
     assert all(getattr(outcome, name) for name in SHOWN.get(case, ())), "else the case shows nothing"
 
 
-@pytest.mark.parametrize("case", APART)
+@pytest.mark.parametrize("case", mostly_slow(CASES, kept=FAST))
 def test_both_stores_come_to_the_same(
     case: str, folder: Path, tmp_path: Path, in_memory: Callable[[str], tuple[Outcome, Any]]
 ) -> None:
