@@ -23,8 +23,6 @@ from ndcg_core.statistics.verdicts.record import ProxyCorrected
 from tests.asked import asked_for, digests
 from tests.small_evaluation import calling, is_known, no_tracker, plain_page
 
-pytestmark = pytest.mark.slow
-
 RUNNER = CliRunner()
 CAREFUL, EVERY = 80, 800
 IDS = [f"{number // 4:03d}_{number % 4}" for number in range(EVERY)]
@@ -106,7 +104,7 @@ def approx_record(corrected: ProxyCorrected) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("clusters", [False, True], ids=["queries", "clusters"])
+@pytest.mark.parametrize("clusters", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["queries", "clusters"])
 def test_the_difference_is_corrected_by_values_worked_out_by_hand(
     case: Case, found: dict[str, Any], clusters: bool
 ) -> None:
@@ -118,6 +116,7 @@ def test_the_difference_is_corrected_by_values_worked_out_by_hand(
     assert expected.saved > 0.5 * CAREFUL
 
 
+@pytest.mark.slow
 def test_weights_hold(case: Case, tmp_path: Path) -> None:
     """Those of the queries; where one that is with proxy judgments alone has none, it is named."""
     weights = np.random.default_rng(3).uniform(1, 5, EVERY).round(2)
@@ -137,6 +136,7 @@ def test_weights_hold(case: Case, tmp_path: Path) -> None:
     assert f"proxy judgments: queries: 1 judged query has no weight (such as '{IDS[lacking]}'" in ended.output
 
 
+@pytest.mark.slow
 def test_rankings_are_read_once_and_whole(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reduced, they would hold what the careful judgments look at."""
     wanted: list[object] = []
@@ -154,6 +154,7 @@ def test_rankings_are_read_once_and_whole(case: Case, monkeypatch: pytest.Monkey
     assert wanted == [None, None]
 
 
+@pytest.mark.slow
 def test_nothing_else_is_another(case: Case, found: dict[str, Any]) -> None:
     """Verdicts, decisions, means and findings are those of the careful judgments."""
     plain = content(case)
@@ -161,6 +162,7 @@ def test_nothing_else_is_another(case: Case, found: dict[str, Any]) -> None:
     assert {**found, "comparisons": [{k: v for k, v in found["comparisons"][0].items() if k != "cheap"}]} == plain
 
 
+@pytest.mark.slow
 def test_it_is_told_below_the_comparison(case: Case) -> None:
     shown = RUNNER.invoke(
         app, command(case, *PROXY, "--details", "--markdown", "{}/comment.md", "--report", "{}/page.html")
@@ -179,6 +181,7 @@ def test_it_is_told_below_the_comparison(case: Case) -> None:
     assert "proxy judgments</td>" in page, "the inputs"
 
 
+@pytest.mark.slow
 def test_the_estimate_is_from_the_queries_that_the_judge_has_not_seen(case: Case, tmp_path: Path) -> None:
     """The others are in neither part; the ids may be a file, a list, and a key of a configuration."""
     unseen = case.careful[20:]
@@ -200,6 +203,7 @@ def test_the_estimate_is_from_the_queries_that_the_judge_has_not_seen(case: Case
     assert json.loads(held.to_json())["comparisons"] == made["comparisons"]
 
 
+@pytest.mark.slow
 def test_ids_of_unseen_queries_that_are_wrong_are_refused_or_noticed(case: Case, tmp_path: Path) -> None:
     def asked(*ids: str) -> Any:
         (tmp_path / "unseen").write_text("".join(f"{query}\n" for query in ids))
@@ -215,6 +219,7 @@ def test_ids_of_unseen_queries_that_are_wrong_are_refused_or_noticed(case: Case,
     assert "--careful-unseen: goes with `--cheap-judgments`: give them, too" in alone.output
 
 
+@pytest.mark.slow
 def test_a_query_that_they_cannot_score_counts_and_is_said_to(case: Case) -> None:
     lines = (case.folder / "cheap").read_text().splitlines(keepends=True)
     for count, words in ((1, "1 judged query has no grade above 0"), (2, "2 judged queries have no grade above 0")):
@@ -227,6 +232,7 @@ def test_a_query_that_they_cannot_score_counts_and_is_said_to(case: Case) -> Non
         assert said == f"proxy judgments: {words} (such as '{IDS[0]}'): {what} as 0"
 
 
+@pytest.mark.slow
 def test_secondary_metrics_and_guardrails_stay_without(case: Case) -> None:
     made = content(case, *PROXY, "--secondary", "precision@1", "--guardrail", "recall@1=0.1", "--all-pairs")
     assert {row["family"]: row["cheap"] is not None for row in made["comparisons"]} == {
@@ -240,6 +246,7 @@ def of_files(case: Case) -> list[str | None]:
     return digests(asked_for(lambda: RUNNER.invoke(app, command(case, *PROXY))))
 
 
+@pytest.mark.slow
 def test_the_same_in_python(case: Case) -> None:
     runs = {name: str(case.folder / f"{name}.run") for name in ("old", "new")}
     careful = {query: {"a": 1} for query in case.careful}
@@ -251,6 +258,7 @@ def test_the_same_in_python(case: Case) -> None:
     assert digests(of_python) == of_files(case)
 
 
+@pytest.mark.slow
 def test_columns_are_those_of_the_judgments(case: Case, tmp_path: Path) -> None:
     for name in ("qrels", "cheap"):
         rows = [line.split() for line in (case.folder / name).read_text().splitlines()]
@@ -311,6 +319,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", REFUSED)
 def test_what_cannot_correct_is_refused(mistake: str, case: Case) -> None:
     file, said = REFUSED[mistake]
@@ -320,6 +329,7 @@ def test_what_cannot_correct_is_refused(mistake: str, case: Case) -> None:
     assert "Traceback" not in ended.output and not (case.folder / "never.json").exists()
 
 
+@pytest.mark.slow
 def test_scores_take_no_proxy_judgments(case: Case) -> None:
     ended = RUNNER.invoke(app, ["compare", "--scores", "s.csv", "--cheap-judgments", str(case.folder / "cheap")])
     assert ended.exit_code == 2
@@ -328,6 +338,7 @@ def test_scores_take_no_proxy_judgments(case: Case) -> None:
         ndcg_ab.compare(scores="s.csv", cheap_judgments=case.folder / "cheap")
 
 
+@pytest.mark.slow
 def test_what_is_noticed_about_the_proxy_judgments_says_so(case: Case) -> None:
     made = content(case, "--cheap-judgments", "{}/more")
     told = [row for row in made["findings"] if row["code"] == "cheap_judgments"]
@@ -338,6 +349,7 @@ def test_what_is_noticed_about_the_proxy_judgments_says_so(case: Case) -> None:
     assert [row["code"] for row in made["findings"] if row["code"] == "unanswered_query"] == []
 
 
+@pytest.mark.slow
 def test_careful_queries_that_were_chosen_are_noticed(case: Case, found: dict[str, Any]) -> None:
     assert "careful_not_random" not in {row["code"] for row in found["findings"]}
     made = content(case, *PROXY, judgments="won")
@@ -345,6 +357,7 @@ def test_careful_queries_that_were_chosen_are_noticed(case: Case, found: dict[st
     assert "carefully judged queries are no random sample of those with proxy judgments" in told["message"]
 
 
+@pytest.mark.slow
 def test_a_check_looks_at_them(case: Case, tmp_path: Path) -> None:
     systems = [{"name": name, "file": str(case.folder / f"{name}.run")} for name in ("old", "new")]
     configured = {"name": "t", "judgments": str(case.folder / "qrels"), "systems": systems, "metrics": ["rr"]}

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from ndcg_ab.engines.duckdb import DuckDBEngine, GrowingDatabase, KeptTables
+from ndcg_ab.engines.duckdb.engine import code_texts
 from ndcg_ab.engines.duckdb.growing import open_history
 from ndcg_ab.engines.sql_files import sql_files
 from ndcg_ab.errors import InputError, SqlError
@@ -105,3 +106,16 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "history.duckdb").write_text("this is not a database, but some words in a file\n" * 100)
     with pytest.raises(InputError, match=r"history\.duckdb: cannot be opened"):
         open_history(tmp_path / "history.duckdb")
+
+
+@pytest.mark.parametrize("are_alike", [True, False])
+def test_texts_that_many_rows_share_have_one_number_in_every_piece(are_alike: bool) -> None:
+    pieces = [["b", "a", "b", "b"], ["a", "b"] if are_alike else ["c", "a", "a"], []]
+    pieces_of_column = [pa.array(piece, pa.string()).dictionary_encode() for piece in pieces]
+    if are_alike:
+        texts = pieces_of_column[0].dictionary
+        places = [pa.array([texts.to_pylist().index(text) for text in piece], pa.int32()) for piece in pieces]
+        pieces_of_column = [pa.DictionaryArray.from_arrays(each, texts) for each in places]
+    texts, numbers = code_texts(pa.chunked_array(pieces_of_column))
+    assert texts.take(numbers.combine_chunks()).to_pylist() == [text for piece in pieces for text in piece]
+    assert len(set(texts.to_pylist())) == len(texts)
