@@ -130,9 +130,8 @@ def with_places(ranking: pa.Table) -> pa.Table:
     """A reduced ranking with the first and the last place of every score."""
     queries = ranking["query_id"].combine_chunks().indices.to_numpy()
     first, last = places_of_scores(queries, ranking["score"].to_numpy())
-    places = pa.table({"first_place": first, "last_place": last})
     columns = ranking.select(["system_id", "query_id", "doc_id", "score"])
-    return columns.append_column("first_place", places["first_place"]).append_column("last_place", places["last_place"])
+    return columns.append_column("first_place", pa.array(first)).append_column("last_place", pa.array(last))
 
 
 def answer_table(rankings: Mapping[str, Pulled]) -> pa.Table:

@@ -10,29 +10,24 @@ P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing (1993), algori
 T. P. Speed, Resampling-based multiple testing for microarray data analysis (2003), box 2 (step-down max-T).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ndcg_core.statistics.hypothesis_tests.flip_tasks import FlipStatistic, FlipTask, flip_statistics
+from ndcg_core.statistics.hypothesis_tests.flip_tasks import FlipStatistic, FlipTask, flip_statistics, run_tasks
 from ndcg_core.statistics.hypothesis_tests.flips import (
     COLUMNS,
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
     ENUMERABLE,
-    BitTiles,
     Family,
     FloatArray,
     IntArray,
-    absolute_sums,
     check_differences,
     check_settings,
-    count_processors,
-    drawn_bits,
-    map_blocks,
     settle_ties,
     standardise_family,
 )
@@ -163,9 +158,8 @@ def sign_flip_p_values(
                 pairs = zip(family.quantised, differing[numbers].tolist(), strict=True)
                 p_value[numbers] = [_enumerated_p_value(column, count) for column, count in pairs]
             else:
-                work = partial(_reached_in_blocks, family, partial(drawn_bits, seed, family.rows), resamples)
-                parts = map_blocks(work, resamples, len(family.rows), workers or count_processors())
-                hits = np.sum(parts, axis=0)
+                task = FlipTask(family, partial(_count_reached, family), _add_up)
+                ((_, hits),) = run_tasks([task], resamples, seed, workers)
                 p_value[numbers] = (1 + hits) / (resamples + 1)
     return tuple(p_value.tolist())
 
@@ -196,11 +190,10 @@ def _enumerated_p_value(column: FloatArray, differing: int) -> float:
 
 def _count_hits(family: Family, sums: FloatArray) -> IntArray:
     """How many flips reach a column's sum in the column (row 0), and in it or one further down (row 1)."""
-    differing, scale = family.differing[:, np.newaxis], family.scale[:, np.newaxis]
-    reach = np.abs(family.totals)[:, np.newaxis] - differing  # each of the two sums may be off by differing / 2
+    reach, scale = _reach(family), family.scale[:, np.newaxis]
     reached = sums >= reach
     alone = np.count_nonzero(reached, axis=1)
-    sums += differing
+    sums += family.differing[:, np.newaxis]
     sums *= scale
     largest_from_here = np.maximum.accumulate(sums[::-1], axis=0)[::-1]
     reached[:-1] |= largest_from_here[1:] >= (reach * scale)[:-1]  # by itself, or by a column further down
@@ -212,9 +205,11 @@ def _add_up(counts: list[IntArray]) -> IntArray:
     return total
 
 
-def _reached_in_blocks(family: Family, bits: Callable[[int], BitTiles], flips: int, blocks: range) -> IntArray:
-    reach = np.abs(family.totals)[:, np.newaxis] - family.differing[:, np.newaxis]
-    hits = np.zeros(len(family.totals), dtype=np.intp)
-    for sums in absolute_sums(family, bits, flips, blocks):
-        hits += np.count_nonzero(sums >= reach, axis=1)
-    return hits
+def _count_reached(family: Family, sums: FloatArray) -> IntArray:
+    """How many flips reach each column's sum; each of the two sums may be off by differing / 2."""
+    reached: IntArray = np.count_nonzero(sums >= _reach(family), axis=1)
+    return reached
+
+
+def _reach(family: Family) -> FloatArray:
+    return (np.abs(family.totals) - family.differing)[:, np.newaxis]
