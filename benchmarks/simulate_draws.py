@@ -43,8 +43,8 @@ LOG, DRAWN, FIRST = 5_000, 60, 30
 WITHIN = 0.15  # of the number of queries
 ENOUGH = 1_000  # repetitions, for a variance within some per cent
 PARTLY = 0.6  # of the queries: where no more changed, half of the variance is to be saved
-COVERAGE, OF_SLICE = (0.92, 0.985), (0.85, 0.985)
-HALF, NO_MORE, PLAN, POWER = (0.0, 0.5), (0.0, 1.0), (0.0, 0.3), (0.75, 0.95)
+COVERAGE, OF_SLICE = (0.935, 0.99), (0.92, 0.99)
+HALF, NO_MORE, PLAN, POWER = (0.0, 0.5), (0.0, 1.0), (0.0, 0.2), (0.7, 0.95)
 Ranking = Mapping[str, Sequence[str]]
 Judgments = Mapping[str, Mapping[str, float]]
 
@@ -241,7 +241,7 @@ def estimate(log: Log, drawn: Draw, relative: FloatArray, part: "np.ndarray | sl
     scales, weighing = scale_and_weights(
         relative[part][taken], weights[part][taken] / drawn.probability[part][taken], mean
     )
-    found = compute_moments(scales * log.differences[part][taken], weighing)
+    found = compute_moments(scales * log.differences[part][taken], weighing, long_tailed=True)
     interval = interval_from_moments(found)
     truth = float(np.average(log.differences[part], weights=weights[part]))
     return Told(found.mean, *interval, truth)

@@ -69,8 +69,9 @@ def power(
     scores: what `compare` returned, or a path or a table of per-query values: system_id, query_id, metric, value.
     deviation: instead of them the standard deviation of the per-query differences, >= 0, in the metric's unit.
     baseline, candidates, metrics: choose from the scores; by default the first system, all others, all metrics.
-    effects: differences > 0 to detect.  queries: numbers of queries, >= 2.  weights: queries with their weights.
-    clusters: queries with their clusters.  cluster_prefix: or clusters of ids that agree up to the last of this text.
+    effects: differences > 0 to detect.  queries: numbers of queries, >= 2.  weights: queries with their weights,
+    or drawn ones.  clusters: queries with their clusters.
+    cluster_prefix: or clusters of ids that agree up to the last of this text.
     alpha: of the two-sided test, in (0, 1).  power: probability of detecting, in (alpha, 1).
     comparisons: how many will be adjusted together (candidates x metrics), >= 1.
     Raises InputError (argument, row, value, rule).

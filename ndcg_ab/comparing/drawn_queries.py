@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +68,23 @@ def read_drawn_queries(engine: Engine, evaluation: Evaluation) -> DrawnQueries |
     if "probability" not in rows.column_names or not any(rows["probability"].to_pylist()):  # of an earlier version
         return None
     named = rows.to_pylist()
+    parts: dict[Part, list[str]] = {WHOLE: [row["query_id"] for row in named]}
+    every = frozenset(parts[WHOLE])
+    for query_id, attribute, value in engine.rows("query_attribute", ("query_id", "attribute", "value")):
+        if query_id in every:
+            parts.setdefault((attribute, value), []).append(query_id)
+    if evaluation.intended is not None:
+        intended = {query_id for (query_id,) in engine.rows("pulled_intended")}
+        for name in (INTENDED, OTHERS):
+            parts[INTENDED, name] = [each for each in parts[WHOLE] if (each in intended) == (name == INTENDED)]
+    return describe_log(named, parts)
+
+
+def describe_log(named: Sequence[Mapping[str, Any]], parts: Mapping[Part, Sequence[str]]) -> DrawnQueries:
+    """The log of rows with query_id, weight, probability and disagreement, None where one is empty.
+
+    parts: part of the log -> its query ids, `WHOLE` among them.
+    """
     frequencies = {row["query_id"]: row["weight"] for row in named if row["weight"] is not None}
     disagreements = {
         row["query_id"]: 1.0 if row["disagreement"] is None else row["disagreement"]
@@ -78,15 +96,6 @@ def read_drawn_queries(engine: Engine, evaluation: Evaluation) -> DrawnQueries |
         for row in named
         if row["probability"]
     }
-    parts: dict[Part, list[str]] = {WHOLE: [row["query_id"] for row in named]}
-    every = frozenset(parts[WHOLE])
-    for query_id, attribute, value in engine.rows("query_attribute", ("query_id", "attribute", "value")):
-        if query_id in every:
-            parts.setdefault((attribute, value), []).append(query_id)
-    if evaluation.intended is not None:
-        intended = {query_id for (query_id,) in engine.rows("pulled_intended")}
-        for name in (INTENDED, OTHERS):
-            parts[INTENDED, name] = [each for each in parts[WHOLE] if (each in intended) == (name == INTENDED)]
     means = {
         part: mean_disagreement(
             np.array([disagreements.get(query_id, 0.0) for query_id in ids]),

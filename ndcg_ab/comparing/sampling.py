@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ndcg_ab.comparing.drawn_queries import WHOLE, DrawnQueries, Part, read_drawn_queries
+from ndcg_ab.comparing.drawn_queries import WHOLE, DrawnQueries, Part, describe_log, read_drawn_queries
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.results.wording import queries_text
+from ndcg_ab.sources.queries import Queries
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,17 @@ def clusters_by_prefix(query_ids: Iterable[str], prefix: str) -> dict[str, str]:
             " the number of each, as _ in 106_1, or leave it out"
         )
     return clusters
+
+
+def sampling_of_log(log: Queries | None, clusters: Mapping[str, str] | None) -> Sampling:
+    """Of the queries of a file, if any, each with a weight, or drawn with a probability."""
+    if log is None:
+        return Sampling(None, clusters)
+    rows = log.text_table().to_pylist()
+    if any(row["probability"] for row in rows):
+        drawn = describe_log(rows, {WHOLE: [row["query_id"] for row in rows]})
+        return Sampling(drawn.weights, clusters, drawn)
+    return Sampling({row["query_id"]: row["weight"] for row in rows}, clusters)
 
 
 def read_sampling(engine: Engine, evaluation: Evaluation) -> Sampling:

@@ -18,9 +18,8 @@ from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.unjudged.completions import Completions
 from ndcg_core.measures.unjudged.places import Places
 from ndcg_core.statistics.estimates.imputation import combine_draws
-from ndcg_core.statistics.estimates.mean_difference import compute_moments
 from ndcg_core.statistics.hypothesis_tests.flips import settle_ties
-from ndcg_core.statistics.paired import moments_of, sort_by_query
+from ndcg_core.statistics.paired import moments_of, moments_over, sort_by_query
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 from ndcg_core.statistics.verdicts.record import Likely
 
@@ -94,7 +93,7 @@ def impute_interval(
         sides = (known.of(metric, name) for name in (column.candidate, column.baseline))
         scales = 1.0 if pairs.scales is None else pairs.scales
         lines = completions[column.metric].differences(pairs.differences / scales, numbers, *sides)
-        each = [compute_moments(settle_ties(line) * scales, pairs.shares, pairs.units.members) for line in lines]
+        each = [moments_over(pairs, settle_ties(line) * scales) for line in lines]
         yield comparison_key(column), combine_draws(each, alpha)
 
 

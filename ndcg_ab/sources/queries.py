@@ -135,15 +135,17 @@ def make_query_layout(evaluation: Evaluation) -> Layout:
     )
 
 
-def pull_weights(source: FileSource) -> dict[str, float]:
-    """query_id -> weight, of a source of queries, read as `pull_queries` reads it; the weights must be there."""
-    layout = query_layout((), needs_text=False, needs_weight=True)
+def pull_weights(source: FileSource) -> Queries:
+    """A source of queries, read as `pull_queries` reads it: with weights, or drawn with a probability."""
+    layout = query_layout((), needs_text=False, needs_weight=False)
     pulled = pull_source(source, layout, Path())
     rows = distinct_queries(pulled)
-    refuse_weights(rows, pulled.origin)
     if is_drawn(rows):
-        raise InputError(f"{pulled.origin}: its queries were drawn; how many to draw is planned by ndcg-ab draw")
-    return dict(zip(rows["query_id"].to_pylist(), rows["weight"].to_pylist(), strict=True))
+        refuse_probabilities(rows, pulled.origin)
+    elif rows["weight"].null_count:
+        pull_source(source, query_layout((), needs_text=False, needs_weight=True), Path())
+    refuse_weights(rows, pulled.origin)
+    return Queries(Pulled(rows, layout, pulled.source))
 
 
 def pull_clusters(source: FileSource) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ndcg_ab.comparing.sampling import PLAIN, Sampling, clusters_by_prefix
+from ndcg_ab.comparing.sampling import PLAIN, Sampling, clusters_by_prefix, sampling_of_log
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.model.units import NamedDifference
 from ndcg_ab.errors import InputError, RuleError, Setting, format_value
@@ -73,6 +73,7 @@ class Plan:
     baseline, candidate, metric, queries, differing, difference: None where only a deviation was given.
     queries: that both systems have a value for. unpaired: that only one has, and that are left out.
     effective_queries: how many queries of equal weight settle as much as they; None without weights.
+    is_drawn: whether they are drawn of a log, as future ones would be; the difference is that over the log.
     clusters, effective_clusters: how many clusters they are in, and how many of equal weight settle as much; None
         without clusters.
     difference: mean, candidate - baseline, weighted where there are weights; None without queries. deviation: that
@@ -92,6 +93,7 @@ class Plan:
     clusters: int | None = None
     effective_clusters: float | None = None
     differing: int | None = None
+    is_drawn: bool = False
     difference: float | None = None
     deviation: float | None = None
     mde: float | None = None
@@ -192,8 +194,8 @@ def make_plans(
         grouped = pull_clusters(named_file(clusters)) if clusters else None
         if cluster_prefix:
             grouped = clusters_by_prefix({query for values in read.values.values() for query in values}, cluster_prefix)
-        known = Sampling(pull_weights(named_file(weights)) if weights else None, grouped)
-        return plans_from_scores(read, baseline, candidates, metrics, asked, known)
+        weighing = pull_weights(named_file(weights)) if weights else None
+        return plans_from_scores(read, baseline, candidates, metrics, asked, sampling_of_log(weighing, grouped))
     chooses, is_about = "chooses from the file", "is about the queries of the file"
     left_out: dict[str, tuple[object, str]] = {
         "--baseline": (baseline, chooses),
@@ -269,16 +271,18 @@ def plan_from_differences(
 ) -> Plan:
     ours, theirs = (scores.values.get((system, metric), {}) for system in (candidate, baseline))
     queries = sorted(query for query in ours if query in theirs)
+    unpaired = len(ours) + len(theirs) - 2 * len(queries)
+    if sampling.drawn is not None:  # of others nothing is known but a difference
+        queries = [query for query in queries if query in sampling.drawn.weights]
     values = np.array([ours[query] - theirs[query] for query in queries])
-    weighing = align_to_queries("--weights", "weight", queries, sampling.weights)
+    align_to_queries("--weights", "weight", queries, sampling.weights)
+    scales, weighing = sampling.scales_and_weights(queries)
     grouping = align_to_queries("--clusters", "cluster", queries, sampling.clusters)
-    unpaired = len(ours) + len(theirs) - 2 * len(values)
     n, differing = len(values), int((np.abs(values) > TIE_TOLERANCE).sum())
-    effective = effective_number(weighing) if weighing else None
-    plan = Plan(baseline, candidate, metric, n, unpaired, effective, differing=differing)
-    plan = dataclasses.replace(
-        plan, questions=questions_about(asked.effects, metric, [*ours.values(), *theirs.values()])
-    )
+    effective = None if weighing is None else effective_number(weighing)
+    questions = questions_about(asked.effects, metric, [*ours.values(), *theirs.values()])
+    plan = Plan(baseline, candidate, metric, n, unpaired, effective, differing=differing, questions=questions)
+    plan = dataclasses.replace(plan, is_drawn=sampling.drawn is not None)
     if n < 2:
         mean = float(values[0]) if n else None
         have = "one query has a value" if n else "no query has a value"
@@ -286,15 +290,19 @@ def plan_from_differences(
     members = None if grouping is None else np.unique(grouping, return_inverse=True)[1]
     if members is not None and int(members.max()) == 0:
         return dataclasses.replace(plan, clusters=1, obstacle="all queries are of one cluster; two at least are needed")
-    found = compute_moments(values, weighing, members)
-    plan = dataclasses.replace(plan, difference=found.mean, deviation=found.error * math.sqrt(n))
+    scaled = values if scales is None else scales * values
+    found = compute_moments(scaled, weighing, members, long_tailed=plan.is_drawn)
+    if plan.is_drawn and members is None:  # long tails leave fewer, too
+        effective = found.freedom + 1
+    spread = found.error * math.sqrt(n)
+    plan = dataclasses.replace(plan, difference=found.mean, deviation=spread, effective_queries=effective)
     if members is not None:
         plan = dataclasses.replace(plan, clusters=found.n, effective_clusters=found.freedom + 1)
     if differing == 0:
         return dataclasses.replace(plan, obstacle=f"none of the {n:,} queries differs; there is no spread to plan with")
     if differing < FEW_DIFFERING:
-        told = f"only {differing} of the {n:,} queries differ{'s' * (differing == 1)}"
-        return dataclasses.replace(plan, obstacle=f"{told}; a standard deviation from so few says little about others")
+        told = f"only {differing} of the {n:,} queries differ{'s' * (differing == 1)}; a standard deviation from so few"
+        return dataclasses.replace(plan, obstacle=f"{told} says little about others")
     if found.deviation == 0:
         told = f"all {n:,} queries differ by {signed(found.mean)}"
         return dataclasses.replace(plan, obstacle=f"{told}; there is no spread to plan with")

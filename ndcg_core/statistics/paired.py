@@ -147,7 +147,17 @@ def moments_of(pairs: Paired) -> Moments | None:
         heaviest = float(shares.max())
         if math.fsum(shares.tolist()) - heaviest < LEAST_OTHERS * heaviest:
             return None
-    return compute_moments(pairs.differences, pairs.shares, pairs.units.members)
+    return moments_over(pairs, pairs.differences)
+
+
+def moments_over(pairs: Paired, values: FloatArray) -> Moments:
+    """The moments of values at the queries of a column, scaled as its differences are.
+
+    Differences of drawn queries are divided by their disagreement: most are near 0, some are large, and Student's t
+    with n - 1 degrees of freedom would cover too little (docs/draw.md).
+    """
+    is_drawn = pairs.scales is not None
+    return compute_moments(values, pairs.shares, pairs.units.members, long_tailed=is_drawn)
 
 
 def mean_of(pairs: Paired) -> float | None:

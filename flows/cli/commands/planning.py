@@ -21,7 +21,9 @@ def power(
     ] = None,
     weights: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Queries with the weights of that comparison: CSV, TSV, JSONL, Parquet."),
+        typer.Option(
+            metavar="FILE", help="Queries with the weights of that comparison, or drawn ones: CSV, TSV, JSONL, Parquet."
+        ),
     ] = None,
     clusters: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Queries with a column `cluster`, as in that comparison.")

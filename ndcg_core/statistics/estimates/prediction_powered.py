@@ -31,13 +31,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ndcg_core.statistics.distributions import stdtr, stdtrit
-from ndcg_core.statistics.estimates.mean_difference import Moments, compute_moments, effective_number
+from ndcg_core.statistics.estimates.mean_difference import (
+    Moments,
+    compute_moments,
+    effective_number,
+    freedom_of_long_tails,
+)
 from ndcg_core.statistics.exact_sums import exact_sum
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 from ndcg_core.statistics.paired import LEAST_OTHERS, Column, sort_by_query
 from ndcg_core.statistics.verdicts.record import ProxyCorrected
 
 FloatArray = NDArray[np.float64]
+NO_VARIANCE = 1e-18  # of that of the careful judgments alone: a rounding error
 LEAST_DIFFERING = 30  # careful units with a difference; of rare ones with fewer the interval covers .77 to .92
 
 
@@ -143,7 +149,10 @@ def estimate_from_arrays(given: Judged, alpha: float) -> ProxyCorrected | None:
     if alone is None or alone.error == 0 or alone.freedom < 3 or least < 2:
         return None
     if (differing := _differing(given)) < LEAST_DIFFERING:
-        return _refused(given, differing)
+        units = "queries" if given.members is None else "clusters"
+        return _refused(
+            given, f"{differing} carefully judged {units} differ, and an interval that holds needs {LEAST_DIFFERING}"
+        )
     weights = np.ones(len(given.proxy)) if given.shares is None else given.shares
     exact = _part(given.careful, weights * given.is_scored)
     near = _part(given.proxy, weights * given.is_careful)
@@ -161,7 +170,15 @@ def estimate_from_arrays(given: Judged, alpha: float) -> ProxyCorrected | None:
     taken = alone.freedom / (alone.freedom - 2)  # (n - 1) / (n - 2) by the slope, whose error adds 1 / (n - 3)
     careful_variance, proxy_variance = taken * exact_sum(left[is_near]), exact_sum(left[~is_near])
     variance = careful_variance + proxy_variance
-    freedom = variance**2 / (careful_variance**2 / (alone.freedom - 1) + proxy_variance**2 / (least - 1))
+    if variance <= NO_VARIANCE * alone.error**2:
+        return _refused(
+            given, "the proxy differences are in proportion to the careful ones: nothing tells how far off they are"
+        )
+    careful_freedom = alone.freedom - 1
+    if is_known:  # drawn queries, as `paired.moments_over` has it
+        alone = alone._replace(freedom=freedom_of_long_tails(errors, alone.freedom))
+        careful_freedom = freedom_of_long_tails((errors - share * slopes)[is_near], careful_freedom)
+    freedom = variance**2 / (careful_variance**2 / careful_freedom + proxy_variance**2 / (least - 1))
     width, usual = _reach(alpha, freedom, variance), _reach(alpha, alone.freedom, alone.error**2)
     if share == 0 or width >= usual:
         share, width, variance, freedom = 0.0, usual, alone.error**2, alone.freedom
@@ -187,10 +204,9 @@ def _differing(given: Judged) -> int:
     return int(np.count_nonzero(_summed(differs.astype(np.float64), given)))
 
 
-def _refused(given: Judged, differing: int) -> ProxyCorrected:
+def _refused(given: Judged, why: str) -> ProxyCorrected:
     """No difference, and why."""
-    careful, units = int(np.count_nonzero(given.is_scored)), "queries" if given.members is None else "clusters"
-    why = f"{differing} carefully judged {units} differ, and an interval that holds needs {LEAST_DIFFERING}"
+    careful = int(np.count_nonzero(given.is_scored))
     return ProxyCorrected(None, None, None, None, careful, len(given.proxy), None, 0.0, 0.0, why_none=why)
 
 

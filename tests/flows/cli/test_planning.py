@@ -409,7 +409,7 @@ def test_the_json_keeps_its_contract(scores: Path, tmp_path: Path) -> None:
     assert (content["schema"], content["alpha"], content["power"]) == (1, 0.05, 0.8)
     assert len(content["comparisons"]) == 4
     fields = "baseline candidate metric queries unpaired differing difference deviation mde needed curve obstacle"
-    fields += " effective_queries clusters effective_clusters questions"
+    fields += " is_drawn effective_queries clusters effective_clusters questions"
     for row in content["comparisons"]:
         assert set(row) == {*fields.split(), "sentence"}
         assert all(set(cell) == {"effect", "queries"} for cell in (*row["needed"], *row["curve"]))

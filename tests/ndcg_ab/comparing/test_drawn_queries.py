@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import ndcg_ab
+from ndcg_core.statistics.paired import Column, moments_of, sort_by_query
 
 pytestmark = pytest.mark.slow
 
@@ -123,6 +125,25 @@ def test_bounds_are_of_the_log_too(world: Any) -> None:
     assert found.bound_low is not None and found.bound_high is not None
     ends = [ratio((rows, systems, judgments | {query_id: left | {"d3": grade}})) for grade in (0, 3)]
     assert sorted(ends) == pytest.approx([found.bound_low, found.bound_high], abs=1e-9)
+
+
+def test_power_plans_with_drawn_queries(world: Any, result: ndcg_ab.CompareResult) -> None:
+    """The same difference over the log, and the same detectable one, as the comparison."""
+    (plan,) = ndcg_ab.power(result, weights=pa.Table.from_pylist(world[0]), metrics="ndcg@5").plans
+    found = result.comparison("b")
+    assert (plan.difference, plan.mde) == pytest.approx((found.difference, found.mde_alone)) and plan.is_drawn
+    assert plan.queries == 10 and plan.effective_queries is not None and plan.effective_queries < 10
+
+
+def test_intervals_allow_for_long_tails(world: Any) -> None:
+    """Of differences that are divided by their disagreement, and of no others."""
+    ids = tuple(f"q{place}" for place in range(20))
+    column = Column("a", "b", "ndcg@5", ids, np.array([0.4, 0.2] + 18 * [0.0]))
+    (plain,) = sort_by_query([column])
+    (drawn,) = sort_by_query([replace(column, scales=np.ones(20))])
+    of_plain, of_drawn = moments_of(plain), moments_of(drawn)
+    assert of_plain is not None and of_drawn is not None
+    assert of_plain.freedom == 19 and of_drawn.freedom < 6 and of_drawn.error == of_plain.error
 
 
 def test_unweighted_takes_the_judged_queries_as_they_are(world: Any) -> None:

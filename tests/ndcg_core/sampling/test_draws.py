@@ -105,3 +105,11 @@ def test_half_of_the_queries_changed_is_half_of_the_variance():
     population = Population(changed * 1.0, changed * 1.0, None, 0.1)
     drawn, plain = (error(population, 50)[0] ** 2 for error in (error_of_draw, error_of_random))
     assert drawn / plain == pytest.approx(0.5)
+
+
+def test_the_plan_expects_squares_by_the_cube_of_the_disagreement():
+    """Two queries of disagreement 1 and 2: squares of 1 and 8, in the mean the square of the deviation."""
+    population = Population(np.array([1.0, 2.0, 0.0]), np.array([0.7, 1.3, 0.0]), None, 0.3)
+    assert population.spread == pytest.approx(np.array([1.0, 8.0, 0.0]) * 0.09 / 3)
+    assert error_of_draw(population, 1)[0] ** 2 == pytest.approx((0.03 / 0.35 + 0.24 / 0.65) / 9)
+    assert error_of_draw(population, 2)[0] ** 2 == pytest.approx(0.27 / 9)

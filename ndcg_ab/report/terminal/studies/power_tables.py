@@ -26,14 +26,15 @@ def print_plans(console: Console, plans: Sequence[Plan], asked: Asked) -> None:
 
 
 def plan_facts(plan: Plan) -> Iterator[str]:
-    yield f"{plan.queries:,} quer{'y' if plan.queries == 1 else 'ies'} ({plan.differing:,} differing)"
+    drawn = "drawn " if plan.is_drawn else ""
+    yield f"{plan.queries:,} {drawn}quer{'y' if plan.queries == 1 else 'ies'} ({plan.differing:,} differing)"
     weighted = ""
-    if plan.effective_queries is not None:
+    if plan.effective_queries is not None and not plan.is_drawn:
         weighted = "weighted "
         yield f"that settle as much as {plan.effective_queries:.0f} of equal weight"
     if plan.clusters is not None:
         yield f"in {plan.clusters:,} cluster{'s' * (plan.clusters != 1)}"
-    yield f"{weighted}mean difference {signed(plan.difference)}"
+    yield f"{weighted}mean difference {'over the log ' if plan.is_drawn else ''}{signed(plan.difference)}"
     yield f"standard deviation {format_figure(plan.deviation)}"
     yield f"detectable now {format_figure(plan.mde)}"
     if plan.unpaired:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ndcg_core.statistics.estimates.mean_difference import (
+    compute_moments,
     mean_difference,
     minimal_detectable_effect,
     standard_deviation,
@@ -216,3 +217,19 @@ def test_the_power_at_the_minimal_detectable_effect_is_as_stated(n: int) -> None
     effect = minimal_detectable_effect(n, 0.1)
     found = [t_test(sample).p_value <= 0.05 for sample in rng.normal(effect, 0.1, size=(4_000, n))]
     assert 0.78 <= np.mean(found) <= 0.82
+
+
+def test_long_tails_leave_fewer_degrees_of_freedom() -> None:
+    """Two of twenty queries differ: by the excess kurtosis of scipy, and of even differences none are taken."""
+    values = np.array([0.0] * 18 + [0.5, 0.2])
+    plain, found = compute_moments(values), compute_moments(values, long_tailed=True)
+    assert found.freedom == pytest.approx(1 / (1 / 19 + scipy.stats.kurtosis(values) / 40)) and found.freedom < 5
+    assert found == plain._replace(freedom=found.freedom)
+    even = np.linspace(-1, 1, 20)
+    assert compute_moments(even, long_tailed=True) == compute_moments(even)
+    weights = np.linspace(1, 3, 20)
+    weighted = compute_moments(values, weights)
+    residuals = weights * (values - weighted.mean)
+    fourth = 20 * (residuals**4).sum() / (residuals**2).sum() ** 2
+    expected = 1 / (1 / weighted.freedom + (fourth - 3) / 40)
+    assert compute_moments(values, weights, long_tailed=True).freedom == pytest.approx(expected)

@@ -14,6 +14,7 @@ from ndcg_core.statistics.estimates.prediction_powered import (
     Judged,
     check_balance,
     correct_difference,
+    correct_drawn,
     estimate_from_arrays,
 )
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
@@ -246,3 +247,14 @@ def test_too_few_careful_differences_give_no_difference(least_differing: int, ex
     assert corrected.why_none == f"29 carefully judged {units} differ, and an interval that holds needs 30"
     assert (corrected.difference, corrected.low, corrected.high, corrected.p_value) == (None,) * 4
     assert (corrected.careful_queries, corrected.cheap_queries) == (careful, every)
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.5])
+def test_proxy_differences_in_proportion_to_the_careful_ones_do_not_tell_how_far_off_they_are(factor: float) -> None:
+    """As where somebody gives the careful judgments as proxy ones: no error is left that could be estimated."""
+    rng = np.random.default_rng(4)
+    careful, scales = rng.normal(size=40), rng.uniform(0.5, 2, 40)
+    column = Column("a", "b", "m", tuple(map(str, range(40))), careful, weights=1 / scales, scales=scales)
+    corrected = correct_drawn(column, factor * careful, 0.1, 100, 0.05)
+    assert corrected is not None and corrected.difference is None and corrected.why_none is not None
+    assert "in proportion to the careful ones" in corrected.why_none
