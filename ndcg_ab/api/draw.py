@@ -99,5 +99,5 @@ def draw(
         source = None if earlier is None else make_source("kept", earlier)
         judged = None if given_judgments is None else make_source("judgments", given_judgments)
         found = study.draw_from_log(evaluation, engine, most, kept=source, deviation=spread, judgments=judged)
-        rows = list_documents(found, engine, evaluation)
+        rows = list_documents(found.drawn_ids, engine, evaluation)
     return DrawResult(found.table, tuple(found.drawn_ids), tuple(rows), found.plan, found)

@@ -1,6 +1,7 @@
 """What there is to judge of drawn queries: the documents in the first places of any system."""
 
 from collections import defaultdict
+from collections.abc import Collection
 
 import pyarrow as pa
 
@@ -8,22 +9,24 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.scoring.metric_tables import rank_rule
 from ndcg_ab.sources.documents import make_documents
-from ndcg_ab.studies.draw import DrawStudy
 from ndcg_ab.studies.to_judge import ToJudge
 
 PLACES = 10  # of every system where a metric has no cutoff
 
 
-def list_documents(study: DrawStudy, engine: Engine, evaluation: Evaluation) -> list[ToJudge]:
+def list_documents(query_ids: Collection[str], engine: Engine, evaluation: Evaluation) -> list[ToJudge]:
     """Query by query, the documents in the order of their ids, which does not tell who shows them.
 
-    engine: that the study was made with.
+    engine: that `read_log` has read the rankings of these queries into.
     """
-    places = study.places or PLACES
+    cutoffs = [metric.cutoff for metric in evaluation.metric_list]
+    places = PLACES if None in cutoffs else max(cutoff for cutoff in cutoffs if cutoff is not None)
     rules = {rank_rule(metric) for metric in evaluation.metric_list}
     ranks: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     columns = ("rank_rule", "query_id", "doc_id", "system_id", "first_rank")
-    for rule, query_id, doc_id, system, rank in engine.each("ranked_doc", columns, where={"query_id": study.drawn_ids}):
+    for rule, query_id, doc_id, system, rank in engine.each(
+        "ranked_doc", columns, where={"query_id": sorted(query_ids)}
+    ):
         if rule in rules and rank <= places:
             known = ranks[query_id, doc_id]
             known[system] = min(rank, known.get(system, rank))

@@ -22,7 +22,10 @@ from ndcg_ab.labels.grade_chances import Pool, fit_grade_model, load_pool, why_n
 from ndcg_ab.labels.imputed_interval import number_unjudged
 from ndcg_ab.pipeline import Say, score_systems
 from ndcg_ab.scoring.other_tools import own_metrics
+from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources.documents import make_documents
+from ndcg_ab.studies.draw import read_log
+from ndcg_ab.studies.drawn_documents import list_documents
 from ndcg_ab.studies.to_judge import ToJudge
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.unjudged.bounds import why_unbounded
@@ -49,12 +52,15 @@ class Narrowed:
 
 @dataclass(frozen=True)
 class ToJudgeNext:
-    """rows: the most telling first. unjudged: pairs of query and document that could be named. grades: that the
-    judgments hold, and 0. comparisons: those that the rows are for. why_even: in words, why every grade is taken to
-    be equally likely; None where a model says how likely each is."""
+    """rows: those of drawn queries that nobody judged, then the most telling first. unjudged: pairs of query and
+    document that could be named. drawn, unjudged_queries: how many queries were drawn, and how many of these have no
+    judgment. grades: that the judgments hold, and 0. comparisons: those that the rows are for. why_even: in words, why
+    every grade is taken to be equally likely; None where a model says how likely each is."""
 
     rows: tuple[ToJudge, ...]
     unjudged: int
+    drawn: int
+    unjudged_queries: int
     grades: tuple[float, ...]
     comparisons: tuple[Narrowed, ...]
     why_even: str | None
@@ -136,11 +142,12 @@ def find_documents_to_judge(
     largest = expected.max(axis=0)
     order = np.argsort(-largest, kind="stable")
     order = order[largest[order] > 0]
-    chosen = order[:most]
+    of_drawn, left = documents_of_drawn(evaluation, engine, sampling, say)
+    chosen = order[: max(0, most - len(of_drawn))]
     best = expected.argmax(axis=0)
     rows = [
         make_row(place, number, unjudged, effects[best[number]], by_candidate[columns[best[number]].candidate])
-        for place, number in enumerate(chosen.tolist(), 1)
+        for place, number in enumerate(chosen.tolist(), len(of_drawn) + 1)
     ]
     if rows:
         texts = dict(engine.rows("query", ("query_id", "text")))
@@ -153,7 +160,30 @@ def find_documents_to_judge(
         narrowed_bounds(metric, column, by_candidate[column.candidate], unjudged, np.sort(chosen), sampling)
         for column in columns
     ]
-    return ToJudgeNext(tuple(rows), len(order), unjudged.pool.grades, tuple(narrowed), unjudged.why_even)
+    return ToJudgeNext(
+        (*of_drawn[:most], *rows),
+        len(of_drawn) + len(order),
+        len(sampling.drawn.weights) if sampling.drawn else 0,
+        left,
+        unjudged.pool.grades,
+        tuple(narrowed),
+        unjudged.why_even,
+    )
+
+
+def documents_of_drawn(
+    evaluation: Evaluation, engine: Engine, sampling: Sampling, say: Say
+) -> tuple[list[ToJudge], int]:
+    """What the systems show first of the drawn queries that nobody judged, and how many of these there are."""
+    if sampling.drawn is None:
+        return [], 0
+    judged = {query_id for (query_id,) in engine.rows("query", ("query_id",), where={"is_judged": True})}
+    left = set(sampling.drawn.weights) - judged
+    if not left:
+        return [], 0
+    with open_engine_for(evaluation) as other:
+        read_log(evaluation, other, say)
+        return list_documents(left, other, evaluation), len(left)
 
 
 def refuse_unknown_candidates(evaluation: Evaluation, candidates: Iterable[str]) -> None:

@@ -120,7 +120,7 @@ def draw(
             study = draw_from_log(
                 evaluation, engine, count, kept=earlier, deviation=deviation, judgments=judged, say=say
             )
-            rows = list_documents(study, engine, evaluation) if sheet_file else []
+            rows = list_documents(study.drawn_ids, engine, evaluation) if sheet_file else []
         if output:
             write_table(study.table, output)
         if sheet_file:

@@ -1,5 +1,6 @@
 """Queries drawn from a log: which are known zeros, what is kept, and what is refused."""
 
+import csv
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from ndcg_ab.comparing.disagreements import find_disagreements
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.options.from_options import evaluation_from_options
 from ndcg_ab.errors import InputError
+from ndcg_ab.files import write_table
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.studies.draw import DrawStudy, draw_from_log, read_log
@@ -159,10 +161,27 @@ def test_the_sheet_has_the_first_places_of_every_system(folder: Path) -> None:
     evaluation = evaluation_from_options(given, 2)
     with open_engine_for(evaluation) as engine:
         study = draw_from_log(evaluation, engine, 4)
-        rows = list_documents(study, engine, evaluation)
+        rows = list_documents(study.drawn_ids, engine, evaluation)
     assert {row.query_id for row in rows} == set(study.drawn_ids) and len(study.drawn_ids) == 4
     assert all(rank <= 5 for row in rows for _, rank in row.ranks) and len(rows) == 4 * 5  # the same five, permuted
     assert rows[0].text == f"word {int(rows[0].query_id[1:])}" and rows[0].effect is None
+
+
+def test_judge_next_begins_with_drawn_queries_that_nobody_judged(folder: Path, tmp_path: Path) -> None:
+    """Then come unjudged documents of the others, whose effect is known."""
+    drawn = study_of(folder, 3)
+    write_table(drawn.table, tmp_path / "drawn.tsv")
+    first, *left = drawn.drawn_ids
+    (tmp_path / "judgments").write_text(f"{first} 0 d1 1\n")
+    files = [str(tmp_path / "judgments"), str(folder / "old.run"), str(folder / "new.run"), "--metric", "ndcg@5"]
+    written = tmp_path / "next.csv"
+    options = ["--queries", str(tmp_path / "drawn.tsv"), "-n", "12", "--csv", str(written)]
+    told = CliRunner().invoke(app, ["judge-next", *files, *options])
+    assert told.exit_code == 0 and "2 of the 3 drawn queries have no judgment: their first results" in told.output
+    rows = list(csv.DictReader(written.open()))
+    assert [row["place"] for row in rows] == [str(place) for place in range(1, 13)]
+    assert {row["query_id"] for row in rows[:10]} == {*left} and not any(row["effect"] for row in rows[:10])
+    assert all(row["query_id"] == first and float(row["effect"]) > 0 for row in rows[10:])
 
 
 def test_disagreement_is_the_root_mean_square_over_candidates(folder: Path) -> None:

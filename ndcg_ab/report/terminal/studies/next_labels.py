@@ -41,7 +41,7 @@ def print_to_judge(console: Console, rows: Sequence[ToJudge]) -> None:
             (
                 *(str(dict(row.ranks).get(system, "–")) for system in systems),
                 signed(row.effect),
-                f"{signed(row.lowest)}…{signed(row.highest)}",
+                "–" if row.lowest is None else f"{signed(row.lowest)}…{signed(row.highest)}",
             ),
         )
         for row in rows
@@ -74,14 +74,19 @@ def effect_sentences(found: ToJudgeNext) -> Iterator[str]:
         names = ", ".join(each.comparison.candidate for each in found.comparisons)
         yield f"There is nothing to judge: no grade of an unjudged document changes a difference ({names})."
         return
-    count = len(found.rows)
+    if found.unjudged_queries:
+        left, have = f"{found.unjudged_queries:,} of", "has" if found.unjudged_queries == 1 else "have"
+        if found.unjudged_queries == found.drawn:
+            left, have = "All", "have"
+        yield f"{left} the {found.drawn:,} drawn queries {have} no judgment: their first results come first."
+    listed, count = len(found.rows), sum(row.effect is not None for row in found.rows)
     what = "this 1 grade is" if count == 1 else f"these {count} grades are"
     for each in found.comparisons:
-        if each.comparison.bound_low != each.comparison.bound_high:
+        if count and each.comparison.bound_low != each.comparison.bound_high:
             yield format_narrowing(each, what)
-    if count < found.unjudged:
-        yield f"{found.unjudged - count} more unjudged documents would move a difference; -n says how many are listed."
-    if found.why_even:
+    if listed < found.unjudged:
+        yield f"{found.unjudged - listed} more unjudged documents would move a difference; -n says how many are listed."
+    if count and found.why_even:
         yield f"Every grade is taken to be equally likely: {found.why_even}."
     yield LOOP
 
