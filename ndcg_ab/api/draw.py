@@ -45,6 +45,12 @@ class DrawResult:
 
         write_judging_sheet(Path(path), self.rows, grades, title)
 
+    def to_json(self) -> str:
+        """What `ndcg-ab draw --json` writes: counts and the plan."""
+        from ndcg_ab.report.terminal.studies.draw import study_to_json
+
+        return study_to_json(self._study)
+
     def __repr__(self) -> str:
         return f"<DrawResult: {len(self.drawn)} of {self._study.queries}>"
 
@@ -65,6 +71,8 @@ def draw(
     deviation: float | None = None,
     judgments: Data | None = None,
     smallest_effect: float | Mapping[str, float] | None = None,
+    alpha: float = 0.05,
+    power: float = 0.8,
     weighted: bool | None = None,
     slices: str | Sequence[str] = (),
     documents: Data | None = None,
@@ -79,12 +87,12 @@ def draw(
     systems, baseline, metrics, documents, slices, columns, format and their like: as for `compare`.  queries: the log,
     with a weight where queries count by their frequency.  count: how many to draw, >= 2.  kept: what an earlier draw
     gave, by the same seed.  deviation: of the differences over all queries, > 0, where it is known; or judgments of
-    some of the queries, from which it is estimated for the plan.
+    some of the queries, from which it is estimated for the plan.  alpha, power: of the test that is planned for.
     Raises InputError (argument, row or key, value, rule), ParityError.
     """
     arguments: dict[str, Any] = dict(locals())
-    most, earlier, spread, given_judgments = (
-        arguments.pop(name) for name in ("count", "kept", "deviation", "judgments")
+    most, earlier, spread, given_judgments, chance = (
+        arguments.pop(name) for name in ("count", "kept", "deviation", "judgments", "power")
     )
     if not isinstance(most, int) or most < 2:
         raise InputError(f"count = {format_value(most)}: must be a whole number, at least 2")
@@ -92,12 +100,16 @@ def draw(
         raise InputError(f"deviation = {format_value(spread)}: must be above 0")
     if spread is not None and given_judgments is not None:
         raise InputError("deviation, judgments: both tell how far differences deviate; take one of the two out")
+    if not isinstance(chance, int | float) or not 0 < chance < 1:
+        raise InputError(f"power = {format_value(chance)}: must be between 0 and 1, such as 0.8")
     nothing = {"judgments": {study.NOBODY: {study.NOBODY: 0.0}}}
     given = {name: value for name, value in arguments.items() if name != "metrics" or value is not None}
     evaluation = make_evaluation(nothing | given)
     with name_arguments_in_errors(), open_engine_for(evaluation) as engine:
         source = None if earlier is None else make_source("kept", earlier)
         judged = None if given_judgments is None else make_source("judgments", given_judgments)
-        found = study.draw_from_log(evaluation, engine, most, kept=source, deviation=spread, judgments=judged)
+        found = study.draw_from_log(
+            evaluation, engine, most, kept=source, deviation=spread, judgments=judged, power=chance
+        )
         rows = list_documents(found.drawn_ids, engine, evaluation)
     return DrawResult(found.table, tuple(found.drawn_ids), tuple(rows), found.plan, found)

@@ -1,7 +1,7 @@
 """Queries that were drawn to be judged: what each of them stands for, and what is noticed of them (docs/draw.md)."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,8 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import format_value
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import INTENDED, OTHERS, queries_text
+from ndcg_ab.scoring.metric_tables import looks_beyond
+from ndcg_core.measures.metric import Metric
 from ndcg_core.sampling.estimate import mean_disagreement, scale_and_weights
 
 FloatArray = NDArray[np.float64]
@@ -54,6 +56,12 @@ class DrawnQueries:
         """(n,) the disagreement of each query over the mean of the log."""
         found = np.array([self.disagreements[query_id] for query_id in query_ids], dtype=np.float64)
         return found / self.means[WHOLE]
+
+    def share_of_log(self, query_ids: Collection[str]) -> float:
+        """What these queries count in the mean over the log, 0 to 1."""
+        if self.frequencies is None:
+            return len(query_ids) / self.queries
+        return math.fsum(self.frequencies[each] for each in query_ids) / math.fsum(self.frequencies.values())
 
     def largest_scale(self, part: Part) -> float:
         """What a difference can be multiplied by at most."""
@@ -106,6 +114,15 @@ def describe_log(named: Sequence[Mapping[str, Any]], parts: Mapping[Part, Sequen
     return DrawnQueries(disagreements, means, weights, len(named), frequencies or None)
 
 
+def read_no_longer_zero(engine: Engine, evaluation: Evaluation, metric: Metric | None = None) -> list[str]:
+    """The queries that count as 0 and have not the same results any more, where a metric looks; None: any of them."""
+    if evaluation.scores:
+        return []
+    depth = math.inf if metric is None or metric.cutoff is None or looks_beyond(metric) else metric.cutoff
+    rows = engine.rows("no_longer_zero", ("query_id", "first_rank"), order="query_id")
+    return [query_id for query_id, first_rank in rows if first_rank <= depth]
+
+
 def check_drawn(engine: Engine, evaluation: Evaluation, drawn: DrawnQueries | None) -> list[Finding]:
     """What the comparison stands for; what is not judged, not drawn, or not known to be 0 any more."""
     if drawn is None:
@@ -127,12 +144,12 @@ def check_drawn(engine: Engine, evaluation: Evaluation, drawn: DrawnQueries | No
     if others := sorted(judged - set(drawn.weights)):
         message = f"{queries_text(len(others), 'judged')} (such as {format_value(others[0])}) not drawn: left out"
         found.append(Finding("not_drawn", "note", message, len(others), examples=query_examples(others)))
-    differing = [] if evaluation.scores else [row[0] for row in engine.rows("no_longer_zero", order="query_id")]
-    if differing:
+    if differing := read_no_longer_zero(engine, evaluation):
+        share = drawn.share_of_log(differing)
         message = (
-            f"{queries_text(len(differing))} of the log (such as {format_value(differing[0])}) had the same results in"
-            f" every system when queries were drawn, and {'has' if len(differing) == 1 else 'have'} not now: counted"
-            " as 0"
+            f"{queries_text(len(differing))} of the log (such as {format_value(differing[0])}) should have the same"
+            f" results in every system, and {'has' if len(differing) == 1 else 'have'} not: they count as 0, which can"
+            f" be off by {share:.2g} in the mean"
         )
         found.append(Finding("no_longer_zero", "warning", message, len(differing), examples=query_examples(differing)))
     return found

@@ -25,9 +25,11 @@ DRAW_CODES: Mapping[str, Code] = {
     ),
     "no_longer_zero": Code(
         "warning",
-        "The systems now show different results for queries whose difference the file of queries takes to be 0: what"
-        " they win or lose there is not counted.",
-        "Draw again for these rankings, with `--kept` and the present file: its queries are kept, and others added.",
+        "The systems show different results for queries whose difference the file of queries takes to be 0: other"
+        " rankings than those it was drawn for, or a metric that looks deeper. What they win or lose there is not"
+        " counted. Bounds take it to be anything, and a decision that it could turn is `judge more results`.",
+        "Draw again for these rankings and metrics, with `--kept` and the present file: its queries are kept, and"
+        " others added.",
     ),
     "proxy_not_whole": Code(
         "note",

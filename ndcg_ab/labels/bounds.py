@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ndcg_ab.comparing.drawn_queries import read_no_longer_zero
 from ndcg_ab.comparing.families import each_whole_families, paired_columns, system_groups
 from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -66,14 +67,23 @@ def add_bounds(
 ) -> Bounded:
     """Systems and comparisons over all queries with their bounds, where these are wanted and can be computed."""
     metrics = {metric.name: metric for metric in metrics_to_bound(engine, evaluation)}
-    if not metrics:
+    undrawn = shares_not_drawn(engine, evaluation, sampling)
+    if not metrics and not undrawn:
         return Bounded(list(systems), list(compared), None)
-    known = load_known(engine, list(metrics.values()))
+    known = load_known(engine, list(metrics.values())) if metrics else None
     return Bounded(
-        bound_systems(engine, metrics, sampling, known, systems),
-        bound_comparisons(engine, evaluation, metrics, sampling, known, compared) if compared else [],
+        bound_systems(engine, metrics, sampling, known, systems) if known else list(systems),
+        bound_comparisons(engine, evaluation, metrics, sampling, known, undrawn, compared) if compared else [],
         known,
     )
+
+
+def shares_not_drawn(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> dict[str, float]:
+    """Metric -> the share of a log whose differences count as 0 and need not be, where there are some."""
+    if sampling.drawn is None or evaluation.statistics.bounds is False:
+        return {}
+    lists = {metric.name: read_no_longer_zero(engine, evaluation, metric) for metric in evaluation.metric_list}
+    return {name: sampling.drawn.share_of_log(found) for name, found in lists.items() if found}
 
 
 def bound_systems(
@@ -110,19 +120,24 @@ def bound_comparisons(
     evaluation: Evaluation,
     metrics: Mapping[str, Metric],
     sampling: Sampling,
-    known: Known,
+    known: Known | None,
+    undrawn: Mapping[str, float],
     compared: Sequence[Comparison],
 ) -> list[Comparison]:
+    """metrics: those with bounds of unjudged results, made of what is known. undrawn: `shares_not_drawn`."""
     columns = paired_columns(engine, evaluation, sampling)
-    counted = {name: counted_queries(engine, metric, known) for name, metric in metrics.items()}
+    counted = {name: counted_queries(engine, metric, known) for name, metric in metrics.items()} if known else {}
     found: dict[Key, Bounds] = {}
     left_out: dict[Key, int] = {}
     for column in columns:
-        if metric := metrics.get(column.metric):
-            key = (column.metric, column.candidate)
-            values = np.asarray(column.differences, dtype=np.float64)
+        key, values = (column.metric, column.candidate), np.asarray(column.differences, dtype=np.float64)
+        metric = metrics.get(column.metric)
+        if metric and known:
             found[key] = find_bounds(metric, column.query_ids, values, column.candidate, column.baseline, known)
             left_out[key] = count_left_out(metric, column, known, counted[column.metric])
+        if column.metric in undrawn and np.isfinite(column.largest_loss):
+            of_judged = found.get(key) or Bounds(values, values, 0, np.ones(len(values), dtype=bool))
+            found[key] = widen_bounds(of_judged, column, undrawn[column.metric] / sampling.largest_scale())
     at_ends = [list(columns_at_bound(columns, found, end, evaluation)) for end in ("low", "high")]
     low, high = (
         {row_place(row): row for row in rows} for rows in each_whole_families(at_ends, evaluation, described=False)
@@ -140,13 +155,19 @@ def bound_comparisons(
                 bound_low_conclusion=least.conclusion,
                 bound_high_conclusion=most.conclusion,
                 label_settled=row.conclusion == least.conclusion == most.conclusion,
-                bound_left_out=left_out[key],
+                bound_left_out=left_out.get(key, 0),
                 bound_documents=found[key].documents,
             )
             rows.append(kept)
         else:
             rows.append(row)
     return rows
+
+
+def widen_bounds(bounds: Bounds, column: Column, share: float) -> Bounds:
+    """With as much more of every query as moves the mean by `share` of the column's largest loss."""
+    each = share * column.largest_loss / (1.0 if column.scales is None else np.asarray(column.scales))
+    return bounds._replace(low=bounds.low - each, high=bounds.high + each)
 
 
 def row_place(row: Comparison) -> tuple[str, ...]:
@@ -294,7 +315,9 @@ def columns_at_bound(
             yield column
             continue
         values = getattr(bounds, end)
+        scaled = values * (1.0 if column.scales is None else np.asarray(column.scales))
+        worst = max(column.largest_loss, -float(scaled.min(initial=0.0)))  # beyond it with what was not drawn
         if declared := evaluation.statistics.ranges.get(column.metric):
             widest = declared[1] - declared[0]
             values = np.clip(values, -widest, widest)
-        yield replace(column, differences=values)
+        yield replace(column, differences=values, largest_loss=worst)

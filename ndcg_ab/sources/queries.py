@@ -11,6 +11,8 @@ from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.config.model.inputs.sources import FileSource, JudgeSource, Source
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Pulled
+from ndcg_ab.sources.files.file import format_by_name
+from ndcg_ab.sources.files.guessing import column_names
 from ndcg_ab.sources.registry import pull_source
 from ndcg_ab.sources.tables.schema import NOT_DRAWN, OF_DRAWS, Field, Layout, query_layout
 
@@ -135,6 +137,19 @@ def make_query_layout(evaluation: Evaluation) -> Layout:
     )
 
 
+def unread_columns(queries: Queries, described: Source, directory: Path) -> tuple[str, ...]:
+    """The columns of a file of this machine that were not read of it."""
+    if queries.pulled is None or not isinstance(described, FileSource) or not isinstance(described.file, Path):
+        return ()
+    path = directory / described.file
+    file_format = described.format or format_by_name(path)
+    if file_format == "trec" or not path.is_file():
+        return ()
+    read = {*queries.pulled.table.column_names, *described.columns.values()}
+    read |= {name for field in queries.pulled.layout.fields for name in (field.name, field.other)}
+    return tuple(name for name in column_names(path, file_format) if name not in read)
+
+
 def pull_weights(source: FileSource) -> Queries:
     """A source of queries, read as `pull_queries` reads it: with weights, or drawn with a probability."""
     layout = query_layout((), needs_text=False, needs_weight=False)
@@ -167,6 +182,12 @@ def refuse_probabilities(rows: pa.Table, origin: str) -> None:
     given = [each for each in numbers if pc.any(pc.not_equal(each, NOT_DRAWN)).as_py()]
     if not pc.any(pc.greater(rows["probability"], 0.0)).as_py():
         raise InputError(f"{Path(origin)}: no query has a probability above 0: none was drawn")
+    probabilities = rows["probability"]
+    if pc.min(probabilities).as_py() > 0 and pc.min(probabilities).as_py() < 1:
+        raise InputError(
+            f"{Path(origin)}: every query has a probability above 0, so those that were not drawn are missing: give the"
+            " whole file that ndcg-ab draw wrote, which says what the drawn ones stand for"
+        )
     for query_id, probability, disagreement in zip(*columns, strict=True):
         where = f"{Path(origin)}: query {format_value(query_id)}"
         if probability != NOT_DRAWN and not 0 <= probability <= 1:

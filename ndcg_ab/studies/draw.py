@@ -28,7 +28,7 @@ from ndcg_ab.results.outcome import Finding
 from ndcg_ab.scoring.metric_tables import looks_beyond
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources import JUDGMENT, Pulled, Queries, pull_source
-from ndcg_ab.sources.queries import distinct_queries, refuse_probabilities
+from ndcg_ab.sources.queries import distinct_queries, refuse_probabilities, unread_columns
 from ndcg_ab.sources.tables.schema import NOT_DRAWN, query_layout
 from ndcg_core.sampling.draws import Draw, Kept, draw_queries, permanent_numbers, relative_disagreements
 from ndcg_core.sampling.plan import (
@@ -70,7 +70,8 @@ class DrawPlan(NamedTuple):
 class DrawStudy(NamedTuple):
     """table: the queries of the log, as the file has them. queries: how many. changed: how many were drawn from. drawn:
     how many were drawn; kept: how many of these by an earlier draw. gone: drawn queries of that draw that the log does
-    not hold. findings: what was noticed of the rankings. places: down to where results were compared; None: all."""
+    not hold. findings: what was noticed of the rankings. places: down to where results were compared; None: all.
+    left_out: columns of the log that the table does not have."""
 
     table: pa.Table
     queries: int
@@ -81,6 +82,7 @@ class DrawStudy(NamedTuple):
     plan: DrawPlan
     findings: Sequence[Finding]
     places: int | None
+    left_out: tuple[str, ...] = ()
 
     @property
     def drawn_ids(self) -> list[str]:
@@ -153,7 +155,7 @@ def draw_from_log(
         evaluation.statistics.alpha,
     )
     return DrawStudy(
-        log_table(log.queries, sample.draw, sample.relative),
+        log_table(log.queries, sample, is_weighted=evaluation.statistics.weighted is not False),
         len(sample.relative),
         int((sample.relative > 0).sum()),
         drawn,
@@ -162,6 +164,7 @@ def draw_from_log(
         plan,
         log.findings,
         None if None in cutoffs else max(cutoff for cutoff in cutoffs if cutoff is not None),
+        unread_columns(log.queries, evaluation.queries.source, evaluation.directory) if evaluation.queries else (),
     )
 
 
@@ -318,11 +321,15 @@ def make_plan(of: Population, drawn: int, plan: DrawPlan, alpha: float) -> DrawP
     return plan._replace(detected=detected, drawn=drawn_need, random=random_need)
 
 
-def log_table(queries: Queries, drawn: Draw, relative: FloatArray) -> pa.Table:
-    """The log with what was drawn: 0 where all systems show the same, null where a query was not drawn."""
+def log_table(queries: Queries, sample: Sample, *, is_weighted: bool) -> pa.Table:
+    """The log with what was drawn: 0 where all systems show the same, null where a query was not drawn.
+
+    is_weighted: False leaves weights out that did not count, and must not count in what is compared either.
+    """
     assert queries.pulled is not None
-    rows = queries.pulled.table
-    kept = [name for name in rows.column_names if name not in ("probability", "disagreement")]
+    rows, drawn, relative = queries.pulled.table, sample.draw, sample.relative
+    left_out = ("probability", "disagreement", *([] if is_weighted else ["weight"]))
+    kept = [name for name in rows.column_names if name not in left_out]
     kept = [name for name in kept if rows[name].null_count < rows.num_rows]
     probabilities = [
         shorten(value) if is_drawn else (0.0 if size == 0 else None)

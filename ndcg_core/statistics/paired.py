@@ -168,10 +168,16 @@ def mean_of(pairs: Paired) -> float | None:
 
 
 def baseline_mean(pairs: Paired) -> float | None:
-    """The baseline's mean over the same queries, weighted alike; None where it is not known."""
+    """The baseline's mean over the same queries, weighted alike; None where it is not known.
+
+    Of drawn queries it is over those whose results differ: their values are not 0 elsewhere, as the differences are.
+    """
     if pairs.baseline_values is None or not len(pairs.query_ids):
         return None
-    return mean_difference(pairs.baseline_values if pairs.shares is None else pairs.baseline_values * pairs.shares)
+    mean = mean_difference(pairs.baseline_values if pairs.shares is None else pairs.baseline_values * pairs.shares)
+    if pairs.scales is None:
+        return mean
+    return mean / mean_difference(pairs.scales if pairs.shares is None else pairs.scales * pairs.shares)
 
 
 def centre_units(pairs: Paired, of: Moments) -> FloatArray:

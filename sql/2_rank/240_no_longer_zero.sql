@@ -3,7 +3,7 @@
 -- reads:  metric, query, ranking, system
 -- params: -
 -- kind:   query
--- Down to the deepest cutoff of the metrics. The queries are those that were drawn from no more, with probability 0,
+-- Down to the deepest cutoff of the metrics; first_rank: the first place that is not the same. The queries are those that were drawn from no more, with probability 0,
 -- when all systems showed the same; their documents are not judged, so that ranked_doc does not hold them.
 with deepest as (
     select max(coalesce(cutoff, 2147483647)) as depth,
@@ -42,6 +42,9 @@ shown_alike as (
         rank
 )
 
-select distinct query_id,
+select
+    query_id,
+    min(rank) as first_rank,
 from shown_alike
 where systems < (select count(*) as systems, from system)
+group by query_id

@@ -8,7 +8,7 @@ import typer
 
 from ndcg_ab.errors import InputError
 
-from ..console import Progress, name_written, print_wrapped, user_errors, warn_of_formulas
+from ..console import Progress, name_written, print_wrapped, user_errors, warn_of_formulas, write_or_print
 from ..light_imports import import_lightly
 from ..options import (
     At,
@@ -19,9 +19,7 @@ from ..options import (
     Quiet,
     RankingsColumns,
     RankingsFormat,
-    Seed,
     Settings,
-    SliceAttributes,
     SmallestEffects,
     Spill,
     SystemFiles,
@@ -31,7 +29,7 @@ from ..options import (
     of_output,
     of_statistics,
 )
-from ..outputs import local_inputs, refuse_one_file_twice
+from ..outputs import local_inputs, refuse_one_file_twice, text_file
 from ..short_help import HelpAll
 from .clicks import grades_file, numbers
 from .judge_next import evaluation_from_config, refuse_files, sheet_path
@@ -39,8 +37,11 @@ from .judge_next import evaluation_from_config, refuse_files, sheet_path
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation
 
-FEW = 80
-OF_FILES = ("system", "baseline", "documents", "seed", "slice", "smallest_effect", "unweighted", "format", "columns")
+FEW, POWER = 80, 0.8
+OF_FILES = (
+    *("system", "baseline", "documents", "seed", "alpha"),
+    *("slice", "smallest_effect", "unweighted", "format", "columns"),
+)
 
 
 def draw(
@@ -60,6 +61,9 @@ def draw(
         str | None, of_output(metavar="FILE", help="Write the log with the probabilities: CSV, TSV or Parquet.")
     ] = None,
     sheet: Annotated[Path | None, of_output(metavar="FILE", help="Write a sheet to judge in, as HTML.")] = None,
+    json: Annotated[
+        str | None, of_output(metavar="FILE", help="Write counts and plan as JSON; - prints them instead of sentences.")
+    ] = None,
     grades: Annotated[str | None, of_output(metavar="G,…", help="Grades of the sheet. (default 0,1,2,3)")] = None,
     kept: Annotated[
         str | None, of_data(metavar="FILE", help="What an earlier draw wrote: its queries are kept, and others added.")
@@ -68,16 +72,30 @@ def draw(
     smallest_effect: SmallestEffects = None,
     deviation: Annotated[
         float | None,
-        of_metrics(metavar="S", help="Standard deviation of the differences over all queries. (default supposed)"),
+        of_metrics(
+            metavar="S", help="Standard deviation of the differences over all queries, for the plan. (default a guess)"
+        ),
     ] = None,
     judgments: Annotated[
         str | None,
-        of_data("--judgments", "--qrels", metavar="FILE", help="Judge some of the queries, for the plan."),
+        of_data(
+            "--judgments",
+            "--qrels",
+            metavar="FILE",
+            help="Judgments of some of the queries: the plan goes by their differences.",
+        ),
     ] = None,
     unweighted: Annotated[bool, of_statistics("--unweighted", help="Ignore the queries' weights.")] = False,
-    slice: SliceAttributes = None,  # noqa: A002
+    slice: Annotated[  # noqa: A002
+        list[str] | None,
+        of_data("--slice", metavar="ATTRIBUTE", help="A column of the log that is kept, for slices; again for more."),
+    ] = None,
     documents: DocumentsFile = None,
-    seed: Seed = None,
+    seed: Annotated[int | None, of_statistics(metavar="N", help="Seed of the draw. (default 1935)")] = None,
+    alpha: Annotated[str | None, of_statistics(metavar="A", help="Level of the test to come. (default 0.05)")] = None,
+    power: Annotated[
+        float, of_statistics(metavar="P", help="Probability to detect what is planned for. (default 0.8)")
+    ] = POWER,
     at: At = None,
     settings: Settings = None,
     format: RankingsFormat = None,  # noqa: A002
@@ -98,6 +116,8 @@ def draw(
             raise InputError(f"--deviation {deviation:g}: must be above 0, in the metric's unit, such as 0.1")
         if deviation is not None and judgments:
             raise InputError("--deviation, --judgments: both tell how far differences deviate; take one of the two out")
+        if not 0 < power < 1:
+            raise InputError(f"--power {power:g}: must be between 0 and 1, such as 0.8")
         offered = numbers("--grades", grades) or [0.0, 1.0, 2.0, 3.0]
         from ndcg_ab.studies.checking import is_configuration
 
@@ -106,10 +126,12 @@ def draw(
         inputs = [*local_inputs(evaluation), *(Path(each) for each in (config, kept, judgments) if each)]
         output = grades_file(output_file, inputs) if output_file else None
         sheet_file = sheet_path(sheet, inputs) if sheet else None
+        json_file = text_file("--json", json, inputs)
         refuse_one_file_twice("--sheet", output, sheet_file, "--output-file")
+        refuse_one_file_twice("--json", output, json_file, "--output-file")
         from ndcg_ab.config.model.inputs.sources import FileSource
         from ndcg_ab.files import write_table
-        from ndcg_ab.report.terminal.studies.draw import draw_sentences
+        from ndcg_ab.report.terminal.studies.draw import draw_sentences, study_to_json
         from ndcg_ab.scoring.scoring import open_engine_for
         from ndcg_ab.studies.draw import check_draw, draw_from_log
         from ndcg_ab.studies.drawn_documents import list_documents
@@ -118,7 +140,7 @@ def draw(
         with open_engine_for(evaluation) as engine, Progress(quiet) as say:
             earlier, judged = (FileSource(file=file) if file else None for file in (kept, judgments))
             study = draw_from_log(
-                evaluation, engine, count, kept=earlier, deviation=deviation, judgments=judged, say=say
+                evaluation, engine, count, kept=earlier, deviation=deviation, judgments=judged, power=power, say=say
             )
             rows = list_documents(study.drawn_ids, engine, evaluation) if sheet_file else []
         if output:
@@ -127,20 +149,22 @@ def draw(
             from ndcg_ab.report.judging_sheet import write_judging_sheet
 
             write_judging_sheet(sheet_file, rows, offered, f"{study.drawn} drawn queries")
+        write_or_print(lambda: study_to_json(study), json_file, to_standard_output=json == "-")
         if quiet:
             return
-        print_wrapped(draw_sentences(study, output))
+        if json != "-":
+            print_wrapped(draw_sentences(study, output))
         if output and output.suffix.lower() in (".csv", ".tsv"):
             names = (name for name in study.table.column_names if name not in ("weight", "probability", "disagreement"))
             warn_of_formulas(
                 f"--output-file {output}", (text for name in names for text in study.table[name].to_pylist())
             )
-        name_written(output, sheet_file)
+        name_written(output, sheet_file, json_file, is_output_taken=json == "-")
 
 
 def evaluation_from(config: Path | None, options: Mapping[str, Any]) -> "Evaluation":
     """The evaluation whose systems are drawn for; with a configuration of another log and other metrics, if named."""
-    from ndcg_ab.config.model.inputs.sources import FileSource
+    from ndcg_ab.config.model.inputs.sources import TableSource
     from ndcg_ab.config.options.from_options import evaluation_from_options
     from ndcg_ab.config.options.option_parsing import parse_metrics
     from ndcg_ab.config.options.positional import name_systems
@@ -164,7 +188,7 @@ def evaluation_from(config: Path | None, options: Mapping[str, Any]) -> "Evaluat
     evaluation = evaluation_from_config(config, options["settings"], options["at"], room)
     changes: dict[str, object] = {}
     if options["queries"]:
-        changes["queries"] = FileSource(file=options["queries"])
+        changes["queries"] = TableSource(file=options["queries"])
     if options["metric"]:
         changes |= {"metrics": parse_metrics("--metric", options["metric"]), "secondary_metrics": [], "guardrails": {}}
     return evaluation.model_copy(update=changes)

@@ -20,6 +20,8 @@ from ndcg_ab.report.words.text import (
     format_percent,
     format_plain,
     format_weights,
+    is_drawn,
+    query_kind,
 )
 from ndcg_ab.results.decisions import Choice, whether_settled
 from ndcg_ab.results.outcome import Outcome
@@ -74,7 +76,8 @@ def to_markdown(words: PlainWords) -> str:
 def explain_comparison(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
     counts = {row.queries for row in rows}
     least, most = min(counts, default=0), max(counts, default=0)
-    over = queries_text(most) if least == most else f"{least} to {most} queries"
+    kind = query_kind(outcome)
+    over = queries_text(most, kind) if least == most else f"{least} to {most} {kind + ' ' if kind else ''}queries"
     yield f"{candidate} against the baseline {outcome.baseline}, on {over}."
     for row in rows:
         metric = make_metric(row.metric)
@@ -122,7 +125,8 @@ def explain_answer(outcome: Outcome, candidate: str, rows: Sequence[Comparison])
     means = {(row.system_id, row.metric): row.mean for row in outcome.systems}
     for row in rows:
         values = (means.get((candidate, row.metric)), means.get((outcome.baseline, row.metric)))
-        beside = "" if row.family == GUARDRAILS else format_means(row, *values)
+        beside = format_log_difference(row) if is_drawn(outcome) else format_means(row, *values)
+        beside = "" if row.family == GUARDRAILS else beside
         yield f"{row.metric}: {explain_verdict(row)}{beside}."
     if not rows:
         yield "No deciding metric could be compared."
@@ -172,6 +176,16 @@ def format_means(row: Comparison, value: float | None, baseline: float | None) -
     return (
         f": a mean of {format_plain(value)} against {format_plain(baseline)} ({signed(row.difference)}{share});"
         f" better on {row.wins} queries, worse on {row.losses}, equal on {row.ties}"
+    )
+
+
+def format_log_difference(row: Comparison) -> str:
+    """The same of drawn queries, whose means are not those of the log that the difference is over."""
+    if row.difference is None or row.conclusion is Verdict.IDENTICAL:
+        return ""
+    return (
+        f": {signed(row.difference)} over the whole log; of the drawn queries better on {row.wins}, worse on"
+        f" {row.losses}, equal on {row.ties}"
     )
 
 
@@ -295,12 +309,16 @@ def advise_next_steps(outcome: Outcome, candidate: str, rows: Sequence[Compariso
         return
     if any(whether_settled(row) for row in rows) or any(can_labels_settle(row) for row in primary):
         unjudged = max(row.bound_documents or 0 for row in rows)
-        yield (
-            f"Judge documents: {unjudged:,} results shown by either system are unjudged;"
-            " `ndcg-ab judge-next` lists first those that would settle most."
-        )
+        is_other = any(found.code == "no_longer_zero" for found in outcome.findings)
+        if unjudged or not is_other:
+            yield (
+                f"Judge documents: {unjudged:,} results shown by either system are unjudged;"
+                " `ndcg-ab judge-next` lists first those that would settle most."
+            )
+        if is_other:
+            yield "Draw again (`ndcg-ab draw --kept`): queries that should show the same in every system differ."
     for row in rows:
-        if told := advise_more_queries(row):
+        if told := advise_more_queries(row, query_kind(outcome)):
             yield f"{row.metric}: {told}."
     for cost in shown_first(outcome.costs, candidate):
         if cost.can_be_settled:
@@ -320,9 +338,14 @@ def advise_lost_queries(rows: Sequence[Comparison]) -> Iterator[str]:
             yield f"{row.metric}: look first at {', '.join(each)}."
 
 
-def advise_more_queries(row: Comparison) -> str:
-    """How many queries would settle what these do not; empty where they do, or where it cannot be told."""
-    count, units = (row.queries, "queries") if row.clusters is None else (row.clusters.count, "clusters")
+def advise_more_queries(row: Comparison, kind: str = "") -> str:
+    """How many queries would settle what these do not; empty where they do, or where it cannot be told.
+
+    kind: what the queries are called, such as drawn.
+    """
+    count, units = row.queries, f"{kind} queries" if kind else "queries"
+    if row.clusters is not None:
+        count, units = row.clusters.count, "clusters"
     if row.conclusion is Verdict.MAY_BE_WORSE and row.queries_needed is not None:
         return f"about {row.queries_needed:,} {units} like these would settle it, with a probability of 80 %"
     if row.conclusion is not Verdict.UNDECIDED or not row.mde:
@@ -339,4 +362,7 @@ def advise_more_queries(row: Comparison) -> str:
     wanted = row.queries_needed or math.ceil(count * (row.mde / effect) ** 2)
     if wanted > MOST:
         return f"{effect:g} needs more than {MOST:,} {units} like these: does so little matter?"
+    if kind:
+        more = f"draw about {wanted - count:,} more {units} (`ndcg-ab draw --kept`)"
+        return f"{more} to detect a difference of {effect:g}"
     return f"collect about {wanted - count:,} more {units} like these to detect a difference of {effect:g}"

@@ -310,6 +310,7 @@ def _facts(pairs: Paired, of: Moments | None, test: Tested | None, size: int, se
         clusters=len(pairs.units.names) if pairs.is_clustered else None,
         unseen=unseen_losses(pairs, alpha),
         largest_loss=pairs.column.largest_loss,
+        is_drawn=pairs.scales is not None,
         rules_out_rare=narrow is None or rules_out_rare(pairs, narrow, alpha / max(1, size)),
     )
 
@@ -349,7 +350,7 @@ def _interval(pairs: Paired, of: Moments, settings: _Settings) -> Interval:
 
 
 def _described(pairs: Paired, of: Moments, settings: _Settings) -> Descriptive:
-    return describe_differences(
+    found = describe_differences(
         pairs.query_ids,
         pairs.differences,
         of,
@@ -359,6 +360,11 @@ def _described(pairs: Paired, of: Moments, settings: _Settings) -> Descriptive:
         members=pairs.units.members,
         smallest_effect=pairs.column.smallest_effect,
     )
+    if pairs.scales is None:
+        return found
+    scale_of = dict(zip(pairs.query_ids, pairs.scales.tolist(), strict=True))
+    own = tuple(replace(each, difference=each.difference / scale_of[each.query_id]) for each in found.carriers)
+    return replace(found, carriers=own)
 
 
 def _is_skewed(pairs: Paired, described: Descriptive | None) -> bool:

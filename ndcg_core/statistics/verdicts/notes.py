@@ -39,6 +39,8 @@ def notes(facts: Facts, *, skewed: bool = False, guardrail: bool = False) -> tup
         if facts.clusters is not None:
             units, (one, many) = facts.clusters, ("cluster", "clusters")
         lost = f"a loss of {facts.largest_loss:g} on one {one} in {facts.unseen}"
+        if facts.is_drawn:  # whose largest loss is another for every query
+            lost = f"a loss on one drawn {one} in {facts.unseen}"
         found.append(f"{lost} would go unseen with {units} {many}")
     if skewed and facts.differing >= least:
         found.append("skewed differences: the interval may be off")

@@ -232,6 +232,7 @@ class Facts:
     largest_loss: how much a query can lose; math.inf where that is not known.
     rules_out_rare: whether the bound for bounded differences lies within the smallest effect on both sides, too, so
         that rare harm cannot hide; True where it is not known how much a query can lose.
+    is_drawn: whether the queries were drawn from a log, and differences scaled.
     """
 
     queries: int
@@ -248,6 +249,7 @@ class Facts:
     clusters: int | None = None
     rules_out_rare: bool = True
     unseen: int | None = None
+    is_drawn: bool = False
     largest_loss: float = math.inf
 
 

@@ -105,6 +105,16 @@ def test_means_are_of_the_drawn_queries(world: Any, result: ndcg_ab.CompareResul
     values = [ndcg(systems["a"][row["query_id"]], judgments[row["query_id"]]) for row in drawn]
     (mean,) = (row.mean for row in result.systems if (row.system_id, row.metric) == ("a", "ndcg@5"))
     assert mean == pytest.approx(np.average(values, weights=weights))
+    assert result.comparison("b").baseline_mean == pytest.approx(mean)
+
+
+def test_the_queries_that_carry_a_difference_have_their_own(world: Any, result: ndcg_ab.CompareResult) -> None:
+    _, systems, judgments = world
+    described = result.comparison("b").descriptive
+    assert described is not None and described.carriers
+    for each in described.carriers:
+        after, before = (ndcg(systems[name][each.query_id], judgments[each.query_id]) for name in "ba")
+        assert each.difference == pytest.approx(after - before)
 
 
 def test_what_was_not_drawn_is_left_out_and_told(result: ndcg_ab.CompareResult, tmp_path: Path) -> None:
@@ -159,6 +169,27 @@ def test_drawn_queries_must_be_judged_and_zeros_stay_zero(world: Any) -> None:
     found = {each.code: each for each in compare((rows, {"a": systems["a"], "b": moved}, left)).findings}
     assert found["no_longer_zero"].examples == ("query 'q00'",)
     assert found["drawn_unjudged"].examples == ("query 'q01'",) and found["drawn_unjudged"].severity == "warning"
+
+
+def test_what_counts_as_0_and_differs_now_could_be_anything(world: Any) -> None:
+    """q00 shows another document at place 4: its weight in the log is by what the mean over 5 places could be off."""
+    rows, systems, judgments = world
+    order = [*systems["a"]["q00"]]
+    order[3], order[5] = order[5], order[3]
+    moved = systems["b"] | {"q00": {doc: -float(place) for place, doc in enumerate(order)}}
+    table = pa.Table.from_pylist(rows)
+    found = ndcg_ab.compare(judgments, {"a": systems["a"], "b": moved}, queries=table, metrics=["ndcg@5", "ndcg@3"])
+    weights = {row["query_id"]: row["weight"] for row in rows}
+    share = weights["q00"] / sum(weights.values())
+    deep, shallow = (found.comparison("b", metric) for metric in ("ndcg@5", "ndcg@3"))
+    assert deep.difference is not None and deep.label_settled is not None and shallow.bound_low is None
+    assert (deep.bound_low, deep.bound_high) == pytest.approx((deep.difference - share, deep.difference + share))
+
+
+def test_the_drawn_queries_alone_do_not_say_what_they_stand_for(world: Any) -> None:
+    rows = [row for row in world[0] if row["probability"]]
+    with pytest.raises(ndcg_ab.InputError, match="those that were not drawn are missing: give the whole file"):
+        compare(world, rows=rows)
 
 
 @pytest.mark.parametrize(

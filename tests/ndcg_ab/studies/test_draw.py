@@ -1,6 +1,7 @@
 """Queries drawn from a log: which are known zeros, what is kept, and what is refused."""
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -182,6 +183,23 @@ def test_judge_next_begins_with_drawn_queries_that_nobody_judged(folder: Path, t
     assert [row["place"] for row in rows] == [str(place) for place in range(1, 13)]
     assert {row["query_id"] for row in rows[:10]} == {*left} and not any(row["effect"] for row in rows[:10])
     assert all(row["query_id"] == first and float(row["effect"]) > 0 for row in rows[10:])
+
+
+def test_a_configuration_can_have_another_log_and_the_plan_is_data(folder: Path, tmp_path: Path) -> None:
+    systems = "".join(f"  - {{name: {name}, file: {folder / name}.run}}\n" for name in ("old", "new"))
+    config = tmp_path / "night.yaml"
+    config.write_text(f"name: n\njudgments: none.qrels\nmetrics: [ndcg@5]\nsystems:\n{systems}")
+    log = tmp_path / "log.tsv"
+    log.write_text("query_id\tdevice\tweight\n" + "".join(f"q{number:02}\tapp\t{number + 1}\n" for number in range(40)))
+    output = tmp_path / "drawn.tsv"
+    options = ["--queries", str(log), "-n", "5", "--output-file", str(output), "--set", "statistics.weighted=false"]
+    told = CliRunner().invoke(app, ["draw", str(config), *options, "--power", "0.9", "--json", "-"])
+    found = json.loads(told.stdout)
+    assert told.exit_code == 0 and (found["queries"], found["changed"], found["drawn"]) == (40, 20, 5)
+    assert (found["plan"]["power"], found["plan"]["is_supposed"]) == (0.9, True) and found["plan"]["detected"] > 0
+    assert output.read_text().splitlines()[0].split("\t") == ['"query_id"', '"probability"', '"disagreement"']
+    told = CliRunner().invoke(app, ["draw", str(config), *options])
+    assert "columns of the log that are left out: device" in told.stdout
 
 
 def test_disagreement_is_the_root_mean_square_over_candidates(folder: Path) -> None:

@@ -101,7 +101,7 @@ def test_a_family_that_is_not_adjusted_is_noticed(world: simulate.World, monkeyp
 
 @pytest.mark.soak
 def test_intervals_that_hold_alone_only_are_noticed(world: simulate.World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(procedures, "simultaneous_quantiles", lambda families, **settings: [(1.0, 1.0)] * len(families))
+    monkeypatch.setattr(procedures, "reach_together", lambda of, quantile, level: estimates.reach_alone(of, level))
     rows = simulate.family(world, rng(), 50, queries=50, equal=9, better=0)
     assert [row.what for row in rows if not row.holds(errors=3)] == ["coverage, simultaneous intervals"]
 

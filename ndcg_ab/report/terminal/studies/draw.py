@@ -1,5 +1,6 @@
 """What `ndcg-ab draw` prints: what was drawn from, what the drawn queries can settle, and what to do with them."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,8 +19,19 @@ def draw_sentences(study: DrawStudy, written: Path | None) -> Iterator[str]:
     )
     yield ", ".join(drawn_parts(study))
     yield from plan_sentences(study)
-    if written is not None:
+    if study.left_out:
+        yield f"columns of the log that are left out: {', '.join(study.left_out)} (--slice keeps one)"
+    if written is None:
+        yield "keep them for the comparison: --output-file drawn.tsv"
+    else:
         yield f"judge them, then: ndcg-ab compare JUDGMENTS BASELINE CANDIDATE --queries {written}"
+
+
+def study_to_json(study: DrawStudy) -> str:
+    """Counts and plan, by the names of `DrawStudy` and `DrawPlan`."""
+    counts = {name: getattr(study, name) for name in ("queries", "changed", "drawn", "kept", "gone", "places")}
+    content = {"schema": 1, **counts, "plan": study.plan._asdict()}
+    return json.dumps(content, indent=2, allow_nan=False) + "\n"
 
 
 def drawn_parts(study: DrawStudy) -> Iterator[str]:
