@@ -104,6 +104,7 @@ class SinceLast:
     lost: of each system and metric the queries with the largest falls, where its ranking changed.
     new_queries, gone_queries: scored now only, and before only.
     moved: of each system with another ranking, judgments or queries, what moved its means. None in earlier versions.
+    is_drawn: whether the queries are drawn ones of a log; of its others nothing is known here.
     """
 
     ordinal: int
@@ -114,6 +115,7 @@ class SinceLast:
     new_queries: int = 0
     gone_queries: int = 0
     moved: tuple[MeanChange, ...] = ()
+    is_drawn: bool = False
 
     @property
     def dropped(self) -> list[Comparison]:

@@ -69,7 +69,9 @@ def test_a_week(nights: int, tmp_path: Path) -> None:
         lines = [f"{query}\t{doc}\t{grades[query][doc]}\n" for query in judged for doc in DOCS]
         (tmp_path / "judged.tsv").write_text("query_id\tdoc_id\tgrade\n" + "".join(lines))
         performed = perform_run(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page))
-        (row,) = read_bundle(performed.bundle).outcome.comparisons
+        bundle = read_bundle(performed.bundle)
+        (row,) = bundle.outcome.comparisons
+        assert night == 0 or (bundle.since_last and bundle.since_last.is_drawn)
         differences = {
             query: ndcg(new[query], grades[query]) - ndcg(docs, grades[query]) for query, docs in old.items()
         }

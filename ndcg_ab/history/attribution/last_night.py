@@ -57,7 +57,8 @@ def compare_with_last(
         known = [dict(zip(("kind", "name", "digest"), row, strict=True)) for row in read_inputs(past, ordinal)]
         kept = read_evaluation_before(past, evaluation, ordinal, earlier)
     later = value_groups(papq.read_table(scores).sort_by("query_id"), *OF_SYSTEM)
-    sampling = read_sampling(engine, evaluation).of_drawn_alone()
+    of_all = read_sampling(engine, evaluation)
+    sampling = of_all.of_drawn_alone()
     pairs = {
         (system.name, metric.name): pair_differences(
             later.get((metric.hash, system.name)), earlier.get((metric.hash, system.name))
@@ -79,6 +80,7 @@ def compare_with_last(
         tuple(find_lost_queries(engine, systems, pairs)),
         *count_own_queries(now, then),
         tuple(attribution.moved),
+        of_all.drawn is not None,
     )
 
 

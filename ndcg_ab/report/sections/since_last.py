@@ -64,6 +64,8 @@ def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[Told]
     if since.unchanged:
         everything = len(since.unchanged) == len(since.systems)
         yield Told("=", "nothing changed" if everything else f"unchanged: {', '.join(since.unchanged)}")
+    if since.is_drawn and since.comparisons:
+        yield Told("", "on the drawn queries alone: what changed on others is not known")
     if since.new_queries or since.gone_queries:
         yield Told("", f"queries: {since.new_queries} new, {since.gone_queries} gone; only those of both are compared")
     for reason in unknown_reasons(since):
