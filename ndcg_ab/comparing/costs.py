@@ -201,8 +201,10 @@ def judged_by_margin(row: CostDifference, each: CostStatistic, tails: Tails) -> 
 def queries_to_settle(row: CostDifference, each: CostStatistic, tails: Tails) -> int | None:
     """The queries whose interval has an upper end; or, where it has one, those that bring the nearer end to the margin:
     its distance from the estimate shrinks with the root of their number.  None where the estimate is at the margin, or
-    so near that it would take more than a million."""
+    so near that it would take more than a million, and where failed requests are why."""
     least = 2 if each.share is None else least_queries(each.share, tails.high)
+    if row.is_hidden and (row.bound == AT_LEAST or least <= row.queries):
+        return None
     if row.high is None or row.difference is None or row.margin is None:
         return least
     room = row.margin - row.difference

@@ -53,7 +53,7 @@ class Costs(Model):
         False, strict=True, description="Ask every query once more, of all systems by turns; only these requests count."
     )
     guardrails: dict[str, float] = Field(
-        default_factory=dict, description="COST@STATISTIC: by how much more no candidate may take; also in guardrails."
+        default_factory=dict, description="COST@STATISTIC: how far it may be above the baseline's; also in guardrails."
     )
 
     @model_validator(mode="before")
@@ -109,7 +109,7 @@ class Costs(Model):
 
 def refuse_name(name: str) -> None:
     if not NAME.fullmatch(name) or name in RESERVED:
-        raise ValueError(f"{name!r}: a cost is called by letters, digits and _, and not {', '.join(RESERVED)}")
+        raise ValueError(f"{name!r}: the name of a cost has letters, digits and _, and is not {', '.join(RESERVED)}")
 
 
 def read_cost_statistic(text: str) -> CostStatistic:

@@ -117,18 +117,21 @@ def test_failing_at_once_is_not_fast(comparing: Callable[..., CompareResult]) ->
     assert row.difference is not None and row.difference < 20
     assert (row.high, row.bound, row.conclusion) == (None, "at_least", Verdict.MAY_BE_WORSE)
     assert breaks_cost_margin(row, proof=False), "an estimate that is only a lower bound passes no gate"
-    assert not row.can_be_settled, "no number of queries settles it"
+    assert row.queries_needed is None, "no number of queries settles it"
     advice = dict(explain_candidate(outcome_of(found), "alike").parts)["What to do next"]
     assert "latency_ms@p95: find out why 14 requests failed, and measure again." in advice
 
 
 def test_failures_beyond_the_quantile_change_nothing_of_it(comparing: Callable[..., CompareResult]) -> None:
     """Two of 100 that failed late hide p99, and neither p50 nor its interval."""
-    found = comparing({"alike": failing(2)})
+    found = comparing({"alike": failing(2)}, guardrails={f"latency_ms@{name}": 20 for name in ("p96", "p98", "p99")})
     median, p99 = (difference(found, "alike", each) for each in ("p50", "p99"))
     assert (median.bound, value(found, "alike", "p50").bound) == (None, None)
     assert median.high is not None and median.low is not None
-    assert (p99.bound, p99.high) == ("at_least", None)
+    assert (p99.bound, p99.high, p99.queries_needed) == ("at_least", None, None), "nor would 368 queries settle it"
+    p96, p98 = (difference(found, "alike", each) for each in ("p96", "p98"))
+    assert (p96.bound, p96.high, p96.queries_needed) == (None, None, None), "91 queries would do without failures"
+    assert (p98.bound, p98.high, p98.queries_needed) == (None, None, 183), "100 are too few in any case"
 
 
 def test_a_baseline_that_fails_shows_no_harm(comparing: Callable[..., CompareResult]) -> None:

@@ -58,8 +58,8 @@ def test_scores_of_another_tool_have_no_requests() -> None:
     [
         ({"guardrails": {"latency_ms@p100": 1}}, "'p100': must be mean or a percentile from p1 to p99.999, as p95"),
         ({"guardrails": {"latency_ms@p95": 0}}, "latency_ms@p95: 0: must be a number above 0"),
-        ({"guardrails": {"score@p95": 1}}, "'score': a cost is called by letters, digits and _"),
-        ({"costs": ["doc_id"]}, "'doc_id': a cost is called by letters, digits and _"),
+        ({"guardrails": {"score@p95": 1}}, "'score': the name of a cost has letters, digits and _"),
+        ({"costs": ["doc_id"]}, "'doc_id': the name of a cost has letters, digits and _"),
         ({"costs": {"guardrails": {"latency_ms": 2}}}, "'latency_ms': must be COST@STATISTIC, as latency_ms@p95"),
         (
             {"costs": {"guardrails": {"a@p95": 2}}, "guardrails": {"a@p95": 3}},
