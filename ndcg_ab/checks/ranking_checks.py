@@ -91,7 +91,8 @@ def findings_of(remarks: Iterable[Remark], about: str, system: str | None = None
     """Remarks as findings about something."""
     found = []
     for remark in remarks:
-        message = f"{about}: {remark.told or REMARKS[remark.code].format(count=remark.count)}"
+        words = {"queries": queries_text(remark.count), "are": "is" if remark.count == 1 else "are"}
+        message = f"{about}: {remark.told or REMARKS[remark.code].format(count=remark.count, **words)}"
         if remark.examples:
             message += f" (such as {remark.examples[0]})"
         severity = CODES[remark.code].severity
@@ -104,8 +105,7 @@ REMARKS = {
     "truncated_last_line": "its last line may be cut",
     "repeated_judgment": "{count} of them repeat another of their file, with the same grade: each counts once",
     "unread_rank": "{count} of its ranks cannot be read, and are not used",
-    "failed_query": "its place failed on {count} queries, which are missing: they are left out of the system's"
-    " comparisons",
+    "failed_query": "{queries} failed and {are} left out of its comparisons",
 }
 
 

@@ -1,13 +1,16 @@
 """What requests cost: statistics of each system, paired differences, guardrails (docs/costs.md).
 
 Quantiles come from the SQL (500_cost_quantile) and are computed again by the core; intervals are the core's.
+
+The time of a request that failed is a lower bound (it is censored). Low ends take it as it is, high ends as endless, so
+that both hold whatever an answer would have taken.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +18,11 @@ from numpy.typing import NDArray
 from ndcg_ab.comparing.sampling import Sampling, clusters_by_prefix
 from ndcg_ab.config.model.costs import CostStatistic
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, ParityError
-from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue
+from ndcg_ab.results.cost_records import AT_LEAST, AT_MOST, CostDifference, Costs, CostValue
+from ndcg_ab.results.wording import queries_text
 from ndcg_core.statistics.averages import mean, quantile, weighted_mean
 from ndcg_core.statistics.estimates.cost_quantiles import (
     CostInterval,
@@ -35,11 +40,37 @@ TOLERANCE = 1e-9  # of the value, where that is above 1
 
 
 class Recorded(NamedTuple):
-    """One cost on the queries on which every system has it, sorted. values: (queries x systems)."""
+    """One cost on the queries on which every system has it, sorted. values, failed: (queries x systems).
+
+    failed: whether the value is a lower bound, of a request that failed. missing: system -> queries without the cost.
+    """
 
     query_ids: list[str]
     values: NDArray[np.float64]
+    failed: NDArray[np.bool_]
     sample: Sample
+    missing: dict[str, list[str]]
+
+    @property
+    def endless(self) -> NDArray[np.float64]:
+        """The values where a request that failed would never have been answered."""
+        return np.where(self.failed, np.inf, self.values)
+
+    @property
+    def asked(self) -> int:
+        """All queries, whether or not they count."""
+        return len(self.query_ids) + len(set().union(*self.missing.values()))
+
+
+class Estimate(NamedTuple):
+    """at_most: infinite where requests that failed leave it open; without any equal to at_least."""
+
+    at_least: float
+    at_most: float
+
+    @property
+    def is_known(self) -> bool:
+        return self.at_least == self.at_most
 
 
 def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> Costs | None:
@@ -61,13 +92,15 @@ def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) ->
         for at, system in enumerate(systems):
             times = cold.get((system, cost), [])
             about = {"cold_requests": len(times), "cold_mean": mean(times), "measured": measured.get(system, "")}
+            about |= {"failed": found.count_failed(at), "missing": len(of.missing[system]), "asked": of.asked}
             for which, each in enumerate(wanted):
                 value = found.value(at, which)
                 if each.share is not None:
                     refuse_disagreement(quantiles.get((system, cost, each.statistic)), value, system, each)
                 ends = found.interval(at, which)
-                row = (len(of.query_ids), value, known(ends.low), known(ends.high))
-                values.append(CostValue(system, cost, each.statistic, *row, **about))
+                row = (len(of.query_ids), value.at_least, known(ends.low), known(ends.high))
+                bound = None if value.is_known else AT_LEAST
+                values.append(CostValue(system, cost, each.statistic, *row, **about, bound=bound))
         for candidate in candidates:
             pair = systems.index(baseline), systems.index(candidate)
             for which, each in enumerate(wanted):
@@ -86,44 +119,47 @@ class Estimates:
         shares = [each.share for each in statistics if each.share is not None]
         self.places = {each.statistic: shares.index(each.share) for each in statistics if each.share is not None}
         settings = evaluation.statistics
-        if of.query_ids:
-            self.low, self.high = draw_quantiles(
-                of.values, shares, draws=settings.resamples, seed=settings.seed, sample=of.sample
-            )
+        about = {"draws": settings.resamples, "seed": settings.seed}
+        self.low, self.high = draw_quantiles(of.values, shares, sample=of.sample, **about)
+        if of.failed.any():  # the same draws again
+            self.high = draw_quantiles(of.endless, shares, sample=of.sample, **about)[1]
 
     @property
     def queries(self) -> int:
         return len(self.of.query_ids)
 
-    def value(self, system: int, which: int) -> float | None:
+    def count_failed(self, system: int) -> int:
+        return int(self.of.failed[:, system].sum())
+
+    def value(self, system: int, which: int) -> Estimate:
         """By the core."""
         values, share = self.of.values[:, system].tolist(), self.statistics[which].share
-        if not values:
-            return None
         weights = None if self.of.sample.weights is None else self.of.sample.weights.tolist()
         if share is not None:
-            return quantile(values, share, weights)
-        return mean(values) if weights is None else weighted_mean(values, weights)
+            endless = self.of.endless[:, system].tolist()
+            return Estimate(quantile(values, share, weights), quantile(endless, share, weights))
+        found = mean(values) if weights is None else weighted_mean(values, weights)
+        assert found is not None
+        return Estimate(found, math.inf if self.count_failed(system) else found)
 
     def interval(self, system: int, which: int) -> CostInterval:
         tails = Tails(self.alpha / 2, self.alpha / 2)
-        if not self.queries:
-            return CostInterval(-math.inf, math.inf)
         if self.statistics[which].share is None:
-            return mean_interval(self.of.values[:, system], tails, self.of.sample)
+            ends = mean_interval(self.of.values[:, system], tails, self.of.sample)
+            return ends._replace(high=math.inf) if self.count_failed(system) else ends
         place = self.places[self.statistics[which].statistic]
         return interval_from_draws(self.low[:, system, place], self.high[:, system, place], tails)
 
     def difference(self, pair: tuple[int, int], which: int, tails: Tails) -> CostInterval:
         """pair: the places of the baseline and of the candidate."""
         base, other = pair
-        if not self.queries:
-            return CostInterval(-math.inf, math.inf)
         if self.statistics[which].share is None:
-            return mean_interval(self.of.values[:, other] - self.of.values[:, base], tails, self.of.sample)
+            ends = mean_interval(self.of.values[:, other] - self.of.values[:, base], tails, self.of.sample)
+            low = -math.inf if self.count_failed(base) else ends.low
+            return CostInterval(low, math.inf if self.count_failed(other) else ends.high)
         place = self.places[self.statistics[which].statistic]
-        low = self.low[:, other, place] - self.high[:, base, place]
-        return interval_from_draws(low, self.high[:, other, place] - self.low[:, base, place], tails)
+        lowest = self.low[:, other, place] - self.high[:, base, place]
+        return interval_from_draws(lowest, self.high[:, other, place] - self.low[:, base, place], tails)
 
 
 def difference_of(
@@ -132,7 +168,8 @@ def difference_of(
     """names: the baseline's and the candidate's.  tested: how many cost guardrails there are over all candidates."""
     each, alpha = found.statistics[which], found.alpha
     base, other = (found.value(place, which) for place in pair)
-    difference = None if base is None or other is None else other - base
+    is_hidden = not base.is_known and not other.is_known
+    bound = None if is_hidden else AT_MOST if not base.is_known else AT_LEAST if not other.is_known else None
     tails = Tails(alpha / 2 / (tested if margin is not None else 1), alpha / 2)
     ends = found.difference(pair, which, tails)
     row = CostDifference(
@@ -141,10 +178,12 @@ def difference_of(
         cost=each.cost,
         statistic=each.statistic,
         queries=found.queries,
-        difference=difference,
+        difference=None if is_hidden else other.at_least - base.at_least,
         low=known(ends.low),
         high=known(ends.high),
         margin=margin,
+        bound=bound,
+        failed=found.count_failed(pair[1]),
     )
     return row if margin is None else judged_by_margin(row, each, tails)
 
@@ -162,8 +201,10 @@ def judged_by_margin(row: CostDifference, each: CostStatistic, tails: Tails) -> 
 def queries_to_settle(row: CostDifference, each: CostStatistic, tails: Tails) -> int | None:
     """The queries whose interval has an upper end; or, where it has one, those that bring the nearer end to the margin:
     its distance from the estimate shrinks with the root of their number.  None where the estimate is at the margin, or
-    so near that it would take more than a million."""
+    so near that it would take more than a million, and where failed requests are why."""
     least = 2 if each.share is None else least_queries(each.share, tails.high)
+    if row.is_hidden and (row.bound == AT_LEAST or least <= row.queries):
+        return None
     if row.high is None or row.difference is None or row.margin is None:
         return least
     room = row.margin - row.difference
@@ -182,15 +223,23 @@ def read_cost(
     engine: Engine, sampling: Sampling, cost: str, systems: Sequence[str], evaluation: Evaluation
 ) -> Recorded:
     """Of the queries that have a weight, where they are weighted; one without a cluster is one of its own."""
-    rows: dict[str, dict[str, float]] = defaultdict(dict)
-    columns = ("query_id", "system_id", "value")
-    for query_id, system, value in engine.rows("query_cost", columns, where={"cost": cost}, order="query_id"):
-        rows[query_id][system] = value
+    rows: dict[str, dict[str, tuple[float, bool]]] = defaultdict(dict)
+    columns = ("query_id", "system_id", "value", "is_failed")
+    for query_id, system, *found in engine.rows("query_cost", columns, where={"cost": cost}, order="query_id"):
+        rows[query_id][system] = (found[0], found[1])
     weights = sampling.weights
     query_ids = sorted(name for name in rows if weights is None or name in weights)
+    missing: dict[str, list[str]] = {system: [] for system in systems}
+    lacking = engine.rows("missing_cost", ("system_id", "query_id"), where={"cost": cost}, order="query_id")
+    for system, query_id in lacking:
+        if weights is None or query_id in weights:
+            missing[system].append(query_id)
+    if rows and not query_ids:
+        raise InputError(f"costs: no query that has a {cost} for every system has a weight")
     if not query_ids:
-        raise InputError(f"costs: there is no query of which every system has a {cost}")
-    values = np.array([[rows[name][system] for system in systems] for name in query_ids])
+        refuse_unknown(evaluation, cost, missing)
+    values = np.array([[rows[name][system][0] for system in systems] for name in query_ids])
+    failed = np.array([[rows[name][system][1] for system in systems] for name in query_ids])
     members = None
     if sampling.clusters is not None:
         known_clusters = dict(sampling.clusters)
@@ -199,13 +248,33 @@ def read_cost(
         names = [known_clusters.get(name, f"\0{name}") for name in query_ids]
         members = np.unique(names, return_inverse=True)[1]
     weighed = None if weights is None else np.array([weights[name] for name in query_ids])
-    return Recorded(query_ids, values, Sample(weighed, members))
+    return Recorded(query_ids, values, failed, Sample(weighed, members), missing)
 
 
-def read_quantiles(engine: Engine, sampling: Sampling) -> dict[tuple[str, str, str], float]:
-    columns = ("system_id", "cost", "statistic", "value")
+def refuse_unknown(evaluation: Evaluation, cost: str, missing: Mapping[str, Sequence[str]]) -> NoReturn:
+    """InputError for a cost that is known of no query of one system, or of no query for every system."""
+    asked = len(set().union(*missing.values()))
+    for system in evaluation.systems:
+        if len(missing[system.name]) == asked:
+            problem = f"costs: system {system.name} has no {cost} for any of {queries_text(asked)}"
+            if isinstance(system.source, HttpSource) and cost in system.source.http.costs:
+                path = f"http.costs.{cost} = {system.source.http.costs[cost]!r}"
+                problem += f": {path} finds nothing in the answers; correct the path (JMESPath, from the top)"
+            raise InputError(problem)
+    without = ", ".join(f"{name} {len(query_ids)}" for name, query_ids in missing.items())
+    raise InputError(
+        f"costs: no query has a {cost} for every system: of {queries_text(asked)} it is missing for {without}"
+    )
+
+
+def read_quantiles(engine: Engine, sampling: Sampling) -> dict[tuple[str, str, str], Estimate]:
+    """(system, cost, statistic) -> the quantile, by the SQL."""
+    columns = ("system_id", "cost", "statistic", "value", "at_most")
     rows = engine.rows("cost_quantile", columns, weighted=sampling.weights is not None)
-    return {(system, cost, statistic): value for system, cost, statistic, value in rows}
+    return {
+        (system, cost, statistic): Estimate(value, math.inf if at_most is None else at_most)
+        for system, cost, statistic, value, at_most in rows
+    }
 
 
 def read_cold(engine: Engine) -> dict[tuple[str, str], list[float]]:
@@ -217,10 +286,12 @@ def read_cold(engine: Engine) -> dict[tuple[str, str], list[float]]:
     return found
 
 
-def refuse_disagreement(stored: float | None, core: float | None, system: str, each: CostStatistic) -> None:
+def refuse_disagreement(stored: Estimate | None, core: Estimate, system: str, each: CostStatistic) -> None:
     """ParityError where the SQL and the core have two values of one quantile."""
-    if stored is None or core is None or abs(stored - core) > TOLERANCE * max(1.0, abs(core)):
-        raise ParityError(
-            f"parity check: system {system}, {each.name}: SQL gives {stored!r}, the Python core {core!r} (more than"
-            f" {TOLERANCE} apart); nothing of this evaluation can be believed"
-        )
+    for sql, own in zip(stored or (math.nan, math.nan), core, strict=True):
+        is_near = math.isfinite(own) and abs(sql - own) <= TOLERANCE * max(1.0, abs(own))
+        if sql != own and not is_near:
+            raise ParityError(
+                f"parity check: system {system}, {each.name}: SQL gives {sql!r}, the Python core {own!r} (more than"
+                f" {TOLERANCE} apart); nothing of this evaluation can be believed"
+            )

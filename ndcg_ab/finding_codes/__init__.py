@@ -9,6 +9,7 @@ from difflib import get_close_matches
 
 from ndcg_ab.finding_codes.clicks import CLICK_CODES
 from ndcg_ab.finding_codes.code import Code
+from ndcg_ab.finding_codes.costs import COST_CODES
 from ndcg_ab.finding_codes.draws import DRAW_CODES
 
 SEVERITIES = ("error", "warning", "note", "ignore")  # as a configuration writes them
@@ -135,6 +136,7 @@ CODES: Mapping[str, Code] = {
     ),
     **CLICK_CODES,
     **DRAW_CODES,
+    **COST_CODES,
     # ---- on a cluster
     "rows_elsewhere": Code(
         "note",

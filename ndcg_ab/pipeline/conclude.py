@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.checks.cluster_checks import check_clusters
+from ndcg_ab.checks.cost_checks import check_costs
 from ndcg_ab.checks.data_checks import check_queries, check_scored
 from ndcg_ab.checks.order_checks import check_order
 from ndcg_ab.checks.score_checks import check_coverage
@@ -68,8 +69,7 @@ def make_outcome(
     compared = add_imputed_intervals(engine, evaluation, sampling, compared, known)
     compared = add_labels(engine, evaluation, sampling, systems, compared)
     compared += intended_comparisons(engine, evaluation, sampling)
-    noticed = [*findings, *note_configuration(engine, evaluation), *unknown]
-    noticed += check_clusters(engine, evaluation)
+    noticed = [*findings, *note_configuration(engine, evaluation), *unknown, *check_clusters(engine, evaluation)]
     if evaluation.scores:
         systems = [replace(row, unanswered=None) for row in systems]
     else:
@@ -78,7 +78,8 @@ def make_outcome(
     noticed += check_asked(engine, evaluation, changes)
     engine.settle(lambda: queries_on_page(engine))
     noticed += [*check_drawn(engine, evaluation, sampling.drawn), *check_slices(compared)]
-    noticed += check_heavy_queries(compared)
+    costs = compare_costs(engine, evaluation, sampling)
+    noticed += [*check_heavy_queries(compared), *check_costs(engine, costs, sampling.of_log().weights)]
     if proxy is not None:
         compared, of_sample = add_proxy_corrections(engine, evaluation, compared, proxy)
         noticed += of_sample
@@ -96,7 +97,7 @@ def make_outcome(
         function_judge=function,
         judges=judges,
         changes=changes,
-        costs=compare_costs(engine, evaluation, sampling),
+        costs=costs,
         left_out=left_out,
         if_all_decided=decide_by_all(engine, evaluation, sampling, compared),
     )

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.labels.function_judge import ask_judge
 from ndcg_ab.labels.proxy_judgments import refuse_uncovered
@@ -141,7 +142,9 @@ def measure_by_turns(context: Context, _: str) -> str:
     how = f"one request at a time, systems by turns, queries in random order (seed {asked.seed})"
     for at, (system, record) in enumerate(zip(evaluation.systems, records, strict=True)):
         cold = rankings[system.name].costs
-        warm = record.table(f"{how}, after every query was asked once")
+        at_once = system.source.http.concurrency if isinstance(system.source, HttpSource) else 1
+        pace = f", up to {at_once} at the same time" if at_once > 1 else ""
+        warm = record.table(f"{how}, after every query was asked once (cold{pace})")
         store.put_costs(ranking_key(at), pa.concat_tables([warm, *([] if cold is None else [cold])]))
     return f"{len(asks)} systems, {len(queries.texts)} queries"
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -113,7 +113,14 @@ class PullResult:
     costs: pa.Table | None = None
 
 
-Ask = Callable[[str], Mapping[str, float]]  # what asking for a query by its id cost; nothing where that failed
+class RequestCosts(NamedTuple):
+    """What one request cost, by name. is_failed: no answer came; its time is that until the request was given up."""
+
+    costs: Mapping[str, float]
+    is_failed: bool = False
+
+
+Ask = Callable[[str], RequestCosts]  # asks for a query by its id
 
 
 class Source(ABC):
@@ -151,7 +158,7 @@ class Source(ABC):
 
         Raises InputError or SilentError at the first query too many that fails.
         """
-        raise InputError(f"{self.origin}: is read, not asked, as costs.by_turns needs: take by_turns out")
+        raise InputError(f"{self.origin}: cannot be asked again, as costs.by_turns needs: take by_turns out")
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
         """Where a document of a query stands, for a message: ``run.txt, lines 7 and 9``."""

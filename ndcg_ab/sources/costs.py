@@ -5,6 +5,7 @@ A cost comes along with a ranking, as titles do: it is no part of the ranking's 
 
 import dataclasses
 import json
+import math
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -21,25 +22,43 @@ from ndcg_ab.sources.tables.schema import COSTS, Field, Layout
 T = TypeVar("T")
 MOST_COST = 1e300  # whose sums and differences are still numbers
 MEASURED = b"ndcg_ab.measured"  # in a table's metadata: how its costs were measured
-COST = pa.schema([("query_id", pa.string()), ("cost", pa.string()), ("value", pa.float64()), ("is_cold", pa.bool_())])
+UNKNOWN = -math.inf  # stands for an empty cell while a column is read
+COST = pa.schema(
+    [
+        ("query_id", pa.string()),
+        ("cost", pa.string()),
+        ("value", pa.float64()),
+        ("is_cold", pa.bool_()),
+        ("is_failed", pa.bool_()),
+    ]
+)
+CostRow = tuple[str, str, float | None, bool, bool]
+"""query_id, cost, value (None: not known), whether the request warmed up, whether it failed.
+
+The time of a request that failed is that until it was given up: an answer would have taken at least so long.
+"""
 
 
 @dataclasses.dataclass
 class CostRecord:
-    """The costs of one system's requests while they are asked. rows: (query_id, cost, value, whether it was cold)."""
+    """The costs of one system's requests while they are asked."""
 
     asked: CostsAsked
-    rows: list[tuple[str, str, float, bool]] = dataclasses.field(default_factory=list)
+    rows: list[CostRow] = dataclasses.field(default_factory=list)
 
-    def add(self, query_id: str, costs: Mapping[str, float], *, is_cold: bool = False) -> None:
+    def add(self, query_id: str, costs: Mapping[str, float], is_failed: bool = False, *, is_cold: bool = False) -> None:
+        """A request that counts has a row for every cost, known or not; a cold one for what is known of its answer."""
         cold = is_cold or self.asked.all_cold
-        self.rows += [(query_id, name, costs[name], cold) for name in self.asked.names if name in costs]
+        if not cold:
+            self.rows += [(query_id, name, costs.get(name), False, is_failed) for name in self.asked.names]
+        elif not is_failed:
+            self.rows += [(query_id, name, costs[name], True, False) for name in self.asked.names if name in costs]
 
     def table(self, measured: str) -> pa.Table:
         return cost_table(self.rows, measured)
 
 
-def cost_table(rows: Sequence[tuple[str, str, float, bool]], measured: str) -> pa.Table:
+def cost_table(rows: Sequence[CostRow], measured: str) -> pa.Table:
     """measured: a clause that says how."""
     columns = [[row[at] for row in rows] for at in range(len(COST))]
     return pa.table(columns, schema=COST).replace_schema_metadata({MEASURED: json.dumps(measured).encode()})
@@ -64,29 +83,29 @@ def ask_by_turns(asks: Sequence[Ask], query_ids: Sequence[str], names: Sequence[
     records = [CostRecord(CostsAsked(tuple(names))) for _ in asks]
     for turn in range(len(query_ids)):
         for at in chance.sample(range(len(asks)), len(asks)):
-            records[at].add(orders[at][turn], asks[at](orders[at][turn]))
+            records[at].add(orders[at][turn], *asks[at](orders[at][turn]))
     return records
 
 
 def refuse_unrecorded(described: Any, names: Iterable[str], where: str) -> None:
-    """InputError for a cost that nothing of this kind of place tells."""
+    """InputError for a cost that this kind of place does not have."""
     if isinstance(described, FileSource | DatabaseSource):  # whose columns are looked for when they are read
         return
     known: list[str] = []
     if isinstance(described, HttpSource):
         known = [LATENCY, *described.http.costs]
-        rule = "is not told by the engine: give its path in the answer, with http: {costs: {NAME: PATH}}"
+        rule = "needs its path in the answer, as http: {costs: {NAME: PATH}}"
     elif isinstance(described, PythonSource) and described.per_query:
         known = [LATENCY]
-        rule = "is not known of a function: the time of each call is"
+        rule = "is not recorded of a function, but the time of each call is"
     elif isinstance(described, PythonSource):
-        rule = "is not known where one call answers all queries: give per_query: true"
+        rule = "is not recorded where one call answers all queries: give per_query: true"
     else:
-        rule = "is known of files, databases, functions and search engines over HTTP alone"
+        rule = "is recorded only of files, databases, functions and search engines over HTTP"
     for name in names:
         if name not in known:
-            told = f" (known are {', '.join(known)})" if known else ""
-            raise InputError(f"{where}: costs: {name} {rule}{told}")
+            others = f" (known: {', '.join(known)})" if known else ""
+            raise InputError(f"{where}: costs: {name} {rule}{others}")
 
 
 def cost_columns(described: Any, names: Sequence[str]) -> tuple[Layout, Any]:
@@ -95,7 +114,7 @@ def cost_columns(described: Any, names: Sequence[str]) -> tuple[Layout, Any]:
         raise InputError(f"{described.shown}: costs are columns of a table, and dictionaries have none: give a table")
     layout = Layout(
         COSTS,
-        (Field("query_id", pa.string()), *(Field(name, pa.float64()) for name in names)),
+        (Field("query_id", pa.string()), *(Field(name, pa.float64(), blank=UNKNOWN) for name in names)),
         order=("query_id",),
     )
     return layout, with_columns(described, lambda field: field in layout.schema.names)
@@ -118,18 +137,23 @@ def with_columns(described: Any, is_kept: Callable[[str], bool]) -> Any:
 
 
 def costs_of_rows(table: pa.Table, names: Sequence[str], origin: str) -> pa.Table:
-    """One row for each query and cost; InputError where the rows of a query say different things."""
-    found: dict[tuple[str, str], float] = {}
+    """One row for each query and cost, without a value where the cells of a query are empty.
+
+    InputError for a cost below 0 or too large, and where the rows of a query differ.
+    """
+    found: dict[tuple[str, str], float | None] = {}
     query_ids = table["query_id"].to_pylist()
     for name in names:
-        for query_id, value in zip(query_ids, table[name].to_pylist(), strict=True):
-            if abs(value) > MOST_COST:
-                raise InputError(f"{origin}: query {format_value(query_id)}: {name} = {value:g}: must be below 1e300")
+        for query_id, given in zip(query_ids, table[name].to_pylist(), strict=True):
+            value = None if given == UNKNOWN else given
             known = found.setdefault((query_id, name), value)
-            if known != value:
-                raise InputError(
-                    f"{origin}: query {format_value(query_id)}: {name} = {known:g} and {value:g}: must be the same in"
-                    " every row of a query"
-                )
-    rows = [(query_id, name, value, False) for (query_id, name), value in found.items()]
+            if value is not None and not 0 <= value <= MOST_COST:
+                problem = f"{value:g}: must be a number from 0 to 1e300"
+            elif known != value:
+                both = ("an empty cell" if each is None else f"{each:g}" for each in (known, value))
+                problem = f"{' and '.join(both)}: must be the same in every row of a query"
+            else:
+                continue
+            raise InputError(f"{origin}: query {format_value(query_id)}: {name} = {problem}")
+    rows = [(query_id, name, value, False, False) for (query_id, name), value in found.items()]
     return cost_table(rows, f"read from the column{'s' * (len(names) > 1)} {', '.join(names)}")

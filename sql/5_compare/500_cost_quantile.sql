@@ -4,7 +4,8 @@
 -- params: weighted
 -- The smallest value that at least the share of the queries (of their weight, where they are weighted) do not exceed,
 -- without interpolation: type 1 of Hyndman and Fan (1996). 1e-12 of the weight may be lost in sums. Where queries are
--- weighted, those without a weight are left out.
+-- weighted, those without a weight are left out. The time of a request that failed is a lower bound: `value` takes it
+-- as it is, `at_most` as endless, and is null where the quantile falls on such a request.
 with known_weight as (
     select
         query_id,
@@ -24,6 +25,7 @@ weighed as (
         query_cost.cost,
         query_cost.query_id,
         query_cost.value,
+        query_cost.is_failed,
         coalesce(known_weight.weight, 1.0) as weight,
     from query_cost
     cross join all_weights
@@ -36,11 +38,17 @@ placed as (
         system_id,
         cost,
         value,
+        is_failed,
         sum(weight) over (
             partition by system_id, cost
             order by value, query_id
             rows between unbounded preceding and current row
         ) as weight_below,
+        sum(weight) over (
+            partition by system_id, cost
+            order by is_failed, value, query_id
+            rows between unbounded preceding and current row
+        ) as weight_if_endless,
         sum(weight) over (
             partition by system_id, cost
             order by value, query_id
@@ -53,10 +61,16 @@ select
     placed.system_id,
     placed.cost,
     pulled_cost_statistic.statistic,
-    min(placed.value) as value,
+    min(placed.value) filter (
+        where placed.weight_below >= (pulled_cost_statistic.share - 1e-12) * placed.weight_of_all
+    ) as value,
+    min(placed.value) filter (
+        where
+        not placed.is_failed
+        and placed.weight_if_endless >= (pulled_cost_statistic.share - 1e-12) * placed.weight_of_all
+    ) as at_most,
 from placed
 inner join pulled_cost_statistic on placed.cost = pulled_cost_statistic.cost
-where placed.weight_below >= (pulled_cost_statistic.share - 1e-12) * placed.weight_of_all
 group by
     placed.system_id,
     placed.cost,

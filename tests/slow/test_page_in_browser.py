@@ -456,6 +456,16 @@ def test_tables_of_metrics_are_sorted_by_their_heads(page: Any) -> None:
         assert head.get_attribute("aria-sort") == order
 
 
+def test_bounds_and_thousands_are_sorted_as_numbers(page: Any) -> None:
+    """Costs: 1,234 is more than 20, and ≥1,000 a number."""
+    table = page.locator("#metrics table").first
+    texts = ["≥1,000", "20.0", "1,234", "≤3"]
+    rows = "".join(f"<tr><th>x</th><td>y</td><td>{text}</td></tr>" for text in texts)
+    table.evaluate("(each, rows) => { each.tBodies[0].innerHTML = rows; delete each.givenRows }", rows)
+    table.locator("thead th", has_text="difference").get_by_role("button").press("Enter")
+    assert table.locator("tbody td:nth-child(3)").all_inner_texts() == ["≤3", "20.0", "≥1,000", "1,234"]
+
+
 @pytest.mark.parametrize("width", [360, 768])
 def test_narrow_screens_scroll_inside_tables_alone(open_in_tab: Open, width: int) -> None:
     page = open_in_tab(width=width, height=740)

@@ -5,17 +5,22 @@ taken from `guardrails` to `costs.guardrails` before anything reads the names of
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pydantic import Field, field_validator, model_validator
 
-from ndcg_ab.config.model.margins import read_margin
+from ndcg_ab.config.model.margins import read_number
 from ndcg_ab.config.model.operation import Model
+from ndcg_ab.errors import RuleError, Setting, format_value
 from ndcg_core.statistics.averages import STATISTICS, quantile_share
 
 LATENCY = "latency_ms"  # the time of a request, which is measured here
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 OF_A_COST = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)@(mean|p[0-9.]+)")
+LIKE_A_COST = re.compile(r"(?i)(latency|time|duration|tokens?|price|costs?|bytes|_m?s)$")  # ends of names
+MEANT = {"median": "p50", "max": "p99", "maximum": "p99", "avg": "mean", "average": "mean"}
+OWN_UNIT = "in the unit of the cost, such as 20"
 RESERVED = ("query_id", "doc_id", "score", "rank", "system_id")
 
 
@@ -48,7 +53,7 @@ class Costs(Model):
         False, strict=True, description="Ask every query once more, of all systems by turns; only these requests count."
     )
     guardrails: dict[str, float] = Field(
-        default_factory=dict, description="COST@STATISTIC: by how much more no candidate may take; also in guardrails."
+        default_factory=dict, description="COST@STATISTIC: how far it may be above the baseline's; also in guardrails."
     )
 
     @model_validator(mode="before")
@@ -77,10 +82,10 @@ class Costs(Model):
         found = {}
         for key, margin in value.items():
             name = read_cost_statistic(str(key)).name
-            try:
-                found[name] = read_margin(margin)
-            except ValueError as error:
-                raise ValueError(f"{key}: {error}") from None
+            number = read_number(margin)
+            if number is None or number <= 0:
+                raise ValueError(f"{key}: {format_value(margin)}: must be a number above 0, {OWN_UNIT}")
+            found[name] = number
         return found
 
     def __bool__(self) -> bool:
@@ -104,7 +109,7 @@ class Costs(Model):
 
 def refuse_name(name: str) -> None:
     if not NAME.fullmatch(name) or name in RESERVED:
-        raise ValueError(f"{name!r}: a cost is called by letters, digits and _, and not {', '.join(RESERVED)}")
+        raise ValueError(f"{name!r}: the name of a cost has letters, digits and _, and is not {', '.join(RESERVED)}")
 
 
 def read_cost_statistic(text: str) -> CostStatistic:
@@ -117,9 +122,31 @@ def read_cost_statistic(text: str) -> CostStatistic:
     return CostStatistic(found[1], found[2])
 
 
+def refuse_cost_typo(key: str, margin: Any, recorded: Sequence[str]) -> None:
+    """RuleError for a guardrail that names a cost, and no statistic of it; recorded: names of costs."""
+    name, _, statistic = key.partition("@")
+    if OF_A_COST.fullmatch(key) or not (name in recorded or LIKE_A_COST.search(name)):
+        return
+    meant = MEANT.get(statistic.lower(), f"p{statistic.lower().removeprefix('p')}")
+    example = f"{name}@{meant}" if OF_A_COST.fullmatch(f"{name}@{meant}") else f"{name}@p95"
+    rule = f": {key!r}: a guardrail on a cost is COST@mean or, for a percentile, COST@p95; write `"
+    raise RuleError(Setting("guardrails"), rule, Setting("guardrails", example, read_number(margin) or 20), "`")
+
+
+def recorded_costs(content: dict[str, Any]) -> list[str]:
+    """The names of costs that a configuration records, as far as it can be read yet."""
+    costs = content.get("costs")
+    record = costs.get("record") if isinstance(costs, dict) else costs
+    names = [record] if isinstance(record, str) else record
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+
+
 def split_guardrails(content: Any) -> Any:
     """The configuration with the guardrails on costs below `costs`; of scores of another tool as it is."""
     guardrails = content.get("guardrails") if isinstance(content, dict) and not content.get("scores") else None
+    for key, margin in guardrails.items() if isinstance(guardrails, dict) else ():
+        if isinstance(key, str):
+            refuse_cost_typo(key, margin, recorded_costs(content))
     of_costs = {
         key: margin
         for key, margin in (guardrails.items() if isinstance(guardrails, dict) else ())

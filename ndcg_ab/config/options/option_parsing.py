@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_ab.config.loading.hints import alpha_meant, is_number, plain_number
+from ndcg_ab.config.model.costs import OF_A_COST, OWN_UNIT
 from ndcg_ab.config.model.roles import ALL, FIRST
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES
@@ -64,8 +65,15 @@ def parse_margin(option: str, text: str) -> tuple[str, float]:
     """Metric and number of ``METRIC=D``; a metric may have ``=`` in its choices."""
     metric, equals, number = text.rpartition("=")
     if not equals or not metric or ")" in number:
-        example = "such as recall@100=0.01" if is_number(text) else f"say {option} {text.strip('= ')}=0.01"
+        plain = text.strip("= ")
+        if OF_A_COST.fullmatch(plain):
+            raise InputError(
+                f"{option} {text!r}: must be COST@STATISTIC=DIFFERENCE; say {option} {plain}=20 for 20 more"
+            )
+        example = "such as recall@100=0.01" if is_number(text) else f"say {option} {plain}=0.01"
         raise InputError(f"{option} {text!r}: must be METRIC=DIFFERENCE; {example} for a difference of 0.01")
+    if OF_A_COST.fullmatch(metric) and not is_number(number):
+        raise InputError(f"{option} {text!r}: {number!r} must be a number above 0, {OWN_UNIT}")
     return metric, parse_number(option, text, number)
 
 

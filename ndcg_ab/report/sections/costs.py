@@ -7,7 +7,7 @@ from rich.text import Text
 
 from ndcg_ab.report.terminal.grid import Grid, Row
 from ndcg_ab.report.words.text import format_confidence_level
-from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, plain_cost
+from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, plain_cost, requests_text
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import queries_text
 from ndcg_core.statistics.averages import MEAN
@@ -43,7 +43,7 @@ def cost_cells(value: CostValue, row: CostDifference | None) -> list[str]:
     verdict = f"{row.mark} {row.verdict}" if row and row.verdict else ""
     numbers = row.numbers if row else ""
     name = f"{value.cost}@{value.statistic}"
-    return [name, value.system_id, plain_cost(value.value), cost_interval(value), numbers, verdict]
+    return [name, value.system_id, value.number, cost_interval(value), numbers, verdict]
 
 
 def cost_head(outcome: Outcome) -> list[str]:
@@ -52,7 +52,7 @@ def cost_head(outcome: Outcome) -> list[str]:
 
 
 def cost_notes(costs: Costs) -> list[str]:
-    """How the costs were measured, of each way once; what warmed up; what an unknown end means."""
+    """How the costs were measured, of each way once; what was cold, failed or is missing; what an unknown end means."""
     ways: dict[str, list[str]] = {}
     for row in costs.values:
         ways.setdefault(row.measured, []).append(row.system_id)
@@ -65,14 +65,31 @@ def cost_notes(costs: Costs) -> list[str]:
     if len(systems) > 1 and any("random order" in way and "by turns" not in way for way in ways):
         found.append("systems were asked one after another")
     for row in costs.values:
-        if row.statistic == MEAN and row.cold_requests:
-            found.append(
-                f"{row.system_id} {row.cost}: {row.cold_requests} cold request{'s' * (row.cold_requests > 1)}, mean"
-                f" {plain_cost(row.cold_mean)}, not counted"
-            )
+        if row.statistic != MEAN:
+            continue
+        about = f"{row.system_id} {row.cost}:"
+        if row.cold_requests:
+            cold = requests_text(row.cold_requests)
+            found.append(f"{about} {cold.replace(' ', ' cold ')}, mean {plain_cost(row.cold_mean)}, not counted")
+        if row.failed:
+            failed = f"{row.failed} of {requests_text(row.queries)} failed"
+            found.append(f"{about} {failed}; the time until one was given up is a lower bound (≥)")
+        if row.missing:
+            found.append(f"{about} missing for {row.missing} of {queries_text(row.asked)}")
     if any(row.high is None for row in costs.values):
-        found.append("? of an interval: too few queries for this end")
+        failed = ", or requests failed" if any(row.failed for row in costs.values) else ""
+        found.append(f"? of an interval: too few queries for this end{failed}")
     return found
+
+
+def counted_queries(costs: Costs) -> str:
+    """``120 queries``; where a cost is not known of all of them ``latency_ms 120, price 66 of 120 queries``."""
+    counts = {row.cost: row.queries for row in costs.values}
+    asked = max((max(row.asked, row.queries) for row in costs.values), default=0)
+    if all(count == asked for count in counts.values()):
+        return queries_text(asked)
+    each = [f"{cost} {count}" if len(counts) > 1 else str(count) for cost, count in counts.items()]
+    return f"{', '.join(each)} of {queries_text(asked)}"
 
 
 def print_costs(console: Console, outcome: Outcome) -> None:
@@ -81,8 +98,7 @@ def print_costs(console: Console, outcome: Outcome) -> None:
         return
     head = cost_head(outcome)
     rows = [cost_cells(*pair) for pair in cost_pairs(outcome.costs)]
-    queries = max((row.queries for row in outcome.costs.values), default=0)
-    title = Text.assemble(("what requests cost", "bold"), " ", (queries_text(queries), "dim"))
+    title = Text.assemble(("what requests cost", "bold"), " ", (counted_queries(outcome.costs), "dim"))
     lines = [Row(cells[:2], [*cells[2:4], f"{cells[5][:1]} {cells[4]}".strip()]) for cells in rows]
     Grid(head[:2], head[2:5], lines, verdicts=False).print(console, title)
     for note in cost_notes(outcome.costs):

@@ -23,6 +23,7 @@ from ndcg_ab.report.words.text import (
     is_drawn,
     query_kind,
 )
+from ndcg_ab.results.cost_records import requests_text
 from ndcg_ab.results.decisions import Choice, whether_settled
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_text, queries_text, signed
@@ -323,6 +324,8 @@ def advise_next_steps(outcome: Outcome, candidate: str, rows: Sequence[Compariso
     for cost in shown_first(outcome.costs, candidate):
         if cost.can_be_settled:
             yield f"{cost.metric}: ask about {cost.queries_needed:,} queries; they need no judgments."
+        elif cost.is_hidden:
+            yield f"{cost.metric}: find out why {requests_text(cost.failed)} failed, and measure again."
 
 
 def can_labels_settle(row: Comparison) -> bool:

@@ -24,7 +24,7 @@ from ndcg_ab.config.model.costs import LATENCY
 from ndcg_ab.config.model.inputs.sources import PythonSource
 from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.sources.base import Ask, PullRequest, PullResult, Source
+from ndcg_ab.sources.base import Ask, PullRequest, PullResult, RequestCosts, Source
 from ndcg_ab.sources.costs import CostRecord, in_random_order
 from ndcg_ab.sources.functions.modules import load_function, modules_first_in, name_function_in_errors
 from ndcg_ab.sources.tables.schema import Layout
@@ -112,7 +112,8 @@ class Function(Source):
         with modules_first_in(self.directory):
             function = load_function(self.origin, self.directory)
             arguments = reveal_arguments(self.arguments, f"python = {self.origin!r}, arguments", self.directory)
-            yield lambda query_id: self.timed_call(function, query_id, asked.texts[query_id], arguments)[1]
+            texts = asked.texts
+            yield lambda query_id: RequestCosts(self.timed_call(function, query_id, texts[query_id], arguments)[1])
 
     def all_at_once(
         self, function: Callable[..., Any], queries: Mapping[str, str], arguments: Mapping[str, Any]

@@ -20,11 +20,16 @@ ENOUGH = 1 << 16  # bytes of it that are looked at for that
 
 
 class QueryError(Exception):
-    """Why one query has no answer. may_pass: whether asking again may help."""
+    """Why one query has no answer.
 
-    def __init__(self, message: str, may_pass: bool = False) -> None:
+    may_pass: whether asking again may help. seconds: from sending the last request until it was given up; None where
+    nothing was sent.
+    """
+
+    def __init__(self, message: str, may_pass: bool = False, seconds: float | None = None) -> None:
         super().__init__(message)
         self.may_pass = may_pass
+        self.seconds = seconds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,10 +84,10 @@ class AnswerReader:
             value = search(path, answer, f"costs.{name} = {written!r}") if name in names else None
             if value is None:
                 continue
-            is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST_COST
+            is_number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MOST_COST
             if not is_number:
                 shown = format_value(value) if type(value) in (int, float) else json_type(value)
-                raise QueryError(f"costs.{name} = {written!r} finds {shown}, and must find a finite number")
+                raise QueryError(f"costs.{name} = {written!r} finds {shown}, and must find a finite number, 0 or more")
             found[name] = float(value)
         return found
 

@@ -20,6 +20,7 @@ import httpx
 from ndcg_ab.config.model.costs import LATENCY
 from ndcg_ab.config.model.inputs.http import HttpRequest
 from ndcg_ab.config.secrets.lookup import redact
+from ndcg_ab.sources.base import RequestCosts
 from ndcg_ab.sources.files.unpacking import GZIP, BrokenError, TooDenseError, TooLargeError, unpack
 from ndcg_ab.sources.http.answers import ENOUGH, AnswerReader, Hit, QueryError, excerpt, parse_answer
 from ndcg_ab.sources.http.requests import Request
@@ -37,11 +38,11 @@ class DeadlineError(Exception):
 
 
 class BusyError(QueryError):
-    """The engine asks to be left alone for some seconds."""
+    """The engine asks to be left alone for some seconds: `pause`."""
 
-    def __init__(self, message: str, seconds: float) -> None:
-        super().__init__(message, may_pass=seconds <= LONGEST_WAIT)
-        self.seconds = seconds
+    def __init__(self, message: str, pause: float) -> None:
+        super().__init__(message, may_pass=pause <= LONGEST_WAIT)
+        self.pause = pause
 
 
 class Client:
@@ -93,8 +94,8 @@ class Client:
         return httpx.AsyncClient(headers=packed, limits=limits, timeout=timeout, verify=is_safe)
 
     @contextlib.contextmanager
-    def one_by_one(self) -> Iterator[Callable[[Request], dict[str, float]]]:
-        """Asks when it is told to, over connections that stay open: what the request cost, nothing where it failed."""
+    def one_by_one(self) -> Iterator[Callable[[Request], RequestCosts]]:
+        """Asks when it is told to, over connections that stay open: what the request cost."""
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_forever, daemon=True)
         thread.start()
@@ -102,12 +103,12 @@ class Client:
         def wait_for(work: Coroutine[Any, Any, T]) -> T:
             return asyncio.run_coroutine_threadsafe(work, loop).result()
 
-        def ask(request: Request) -> dict[str, float]:
+        def ask(request: Request) -> RequestCosts:
             try:
-                return wait_for(self.answer(request))[1]
+                return RequestCosts(wait_for(self.answer(request))[1])
             except QueryError as error:
                 self.failures[request.query_id] = error
-                return {}
+                return failure_costs(error)
 
         self.http = self.session()
         try:
@@ -135,21 +136,23 @@ class Client:
     async def answer(self, request: Request) -> tuple[list[Hit], dict[str, float]]:
         """The hits for one query and what it cost; it is asked again where that may help.
 
-        The time is that of the request that was answered, from its begin to the last byte.
+        The time is that of the request that was answered, from its begin to the last byte. QueryError has the time
+        until the last request was given up, which is `timeout` where that is why.
         """
         attempt = 1
         while True:
             await self.turn()
+            began = time.perf_counter()
             try:
                 async with asyncio.timeout(self.described.timeout):
-                    began = time.perf_counter()
                     content = await self.body(request)
                     costs = {LATENCY: 1000 * (time.perf_counter() - began)}
                     answer = parse_answer(content)
                     hits = self.reader.hits_in(answer)
                     return hits, costs | self.reader.costs_in(answer, self.costs)
             except TimeoutError:
-                error = QueryError(f"no whole answer came within timeout = {self.described.timeout:g} s", True)
+                limit = self.described.timeout
+                error = QueryError(f"no whole answer came within timeout = {limit:g} s", True, limit)
             except httpx.InvalidURL as trouble:
                 raise QueryError(f"the address cannot be asked: {excerpt(str(trouble))}") from None
             except httpx.HTTPError as trouble:
@@ -159,14 +162,15 @@ class Client:
                 error = trouble
             if not error.may_pass or attempt > self.described.retries:
                 times = f" (asked {attempt} times)" if attempt > 1 else ""
-                raise QueryError(f"{error}{times}", error.may_pass) from None
+                seconds = time.perf_counter() - began if error.seconds is None else error.seconds
+                raise QueryError(f"{error}{times}", error.may_pass, seconds) from None
             await asyncio.sleep(self.pause(error, attempt))
             attempt += 1
 
     def pause(self, error: QueryError, attempt: int) -> float:
         """Seconds before the next attempt: what the engine asks for, else twice as long every time."""
         if isinstance(error, BusyError):
-            self.next_turn = max(self.next_turn, asyncio.get_running_loop().time() + error.seconds)
+            self.next_turn = max(self.next_turn, asyncio.get_running_loop().time() + error.pause)
             return 0.0
         longest = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (attempt - 1))
         return float(longest * random.uniform(0.5, 1.0))
@@ -229,6 +233,11 @@ class Client:
         if seconds is not None and response.status_code in MAY_PASS:
             raise BusyError(f"{message}; it asks to wait {seconds:.0f} s", seconds)
         raise QueryError(message, response.status_code in MAY_PASS)
+
+
+def failure_costs(error: QueryError) -> RequestCosts:
+    """Of a request that failed: the time until it was given up, which an answer would have taken at least."""
+    return RequestCosts({} if error.seconds is None else {LATENCY: 1000 * error.seconds}, is_failed=True)
 
 
 def too_large_text(described: HttpRequest) -> str:

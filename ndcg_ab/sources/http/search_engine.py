@@ -21,6 +21,7 @@ from ndcg_ab.sources.base import (
     PullRequest,
     PullResult,
     Remark,
+    RequestCosts,
     Source,
     with_failed_queries,
     with_remarks,
@@ -48,7 +49,7 @@ class SearchEngine(Source):
     def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
         """The ranking of every query, with the titles and addresses that came along."""
         needs(f"{self.origin}: asking a search engine over HTTP", "httpx", "jmespath")
-        from ndcg_ab.sources.http.client import Client, DeadlineError
+        from ndcg_ab.sources.http.client import Client, DeadlineError, failure_costs
 
         template, requests = self.requests(asked)
         reader = AnswerReader(self.described, f"{self.origin}: http")
@@ -83,6 +84,8 @@ class SearchEngine(Source):
         order = [request.query_id for request in requests]
         failures = {query_id: client.failures[query_id] for query_id in order if query_id in client.failures}
         self.refuse(failures, len(requests))
+        for query_id, error in failures.items():
+            record.add(query_id, *failure_costs(error))
         table = make_ranking({query_id: found[query_id] for query_id in order if query_id in found}, layout)
         if not table.num_rows:
             raise InputError(
@@ -117,11 +120,11 @@ class SearchEngine(Source):
         began = time.monotonic()
         with client.one_by_one() as ask_one:
 
-            def ask(query_id: str) -> Mapping[str, float]:
+            def ask(query_id: str) -> RequestCosts:
                 if time.monotonic() - began > self.described.deadline:
                     limit = f"deadline = {self.described.deadline:g} s"
                     raise SilentError(
-                        f"{self.origin}: not all queries were asked by turns within {limit}: give it more"
+                        f"{self.origin}: not all queries were asked by turns within {limit}: give it more time"
                     )
                 costs = ask_one(known[query_id])
                 self.refuse(client.failures, len(requests))

@@ -134,7 +134,7 @@ class Layout:
         if problem := wrong_header_hint(self.kind, found, [each.name for each in self.fields]):
             raise InputError(f"{where}: {problem}")
         name = columns.get(field.name, field.name)
-        if field.blank is not None and field.required:
+        if isinstance(field.blank, str) and field.required:
             there = closest_first(name, [each for each in found if each not in self._own_names])
             if not field.blank:
                 raise InputError(
@@ -154,7 +154,7 @@ class Layout:
             raise InputError(f"{where}: {instead}: leave {format_value(asked)} out")
         guesses: list[str | None] = []
         for each in self.fields:
-            needed = each.required and each.blank is None
+            needed = each.required and not isinstance(each.blank, str)
             if each.name not in chosen and (needed or each.name in columns or each.name == "score"):
                 guessed = guess_column(each.name, left)
                 if guessed or needed or each.name in columns:

@@ -294,7 +294,9 @@ def test_no_query_in_common(tmp_path: Path) -> None:
     folder_with(tmp_path)
     for system, query_id in (("base", "q000"), ("alike", "q001")):
         (tmp_path / f"{system}.csv").write_text(f"query_id,doc_id,score,latency_ms\n{query_id},a,1,5\n")
-    with pytest.raises(InputError, match="costs: there is no query of which every system has a latency_ms"):
+    with pytest.raises(
+        InputError, match="no query has a latency_ms for every system: of 2 queries it is missing for base 1, alike 1"
+    ):
         compared(tmp_path, ["alike"])
 
 
@@ -355,15 +357,15 @@ def search(text, version):
 """
 
 
-def by_turns(folder: Path, systems: list[dict[str, Any]]) -> CompareResult:
-    return evaluate(turned(folder, systems))
+def by_turns(folder: Path, systems: list[dict[str, Any]], *more: str) -> CompareResult:
+    return evaluate(turned(folder, systems, *more))
 
 
-def turned(folder: Path, systems: list[dict[str, Any]]) -> Evaluation:
+def turned(folder: Path, systems: list[dict[str, Any]], *more: str) -> Evaluation:
     ids = IDS[:12]
     (folder / "j.csv").write_text("query_id,doc_id,grade\n" + "".join(f"{name},a,1\n" for name in ids))
     (folder / "q.csv").write_text("query_id,text\n" + "".join(f"{name},text {name}\n" for name in ids))
-    costs = {"record": ["latency_ms"], "by_turns": True}
+    costs = {"record": ["latency_ms", *more], "by_turns": True}
     given = {"queries": {"file": "q.csv"}, "systems": systems, "costs": costs, "guardrails": {"latency_ms@p50": 4}}
     return configured(folder, [], metrics=["rr"], **given)
 
@@ -414,15 +416,16 @@ def test_engines_are_asked_by_turns(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_engine_that_fails_while_it_is_measured(tmp_path: Path) -> None:
-    """As in a pull: one query too many is an error; one that may fail has no cost, for nobody."""
+    """As in a pull: one query too many is an error; one that may fail has a time, and no other cost."""
 
     def failing(asked: Asked) -> Said:
         broken = asked.number > 24 and asked.query["v"] == ["new"] and asked.text == "text q003"
-        return Said("", 500) if broken else Said({"hits": [{"id": "a"}]})
+        return Said("", 500) if broken else Said({"hits": [{"id": "a"}], "tokens": 7})
 
     for allowed in (0, 1):
         with serving(failing) as server:
-            http = {"url": server.address, "concurrency": 1, "retries": 0, "allow_failed_queries": allowed}
+            http = {"url": server.address, "concurrency": 2, "retries": 0, "allow_failed_queries": allowed}
+            http["costs"] = {"tokens": "tokens"}
             systems = [
                 {"name": name, "http": {**http, "parameters": {"q": "{query}", "v": name}}} for name in ("old", "new")
             ]
@@ -430,10 +433,27 @@ def test_an_engine_that_fails_while_it_is_measured(tmp_path: Path) -> None:
                 with pytest.raises(SilentError, match="query 'q003': status 500"):
                     by_turns(tmp_path, systems)
             else:
-                assert {row.queries for row in costs_of(by_turns(tmp_path, systems)).values} == {11}
+                found = by_turns(tmp_path, systems, "tokens")
+                rows = {(row.system_id, row.cost): row for row in costs_of(found).values if row.statistic == "mean"}
+                assert [(row.queries, row.failed, row.missing) for row in rows.values()] == [
+                    *((12, 0, 0), (12, 1, 0)),
+                    *((11, 0, 0), (11, 0, 1)),
+                ]
+                assert rows["new", "latency_ms"].bound == "at_least"
+                assert rows["new", "latency_ms"].cold_requests == 12
+                ways = {row.measured.rpartition(", after ")[2] for row in rows.values()}
+                assert ways == {"every query was asked once (cold, up to 2 at the same time)"}
+                messages = {each.code: each.message for each in outcome_of(found).findings}
+                assert messages["failed_time"].startswith(
+                    "system new: 1 of 12 requests failed (such as query 'q003'): "
+                )
+                assert messages["missing_cost"] == (
+                    "system new: no tokens for 1 of 12 queries (such as 'q003'; 1 request failed): left out for every"
+                    " system"
+                )
 
 
 @pytest.mark.slow
 def test_a_file_cannot_be_asked(folder: Path) -> None:
-    with pytest.raises(InputError, match=r"base\.csv: is read, not asked, as costs.by_turns needs: take by_turns out"):
+    with pytest.raises(InputError, match=r"base\.csv: cannot be asked again, as costs.by_turns needs: take by_turns"):
         compared(folder, ["alike"], costs={"by_turns": True})

@@ -13,7 +13,7 @@ from ndcg_ab.config.model.inputs.sources import ExtensionSource, FileSource, InM
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import RANKING, Pulled, pull_source
 from ndcg_ab.sources.base import CostsAsked
-from ndcg_ab.sources.costs import how_measured
+from ndcg_ab.sources.costs import CostRecord, how_measured
 from ndcg_ab.sources.http import client as http_client
 from tests.loopback import Asked, Said, serving
 
@@ -23,6 +23,11 @@ TOLD = {"took_ms": "took", "tokens": "usage.total_tokens"}
 
 
 def rows(found: Pulled) -> list[tuple[Any, ...]]:
+    """query_id, cost, value and whether it was cold, of requests that were answered."""
+    return [row[:4] for row in all_rows(found) if not row[4]]
+
+
+def all_rows(found: Pulled) -> list[tuple[Any, ...]]:
     assert found.costs is not None
     return list(zip(*(column.to_pylist() for column in found.costs.columns), strict=True))
 
@@ -87,6 +92,7 @@ def test_a_warm_up_that_fails_is_asked_again() -> None:
     found, texts = ask(cold_fails, CostsAsked(("latency_ms",), warm_up=1), retries=0, allow_failed_queries=1)
     assert found.failed == (next(name for name, text in QUERIES.items() if text == texts[0] == texts[1]),)
     assert not any(is_cold for *_, is_cold in rows(found))
+    assert [(row[0], row[3]) for row in all_rows(found) if row[4]] == [(found.failed[0], False)]
     waking = [Said("", 500)]
     found, _ = ask(lambda asked: waking.pop() if waking else Said(HITS), CostsAsked(("latency_ms",), 1), retries=0)
     assert found.failed == ()
@@ -112,9 +118,10 @@ def test_answers_of_an_earlier_attempt_keep_their_costs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ({**HITS, "took": "fast"}, "costs.took_ms = 'took' finds a text, and must find a finite number"),
+        ({**HITS, "took": "fast"}, "costs.took_ms = 'took' finds a text, and must find a finite number, 0 or more"),
         ({**HITS, "took": True}, "costs.took_ms = 'took' finds true or false, and must find a finite number"),
         ({**HITS, "took": 1e301}, "finds 1e+301, and must find a finite number"),
+        ({**HITS, "took": -1}, "': costs.took_ms = 'took' finds -1, and must find a finite number, 0 or more"),
     ],
 )
 def test_a_cost_that_is_no_number_fails_its_query(answer: Any, said: str) -> None:
@@ -128,7 +135,32 @@ def test_a_cost_that_an_answer_does_not_hold_is_missing() -> None:
         return Said(HITS if asked.text != "text 4" else {**HITS, "took": None})
 
     found, _ = ask(sometimes, CostsAsked(("took_ms",)))
-    assert {query_id for query_id, *_ in rows(found)} == {*QUERIES} - {"q4"}
+    assert {query_id: value for query_id, _, value, _ in rows(found)} == dict.fromkeys(QUERIES, 7.0) | {"q4": None}
+
+
+@pytest.mark.slow
+def test_a_request_that_fails_counts_until_it_was_given_up() -> None:
+    """The last attempt alone: its timeout, or how long it took to fail; and nothing else is known of it."""
+
+    def failing(asked: Asked) -> Said:
+        time.sleep({"text 4": 0.6, "text 5": 0.05}.get(asked.text, 0))
+        return Said("", 500) if asked.text == "text 5" else Said(HITS)
+
+    costs = CostsAsked(("latency_ms", "tokens"))
+    found, texts = ask(failing, costs, timeout=0.3, retries=1, allow_failed_queries=2)
+    assert texts.count("text 4") == texts.count("text 5") == 2
+    failed = {(query_id, cost): value for query_id, cost, value, _, is_failed in all_rows(found) if is_failed}
+    assert failed["q4", "latency_ms"] == 300
+    assert 50 <= failed["q5", "latency_ms"] < 300
+    assert failed["q4", "tokens"] is None and failed["q5", "tokens"] is None
+    assert len(rows(found)) == 2 * 6
+
+
+def test_a_cold_request_that_fails_is_no_measured_one() -> None:
+    record = CostRecord(CostsAsked(("latency_ms", "tokens"), all_cold=True))
+    record.add("q1", {"latency_ms": 300.0}, True)
+    record.add("q2", {"latency_ms": 3.0})
+    assert record.rows == [("q2", "latency_ms", 3.0, True, False)]
 
 
 def test_presets_know_where_engines_tell_their_time() -> None:
@@ -166,14 +198,14 @@ def test_every_call_of_a_function_is_timed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("described", "cost", "said"),
     [
-        (PythonSource(python="m:f"), "latency_ms", "is not known where one call answers all queries: give per_query"),
-        (PythonSource(python="m:f", per_query=True), "tokens", r"is not known of a function.*\(known are latency_ms\)"),
+        (PythonSource(python="m:f"), "latency_ms", "is not recorded where one call answers all queries: give per"),
+        (PythonSource(python="m:f", per_query=True), "tokens", r"is not recorded of a function.*\(known: latency_ms\)"),
         (
             HttpSource(http=HttpRequest(url="http://e/", costs={"a": "a"})),
             "b",
-            r"is not told by the engine.*\(known are latency_ms, a\)",
+            r"needs its path in the answer.*\(known: latency_ms, a\)",
         ),
-        (ExtensionSource(extension="x"), "latency_ms", "is known of files, databases, functions and search engines"),
+        (ExtensionSource(extension="x"), "latency_ms", "is recorded only of files, databases, functions and"),
     ],
 )
 def test_a_cost_that_a_place_does_not_tell_is_refused_first(described: Any, cost: str, said: str) -> None:
@@ -212,8 +244,9 @@ def test_columns_of_other_names_are_still_mapped(tmp_path: Path) -> None:
     [
         (TABLE.replace("q1,b,1,12.5", "q1,b,1,13"), "query 'q1': latency_ms = 12.5 and 13: must be the same in every"),
         (TABLE.replace("latency_ms", "ms"), "there is no column 'latency_ms' for latency_ms"),
-        (TABLE.replace("q2,a,1,30", "q2,a,1,"), "latency_ms is empty: every row needs one"),
-        (TABLE.replace("30", "1e301"), "query 'q2': latency_ms = 1e+301: must be below 1e300"),
+        (TABLE.replace("q1,b,1,12.5", "q1,b,1,"), "query 'q1': latency_ms = 12.5 and an empty cell: must be the same"),
+        (TABLE.replace("30", "1e301"), "query 'q2': latency_ms = 1e+301: must be a number from 0 to 1e300"),
+        (TABLE.replace("30", "-3"), "query 'q2': latency_ms = -3: must be a number from 0 to 1e300"),
         (TABLE.replace("30", "nan"), "latency_ms = 'nan': must be a finite number"),
     ],
 )
@@ -224,6 +257,23 @@ def test_a_column_that_is_wrong(text: str, said: str, tmp_path: Path) -> None:
     assert "r.csv" in str(error.value)
 
 
+def test_a_query_whose_cells_are_empty_has_no_cost_that_is_known(tmp_path: Path) -> None:
+    text = TABLE.replace("12.5", "").replace("30", "0")
+    expected = [("q1", "latency_ms", None, False), ("q2", "latency_ms", 0.0, False)]
+    assert rows(read(text, tmp_path)) == expected
+    line = '{"query_id": "q1", "doc_id": "a", "score": 1, "latency_ms": null}'
+    lines = f"{line}\n{line.replace('q1', 'q2').replace('null', '0')}\n"
+    assert rows(read(lines, tmp_path, "r.jsonl")) == expected
+    table = pa.table({"query_id": ["q1", "q2"], "doc_id": ["a", "a"], "score": [1.0, 1.0], "latency_ms": [None, 0.0]})
+    assert rows(pull_source(given(table), RANKING, Path(), costs=CostsAsked(("latency_ms",)))) == expected
+
+
+def given(data: Any) -> FileSource:
+    described = FileSource(file=Path("systems"))
+    described.hold(InMemoryData("systems['new']", data))
+    return described
+
+
 def test_a_trec_file_has_no_column(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"r\.run: a TREC file has no column latency_ms: give csv, tsv, jsonl or parquet"
@@ -232,11 +282,6 @@ def test_a_trec_file_has_no_column(tmp_path: Path) -> None:
 
 
 def test_tables_in_memory_have_columns_and_dictionaries_none() -> None:
-    def given(data: Any) -> FileSource:
-        described = FileSource(file=Path("systems"))
-        described.hold(InMemoryData("systems['new']", data))
-        return described
-
     table = pa.table({"query_id": ["q1"], "doc_id": ["a"], "score": [1.0], "latency_ms": [4.0]})
     found = pull_source(given(table), RANKING, Path(), costs=CostsAsked(("latency_ms",)))
     assert rows(found) == [("q1", "latency_ms", 4.0, False)]

@@ -2,7 +2,7 @@
 function cellKey(row, place, isNumber) {
   const text = row.cells[place].textContent.trim();
   if (!isNumber) return text || null;
-  const number = Number.parseFloat(text.replace("−", "-"));
+  const number = Number.parseFloat(text.replace("−", "-").replace(/[≥≤,]/g, ""));
   return Number.isNaN(number) ? null : number;
 }
 

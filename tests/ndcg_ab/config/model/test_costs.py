@@ -58,8 +58,8 @@ def test_scores_of_another_tool_have_no_requests() -> None:
     [
         ({"guardrails": {"latency_ms@p100": 1}}, "'p100': must be mean or a percentile from p1 to p99.999, as p95"),
         ({"guardrails": {"latency_ms@p95": 0}}, "latency_ms@p95: 0: must be a number above 0"),
-        ({"guardrails": {"score@p95": 1}}, "'score': a cost is called by letters, digits and _"),
-        ({"costs": ["doc_id"]}, "'doc_id': a cost is called by letters, digits and _"),
+        ({"guardrails": {"score@p95": 1}}, "'score': the name of a cost has letters, digits and _"),
+        ({"costs": ["doc_id"]}, "'doc_id': the name of a cost has letters, digits and _"),
         ({"costs": {"guardrails": {"latency_ms": 2}}}, "'latency_ms': must be COST@STATISTIC, as latency_ms@p95"),
         (
             {"costs": {"guardrails": {"a@p95": 2}}, "guardrails": {"a@p95": 3}},
@@ -67,6 +67,10 @@ def test_scores_of_another_tool_have_no_requests() -> None:
         ),
         ({"costs": {"warm_up": 3, "by_turns": True}}, "warm_up: by_turns asks every query once before it counts"),
         ({"costs": {"warm_up": -1}}, "greater than or equal to 0"),
+        (
+            {"guardrails": {"latency_ms@p95": "10%"}},
+            "latency_ms@p95: '10%': must be a number above 0, in the unit of the cost, such as 20",
+        ),
     ],
 )
 def test_what_is_refused(keys: dict[str, Any], said: str) -> None:
@@ -75,11 +79,45 @@ def test_what_is_refused(keys: dict[str, Any], said: str) -> None:
     assert said in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("latency_ms@95", "latency_ms@p95"),
+        ("latency_ms@P99", "latency_ms@p99"),
+        ("latency_ms", "latency_ms@p95"),
+        ("latency_ms@max", "latency_ms@p99"),
+        ("latency_ms@median", "latency_ms@p50"),
+        ("latency_ms@average", "latency_ms@mean"),
+        ("latency_ms@p95th", "latency_ms@p95"),
+        ("total_tokens", "total_tokens@p95"),
+        ("cpu@95", "cpu@p95"),
+    ],
+)
+def test_a_guardrail_that_is_nearly_one_on_a_cost(typed: str, meant: str) -> None:
+    rule = f"guardrails: {typed!r}: a guardrail on a cost is COST@mean or, for a percentile, COST@p95; write"
+    with pytest.raises(ValidationError) as error:
+        made(guardrails={typed: 3}, costs=["cpu"])
+    assert f"{rule} `guardrails: {{{meant}: 3}}`" in str(error.value)
+
+
+def test_a_metric_is_no_cost_whatever_it_lacks() -> None:
+    for name in ("ndcg@95", "rr", "bpref", "cpu@95"):
+        with pytest.raises(ValidationError) as error:
+            made(guardrails={name: 3, "nothing@10": 1})
+        assert "a guardrail on a cost" not in str(error.value)
+
+
 def test_an_option_is_named_by_what_was_typed() -> None:
     options = {"judgments": "j", "system": ["a=a", "b=b"]}
     assert evaluation_from_options(options | {"guardrail": ["latency_ms@p95=20"]}).costs.guardrails == {
         "latency_ms@p95": 20.0
     }
     assert evaluation_from_options(options | {"cost": ["price"]}).costs.names == ["price"]
-    with pytest.raises(InputError, match="--guardrail: 'p0': must be mean or a percentile"):
-        evaluation_from_options(options | {"guardrail": ["latency_ms@p0=20"]})
+    for typed, said in (
+        ("latency_ms@p0=20", "--guardrail: 'p0': must be mean or a percentile"),
+        ("latency_ms@95=20", "--guardrail: 'latency_ms@95': a .* write `--guardrail latency_ms@p95=20`"),
+        ("latency_ms@p95=10%", "--guardrail 'latency_ms@p95=10%': '10%' must be a number above 0, in the unit of the"),
+        ("latency_ms@p95", "must be COST@STATISTIC=DIFFERENCE; say --guardrail latency_ms@p95=20 for 20 more"),
+    ):
+        with pytest.raises(InputError, match=said):
+            evaluation_from_options(options | {"guardrail": [typed]})

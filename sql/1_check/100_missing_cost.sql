@@ -1,0 +1,37 @@
+-- missing_cost: the queries whose cost is not known of a system.
+-- grain:  one row per (system_id, cost, query_id)
+-- reads:  pulled_query_cost, pulled_system
+-- params: -
+-- Of all queries that a system was asked about, or has rows of; is_failed: because its request failed. Requests that
+-- warmed up are not counted.
+with counted as (
+    select
+        system_id,
+        cost,
+        query_id,
+        value,
+        is_failed,
+    from pulled_query_cost
+    where not is_cold
+),
+
+asked_query as (
+    select distinct
+        cost,
+        query_id,
+    from counted
+)
+
+select
+    pulled_system.system_id,
+    asked_query.cost,
+    asked_query.query_id,
+    coalesce(counted.is_failed, false) as is_failed,
+from asked_query
+cross join pulled_system
+left join counted
+    on
+        asked_query.cost = counted.cost
+        and asked_query.query_id = counted.query_id
+        and pulled_system.system_id = counted.system_id
+where counted.value is null
