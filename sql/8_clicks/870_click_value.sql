@@ -4,9 +4,11 @@
 -- params: model, z
 -- value: clicks over expected clicks; of the position model the attraction. Null where no click was to be
 -- expected, but 0 with opensearch.
--- low, high: all values v whose score test does not reject the clicks c, the weights taken as known. rate and position:
+-- low, high: all values v whose score test does not reject the clicks c, the weights taken as known:
 -- (c - v S)^2 <= z^2 (v S - v^2 Q), Wilson's interval where all weights are 1; S is the sum of the weights, Q that of
--- their squares. coec and opensearch, whose values go beyond 1: (c - v S)^2 <= z^2 v S. Widened to hold the value.
+-- their squares. With more clicks than S^2 / Q (1e-9: whatever the rounding) some chance v x weight would be above 1:
+-- then Q is S^2 / n, as of n equal chances; where more clicks than impressions were logged it is 0, as of a Poisson
+-- count. Widened to hold the value; of rate and position within 0 and 1.
 with valued as (
     select
         click_expectation.query_id,
@@ -20,7 +22,12 @@ with valued as (
             when $model = 'opensearch' then 0.0
         end as value,
         case
-            when $model in ('rate', 'position') then click_expectation.expected_square
+            when
+                click_expectation.clicks * click_expectation.expected_square
+                <= click_expectation.expected * click_expectation.expected * (1 + 1e-9)
+                then click_expectation.expected_square
+            when click_expectation.clicks <= click_expectation.impressions
+                then click_expectation.expected * click_expectation.expected / click_expectation.impressions
             else 0.0
         end as square,
     from click_expectation
