@@ -12,6 +12,7 @@ from ndcg_ab.config.model.inputs.clicks import Clicks
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.clicks import json_events
 from ndcg_ab.sources.clicks.events import ReadEvents, read_events
+from ndcg_ab.sources.files.streams import UnusualError
 from ndcg_ab.sources.registry import make_source
 
 
@@ -31,7 +32,6 @@ HEAD = "query,document,place,shown,clicked\n"
 TWO = [event("impression"), event("click"), event("impression", 2, "d2", query_id="s2", client_id="c2")]
 ROWS = [
     {
-        "event": 0,
         "text": "pasta",
         "doc_id": "d1",
         "place": 1,
@@ -41,7 +41,6 @@ ROWS = [
         "clicked": 0,
     },
     {
-        "event": 1,
         "text": "pasta",
         "doc_id": "d1",
         "place": 1,
@@ -51,7 +50,6 @@ ROWS = [
         "clicked": 1,
     },
     {
-        "event": 2,
         "text": "pasta",
         "doc_id": "d2",
         "place": 3,
@@ -123,7 +121,11 @@ def test_both_ways_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     events += [event("impression", session_id="x", client_id=None), event("impression", query_id="")]
     path = written(tmp_path, events)
     fast = read(path)
-    monkeypatch.setattr(json_events, "read_if_plain", lambda *_: None)
+
+    def refuse(*_: object) -> Any:
+        raise UnusualError
+
+    monkeypatch.setattr(json_events, "plain_events", refuse)
     careful = read(path)
     assert careful.table.equals(fast.table) and careful.remarks == fast.remarks and careful.read == 7
     assert fast.table["client"].to_pylist()[-2:] == ["x", "c1"], "a session stands for a client that has no id"
@@ -217,7 +219,7 @@ def test_counts(tmp_path: Path) -> None:
     path = tmp_path / "counts.csv"
     path.write_text("query,doc_id,position,impressions,clicks\npasta,d1,1,10,2\npasta,d1,2,90,9\n")
     found = read(path)
-    assert found.table.drop(["event", "search_id", "client"]).to_pylist() == [
+    assert found.table.drop(["search_id", "client"]).to_pylist() == [
         {"text": "pasta", "doc_id": "d1", "place": 1, "shown": 10, "clicked": 2},
         {"text": "pasta", "doc_id": "d1", "place": 2, "shown": 90, "clicked": 9},
     ]
