@@ -20,7 +20,7 @@ from ndcg_ab.sources.clicks.findings import CLIENT_RULES, event_remarks, grade_r
 from ndcg_ab.sources.clicks.matching import match_texts
 from ndcg_ab.sources.tables.on_disk import table_or_file
 from ndcg_core.clicks.models import Z
-from ndcg_core.clicks.positions import PlacedCounts, fit_counts
+from ndcg_core.clicks.positions import IntArray, PlacedCounts, fit_counts
 
 ATTRACTION = pa.schema([("document", pa.int64()), ("attraction", pa.float64())])
 EXAMINATION = pa.schema([("place", pa.int64()), ("examination", pa.float64())])
@@ -90,13 +90,8 @@ def fit_model(engine: Engine, model: str) -> float:
         engine.put("pulled_attraction", ATTRACTION.empty_table())
         engine.put("pulled_examination", EXAMINATION.empty_table())
         return 0.0
-    names = ("document", "place", "impressions", "clicks")
-    rows = engine.read("click_count", names, order="document, place")
-    rows = rows.filter(pc.greater(rows["impressions"], 0))
-    documents, document = np.unique(rows["document"].to_numpy(), return_inverse=True)
-    places, place = np.unique(rows["place"].to_numpy(), return_inverse=True)
-    counted = (rows[name].to_numpy().astype(np.float64) for name in ("impressions", "clicks"))
-    fit = fit_counts(PlacedCounts(document, place, *counted))
+    documents, places, counts = read_counts(engine)
+    fit = fit_counts(counts)
     engine.put("pulled_attraction", pa.table([documents, fit.attraction], schema=ATTRACTION))
     engine.put("pulled_examination", pa.table([places, fit.examination], schema=EXAMINATION))
     attracted = engine.read("attraction", ATTRACTION.names, order="document")["attraction"]
@@ -105,3 +100,13 @@ def fit_model(engine: Engine, model: str) -> float:
         float(np.abs(attracted.to_numpy() - fit.attraction).max(initial=0.0)),
         float(np.abs(looked.to_numpy() - fit.examination).max(initial=0.0)),
     )
+
+
+def read_counts(engine: Engine) -> tuple[IntArray, IntArray, PlacedCounts]:
+    """The documents and the places that were shown, in their order, and how often each document was at each place."""
+    rows = engine.read("click_count", ("document", "place", "impressions", "clicks"), order="document, place")
+    rows = rows.filter(pc.greater(rows["impressions"], 0))
+    documents, document = np.unique(rows["document"].to_numpy(), return_inverse=True)
+    places, place = np.unique(rows["place"].to_numpy(), return_inverse=True)
+    counted = (rows[name].to_numpy().astype(np.float64) for name in ("impressions", "clicks"))
+    return documents, places, PlacedCounts(document, place, *counted)
