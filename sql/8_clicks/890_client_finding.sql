@@ -3,10 +3,9 @@
 -- reads:  click_event
 -- params: bot_events, bot_times, fewest_clients, one_client_clicks, usual_share
 -- kind:   query
--- click_bot: amount: the client's events. usual: those that a share of the clients keep to, such as 99 of 100. total:
--- the events of all clients. A client is odd that has at least some events, and several times the usual ones; where
--- there are few clients nobody can tell.
--- click_one_client: amount: the document's clicks by the client who clicks it most, of total.
+-- click_bot: amount: the client's events. usual: the number that usual_share of the clients do not exceed. total: the
+-- events of all clients. No client is odd where there are fewer than fewest_clients: nobody can say what is usual.
+-- click_one_client: amount: the document's clicks by the client who clicks it most. total: by all clients.
 with client_total as (
     select
         client,

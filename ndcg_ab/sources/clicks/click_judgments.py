@@ -41,7 +41,10 @@ class ClickJudgments(Source):
         return PullResult(with_remarks(pa.table(columns, schema=layout.schema), found.remarks))
 
     def grade(self, queries: Mapping[str, str], allowed: Resources | None = None) -> GradedClicks:
-        """The same with what stands behind every grade. queries: query_id -> text."""
+        """The same with what stands behind every grade.
+
+        queries: query_id -> text. allowed: what it may use; None: everything.
+        """
         given = allowed or Resources()
         with open_engine(given.threads, given.memory_limit, given.spill, files=click_files()) as engine:
             events = read_events(self.described, self.events, self.directory, events_file(engine.memory))
@@ -50,7 +53,7 @@ class ClickJudgments(Source):
 
 
 def events_file(memory: Memory | None) -> TableWriter | None:
-    """Where events go that are more than a few, whether memory is limited or not; None: there is no folder."""
+    """Where events go if they are more than a few, whether memory is limited or not; None where there is no folder."""
     if memory is None or memory.folder is None:
         return None
     return TableWriter(memory.folder / "click_event.parquet", memory)

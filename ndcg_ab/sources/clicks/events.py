@@ -78,9 +78,10 @@ class ReadEvents(NamedTuple):
 
 
 def read_events(described: Clicks, source: Source, directory: Path, keep: TableWriter | None = None) -> ReadEvents:
-    """keep: where events go that are more than a few; None: into memory.
+    """The impressions and clicks of a log, which is read a piece at a time.
 
-    Raises InputError, which names the place, the value and the rule, for what cannot be read.
+    keep: where they go if they are more than a few; None: into memory. Raises InputError, which names the place, the
+    value and the rule, for what cannot be read.
     """
     place = described.source
     kind = described.events or guess_kind(place, directory)
@@ -91,10 +92,10 @@ def read_events(described: Clicks, source: Source, directory: Path, keep: TableW
         pieces = file_pieces(place, directory)
     else:
         pieces = table_pieces(source, keep and keep.beside("table"))
-    actions = Actions(CLICKS[:1] if described.model == "opensearch" else CLICKS)
-    kept = map(actions.select, pieces)
+    chosen = EventFilter(CLICKS[:1] if described.model == "opensearch" else CLICKS)
+    kept = map(chosen.select, pieces)
     table = pa.concat_tables([EVENTS.empty_table(), *kept]) if keep is None else keep.write(kept, EVENTS, names=TEXTS)
-    return ReadEvents(table, source.origin, actions.read, actions.remarks(source.origin))
+    return ReadEvents(table, source.origin, chosen.read, chosen.remarks(source.origin))
 
 
 def file_pieces(place: FileSource, directory: Path) -> Iterator[pa.Table]:
@@ -138,8 +139,8 @@ def with_numbers(table: pa.Table, origin: str, before: int) -> pa.Table:
     return table.set_column(table.column_names.index("ordinal"), "ordinal", ordinal)
 
 
-class Actions:
-    """Selects the impressions and clicks of UBI's events; counts what else there is, and what lacks a part.
+class EventFilter:
+    """Selects the impressions and clicks of UBI's events, and counts the other events and those that lack a part.
 
     clicks: the actions that are clicks.
     """

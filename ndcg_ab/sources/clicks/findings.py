@@ -11,11 +11,11 @@ from ndcg_ab.sources.base import Remark
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
 
 CLIENT_RULES: Mapping[str, int | float] = {  # parameters of client_finding
-    "fewest_clients": 100,  # of fewer nobody can say which number of events is usual
-    "bot_events": 100,  # a client with so many events …
-    "bot_times": 10,  # … and more than so many times those …
-    "usual_share": 0.99,  # … that this share of the clients keeps to
-    "one_client_clicks": 5,  # clicks of a document, of which more than half come from one client
+    "fewest_clients": 100,  # with fewer nobody can say which number of events is usual
+    "usual_share": 0.99,  # of the clients, who have the usual number of events or fewer
+    "bot_times": 10,  # a bot has more than so many times the usual number,
+    "bot_events": 100,  # and at least so many
+    "one_client_clicks": 5,  # of a document, more than half of them by one client
 }
 
 
