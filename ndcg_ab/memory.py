@@ -102,12 +102,17 @@ class Memory:
         return max(1, min(wanted or os.cpu_count() or 1, self.for_duckdb // FOR_A_THREAD))
 
 
-def footprint() -> int:
-    """Bytes of memory that this process holds, once what it let go of is given back; 0 where nobody tells."""
+def give_back() -> None:
+    """Gives memory that this process let go of back to the system."""
     if arrow := sys.modules.get("pyarrow"):
         arrow.default_memory_pool().release_unused()
     with contextlib.suppress(OSError, AttributeError):  # only the C library of GNU can
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def footprint() -> int:
+    """Bytes of memory that this process holds, once what it let go of is given back; 0 where nobody tells."""
+    give_back()
     try:
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     except OSError:

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.http import HttpSource
+from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.errors import InputError
 from ndcg_ab.labels.function_judge import ask_judge
 from ndcg_ab.labels.proxy_judgments import refuse_uncovered
@@ -40,7 +41,9 @@ def pull_judgments(context: Context, name: str) -> str | None:
     source = place.source
     return context.store.add(
         Place(judgments_key(at), source, judgments_layout(source), source.shown, "judgments", place.version),
-        lambda: pull_judgments_place(source, context.evaluation.directory, texts_for(source, context)),
+        lambda: pull_judgments_place(
+            source, context.evaluation.directory, texts_for(source, context), resources_for(context)
+        ),
         force=context.force,
     )
 
@@ -50,7 +53,13 @@ def pull_proxy_judgments(context: Context, _: str) -> str | None:
     source = context.evaluation.cheap_judgments.source
     said = context.store.add(
         Place(PROXY, source, JUDGMENT, source.shown, "cheap judgments", context.evaluation.cheap_judgments.version),
-        lambda: pull_source(source, JUDGMENT, context.evaluation.directory, texts_for(source, context)),
+        lambda: pull_source(
+            source,
+            JUDGMENT,
+            context.evaluation.directory,
+            texts_for(source, context),
+            resources=resources_for(context),
+        ),
         force=context.force,
     )
     refuse_uncovered_queries(context)
@@ -65,6 +74,13 @@ def pull_proxy_judgments(context: Context, _: str) -> str | None:
 def texts_for(source: Any, context: Context) -> Mapping[str, str]:
     """query_id -> text, where judgments may need them."""
     return context.store.queries().texts if source.takes_queries else {}
+
+
+def resources_for(context: Context) -> Resources:
+    """What making judgments may use, with the folder for what memory has no room for."""
+    with context.store.memory() as memory:
+        spill = context.evaluation.spill_folder if memory is None else memory.spill
+    return context.evaluation.resources.model_copy(update={"spill": spill})
 
 
 def refuse_uncovered_queries(context: Context) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.engines.remote_table import RemoteTable
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.tables.digests import content_digest
@@ -90,6 +91,7 @@ class PullRequest:
     folder: where it may keep answers while the run lasts, so that a second attempt need not ask again; None: nowhere.
     keep: where rows go that memory has no room for; None: it has room.
     costs: what is recorded of every request; None: nothing, and the order of asking is that of the queries.
+    resources: what a source may use that computes; None: everything.
     """
 
     texts: Mapping[str, str]
@@ -97,6 +99,7 @@ class PullRequest:
     folder: Path | None = None
     keep: TableWriter | None = None
     costs: CostsAsked | None = None
+    resources: Resources | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,6 +12,7 @@ from ndcg_ab.config.model.inputs.external_scores import ScoresSource
 from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.config.model.inputs.sources import DatabaseSource, ExtensionSource, FileSource, PythonSource, SparkSource
 from ndcg_ab.config.model.inputs.sources import Source as Described
+from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.sources.base import CostsAsked, Pulled, PullRequest, ReducedPull, Source
 from ndcg_ab.sources.costs import cost_columns, costs_of_rows, refuse_unrecorded, without_cost_columns
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
@@ -98,6 +99,7 @@ def pull_source(
     wanted: WantedPlaces | None = None,
     threads: int | None = None,
     costs: CostsAsked | None = None,
+    resources: Resources | None = None,
 ) -> Pulled:
     """Reads a source whole and holds it to its layout; InputError says what is wrong and where.
 
@@ -107,6 +109,7 @@ def pull_source(
     keep: where rows go that memory has no room for; None: it has room.
     wanted: what will be looked at of a ranking, if not all of it; threads: that may reduce it to that.
     costs: what is recorded of every request, or read from columns of the rows.
+    resources: what a source may use that computes; None: everything.
     """
     source = make_source(without_cost_columns(described, costs.names) if costs else described, directory)
     if costs is not None:
@@ -114,7 +117,7 @@ def pull_source(
     if wanted and (reduced := source.reduce(layout, wanted, threads, keep.beside("reduced") if keep else None)):
         read = partial(read_table, source, layout, keep)
         return ReducedPull(reduced, layout, source, read, costs=read_costs(described, directory, costs))
-    found = source.answer(layout, PullRequest(queries or {}, attributes or {}, folder, keep, costs))
+    found = source.answer(layout, PullRequest(queries or {}, attributes or {}, folder, keep, costs, resources))
     table = found.table
     if keep is not None and not isinstance(table, TableOnDisk):
         table = keep.write([table], layout.schema, lambda: found.table.schema.metadata or {})

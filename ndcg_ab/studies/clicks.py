@@ -52,7 +52,8 @@ def grade_events(evaluation: Evaluation) -> ClickStudy:
     assert evaluation.judgments is not None
     described: Any = evaluation.judgments.source
     source = cast(ClickJudgments, make_source(described, evaluation.directory))
-    found = source.grade(pull_queries(evaluation).texts)
+    allowed = evaluation.resources.model_copy(update={"spill": evaluation.spill_folder})
+    found = source.grade(pull_queries(evaluation).texts, allowed)
     return ClickStudy(described.clicks, found, findings_of(found.remarks, "clicks"))
 
 

@@ -147,25 +147,35 @@ def click_values(counts: Sequence[ClickCount], model: str) -> dict[Document, Cli
             own.setdefault((row.query_id, row.doc_id), []).append(row)
     fitted = fit_positions(counts) if model == "position" else None
     found = {}
-    for document, rows in own.items():
-        if model == "opensearch":
-            shown, clicks = sum(row.shown_events for row in rows), sum(row.click_events for row in rows)
-            expected = shown * rates[min(row.place for row in rows)]
-            value: float | None = clicks / expected if expected > 0 else 0.0
-            found[document] = ClickValue(shown, clicks, value, *score_interval(clicks, expected, 0.0, value))
-            continue
+    for document, unordered in own.items():
+        rows = sorted(unordered, key=lambda row: row.place)
         weights = dict.fromkeys(rates, 1.0) if model == "rate" else fitted.examination if fitted else rates
+        if model == "opensearch":
+            rows = [row._replace(impressions=row.shown_events, clicks=row.click_events) for row in rows]
+            weights = dict.fromkeys(rates, rates[rows[0].place])
         shown, clicks = sum(row.impressions for row in rows), sum(row.clicks for row in rows)
-        expected = sum(row.impressions * weights[row.place] for row in sorted(rows, key=lambda row: row.place))
-        square = sum(row.impressions * weights[row.place] ** 2 for row in sorted(rows, key=lambda row: row.place))
-        value = clicks / expected if expected > 0 else None
+        expected = sum(row.impressions * weights[row.place] for row in rows)
+        square = sum(row.impressions * weights[row.place] ** 2 for row in rows)
+        value = clicks / expected if expected > 0 else 0.0 if model == "opensearch" else None
         if fitted is not None:
             value = fitted.attraction[document]
-        low, high = score_interval(clicks, expected, square if model != "coec" else 0.0, value)
-        if high is not None and value is not None and model != "coec":
+        low, high = score_interval(clicks, expected, possible_square(square, shown, clicks, expected), value)
+        if high is not None and value is not None and model in ("rate", "position"):
             high = max(min(high, 1.0), value)
         found[document] = ClickValue(shown, clicks, value, low, high)
     return found
+
+
+def possible_square(square: float, impressions: int, clicks: int, expected: float) -> float:
+    """The sum of the squares of weights for `score_interval`, if the clicks can be as many as they are.
+
+    With chances v x weight the clicks have the variance v S - v^2 Q, which is below 0 where they are more than S^2 / Q:
+    some chance would be above 1. Then all chances are taken as equal, Q = S^2 / n, which gives the largest variance;
+    where more clicks than impressions were logged Q is 0, as of a Poisson count.
+    """
+    if clicks * square <= expected**2 * (1 + 1e-9):  # whatever the rounding where they are as many
+        return square
+    return expected**2 / impressions if clicks <= impressions else 0.0
 
 
 def score_interval(
@@ -173,10 +183,10 @@ def score_interval(
 ) -> tuple[float | None, float | None]:
     """All v with (c - v S)^2 <= z^2 (v S - v^2 Q), widened to hold `value`: the score test's interval.
 
-    clicks: c. expected: S, the sum of the weights of all impressions. square: Q, that of their squares, for clicks that
-    are 0 or 1 with probability v x weight; 0 for Poisson counts, whose v may exceed 1. With all weights 1 it is
-    Wilson's (1927, "Probable inference"); with Q = 0 Rao's of a ratio of observed to expected counts. The weights are
-    taken as known. (None, None) where nothing is expected.
+    clicks: c. expected: S, the sum of the weights of all impressions. square: Q, that of their squares, for impressions
+    that are clicked with probability v x weight; 0 for Poisson counts. With all weights 1 it is Wilson's (1927,
+    "Probable inference"), with all weights w Wilson's over w, at most 1 / w; with Q = 0 Rao's of a ratio of observed to
+    expected counts. The weights are taken as known. (None, None) where nothing is expected.
     """
     if expected <= 0 or value is None:
         return None, None

@@ -19,6 +19,12 @@ class User(Protocol):
     def __call__(self, attraction: Sequence[float], generator: np.random.Generator) -> list[int]: ...
 
 
+class Chances(Protocol):
+    """(places,) the chances that such a user clicks each place; attraction: as of the user."""
+
+    def __call__(self, attraction: Sequence[float]) -> list[float]: ...
+
+
 def attractions(grades: Sequence[float], highest: float) -> list[float]:
     """The chances of a click on documents of these grades: in equal steps up to that of the highest, above 0."""
     steps = MOST_ATTRACTIVE - LEAST_ATTRACTIVE
@@ -45,3 +51,17 @@ def cascade_user(attraction: Sequence[float], generator: np.random.Generator) ->
         if generator.random() > PATIENCE:
             break
     return []
+
+
+def position_chances(attraction: Sequence[float]) -> list[float]:
+    """Of `position_user`."""
+    return [examine_place(place) * chance for place, chance in enumerate(attraction)]
+
+
+def cascade_chances(attraction: Sequence[float]) -> list[float]:
+    """Of `cascade_user`: whoever looks at a place was attracted by none above it, and patient after each."""
+    found, looked = [], 1.0
+    for chance in attraction:
+        found.append(looked * chance)
+        looked *= (1 - chance) * PATIENCE
+    return found

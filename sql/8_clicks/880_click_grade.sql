@@ -1,6 +1,6 @@
 -- click_grade: the grade of every document that has impressions enough.
 -- grain:  one row per (query_id, doc_id)
--- reads:  click_value, pulled_click_cut, pulled_click_text
+-- reads:  click_value, pulled_click_cut
 -- params: floor, scale
 -- scale: value: the value itself. threshold: how many cuts the value reaches. quantile: how many cuts the share of
 -- other graded documents reaches whose value is lower; equal values have equal grades, and the lowest has grade 0.
@@ -18,11 +18,7 @@ with judged_value as (
     where
         impressions >= $floor
         and value is not null
-        and query_id in (
-            select pulled_click_text.query_id,
-            from pulled_click_text
-            where pulled_click_text.is_asked
-        )
+        and is_asked
 )
 
 select

@@ -12,7 +12,8 @@ from ndcg_ab.config.model.inputs.clicks import Clicks
 from ndcg_ab.engines import open_engine
 from ndcg_ab.engines.sql_files import click_files
 from ndcg_ab.sources.clicks.events import EVENTS, ReadEvents
-from ndcg_ab.sources.clicks.grading import GradedClicks, grade_clicks
+from ndcg_ab.sources.clicks.grading import ATTRACTION, GradedClicks, grade_clicks
+from ndcg_ab.sources.clicks.matching import TEXTS
 from ndcg_core.clicks.models import MODELS, Event, click_grades, click_rates, click_values, count_clicks
 from tests.examples import examples
 
@@ -46,15 +47,17 @@ def logs(draw: st.DrawFn) -> list[Event]:
 
 def event_table(events: list[Event]) -> pa.Table:
     rows = [
-        {"event": at, "text": row.query_id, "client": None, **{name: getattr(row, name) for name in row._fields[1:]}}
-        for at, row in enumerate(events)
+        {"text": row.query_id, "client": None, **{name: getattr(row, name) for name in row._fields[1:]}}
+        for row in events
     ]
     return pa.Table.from_pylist(rows, schema=EVENTS)
 
 
 def by_sql(events: list[Event], **keys: object) -> GradedClicks:
     described = Clicks.model_validate({"file": "events.jsonl", "floor": 0, **keys})
-    return grade_clicks(ReadEvents(event_table(events), "events.jsonl", len(events), ()), described, {})
+    read = ReadEvents(event_table(events), "events.jsonl", len(events), ())
+    with open_engine(files=click_files()) as engine:
+        return grade_clicks(engine, read, described, {})
 
 
 def assert_same(events: list[Event], model: str, grades: dict[str, object], floor: int = 0) -> None:
@@ -106,8 +109,9 @@ def test_by_hand(model: str, d1: float, d2: float) -> None:
 @pytest.mark.parametrize("grades", GRADES, ids=lambda grades: next(iter(grades)))
 @pytest.mark.parametrize("model", MODELS)
 def test_by_hand_as_the_core(model: str, grades: dict[str, object]) -> None:
-    """With a document at a place where nobody clicks: no click of it is to be expected."""
-    assert_same([*HAND, Event("q", "d3", 9, None, 5, 0)], model, grades)
+    """With a document where nobody clicks, of which no click is expected, and d4, which has more than places allow."""
+    more = [("d3", 9, 5, 0), ("d4", 8, 10, 10), ("d4", 7, 1, 0), ("d5", 8, 100, 0), ("d5", 7, 99, 99)]
+    assert_same([*HAND, *(Event("q", doc_id, place, None, *counts) for doc_id, place, *counts in more)], model, grades)
 
 
 @settings(max_examples=examples(30))
@@ -143,21 +147,19 @@ def test_a_step_of_expectation_maximisation_by_hand(events: list[Event], seed: i
 
 def step_by_sql(events: list[Event], before: dict[Any, float]) -> dict[Any, float]:
     """place, or (query_id, doc_id) -> its probability after one step."""
-    documents = sorted(each for each in before if isinstance(each, tuple))
     places = sorted(each for each in before if isinstance(each, int))
-    texts = {
-        name: pa.array(column)
-        for name, column in zip(("query_id", "doc_id"), zip(*documents, strict=True), strict=True)
-    }
     with open_engine(files=click_files()) as engine:
         engine.expect(len(events))
         engine.put("pulled_click_event", event_table(events))
-        queries = sorted({query_id for query_id, _ in documents})
-        engine.put("pulled_click_text", pa.table({"text": queries, "query_id": queries}))
-        engine.put("pulled_attraction", pa.table({**texts, "attraction": [before[each] for each in documents]}))
+        queries = sorted({row.query_id for row in events})
+        engine.put("pulled_click_text", pa.table([queries, queries, [True] * len(queries)], schema=TEXTS))
+        names = {row[:2]: row[2] for row in engine.rows("click_document", ("query_id", "doc_id", "document"))}
+        documents = {names[each]: each for each in before if isinstance(each, tuple)}
+        attraction = [before[each] for each in documents.values()]
+        engine.put("pulled_attraction", pa.table([[*documents], attraction], schema=ATTRACTION))
         looked = {"place": pa.array(places), "examination": [before[each] for each in places]}
         engine.put("pulled_examination", pa.table(looked))
-        found = {(query_id, doc_id): value for query_id, doc_id, value in engine.rows("attraction")}
+        found = {documents[document]: value for document, value in engine.rows("attraction")}
         return found | dict(engine.rows("examination"))
 
 

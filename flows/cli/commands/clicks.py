@@ -10,7 +10,7 @@ from ndcg_ab.errors import InputError
 
 from ..console import name_written, print_safely, user_errors, warn_of_formulas, write_or_print
 from ..light_imports import import_lightly
-from ..options import JsonFile, Quiet, of_data, of_metrics, of_output
+from ..options import JsonFile, MemoryLimit, Quiet, Spill, Threads, of_data, of_metrics, of_output
 from ..outputs import check_writable, json_file, refuse_one_file_twice
 
 ENDINGS = (".csv", ".tsv", ".parquet", ".pq")
@@ -49,12 +49,16 @@ def clicks(
         of_output(metavar="FILE", help="Write the judgments: CSV, TSV or Parquet, which compare reads."),
     ] = None,
     json: JsonFile = None,
+    threads: Threads = None,
+    memory_limit: MemoryLimit = None,
+    spill: Spill = None,
     quiet: Quiet = False,
 ) -> None:
     """Make judgments of a log of clicks, and show what stands behind them."""
     with user_errors():
         import_lightly()
         from ndcg_ab.config.options.option_parsing import parse_columns
+        from ndcg_ab.config.options.resource_options import ResourceOptions, with_resource_options
         from ndcg_ab.files import write_table
         from ndcg_ab.studies.clicks import evaluation_of_clicks, grade_events, study_to_json
 
@@ -65,6 +69,7 @@ def clicks(
             raise InputError("--quantiles, --thresholds: both say where grades begin; take one of the two out")
         keys |= {"grades": {name: found for name, found in cuts.items() if found}} if any(cuts.values()) else {}
         evaluation = evaluation_of_clicks({key: value for key, value in keys.items() if value is not None}, queries)
+        evaluation = with_resource_options(evaluation, ResourceOptions(threads, memory_limit, spill))
         inputs = [Path(file) for file in (events, queries) if file]
         json_path = json_file(json, inputs)
         output = grades_file(output_file, inputs) if output_file else None

@@ -6,9 +6,14 @@ from pathlib import Path
 import pyarrow as pa
 
 from ndcg_ab.config.model.inputs.clicks import ClicksSource
-from ndcg_ab.sources.base import Source, with_remarks
+from ndcg_ab.config.model.operation import Resources
+from ndcg_ab.engines import open_engine
+from ndcg_ab.engines.sql_files import click_files
+from ndcg_ab.memory import Memory, give_back
+from ndcg_ab.sources.base import PullRequest, PullResult, Source, with_remarks
 from ndcg_ab.sources.clicks.events import read_events
 from ndcg_ab.sources.clicks.grading import GradedClicks, grade_clicks
+from ndcg_ab.sources.tables.on_disk import TableWriter
 from ndcg_ab.sources.tables.schema import JUDGMENT, Layout
 
 
@@ -22,16 +27,33 @@ class ClickJudgments(Source):
         self.origin = f"{self.events.origin} ({self.described.definition})"
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        """queries: query_id -> text, of the searches that count; without any the text is the query_id."""
-        found = self.grade(queries)
+        return self.answer(layout, PullRequest(queries)).table
+
+    def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
+        """The texts of `asked` are those of the searches that count; without any the text is the query_id."""
+        found = self.grade(asked.texts, asked.resources)
         columns = {
             field.name: found.table[field.name]
             if field in JUDGMENT.fields
             else pa.nulls(found.table.num_rows, field.type)
             for field in layout.fields
         }
-        return with_remarks(pa.table(columns, schema=layout.schema), found.remarks)
+        return PullResult(with_remarks(pa.table(columns, schema=layout.schema), found.remarks))
 
-    def grade(self, queries: Mapping[str, str]) -> GradedClicks:
-        """The same with what stands behind every grade."""
-        return grade_clicks(read_events(self.described, self.events, self.directory), self.described, queries)
+    def grade(self, queries: Mapping[str, str], allowed: Resources | None = None) -> GradedClicks:
+        """The same with what stands behind every grade.
+
+        queries: query_id -> text. allowed: what it may use; None: everything.
+        """
+        given = allowed or Resources()
+        with open_engine(given.threads, given.memory_limit, given.spill, files=click_files()) as engine:
+            events = read_events(self.described, self.events, self.directory, events_file(engine.memory))
+            give_back()
+            return grade_clicks(engine, events, self.described, queries)
+
+
+def events_file(memory: Memory | None) -> TableWriter | None:
+    """Where events go if they are more than a few, whether memory is limited or not; None where there is no folder."""
+    if memory is None or memory.folder is None:
+        return None
+    return TableWriter(memory.folder / "click_event.parquet", memory)

@@ -6,7 +6,8 @@ stand in the columns of a table, a file's or a database's, the readers of tables
 collectors write it into the event as `user_query`, and it is needed there.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,12 +17,13 @@ import pyarrow.compute as pc
 from ndcg_ab.config.model.inputs.clicks import Clicks
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.sources.base import Remark, Source
-from ndcg_ab.sources.clicks.json_events import DEFAULTS, is_json, read_json_events
+from ndcg_ab.sources.base import PullRequest, Remark, Source
+from ndcg_ab.sources.clicks.json_events import DEFAULTS, is_json, json_event_pieces
 from ndcg_ab.sources.files.file import format_by_name, refuse_no_file
 from ndcg_ab.sources.files.guessing import column_names
 from ndcg_ab.sources.files.parts import list_parts, name_part_in_errors
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
+from ndcg_ab.sources.tables.on_disk import TableWriter, read_batches
 from ndcg_ab.sources.tables.schema import Field, Layout
 
 UBI = Layout(
@@ -49,7 +51,6 @@ COUNTS = Layout(
 )
 EVENTS = pa.schema(
     [
-        ("event", pa.int64()),
         ("text", pa.string()),
         ("doc_id", pa.string()),
         ("place", pa.int64()),
@@ -59,6 +60,7 @@ EVENTS = pa.schema(
         ("clicked", pa.int64()),
     ]
 )
+TEXTS = ("text", "doc_id", "client")  # columns whose texts repeat
 IMPRESSION, CLICKS = "impression", ("click", "click_through")
 NEEDED = ("user_query", "object_id", "ordinal")  # of an impression or a click
 
@@ -66,32 +68,50 @@ NEEDED = ("user_query", "object_id", "ordinal")  # of an impression or a click
 class ReadEvents(NamedTuple):
     """Events in the columns of `EVENTS`, where they come from, and what was noticed.
 
-    read: how many events, those among them that say nothing.
+    table: in memory, or `TableOnDisk`. read: how many events, those among them that say nothing.
     """
 
-    table: pa.Table
+    table: Any
     origin: str
     read: int
     remarks: tuple[Remark, ...]
 
 
-def read_events(described: Clicks, source: Source, directory: Path) -> ReadEvents:
-    """Raises InputError, which names the place, the value and the rule, for what cannot be read."""
+def read_events(described: Clicks, source: Source, directory: Path, keep: TableWriter | None = None) -> ReadEvents:
+    """The impressions and clicks of a log, which is read a piece at a time.
+
+    keep: where they go if they are more than a few; None: into memory. Raises InputError, which names the place, the
+    value and the rule, for what cannot be read.
+    """
     place = described.source
     kind = described.events or guess_kind(place, directory)
     if kind == "table":
         return read_counts(source.pull(COUNTS, {}), source.origin)
     if isinstance(place, FileSource) and is_json(place, directory):
         UBI.refuse_unknown(str(place.file), place.columns)
-        tables = []
-        with list_parts(place, directory, {**DEFAULTS, **place.columns}) as parts:
-            for part in parts:
-                with name_part_in_errors(part):
-                    tables.append(read_json_events(part.path, place.columns))
-        table = pa.concat_tables(tables)
+        pieces = file_pieces(place, directory)
     else:
-        table = with_numbers(source.pull(UBI, {}), source.origin)
-    return read_actions(table, source.origin, CLICKS[:1] if described.model == "opensearch" else CLICKS)
+        pieces = table_pieces(source, keep and keep.beside("table"))
+    chosen = EventFilter(CLICKS[:1] if described.model == "opensearch" else CLICKS)
+    kept = map(chosen.select, pieces)
+    table = pa.concat_tables([EVENTS.empty_table(), *kept]) if keep is None else keep.write(kept, EVENTS, names=TEXTS)
+    return ReadEvents(table, source.origin, chosen.read, chosen.remarks(source.origin))
+
+
+def file_pieces(place: FileSource, directory: Path) -> Iterator[pa.Table]:
+    """The events of files of JSON Lines."""
+    with list_parts(place, directory, {**DEFAULTS, **place.columns}) as parts:
+        for part in parts:
+            with name_part_in_errors(part):
+                yield from json_event_pieces(part.path, place.columns)
+
+
+def table_pieces(source: Source, keep: TableWriter | None) -> Iterator[pa.Table]:
+    """The events in the rows of a table."""
+    rows = 0
+    for piece in read_batches(source.answer(UBI, PullRequest({}, keep=keep)).table, UBI.schema.names):
+        yield with_numbers(piece, source.origin, rows)
+        rows += piece.num_rows
 
 
 def guess_kind(place: Any, directory: Path) -> str:
@@ -107,73 +127,94 @@ def guess_kind(place: Any, directory: Path) -> str:
     return "table" if is_table else "ubi"
 
 
-def with_numbers(table: pa.Table, origin: str) -> pa.Table:
-    """The places of a table's events as numbers; -1 where there is none."""
+def with_numbers(table: pa.Table, origin: str, before: int) -> pa.Table:
+    """The places of a table's events as numbers; -1 where there is none. before: rows that stand before."""
     texts = pc.replace_substring_regex(pc.fill_null(table["ordinal"].cast(pa.string()), ""), r"\.0+$", "")
     is_number = pc.match_substring_regex(texts, r"^\d{1,9}$")
     wrong = pc.and_(pc.invert(is_number), pc.not_equal(texts, ""))
     if (row := pc.index(wrong, True).as_py()) >= 0:
         value = format_value(table["ordinal"][row].as_py())
-        raise InputError(f"{origin}, event {row + 1}: ordinal = {value}: must be a whole number, 0 or more")
+        raise InputError(f"{origin}, event {before + row + 1}: ordinal = {value}: must be a whole number, 0 or more")
     ordinal = pc.if_else(is_number, texts, pa.scalar("-1")).cast(pa.int64())
     return table.set_column(table.column_names.index("ordinal"), "ordinal", ordinal)
 
 
-def read_actions(table: pa.Table, origin: str, clicks: tuple[str, ...]) -> ReadEvents:
-    """Impressions and clicks of UBI's events; what else there is, and what lacks a part, is counted.
+class EventFilter:
+    """Selects the impressions and clicks of UBI's events, and counts the other events and those that lack a part.
 
-    table: in the columns of `UBI`, with `ordinal` as whole numbers. clicks: the actions that are clicks.
-    Raises InputError where there is no impression: nobody knows then what was not clicked.
+    clicks: the actions that are clicks.
     """
-    action = pc.utf8_lower(table["action_name"])
-    is_shown = pc.equal(action, IMPRESSION)
-    is_click = pc.is_in(action, pa.array(clicks))
-    is_used = pc.or_(is_shown, is_click)
-    found = {row["values"]: row["counts"] for row in pc.value_counts(action.filter(pc.invert(is_used))).to_pylist()}
-    remarks = []
-    if found:
-        names = ", ".join(f"{name} ({count:,})" for name, count in sorted(found.items(), key=lambda each: -each[1])[:5])
-        told = f"{sum(found.values()):,} events are neither impressions nor clicks, and count nothing: {names}"
-        remarks.append(Remark("click_other_action", sum(found.values()), (), told))
-    is_whole = pc.greater_equal(table["ordinal"], 0)
-    for name in ("user_query", "object_id"):
-        is_whole = pc.and_(is_whole, pc.greater(pc.binary_length(table[name]), 0))
-    lacking = pc.and_(is_used, pc.invert(is_whole))
-    if count := pc.sum(lacking).as_py() or 0:
-        remarks.append(Remark("click_incomplete", count, incomplete_examples(table.filter(lacking))))
-    kept = pc.and_(is_used, is_whole)
-    rows = table.filter(kept)
-    if not pc.any(is_shown.filter(kept)).as_py():
-        actions = ", ".join(sorted({*pc.unique(action).to_pylist()})[:5])
-        raise InputError(
-            f"{origin}: no event is an impression with {', '.join(NEEDED)} (actions: {actions}): without what was shown"
-            " nobody knows what was not clicked; log impressions, or name the columns that hold these"
-        )
-    client = pc.if_else(pc.equal(rows["client_id"], ""), rows["session_id"], rows["client_id"])
-    columns = {
-        "event": pc.indices_nonzero(pc.fill_null(kept, False)).cast(pa.int64()),
-        "text": rows["user_query"],
-        "doc_id": rows["object_id"],
-        "place": pc.add(rows["ordinal"], 1),
-        "search_id": without_blanks(rows["search_id"]),
-        "client": without_blanks(client),
-        "shown": is_shown.filter(kept).cast(pa.int64()),
-        "clicked": is_click.filter(kept).cast(pa.int64()),
-    }
-    return ReadEvents(pa.table(columns).cast(EVENTS), origin, table.num_rows, tuple(remarks))
+
+    def __init__(self, clicks: tuple[str, ...]) -> None:
+        self.clicks = pa.array(clicks)
+        self.read = 0
+        self.others = Counter[str]()
+        self.used: set[str] = set()
+        self.has_shown = False
+        self.lacking = 0
+        self.examples: list[str] = []
+
+    def select(self, events: pa.Table) -> pa.Table:
+        """Those of a piece in the columns of `EVENTS`; events: in the columns of `UBI`, `ordinal` as whole numbers."""
+        action = pc.utf8_lower(events["action_name"])
+        is_shown = pc.equal(action, IMPRESSION)
+        is_click = pc.is_in(action, self.clicks)
+        is_used = pc.or_(is_shown, is_click)
+        for row in pc.value_counts(action.filter(pc.invert(is_used))).to_pylist():
+            self.others[row["values"]] += row["counts"]
+        self.used.update(pc.unique(action.filter(is_used)).to_pylist())
+        is_whole = pc.greater_equal(events["ordinal"], 0)
+        for name in ("user_query", "object_id"):
+            is_whole = pc.and_(is_whole, pc.greater(pc.binary_length(events[name]), 0))
+        lacking = events.filter(pc.and_(is_used, pc.invert(is_whole)))
+        self.lacking += lacking.num_rows
+        self.examples += incomplete_examples(lacking.slice(0, MOST_EXAMPLES - len(self.examples)))
+        kept = pc.and_(is_used, is_whole)
+        self.has_shown = self.has_shown or bool(pc.any(is_shown.filter(kept)).as_py())
+        self.read += events.num_rows
+        rows = events.filter(kept)
+        client = pc.if_else(pc.equal(rows["client_id"], ""), rows["session_id"], rows["client_id"])
+        columns = {
+            "text": rows["user_query"],
+            "doc_id": rows["object_id"],
+            "place": pc.add(rows["ordinal"], 1),
+            "search_id": without_blanks(rows["search_id"]),
+            "client": without_blanks(client),
+            "shown": is_shown.filter(kept).cast(pa.int64()),
+            "clicked": is_click.filter(kept).cast(pa.int64()),
+        }
+        return pa.table(columns).cast(EVENTS)
+
+    def remarks(self, origin: str) -> tuple[Remark, ...]:
+        """What was noticed; InputError where no event is an impression: nobody knows then what was not clicked."""
+        if not self.has_shown:
+            actions = ", ".join(sorted({*self.others, *self.used})[:5])
+            raise InputError(
+                f"{origin}: no event is an impression with {', '.join(NEEDED)} (actions: {actions}): without what was"
+                " shown nobody knows what was not clicked; log impressions, or name the columns that hold these"
+            )
+        found = []
+        if self.others:
+            names = ", ".join(f"{name} ({count:,})" for name, count in self.others.most_common(5))
+            count = self.others.total()
+            told = f"{count:,} events are neither impressions nor clicks, and count nothing: {names}"
+            found.append(Remark("click_other_action", count, (), told))
+        if self.lacking:
+            found.append(Remark("click_incomplete", self.lacking, tuple(self.examples)))
+        return tuple(found)
 
 
 def without_blanks(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
 
 
-def incomplete_examples(rows: pa.Table) -> tuple[str, ...]:
+def incomplete_examples(rows: pa.Table) -> list[str]:
     found = []
-    for row in rows.slice(0, MOST_EXAMPLES).to_pylist():
+    for row in rows.to_pylist():
         missing = [name for name in NEEDED if row[name] in ("", None, -1)]
         known = ", ".join(f"{name} {format_value(row[name])}" for name in NEEDED if name not in missing)
         found.append(f"{row['action_name']} without {' and '.join(missing)}" + (f" ({known})" if known else ""))
-    return tuple(found)
+    return found
 
 
 def read_counts(table: pa.Table, origin: str) -> ReadEvents:
@@ -191,6 +232,6 @@ def read_counts(table: pa.Table, origin: str) -> ReadEvents:
             about = f" (shown = {table['shown'][row].as_py()})" if name == "clicked" else ""
             raise InputError(f"{origin}, row {row + 1}: {name} = {table[name][row].as_py()}{about}: {rule}")
     nothing = pa.nulls(table.num_rows, pa.string())
-    columns = [pa.array(range(table.num_rows)), table["query"].cast(pa.string()), table["document"], table["place"]]
-    columns += [nothing, nothing, table["shown"], table["clicked"]]
+    columns = [table["query"].cast(pa.string()), table["document"], table["place"], nothing, nothing]
+    columns += [table["shown"], table["clicked"]]
     return ReadEvents(pa.table(columns, names=EVENTS.names).cast(EVENTS), origin, table.num_rows, ())

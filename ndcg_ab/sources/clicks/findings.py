@@ -1,6 +1,7 @@
 """What spoils judgments from clicks, and what they are: remarks beside the grades."""
 
-import numpy as np
+from collections.abc import Mapping
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -9,12 +10,13 @@ from ndcg_ab.errors import format_value
 from ndcg_ab.sources.base import Remark
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
 
-FEWEST_CLIENTS = 100  # of fewer nobody can say which number of events is usual
-BOT_EVENTS, BOT_TIMES = (
-    100,
-    10,
-)  # a client with so many events, and so many times those that 99 of 100 clients keep below
-ONE_CLIENT_CLICKS = 5  # clicks of a document, of which more than half come from one client
+CLIENT_RULES: Mapping[str, int | float] = {  # parameters of client_finding
+    "fewest_clients": 100,  # with fewer nobody can say which number of events is usual
+    "usual_share": 0.99,  # of the clients, who have the usual number of events or fewer
+    "bot_times": 10,  # a bot has more than so many times the usual number,
+    "bot_events": 100,  # and at least so many
+    "one_client_clicks": 5,  # of a document, more than half of them by one client
+}
 
 
 def grade_counts(table: pa.Table) -> dict[float, int]:
@@ -40,8 +42,7 @@ def grade_remark(table: pa.Table, documents: int, events: int, definition: str) 
 def event_remarks(engine: Engine, places: pa.Table) -> list[Remark]:
     """What is odd about the events; places: `click_rate`."""
     found = [*place_remarks(places), *movement_remarks(engine), *unlogged_remarks(engine)]
-    clients = engine.read("client_count", order="client, query_id, doc_id")
-    return [*found, *bot_remarks(clients), *one_client_remarks(clients)] if clients.num_rows else found
+    return [*found, *bot_remarks(engine), *one_client_remarks(engine)]
 
 
 def place_remarks(places: pa.Table) -> list[Remark]:
@@ -56,72 +57,68 @@ def place_remarks(places: pa.Table) -> list[Remark]:
 
 def movement_remarks(engine: Engine) -> list[Remark]:
     """One ranking alone: no document was ever seen at another place."""
-    counts = engine.read("click_count", ("query_id", "doc_id"))
-    pairs = counts.group_by(["query_id", "doc_id"], use_threads=False).aggregate([([], "count_all")])
-    if pairs.num_rows < counts.num_rows or pairs.num_rows < 2:
+    documents = engine.count("click_document")
+    if documents < engine.count("click_count") or documents < 2:
         return []
     told = (
-        f"each of the {pairs.num_rows:,} documents was shown at one place only: one ranking is in the log, and what a"
+        f"each of the {documents:,} documents was shown at one place only: one ranking is in the log, and what a"
         " document gains by its place cannot be told from what it is worth"
     )
-    return [Remark("click_one_ranking", pairs.num_rows, (), told)]
+    return [Remark("click_one_ranking", documents, (), told)]
 
 
 def unlogged_remarks(engine: Engine) -> list[Remark]:
     """More clicks than impressions of a document at a place."""
-    counts = engine.read("click_count", order="query_id, doc_id, place")
-    odd = counts.filter(pc.greater(counts["click_events"], counts["shown_events"]))
+    names = ("document", "place", "shown_events", "click_events")
+    pieces = [
+        piece.filter(pc.greater(piece["click_events"], piece["shown_events"]))
+        for piece in engine.pieces("click_count", names)
+    ]
+    odd = pa.concat_tables(pieces)
     if not odd.num_rows:
         return []
     more = pc.sum(pc.subtract(odd["click_events"], odd["shown_events"])).as_py()
     told = f"{more:,} clicks or more have no impression beside them at their place: each counts as one shown, too"
-    return [Remark("click_without_impression", more, tuple(map(document_text, odd.slice(0, 5).to_pylist())), told)]
+    first = odd.sort_by([("document", "ascending"), ("place", "ascending")]).slice(0, MOST_EXAMPLES).to_pylist()
+    examples = []
+    for row in first:
+        ((query_id, doc_id),) = engine.rows(
+            "click_document", ("query_id", "doc_id"), where={"document": row["document"]}
+        )
+        examples.append(f"{document_text(query_id, doc_id)}, place {row['place']}")
+    return [Remark("click_without_impression", more, tuple(examples), told)]
 
 
-def document_text(row: dict[str, object]) -> str:
-    return f"query {format_value(row['query_id'])}, document {format_value(row['doc_id'])}, place {row['place']}"
+def document_text(query_id: str, doc_id: str) -> str:
+    return f"query {format_value(query_id)}, document {format_value(doc_id)}"
 
 
-def bot_remarks(clients: pa.Table) -> list[Remark]:
+def bot_remarks(engine: Engine) -> list[Remark]:
     """Clients with improbably many events."""
-    totals = clients.group_by(["client"], use_threads=False).aggregate([("events", "sum")])
-    events = totals["events_sum"].to_numpy()
-    if len(events) < FEWEST_CLIENTS:
-        return []
-    usual = float(np.quantile(events, 0.99, method="inverted_cdf"))
-    odd = totals.filter(
-        pc.and_(pc.greater_equal(totals["events_sum"], BOT_EVENTS), pc.greater(totals["events_sum"], BOT_TIMES * usual))
-    )
+    odd = engine.read("client_finding", where={"code": "click_bot"}, order="amount desc, client")
     if not odd.num_rows:
         return []
-    rows = odd.sort_by([("events_sum", "descending"), ("client", "ascending")]).to_pylist()
-    share = sum(row["events_sum"] for row in rows) / int(events.sum())
+    rows = odd.slice(0, MOST_EXAMPLES).to_pylist()
     told = (
-        f"{len(rows)} of {len(events):,} clients make {share:.0%} of the events, each more than {BOT_TIMES} times the"
-        f" {usual:.0f} that 99 of 100 clients keep to: programs, not people?"
+        f"{odd.num_rows} of {rows[0]['clients']:,} clients make {pc.sum(odd['amount']).as_py() / rows[0]['total']:.0%}"
+        f" of the events, each more than {CLIENT_RULES['bot_times']} times the {rows[0]['usual']} that 99 of 100"
+        " clients keep to: programs, not people?"
     )
-    examples = tuple(
-        f"client {format_value(row['client'])}: {row['events_sum']:,} events" for row in rows[:MOST_EXAMPLES]
-    )
-    return [Remark("click_bot", len(rows), examples, told)]
+    examples = tuple(f"client {format_value(row['client'])}: {row['amount']:,} events" for row in rows)
+    return [Remark("click_bot", odd.num_rows, examples, told)]
 
 
-def one_client_remarks(clients: pa.Table) -> list[Remark]:
+def one_client_remarks(engine: Engine) -> list[Remark]:
     """Documents whose clicks come from one client."""
-    keys = ["query_id", "doc_id"]
-    found = clients.group_by(keys, use_threads=False).aggregate([("clicks", "sum"), ("clicks", "max")])
-    many = pc.greater_equal(found["clicks_sum"], ONE_CLIENT_CLICKS)
-    odd = found.filter(pc.and_(many, pc.greater(pc.multiply(found["clicks_max"], 2), found["clicks_sum"])))
+    odd = engine.read("client_finding", where={"code": "click_one_client"}, order="query_id, doc_id")
     if not odd.num_rows:
         return []
     told = (
-        f"more than half of the clicks of {odd.num_rows:,} documents (with {ONE_CLIENT_CLICKS} clicks or more) come"
-        " from one client each"
+        f"more than half of the clicks of {odd.num_rows:,} documents (with {CLIENT_RULES['one_client_clicks']} clicks"
+        " or more) come from one client each"
     )
-    rows = odd.sort_by([(name, "ascending") for name in keys]).slice(0, MOST_EXAMPLES).to_pylist()
     examples = tuple(
-        f"query {format_value(row['query_id'])}, document {format_value(row['doc_id'])}: {row['clicks_max']} of"
-        f" {row['clicks_sum']} clicks"
-        for row in rows
+        f"{document_text(row['query_id'], row['doc_id'])}: {row['amount']} of {row['total']} clicks"
+        for row in odd.slice(0, MOST_EXAMPLES).to_pylist()
     )
     return [Remark("click_one_client", odd.num_rows, examples, told)]

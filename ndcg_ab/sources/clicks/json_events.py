@@ -7,7 +7,7 @@ alone: the same event, flattened.
 from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,7 +18,7 @@ from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.files.file import UNCLEAR, format_by_name, refuse_no_file, refuse_packed
 from ndcg_ab.sources.files.json_documents import document_records
 from ndcg_ab.sources.files.records import PIECE, json_row, text_lines
-from ndcg_ab.sources.files.streams import BLOCK, JsonObjectStream, UnusualError, defer_errors
+from ndcg_ab.sources.files.streams import BLOCK, JsonObjectStream, LongLineError, UnusualError, line_blocks
 from ndcg_ab.sources.files.unpacking import open_bytes
 from ndcg_ab.sources.tables.columns import holds_byte_below
 from ndcg_ab.sources.tables.schema import Field, Layout, read_value
@@ -43,20 +43,31 @@ def is_json(described: FileSource, directory: Path) -> bool:
     return format_by_name(directory / described.file) == "jsonl"
 
 
-def read_json_events(path: Path, columns: Mapping[str, str]) -> pa.Table:
-    """The events of a file in the columns of `SCHEMA`: "" for a text that an event lacks, -1 for a place.
+def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]:
+    """The events of a file, some at a time, in the columns of `SCHEMA`: "" for a text that is missing, -1 for a place.
 
     columns: field -> the path of its keys. Raises InputError with the line of what breaks a rule.
     """
     refuse_no_file(path)
+    rows = 0
     try:
         refuse_packed(path, EVENT, "jsonl")
-        for identifiers in (pa.string(), pa.int64()):
-            if (table := read_if_plain(path, columns, identifiers)) is not None:
-                return table
-        return pa.concat_tables(careful_events(path, columns))
+        try:
+            for piece in plain_events(path, columns):
+                rows += piece.num_rows
+                yield piece
+        except (*UNCLEAR, LongLineError):
+            yield from rows_after(rows, careful_events(path, columns))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
+
+
+def rows_after(rows: int, pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """What comes after so many rows: both ways make one row of each line."""
+    for piece in pieces:
+        rest = piece.slice(rows)
+        rows -= piece.num_rows - rest.num_rows
+        yield rest
 
 
 # ---- by pyarrow
@@ -79,22 +90,34 @@ def nested_type(paths: Mapping[tuple[str, ...], pa.DataType]) -> list[pa.Field]:
     return [pa.field(key, rest[()] if () in rest else pa.struct(nested_type(rest))) for key, rest in inner.items()]
 
 
-def read_if_plain(path: Path, columns: Mapping[str, str], identifiers: pa.DataType) -> pa.Table | None:
-    """The table where every line is one object whose values have the types of UBI; None where it must be looked at."""
+def plain_events(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]:
+    """The events where every line is one object with the types of UBI; raises one of `UNCLEAR` where one is not."""
+    identifiers = [pa.string(), pa.int64()]  # the types that ids of documents may have, the one of the last block first
+    rows = 0
+    with JsonObjectStream(open_bytes(path)) as objects:
+        for block in line_blocks(cast(BinaryIO, objects)):
+            try:
+                piece = parse_block(block, columns, identifiers[0])
+            except UNCLEAR:
+                identifiers.reverse()
+                piece = parse_block(block, columns, identifiers[0])
+            rows += piece.num_rows
+            yield piece
+        if rows != objects.lines or not rows:
+            raise UnusualError("several objects on a line, or none")
+
+
+def parse_block(block: bytes, columns: Mapping[str, str], identifiers: pa.DataType) -> pa.Table:
+    """The events of whole lines; identifiers: the type of documents' ids."""
     kinds = {"ordinal": pa.int64(), "object_id": identifiers}
     paths = {way: kinds.get(field, pa.string()) for field in DEFAULTS for way in ways(field, columns)}
     options = pajson.ParseOptions(pa.schema(nested_type(paths)), False, "ignore")
-    objects = JsonObjectStream(open_bytes(path))
-    try:
-        with defer_errors(objects) as stream:
-            found = pajson.read_json(stream, pajson.ReadOptions(block_size=BLOCK), options)
-        if found.num_rows != objects.lines:
-            raise UnusualError("several objects on a line")
-        table = pa.table({field: first_value(found, ways(field, columns)) for field in DEFAULTS})
-        table = table.set_column(2, "object_id", table["object_id"].cast(pa.string()))
-    except UNCLEAR:
-        return None
-    return None if is_odd(table) else filled(table)
+    found = pajson.read_json(pa.BufferReader(block), pajson.ReadOptions(block_size=BLOCK // 4), options)
+    table = pa.table({field: first_value(found, ways(field, columns)) for field in DEFAULTS})
+    table = table.set_column(2, "object_id", table["object_id"].cast(pa.string()))
+    if is_odd(table):
+        raise UnusualError("a missing action, a place below 0, or a control character")
+    return filled(table)
 
 
 def first_value(table: pa.Table, paths: list[tuple[str, ...]]) -> pa.ChunkedArray:

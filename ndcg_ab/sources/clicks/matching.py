@@ -1,9 +1,9 @@
 """Which query an event belongs to: UBI's `query_id` is one search of one user, its `user_query` what they typed."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
-from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -11,6 +11,7 @@ from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Remark
 from ndcg_ab.sources.clicks.events import ReadEvents
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
+from ndcg_ab.sources.tables.on_disk import read_batches
 
 TEXTS = pa.schema([("text", pa.string()), ("query_id", pa.string()), ("is_asked", pa.bool_())])
 OTHER = "\t"  # before the text of a search that is no query of ours: no query_id has such a character
@@ -28,10 +29,12 @@ def match_texts(events: ReadEvents, queries: Mapping[str, str]) -> tuple[pa.Tabl
     texts differ in case and white space alone. Without queries a text is its own query_id. is_asked: whether grades
     are wanted of it.
     """
-    counted = pc.value_counts(events.table["text"])
-    counts = {row["values"]: row["counts"] for row in counted.to_pylist()}
+    counts = Counter[str]()
+    for piece in read_batches(events.table, ["text"]):
+        for row in pc.value_counts(piece["text"]).to_pylist():
+            counts[row["values"]] += row["counts"]
     if not queries:
-        return pa.Table.from_pylist([make_row(text, text) for text in counts], schema=TEXTS), []
+        return text_table([*counts], [*counts]), []
     exact, alike = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
     for query_id, text in queries.items():
         exact[text].append(query_id)
@@ -51,10 +54,12 @@ def match_texts(events: ReadEvents, queries: Mapping[str, str]) -> tuple[pa.Tabl
         )
         examples = tuple(f"{format_value(text)}: {counts[text]:,} events" for text in lacking[:MOST_EXAMPLES])
         remarks.append(Remark("click_unmatched_query", sum(counts[text] for text in lacking), examples, told))
-    rows = [make_row(text, query_id) for text, ids in found.items() for query_id in ids]
-    rows += [make_row(text, OTHER + text, is_asked=False) for text in lacking]
-    return pa.Table.from_pylist(rows, schema=TEXTS), remarks
+    asked = [(text, query_id) for text, ids in found.items() for query_id in ids]
+    rows = [*asked, *((text, OTHER + text) for text in lacking)]
+    return text_table([text for text, _ in rows], [query_id for _, query_id in rows], len(asked)), remarks
 
 
-def make_row(text: str, query_id: str, *, is_asked: bool = True) -> dict[str, Any]:
-    return {"text": text, "query_id": query_id, "is_asked": is_asked}
+def text_table(texts: list[str], query_ids: list[str], asked: int | None = None) -> pa.Table:
+    """asked: how many of them, from the first on, are asked for; None: all."""
+    is_asked = np.arange(len(texts)) < (len(texts) if asked is None else asked)
+    return pa.table([texts, query_ids, is_asked], schema=TEXTS)

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import Source as Described
 from ndcg_ab.config.model.inputs.sources import SparkSource
+from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import Pulled, Remark, Source, with_remarks
 from ndcg_ab.sources.judgments.grades import (
@@ -54,12 +55,17 @@ def layout_found(names: Iterable[str]) -> Layout:
     return JUDGMENT if len(fields) == len(JUDGMENT.fields) else Layout(JUDGED.kind, fields, order=JUDGED.order)
 
 
-def pull_judgments_place(described: Described, directory: Path, texts: Mapping[str, str] | None = None) -> Pulled:
+def pull_judgments_place(
+    described: Described,
+    directory: Path,
+    texts: Mapping[str, str] | None = None,
+    resources: Resources | None = None,
+) -> Pulled:
     """The judgments of one place, with the columns judge and source where it has them.
 
-    texts: query_id -> text, which a place may need.
+    texts: query_id -> text, which a place may need.  resources: what it may use; None: everything.
     """
-    pulled = pull_source(described, judgments_layout(described), directory, texts)
+    pulled = pull_source(described, judgments_layout(described), directory, texts, resources=resources)
     if pulled.layout is JUDGMENT:
         return pulled
     table = pulled.table
@@ -81,7 +87,10 @@ def pull_judgments(evaluation: Evaluation, texts: Mapping[str, str] | None = Non
 
 def pull_files(evaluation: Evaluation, texts: Mapping[str, str] | None = None) -> list[Pulled]:
     """The judgments of each place, in their order."""
-    return [pull_judgments_place(source, evaluation.directory, texts) for source in evaluation.judgment_sources]
+    resources = evaluation.resources.model_copy(update={"spill": evaluation.spill_folder})
+    return [
+        pull_judgments_place(source, evaluation.directory, texts, resources) for source in evaluation.judgment_sources
+    ]
 
 
 def add_function_grades(parts: Sequence[Pulled], by_function: Pulled | None, evaluation: Evaluation) -> Pulled:

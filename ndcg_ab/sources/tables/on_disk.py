@@ -30,6 +30,7 @@ class TableOnDisk:
         self.schema = about.schema.to_arrow_schema().with_metadata(about.metadata)
         self.num_rows: int = about.num_rows
         self.column_names: list[str] = self.schema.names
+        self.repeated = [name for name in self.column_names if name == "query_id"]  # a text of many rows
 
     def __getitem__(self, name: str) -> pa.ChunkedArray:
         return self.select([name])[name]
@@ -38,13 +39,13 @@ class TableOnDisk:
         """Some columns, whole; ids of queries are kept once each."""
         import pyarrow.parquet as papq
 
-        return papq.read_table(self.path, columns=list(names), read_dictionary=["query_id"])
+        return papq.read_table(self.path, columns=list(names), read_dictionary=self.repeated)
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.Table]:
         """The rows as they stand, some at a time."""
         import pyarrow.parquet as papq
 
-        with papq.ParquetFile(self.path, read_dictionary=["query_id"]) as file:
+        with papq.ParquetFile(self.path, read_dictionary=self.repeated) as file:
             for batch in file.iter_batches(AT_ONCE, columns=list(names)):
                 yield pa.Table.from_batches([batch])
 
@@ -74,11 +75,16 @@ class TableWriter:
         return TableWriter(self.path.with_name(f"{self.path.name}.{name}"), self.memory)
 
     def write(
-        self, pieces: Iterable[pa.Table], schema: pa.Schema, metadata: Callable[[], dict[bytes, bytes]] = dict
+        self,
+        pieces: Iterable[pa.Table],
+        schema: pa.Schema,
+        metadata: Callable[[], dict[bytes, bytes]] = dict,
+        names: Sequence[str] = ("query_id",),
     ) -> Any:
         """The table of the pieces: a `TableOnDisk`, or a `pa.Table` where they are few.
 
-        metadata: asked when all pieces are there.  Raises InputError where there is no room for the file.
+        metadata: asked when all pieces are there.  names: of columns whose texts repeat.  Raises InputError where there
+        is no room for the file.
         """
         import pyarrow.parquet as papq
 
@@ -88,7 +94,7 @@ class TableWriter:
             return table.replace_schema_metadata(metadata() or None)
         writer = None
         try:
-            with papq.ParquetWriter(self.path, schema, compression="lz4", use_dictionary=["query_id"]) as writer:
+            with papq.ParquetWriter(self.path, schema, compression="lz4", use_dictionary=list(names)) as writer:
                 for group in row_groups(itertools.chain([first], rest)):
                     writer.write_table(group.cast(schema), row_group_size=GROUP)
                 writer.add_key_value_metadata(metadata())

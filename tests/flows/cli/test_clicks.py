@@ -75,6 +75,7 @@ def test_compare_reads_what_is_written(tmp_path: Path) -> None:
         (["--quantiles", "0.5,x"], "--quantiles 0.5,x: must be numbers with commas between"),
         (["--quantiles", "0.5,0.2"], "quantiles = [0.5, 0.2]: must rise"),
         (["--floor", "1000"], "no document has 1000 impressions or more (the most is 60)"),
+        (["--memory-limit", "1MB"], "--memory-limit = '1MB': is too little to work with: it is of the whole process"),
         (["--output-file", "grades.txt"], "--output-file grades.txt: must end in .csv, .tsv, .parquet or .pq"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 
 from ndcg_core.clicks.models import (
@@ -9,14 +10,17 @@ from ndcg_core.clicks.models import (
     ClickCount,
     ClickValue,
     Event,
+    Z,
     click_grades,
     click_rates,
     click_values,
     count_clicks,
     fit_positions,
     logged_rates,
+    possible_square,
     score_interval,
 )
+from ndcg_core.clicks.users import Chances, User, cascade_chances, cascade_user, position_chances, position_user
 
 # d1 moved: 10 times at place 1, where 5 of 20 impressions are clicked, and 90 times at place 2, where 10 of 100 are.
 MOVED = [
@@ -96,6 +100,45 @@ def test_the_interval_of_a_ratio_to_expected_counts() -> None:
     assert score_interval(3, 0.0, 0.0, None) == (None, None)
 
 
+@pytest.mark.parametrize("model", ["coec", "opensearch"])
+def test_the_interval_of_a_ratio_is_wilsons_over_the_mean_expected_rate(model: str) -> None:
+    """2 of 10 at a place where 1 of 4 impressions is clicked: .0567 and .5098, over .25."""
+    counts = [ClickCount("q", "a", 1, 10, 2, 10, 2), ClickCount("q", "b", 1, 10, 3, 10, 3)]
+    found = click_values(counts, model)["q", "a"]
+    assert (found.low, found.high) == (
+        pytest.approx(0.056682 / 0.25, abs=4e-6),
+        pytest.approx(0.509838 / 0.25, abs=4e-6),
+    )
+
+
+def test_documents_that_are_always_or_never_clicked() -> None:
+    """The upper end is where every impression is clicked: 1 over the mean expected rate, here 2 and more than 1."""
+    counts = [ClickCount("q", "always", 1, 5, 5), ClickCount("q", "never", 1, 5, 0)]
+    found = click_values(counts, "coec")
+    always, never = found["q", "always"], found["q", "never"]
+    assert always.value == 2.0 and always.high == pytest.approx(2.0) and always.low == pytest.approx(10 / (5 + Z**2))
+    assert never.value == never.low == 0.0 and never.high == pytest.approx(2 * Z**2 / (5 + Z**2))
+
+
+def test_more_clicks_than_impressions_are_counts_without_an_upper_end() -> None:
+    """OpenSearch's 3 clicks of 1 impression at a rate of 1: roots of (3 - v)^2 = 3.8415 v."""
+    counts = [ClickCount("q", "a", 1, 3, 3, 1, 3), ClickCount("q", "b", 1, 3, 1, 3, 1)]
+    found = click_values(counts, "opensearch")["q", "a"]
+    assert (found.value, found.low, found.high) == (3.0, pytest.approx(1.020271), pytest.approx(8.821188))
+
+
+def test_clicks_at_places_where_few_are_expected_have_an_interval() -> None:
+    """All of 10 where 1 of 11 is clicked, none of 1 where nearly all is: more than the chances of the places allow."""
+    counts = [ClickCount("q", "a", 2, 10, 10), ClickCount("q", "a", 1, 1, 0)]
+    counts += [ClickCount("q", "b", 2, 100, 0), ClickCount("q", "b", 1, 99, 99)]
+    found = click_values(counts, "coec")["q", "a"]
+    expected = 10 / 11 + 99 / 100
+    assert found.value == pytest.approx(10 / expected) and found.low is not None and found.high is not None
+    low, high = score_interval(10, 11.0, 11.0, 10 / 11)
+    assert low is not None and high is not None
+    assert (found.low, found.high) == pytest.approx((low * 11 / expected, high * 11 / expected))
+
+
 def test_intervals_hold_the_value_and_keep_to_their_ranges() -> None:
     counts = [ClickCount("q", "sure", 1, 3, 3), ClickCount("q", "sure", 9, 3, 3), ClickCount("q", "rest", 1, 9, 0)]
     counts.append(ClickCount("q", "rest", 9, 30, 1))
@@ -140,4 +183,31 @@ def test_the_score_interval_covers_an_attraction_with_about_95_percent() -> None
         low, high = score_interval(clicks, sum(weights), sum(weight**2 for weight in weights), clicks / sum(weights))
         assert low is not None and high is not None
         hits += low <= attraction <= high
+    assert 0.94 <= hits / 10_000 <= 0.96
+
+
+@pytest.mark.parametrize(
+    ("user", "chances"),
+    [(position_user, position_chances), (cascade_user, cascade_chances)],
+    ids=["position", "cascade"],
+)
+def test_simulated_users_click_as_often_as_is_likely(user: User, chances: Chances) -> None:
+    """20,000 of them, at four places: within four standard errors."""
+    attraction, generator = [0.05, 0.6, 0.3, 0.85], np.random.default_rng(3)
+    clicked = np.bincount([place for _ in range(20_000) for place in user(attraction, generator)], minlength=4) / 20_000
+    assert clicked == pytest.approx(chances(attraction), abs=4 * (0.25 / 20_000) ** 0.5)
+
+
+def test_the_interval_of_a_ratio_covers_it_with_about_95_percent() -> None:
+    """Of 30 impressions at places with rates of .5, .4 and .3: 10,000 draws, of which a Poisson count holds .987."""
+    draw = random.Random(6)
+    rates, hits = [0.5, 0.4, 0.3] * 10, 0
+    expected, square = sum(rates), sum(rate**2 for rate in rates)
+    for _ in range(10_000):
+        ratio = draw.uniform(0.0, 2.0)
+        clicks = sum(draw.random() < ratio * rate for rate in rates)
+        possible = possible_square(square, len(rates), clicks, expected)
+        low, high = score_interval(clicks, expected, possible, clicks / expected)
+        assert low is not None and high is not None
+        hits += low <= ratio <= high
     assert 0.94 <= hits / 10_000 <= 0.96

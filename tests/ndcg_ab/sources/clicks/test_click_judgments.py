@@ -1,18 +1,23 @@
 """Judgments that are made of clicks: which query an event belongs to, what is noticed, and what a command gets."""
 
 import functools
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ndcg_ab import evaluate
+from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.inputs.judgments import JudgmentSource
+from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.sources.base import Remark, read_remarks
-from ndcg_ab.sources.clicks import grading
+from ndcg_ab.sources.clicks import click_judgments, grading
 from ndcg_ab.sources.clicks.click_judgments import ClickJudgments
+from ndcg_ab.sources.judgments.gathering import pull_judgments
 from ndcg_ab.sources.registry import make_source, pull_source
 from ndcg_ab.sources.tables.schema import JUDGED, JUDGMENT
 from ndcg_core.clicks.positions import fit_counts
@@ -187,3 +192,32 @@ def test_it_is_a_source_of_judgments(layout: Any, tmp_path: Path) -> None:
     assert found.origin == f"{log} (clicks, model opensearch, at least 0 impressions, grades the value)"
     assert [remark.code for remark in read_remarks(found.table)] == ["click_grades", "click_unmatched_query"]
     assert found.digest == pull_source(described.source, layout, tmp_path, {"q1": "PASTA carbonara"}).digest
+
+
+def test_what_an_evaluation_may_use_reaches_its_clicks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a configuration, by the steps of `compare` and `run` and where judgments alone are read."""
+    allowed: list[tuple[Any, ...]] = []
+
+    def open_and_note(*given: Any, **others: Any) -> Any:
+        allowed.append(given)
+        return open_engine(*given, **others)
+
+    monkeypatch.setattr(click_judgments, "open_engine", open_and_note)
+    click_log(tmp_path / "log.jsonl", LOG)
+    (tmp_path / "queries.tsv").write_text("query_id\ttext\nq1\tpasta carbonara\nq2\tsoup\n")
+    runs = "".join(f"q1 Q0 {doc_id} {rank} {9 - rank} old\n" for rank, doc_id in enumerate(("d1", "d2", "d3"), 1))
+    (tmp_path / "old.run").write_text(runs)
+    (tmp_path / "new.run").write_text(runs)
+    content = {
+        "name": "shop",
+        "judgments": {"clicks": {"file": "log.jsonl"}},
+        "queries": "queries.tsv",
+        "systems": [{"name": "old", "file": "old.run"}, {"name": "new", "file": "new.run"}],
+        "resources": {"threads": 1, "memory_limit": "1GB", "spill": "room"},
+        "tracker": "json_lines",
+    }
+    (tmp_path / "shop.yaml").write_text(json.dumps(content))
+    evaluation = read_config(tmp_path / "shop.yaml")
+    pull_judgments(evaluation, {"q1": "soup"})
+    evaluate(evaluation)
+    assert allowed == [(1, "1GB", tmp_path / "room")] * 2

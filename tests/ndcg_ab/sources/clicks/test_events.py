@@ -10,9 +10,15 @@ import pytest
 
 from ndcg_ab.config.model.inputs.clicks import Clicks
 from ndcg_ab.errors import InputError
+from ndcg_ab.memory import Memory
 from ndcg_ab.sources.clicks import json_events
 from ndcg_ab.sources.clicks.events import ReadEvents, read_events
+from ndcg_ab.sources.files import streams
+from ndcg_ab.sources.files.streams import UnusualError
 from ndcg_ab.sources.registry import make_source
+from ndcg_ab.sources.tables import on_disk
+from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
+from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
 
 
 def event(action: str, ordinal: Any = 0, object_id: Any = "d1", **others: Any) -> dict[str, Any]:
@@ -31,7 +37,6 @@ HEAD = "query,document,place,shown,clicked\n"
 TWO = [event("impression"), event("click"), event("impression", 2, "d2", query_id="s2", client_id="c2")]
 ROWS = [
     {
-        "event": 0,
         "text": "pasta",
         "doc_id": "d1",
         "place": 1,
@@ -41,7 +46,6 @@ ROWS = [
         "clicked": 0,
     },
     {
-        "event": 1,
         "text": "pasta",
         "doc_id": "d1",
         "place": 1,
@@ -51,7 +55,6 @@ ROWS = [
         "clicked": 1,
     },
     {
-        "event": 2,
         "text": "pasta",
         "doc_id": "d2",
         "place": 3,
@@ -123,11 +126,83 @@ def test_both_ways_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     events += [event("impression", session_id="x", client_id=None), event("impression", query_id="")]
     path = written(tmp_path, events)
     fast = read(path)
-    monkeypatch.setattr(json_events, "read_if_plain", lambda *_: None)
+
+    def refuse(*_: object) -> Any:
+        raise UnusualError
+
+    monkeypatch.setattr(json_events, "plain_events", refuse)
     careful = read(path)
     assert careful.table.equals(fast.table) and careful.remarks == fast.remarks and careful.read == 7
     assert fast.table["client"].to_pylist()[-2:] == ["x", "c1"], "a session stands for a client that has no id"
     assert fast.table["search_id"].to_pylist()[-1] is None
+
+
+def test_a_file_in_pieces_of_which_some_are_odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line each; numbers as ids are plain, a place as text is not: from there on line by line."""
+    monkeypatch.setattr(streams, "BLOCK", 200)
+    events = [event("impression", at % 7, f"d{at}", query_id=f"s{at}") for at in range(40)]
+    events[10]["event_attributes"]["object"]["object_id"] = 10
+    path = written(tmp_path, events)
+    assert [piece.num_rows for piece in json_events.json_event_pieces(path, {})] == [1] * 40
+    events[30]["event_attributes"]["position"]["ordinal"] = "2"
+    rows = read(written(tmp_path, events)).table.to_pylist()
+    assert [row["doc_id"] for row in rows] == [f"d{at}" * (at != 10) or "10" for at in range(40)]
+    assert [row["place"] for row in rows] == [at % 7 + 1 for at in range(40)]
+    events[35]["action_name"] = None
+    with pytest.raises(InputError, match=r"line 36: action_name is missing"):
+        read(written(tmp_path, events))
+
+
+def test_several_objects_on_a_line_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "BLOCK", 400)
+    path = written(tmp_path, [*TWO, json.dumps(TWO[0]) + json.dumps(TWO[1]), *TWO])
+    with pytest.raises(InputError, match="line 4: is not JSON"):
+        read(path)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_events_that_are_many_go_to_a_file(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_disk, "FEW", 3)
+    monkeypatch.setattr(on_disk, "AT_ONCE", 2)
+    names = ("action_name", "user_query", "object_id", "ordinal", "query_id", "client_id")
+    values = [("impression" if at % 3 else "click", "pasta", f"d{at}", at, f"s{at}", f"c{at}") for at in range(9)]
+    rows = [dict(zip(names, each, strict=True)) for each in values]
+    path = tmp_path / f"events.{form}"
+    if form == "jsonl":
+        written(tmp_path, rows)
+    elif form == "csv":
+        path.write_text("".join(",".join(map(str, row)) + "\n" for row in (names, *(row.values() for row in rows))))
+    else:
+        papq.write_table(pa.Table.from_pylist(rows), path)
+    described = Clicks.model_validate({"file": path})
+    source = make_source(described.source, tmp_path)
+    with Memory() as memory:
+        found = read_events(described, source, tmp_path, TableWriter(tmp_path / "kept", memory))
+        assert isinstance(found.table, TableOnDisk) and found.read == 9
+        kept = found.table.select(found.table.column_names)
+    assert kept.replace_schema_metadata().equals(read(path).table.replace_schema_metadata())
+
+
+def test_the_event_that_breaks_a_rule_is_counted_over_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_disk, "FEW", 1)
+    monkeypatch.setattr(on_disk, "AT_ONCE", 2)
+    path = tmp_path / "events.csv"
+    path.write_text("action_name,user_query,object_id,ordinal\n" + "impression,a,d,0\n" * 4 + "click,a,d,x\n")
+    described = Clicks.model_validate({"file": path})
+    source = make_source(described.source, tmp_path)
+    with Memory() as memory, pytest.raises(InputError, match="event 5: ordinal = 'x'"):
+        read_events(described, source, tmp_path, TableWriter(tmp_path / "kept", memory))
+
+
+def test_what_is_noticed_is_counted_over_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "BLOCK", 400)
+    events = [each for at in range(7) for each in (event("click", user_query=f"{at}", object_id=None), event("view"))]
+    other, incomplete = read(written(tmp_path, [*events, event("impression"), event("open")])).remarks
+    assert other.told is not None and other.told.endswith("count nothing: view (7), open (1)")
+    assert incomplete.count == 7
+    assert incomplete.examples == tuple(
+        f"click without object_id (user_query '{at}', ordinal 0)" for at in range(MOST_EXAMPLES)
+    )
 
 
 def test_what_counts_nothing_and_what_is_incomplete(tmp_path: Path) -> None:
@@ -217,7 +292,7 @@ def test_counts(tmp_path: Path) -> None:
     path = tmp_path / "counts.csv"
     path.write_text("query,doc_id,position,impressions,clicks\npasta,d1,1,10,2\npasta,d1,2,90,9\n")
     found = read(path)
-    assert found.table.drop(["event", "search_id", "client"]).to_pylist() == [
+    assert found.table.drop(["search_id", "client"]).to_pylist() == [
         {"text": "pasta", "doc_id": "d1", "place": 1, "shown": 10, "clicked": 2},
         {"text": "pasta", "doc_id": "d1", "place": 2, "shown": 90, "clicked": 9},
     ]

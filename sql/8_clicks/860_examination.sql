@@ -6,8 +6,7 @@
 -- e (1 - a) / (1 - a e) (Chuklin, Markov and de Rijke 2015, Click Models for Web Search, 4.2).
 with likely as (
     select
-        query_id,
-        doc_id,
+        document,
         place,
         impressions,
         case
@@ -23,16 +22,12 @@ running_likely as (
         place,
         sum(likely_count) over (
             partition by place
-            order by
-                query_id,
-                doc_id
+            order by document
             rows between unbounded preceding and current row
         ) as likely_count,
         sum(impressions) over (
             partition by place
-            order by
-                query_id,
-                doc_id
+            order by document
             rows between unbounded preceding and current row
         ) as impressions,
     from likely

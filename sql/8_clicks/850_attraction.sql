@@ -1,5 +1,5 @@
 -- attraction: how likely each document is clicked once it is looked at, by one more step of expectation maximisation.
--- grain:  one row per (query_id, doc_id)
+-- grain:  one row per (document)
 -- reads:  click_guess
 -- params: -
 -- Of an impression without a click the document attracted, and was not looked at, with probability
@@ -7,8 +7,7 @@
 -- places: the same to the last bit over any number of threads.
 with likely as (
     select
-        query_id,
-        doc_id,
+        document,
         place,
         impressions,
         case
@@ -21,19 +20,14 @@ with likely as (
 
 running_likely as (
     select
-        query_id,
-        doc_id,
+        document,
         sum(likely_count) over (
-            partition by
-                query_id,
-                doc_id
+            partition by document
             order by place
             rows between unbounded preceding and current row
         ) as likely_count,
         sum(impressions) over (
-            partition by
-                query_id,
-                doc_id
+            partition by document
             order by place
             rows between unbounded preceding and current row
         ) as impressions,
@@ -41,10 +35,7 @@ running_likely as (
 )
 
 select
-    query_id,
-    doc_id,
+    document,
     max(likely_count) / cast(max(impressions) as double) as attraction,
 from running_likely
-group by
-    query_id,
-    doc_id
+group by document

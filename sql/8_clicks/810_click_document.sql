@@ -1,0 +1,20 @@
+-- click_document: the documents of each query that users were shown or clicked, and a number for each.
+-- grain:  one row per (query_id, doc_id)
+-- reads:  click_event
+-- params: -
+-- document: from 1, in the order of query_id and doc_id. The tables of counts have it in their place, which takes a
+-- fraction of the memory.
+select
+    query_id,
+    doc_id,
+    is_asked,
+    row_number() over (
+        order by
+            query_id,
+            doc_id
+    ) as document,
+from click_event
+group by
+    query_id,
+    doc_id,
+    is_asked

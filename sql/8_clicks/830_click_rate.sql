@@ -1,0 +1,24 @@
+-- click_rate: the mean click rate at each place, over all queries and documents.
+-- grain:  one row per (place)
+-- reads:  click_count
+-- params: -
+-- rate: of impressions, 0 to 1. event_rate: clicks that were logged over impressions that were logged, which OpenSearch
+-- takes; 0 where none was.
+with place_total as (
+    select
+        place,
+        cast(sum(impressions) as double) as impressions,
+        cast(sum(clicks) as double) as clicks,
+        cast(sum(shown_events) as double) as shown_events,
+        cast(sum(click_events) as double) as click_events,
+    from click_count
+    group by place
+)
+
+select
+    place,
+    cast(impressions as bigint) as impressions,
+    cast(clicks as bigint) as clicks,
+    case when impressions > 0 then clicks / impressions else 0.0 end as rate,
+    case when shown_events > 0 then click_events / shown_events else 0.0 end as event_rate,
+from place_total
