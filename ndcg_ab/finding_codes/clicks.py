@@ -25,7 +25,13 @@ CLICK_CODES: Mapping[str, Code] = {
     "click_other_action": Code(
         "note",
         "Events are neither impressions nor clicks, such as add_to_cart. They count nothing.",
-        "Nothing; or select them as clicks in a database's query, if they are what relevance means to you.",
+        "Nothing; or name them (`actions: [purchase]`, `--action purchase`), if they are what relevance means to you.",
+    ),
+    "click_one_value": Code(
+        "warning",
+        "Every document has the same value, as where everything that was shown was clicked: the grades tell nothing"
+        " apart.",
+        "Look at what is logged as a click and as an impression.",
     ),
     "click_without_impression": Code(
         "warning",

@@ -11,8 +11,7 @@ from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.config.model.inputs.sources import FileSource, JudgeSource, Source
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Pulled
-from ndcg_ab.sources.files.file import format_by_name
-from ndcg_ab.sources.files.guessing import column_names
+from ndcg_ab.sources.files.guessing import local_columns
 from ndcg_ab.sources.registry import pull_source
 from ndcg_ab.sources.tables.schema import NOT_DRAWN, OF_DRAWS, Field, Layout, query_layout
 
@@ -139,15 +138,11 @@ def make_query_layout(evaluation: Evaluation) -> Layout:
 
 def unread_columns(queries: Queries, described: Source, directory: Path) -> tuple[str, ...]:
     """The columns of a file of this machine that were not read of it."""
-    if queries.pulled is None or not isinstance(described, FileSource) or not isinstance(described.file, Path):
-        return ()
-    path = directory / described.file
-    file_format = described.format or format_by_name(path)
-    if file_format == "trec" or not path.is_file():
+    if queries.pulled is None or not isinstance(described, FileSource):
         return ()
     read = {*queries.pulled.table.column_names, *described.columns.values()}
     read |= {name for field in queries.pulled.layout.fields for name in (field.name, field.other)}
-    return tuple(name for name in column_names(path, file_format) if name not in read)
+    return tuple(name for name in local_columns(described, directory) if name not in read)
 
 
 def pull_weights(source: FileSource) -> Queries:

@@ -40,11 +40,11 @@ def evaluation_of_clicks(clicks: Mapping[str, Any], queries: str | None) -> Eval
 def name_of_option(setting: Setting) -> str:
     """``--model`` for ``judgments.clicks.model``."""
     first, _, _ = setting.key.removeprefix(KEY).partition(".")
-    if not setting.key.startswith(KEY) or first == "grades":
-        return {f"{KEY}grades.quantiles": "--quantiles", f"{KEY}grades.thresholds": "--thresholds"}.get(
-            setting.key, str(setting)
-        )
-    return "EVENTS" if first == "file" else f"--{first}"
+    if not setting.key.startswith(KEY):
+        return str(setting)
+    options = {"file": "EVENTS", "actions": "--action", "grades": "--quantiles, --thresholds"}
+    of_grades = {f"{KEY}grades.quantiles": "--quantiles", f"{KEY}grades.thresholds": "--thresholds"}
+    return of_grades.get(setting.key) or options.get(first, f"--{first}")
 
 
 def grade_events(evaluation: Evaluation) -> ClickStudy:

@@ -34,8 +34,13 @@ def clicks(
     model: Annotated[
         str | None, of_metrics(metavar="MODEL", help="position, coec, rate or opensearch. (default position)")
     ] = None,
+    action: Annotated[
+        list[str] | None,
+        of_data(metavar="ACTION", help="What counts as a click; again for more. (default click, click_through)"),
+    ] = None,
     floor: Annotated[
-        int | None, of_metrics(metavar="N", help="Impressions that a document needs for a grade. (default 10)")
+        int | None,
+        of_metrics(metavar="N", help="Impressions that a document needs for a grade. (default 10; of opensearch 0)"),
     ] = None,
     quantiles: Annotated[
         str | None,
@@ -62,7 +67,13 @@ def clicks(
         from ndcg_ab.files import write_table
         from ndcg_ab.studies.clicks import evaluation_of_clicks, grade_events, study_to_json
 
-        keys: dict[str, Any] = {"file": events, "format": format, "model": model, "floor": floor}
+        keys: dict[str, Any] = {
+            "file": events,
+            "format": format,
+            "model": model,
+            "floor": floor,
+            "actions": action or None,
+        }
         keys |= {"columns": parse_columns("--columns", columns)} if columns else {}
         cuts = {"quantiles": numbers("--quantiles", quantiles), "thresholds": numbers("--thresholds", thresholds)}
         if None not in cuts.values():

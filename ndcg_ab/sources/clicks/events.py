@@ -18,7 +18,7 @@ from ndcg_ab.config.model.inputs.clicks import Clicks
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import PullRequest, Remark, Source
-from ndcg_ab.sources.clicks.json_events import DEFAULTS, is_json, json_event_pieces
+from ndcg_ab.sources.clicks.json_events import DEFAULTS, NOWHERE, is_json, json_event_pieces
 from ndcg_ab.sources.files.file import format_by_name, refuse_no_file
 from ndcg_ab.sources.files.guessing import column_names
 from ndcg_ab.sources.files.parts import list_parts, name_part_in_errors
@@ -31,7 +31,9 @@ UBI = Layout(
     (
         Field("action_name", pa.string()),
         *(
-            Field(name, pa.string(), required=False, blank="", other=other)
+            Field(name, pa.float64(), required=False, blank=float(NOWHERE), other=other)
+            if name == "ordinal"
+            else Field(name, pa.string(), required=False, blank="", other=other)
             for name, other in DEFAULTS.items()
             if name != "action_name"
         ),
@@ -62,6 +64,7 @@ EVENTS = pa.schema(
 )
 TEXTS = ("text", "doc_id", "client")  # columns whose texts repeat
 IMPRESSION, CLICKS = "impression", ("click", "click_through")
+MOST_PLACES = 1_000_000_000
 NEEDED = ("user_query", "object_id", "ordinal")  # of an impression or a click
 
 
@@ -92,7 +95,8 @@ def read_events(described: Clicks, source: Source, directory: Path, keep: TableW
         pieces = file_pieces(place, directory)
     else:
         pieces = table_pieces(source, keep and keep.beside("table"))
-    chosen = EventFilter(CLICKS[:1] if described.model == "opensearch" else CLICKS)
+    usual = CLICKS[:1] if described.model == "opensearch" else CLICKS
+    chosen = EventFilter(tuple(name.lower() for name in described.actions or usual))
     kept = map(chosen.select, pieces)
     table = pa.concat_tables([EVENTS.empty_table(), *kept]) if keep is None else keep.write(kept, EVENTS, names=TEXTS)
     return ReadEvents(table, source.origin, chosen.read, chosen.remarks(source.origin))
@@ -129,20 +133,19 @@ def guess_kind(place: Any, directory: Path) -> str:
 
 def with_numbers(table: pa.Table, origin: str, before: int) -> pa.Table:
     """The places of a table's events as numbers; -1 where there is none. before: rows that stand before."""
-    texts = pc.replace_substring_regex(pc.fill_null(table["ordinal"].cast(pa.string()), ""), r"\.0+$", "")
-    is_number = pc.match_substring_regex(texts, r"^\d{1,9}$")
-    wrong = pc.and_(pc.invert(is_number), pc.not_equal(texts, ""))
-    if (row := pc.index(wrong, True).as_py()) >= 0:
-        value = format_value(table["ordinal"][row].as_py())
+    given = pc.fill_null(table["ordinal"], NOWHERE)
+    is_whole = pc.and_(pc.equal(given, pc.floor(given)), pc.less(given, MOST_PLACES))
+    right = pc.and_(is_whole, pc.greater_equal(given, NOWHERE))
+    if (row := pc.index(right, False).as_py()) >= 0:
+        value = f"{given[row].as_py():g}"
         raise InputError(f"{origin}, event {before + row + 1}: ordinal = {value}: must be a whole number, 0 or more")
-    ordinal = pc.if_else(is_number, texts, pa.scalar("-1")).cast(pa.int64())
-    return table.set_column(table.column_names.index("ordinal"), "ordinal", ordinal)
+    return table.set_column(table.column_names.index("ordinal"), "ordinal", given.cast(pa.int64()))
 
 
 class EventFilter:
     """Selects the impressions and clicks of UBI's events, and counts the other events and those that lack a part.
 
-    clicks: the actions that are clicks.
+    clicks: the actions that are clicks, in lower case.
     """
 
     def __init__(self, clicks: tuple[str, ...]) -> None:
@@ -150,7 +153,7 @@ class EventFilter:
         self.read = 0
         self.others = Counter[str]()
         self.used: set[str] = set()
-        self.has_shown = False
+        self.has_shown = self.has_clicked = False
         self.lacking = 0
         self.examples: list[str] = []
 
@@ -171,6 +174,7 @@ class EventFilter:
         self.examples += incomplete_examples(lacking.slice(0, MOST_EXAMPLES - len(self.examples)))
         kept = pc.and_(is_used, is_whole)
         self.has_shown = self.has_shown or bool(pc.any(is_shown.filter(kept)).as_py())
+        self.has_clicked = self.has_clicked or bool(pc.any(is_click.filter(kept)).as_py())
         self.read += events.num_rows
         rows = events.filter(kept)
         client = pc.if_else(pc.equal(rows["client_id"], ""), rows["session_id"], rows["client_id"])
@@ -186,12 +190,18 @@ class EventFilter:
         return pa.table(columns).cast(EVENTS)
 
     def remarks(self, origin: str) -> tuple[Remark, ...]:
-        """What was noticed; InputError where no event is an impression: nobody knows then what was not clicked."""
+        """What was noticed; InputError where no event is an impression, or none a click."""
+        actions = ", ".join(sorted({*self.others, *self.used})[:5])
+        lacking = f", {self.examples[0]}" if self.examples else ""
         if not self.has_shown:
-            actions = ", ".join(sorted({*self.others, *self.used})[:5])
             raise InputError(
-                f"{origin}: no event is an impression with {', '.join(NEEDED)} (actions: {actions}): without what was"
-                " shown nobody knows what was not clicked; log impressions, or name the columns that hold these"
+                f"{origin}: no event is an impression with {', '.join(NEEDED)} (actions: {actions}{lacking}): without"
+                " what was shown nobody knows what was not clicked; log them, or name the columns that hold these"
+            )
+        if not self.has_clicked:
+            raise InputError(
+                f"{origin}: no event is a click ({', '.join(self.clicks.to_pylist())}) with {', '.join(NEEDED)}"
+                f" (actions: {actions}{lacking}): name the actions that are, with actions"
             )
         found = []
         if self.others:
@@ -200,7 +210,9 @@ class EventFilter:
             told = f"{count:,} events are neither impressions nor clicks, and count nothing: {names}"
             found.append(Remark("click_other_action", count, (), told))
         if self.lacking:
-            found.append(Remark("click_incomplete", self.lacking, tuple(self.examples)))
+            events = f"{self.lacking:,} event{'s' * (self.lacking != 1)}"
+            told = f"{events} without the query's text, the document or the place: left out"
+            found.append(Remark("click_incomplete", self.lacking, tuple(self.examples), told))
         return tuple(found)
 
 
@@ -231,6 +243,8 @@ def read_counts(table: pa.Table, origin: str) -> ReadEvents:
         if (row := pc.index(broken, True).as_py()) >= 0:
             about = f" (shown = {table['shown'][row].as_py()})" if name == "clicked" else ""
             raise InputError(f"{origin}, row {row + 1}: {name} = {table[name][row].as_py()}{about}: {rule}")
+    if not pc.any(pc.greater(table["clicked"], 0)).as_py():
+        raise InputError(f"{origin}: clicked is 0 in every row: clicks that nobody made say nothing")
     nothing = pa.nulls(table.num_rows, pa.string())
     columns = [table["query"].cast(pa.string()), table["document"], table["place"], nothing, nothing]
     columns += [table["shown"], table["clicked"]]

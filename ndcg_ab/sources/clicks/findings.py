@@ -39,6 +39,14 @@ def grade_remark(table: pa.Table, documents: int, events: int, definition: str) 
     return Remark("click_grades", table.num_rows, (), told)
 
 
+def value_remarks(table: pa.Table) -> list[Remark]:
+    """One value of all documents: grades that tell nothing apart."""
+    if table.num_rows < 2 or pc.count_distinct(table["value"]).as_py() > 1:
+        return []
+    told = f"the {table.num_rows:,} documents with a grade all have the value {table['value'][0].as_py():.3g}"
+    return [Remark("click_one_value", table.num_rows, (), told)]
+
+
 def event_remarks(engine: Engine, places: pa.Table) -> list[Remark]:
     """What is odd about the events; places: `click_rate`."""
     found = [*place_remarks(places), *movement_remarks(engine), *unlogged_remarks(engine)]
@@ -51,7 +59,7 @@ def place_remarks(places: pa.Table) -> list[Remark]:
     gaps = [place for place in range(1, max(shown, default=0)) if place not in shown]
     if not gaps:
         return []
-    told = f"nothing was ever shown at {len(gaps)} of the places 1 to {max(shown)}, such as place {gaps[0]}"
+    told = f"nothing was ever shown at {len(gaps)} of the places 1 to {max(shown)}"
     return [Remark("click_place_gap", len(gaps), tuple(f"place {place}" for place in gaps[:MOST_EXAMPLES]), told)]
 
 

@@ -16,7 +16,7 @@ from ndcg_ab.engines.base import InFiles
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import Remark
 from ndcg_ab.sources.clicks.events import EVENTS, ReadEvents
-from ndcg_ab.sources.clicks.findings import CLIENT_RULES, event_remarks, grade_remark
+from ndcg_ab.sources.clicks.findings import CLIENT_RULES, event_remarks, grade_remark, value_remarks
 from ndcg_ab.sources.clicks.matching import match_texts
 from ndcg_ab.sources.tables.on_disk import table_or_file
 from ndcg_core.clicks.models import Z
@@ -76,7 +76,7 @@ def grade_clicks(engine: Engine, events: ReadEvents, described: Clicks, queries:
     if change > SMALLEST_CHANGE:
         definition += f", of which a step of expectation maximisation still moved a probability by {change:.1g}"
     told = grade_remark(table, documents, events.read, definition)
-    remarks = (told, *events.remarks, *unmatched, *event_remarks(engine, places))
+    remarks = (told, *events.remarks, *unmatched, *value_remarks(table), *event_remarks(engine, places))
     return GradedClicks(table, places, documents, len(queries_there), change, remarks)
 
 

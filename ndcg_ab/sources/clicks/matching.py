@@ -50,7 +50,7 @@ def match_texts(events: ReadEvents, queries: Mapping[str, str]) -> tuple[pa.Tabl
     if lacking:
         told = (
             f"{sum(counts[text] for text in lacking):,} of {events.table.num_rows:,} events have a text that no query"
-            f" has ({len(lacking):,} texts): they only tell how often each place is clicked"
+            f" has ({len(lacking):,} text{'s' * (len(lacking) != 1)}): they only tell how often each place is clicked"
         )
         examples = tuple(f"{format_value(text)}: {counts[text]:,} events" for text in lacking[:MOST_EXAMPLES])
         remarks.append(Remark("click_unmatched_query", sum(counts[text] for text in lacking), examples, told))

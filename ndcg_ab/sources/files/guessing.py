@@ -75,6 +75,15 @@ def column_names(path: Path, file_format: str) -> Sequence[str]:
     return first_object_keys(line) if file_format == "jsonl" else split_cells(line, delimiter_for(file_format))
 
 
+def local_columns(described: Any, directory: Path) -> Sequence[str]:
+    """The columns of a file of this machine that has names for them; of every other place none."""
+    place = getattr(described, "file", None)
+    if not isinstance(place, Path) or not (directory / place).is_file():
+        return ()
+    file_format = described.format or format_by_name(directory / place)
+    return () if file_format == "trec" else column_names(directory / place, file_format)
+
+
 def first_line(path: Path) -> str:
     """The first line that is not empty."""
     try:

@@ -19,6 +19,7 @@ from ndcg_ab.config.model.inputs.sources import SparkSource
 from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import Pulled, Remark, Source, with_remarks
+from ndcg_ab.sources.files.guessing import local_columns
 from ndcg_ab.sources.judgments.grades import (
     CombinedGrades,
     DisagreeError,
@@ -33,6 +34,7 @@ from ndcg_ab.sources.tables.schema import JUDGED, JUDGMENT, SINGLE_JUDGMENT, Lay
 
 KEY = ["query_id", "doc_id"]
 KEYS = pa.schema([(name, pa.string()) for name in KEY])
+OF_CLICKS = {"impressions", "clicks", "value"}  # columns of the file that `ndcg-ab clicks` writes
 NO_NAME = ""  # the judge of judgments that name none
 
 
@@ -69,6 +71,9 @@ def pull_judgments_place(
     if pulled.layout is JUDGMENT:
         return pulled
     table = pulled.table
+    if {*local_columns(described, directory)} >= OF_CLICKS:
+        told = f"grades come from clicks, as its columns {', '.join(sorted(OF_CLICKS))} say"
+        table = with_remarks(table, [*pulled.remarks, Remark("click_grades", table.num_rows, (), told)])
     layout = layout_found(name for name in table.column_names if name in JUDGMENT.schema.names or is_told(table[name]))
     metadata = table.schema.metadata
     chosen = table.select(layout.schema.names).cast(layout.schema).replace_schema_metadata(metadata)

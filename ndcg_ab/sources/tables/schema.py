@@ -70,9 +70,8 @@ class Layout:
             hint = nearest_hint(name, known)
             if columns[name] in known:
                 hint = f"; it is FIELD=COLUMN: say {columns[name]}={name}"
-            raise InputError(
-                f"{where}: columns: {format_value(name)} is no field of a {self.kind} ({', '.join(known)}){hint}"
-            )
+            kind = f"{'an' if self.kind[0] in 'aeiou' else 'a'} {self.kind}"
+            raise InputError(f"{where}: columns: {format_value(name)} is no field of {kind} ({', '.join(known)}){hint}")
 
     def check_columns(
         self, where: str, found: list[str], columns: dict[str, str], say: SayColumns = columns_option

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.flows.cli.app import app
+from ndcg_ab.sources.judgments.gathering import pull_judgments_place
 from tests.places import ROOT
 
 DEMO, QUERIES = ROOT / "configs" / "demo_clicks.jsonl.gz", ROOT / "configs" / "demo_queries.tsv"
@@ -56,6 +58,16 @@ def test_what_is_asked_for_changes_the_grades(
     assert {row["doc_id"]: float(row["grade"]) for row in rows} == grades
 
 
+def test_compare_says_that_what_is_written_comes_from_clicks(counts: Path, tmp_path: Path) -> None:
+    path = tmp_path / "grades.csv"
+    assert run(counts, "--output-file", path, "-q")[0] == 0
+    pulled = pull_judgments_place(FileSource(file=path), tmp_path)
+    assert [(remark.code, remark.count) for remark in pulled.remarks] == [("click_grades", pulled.table.num_rows)]
+    lines = [line.partition(",clicks")[0] for line in path.read_text().splitlines()]
+    path.write_text("".join(f"{','.join(line.split(',')[:3])}\n" for line in lines))
+    assert pull_judgments_place(FileSource(file=path), tmp_path).remarks == ()
+
+
 @pytest.mark.slow
 def test_compare_reads_what_is_written(tmp_path: Path) -> None:
     """Of the demo's log, whose careful judgments agree: a mean over queries of the same order."""
@@ -73,7 +85,7 @@ def test_compare_reads_what_is_written(tmp_path: Path) -> None:
         (["--model", "best"], "--model = 'best': must be 'position', 'coec', 'rate' or 'opensearch'"),
         (["--quantiles", "0.5", "--thresholds", "1"], "--quantiles, --thresholds: both say where grades begin"),
         (["--quantiles", "0.5,x"], "--quantiles 0.5,x: must be numbers with commas between"),
-        (["--quantiles", "0.5,0.2"], "quantiles = [0.5, 0.2]: must rise"),
+        (["--quantiles", "0.5,0.2"], "--quantiles, --thresholds: quantiles = [0.5, 0.2]: must rise"),
         (["--floor", "1000"], "no document has 1000 impressions or more (the most is 60)"),
         (["--memory-limit", "1MB"], "--memory-limit = '1MB': is too little to work with: it is of the whole process"),
         (["--output-file", "grades.txt"], "--output-file grades.txt: must end in .csv, .tsv, .parquet or .pq"),

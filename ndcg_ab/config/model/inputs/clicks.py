@@ -53,6 +53,9 @@ class Clicks(TableSource):
     model: Literal["position", "coec", "rate", "opensearch"] = Field(
         "position", description="What is made of the clicks: docs/clicks.md."
     )
+    actions: list[str] | None = Field(
+        None, description="Actions of UBI that count as clicks, such as purchase; by default click, click_through."
+    )
     floor: int | None = Field(
         None, description="Impressions that a document needs for a grade; by default 10, of opensearch 0.", ge=0
     )
@@ -78,7 +81,8 @@ class Clicks(TableSource):
         """What the grades are, in words: a part of their place's name wherever it is shown."""
         scale, cuts = self.scale
         grades = "the value" if scale == "value" else f"by {scale}s {', '.join(f'{cut:g}' for cut in cuts)}"
-        return f"clicks, model {self.model}, at least {self.least} impressions, grades {grades}"
+        counted = f" ({', '.join(self.actions)})" if self.actions else ""
+        return f"clicks{counted}, model {self.model}, at least {self.least} impressions, grades {grades}"
 
 
 class ClicksSource(Model):

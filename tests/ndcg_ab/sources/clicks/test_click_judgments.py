@@ -124,6 +124,12 @@ def test_a_place_that_nothing_was_shown_at(tmp_path: Path) -> None:
     assert (noticed.count, noticed.examples) == (2, ("place 2", "place 4"))
 
 
+def test_where_everything_is_clicked_grades_tell_nothing_apart(tmp_path: Path) -> None:
+    every = [search(f"s{n}", "q", order, clicked=["a", "b"]) for n, order in enumerate((["a", "b"], ["b", "a"]))]
+    assert remarks_of(tmp_path, every)["click_one_value"].told == "the 2 documents with a grade all have the value 1"
+    assert "click_one_value" not in remarks_of(tmp_path, [*every, search("x", "q", ["a"])])
+
+
 def test_clicks_without_impressions(tmp_path: Path) -> None:
     log = [search("s", "q", ["a", "b"], clicked=["a"]), search("t", "q", [None, "c"], clicked=["c"])]
     log[1] = [event for event in log[1] if event["action_name"] == "click"]

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
+from ndcg_ab.checks.ranking_checks import findings_of
 from ndcg_ab.config.model.inputs.clicks import Clicks
 from ndcg_ab.errors import InputError
 from ndcg_ab.memory import Memory
@@ -117,8 +118,8 @@ def test_a_list_of_events_numbers_as_ids_and_other_names(tmp_path: Path) -> None
     found = read(path, columns=sources | {"object_id": "_source.sku"})
     assert found.table["doc_id"].to_pylist() == ["7", "8", "9"]
     assert found.table["place"].to_pylist() == [1, 1, 3]
-    lines = written(tmp_path, [event("impression", object_id=5)])
-    assert read(lines).table["doc_id"].to_pylist() == ["5"]
+    lines = written(tmp_path, [event("impression", object_id=5), event("click", object_id=6)])
+    assert read(lines).table["doc_id"].to_pylist() == ["5", "6"]
 
 
 def test_both_ways_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +141,7 @@ def test_both_ways_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_file_in_pieces_of_which_some_are_odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line each; numbers as ids are plain, a place as text is not: from there on line by line."""
     monkeypatch.setattr(streams, "BLOCK", 200)
-    events = [event("impression", at % 7, f"d{at}", query_id=f"s{at}") for at in range(40)]
+    events = [event("click" if at == 3 else "impression", at % 7, f"d{at}", query_id=f"s{at}") for at in range(40)]
     events[10]["event_attributes"]["object"]["object_id"] = 10
     path = written(tmp_path, events)
     assert [piece.num_rows for piece in json_events.json_event_pieces(path, {})] == [1] * 40
@@ -187,17 +188,17 @@ def test_the_event_that_breaks_a_rule_is_counted_over_pieces(tmp_path: Path, mon
     monkeypatch.setattr(on_disk, "FEW", 1)
     monkeypatch.setattr(on_disk, "AT_ONCE", 2)
     path = tmp_path / "events.csv"
-    path.write_text("action_name,user_query,object_id,ordinal\n" + "impression,a,d,0\n" * 4 + "click,a,d,x\n")
+    path.write_text("action_name,user_query,object_id,ordinal\n" + "impression,a,d,0\n" * 4 + "click,a,d,1.5\n")
     described = Clicks.model_validate({"file": path})
     source = make_source(described.source, tmp_path)
-    with Memory() as memory, pytest.raises(InputError, match="event 5: ordinal = 'x'"):
+    with Memory() as memory, pytest.raises(InputError, match=r"event 5: ordinal = 1\.5: must be a whole"):
         read_events(described, source, tmp_path, TableWriter(tmp_path / "kept", memory))
 
 
 def test_what_is_noticed_is_counted_over_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "BLOCK", 400)
     events = [each for at in range(7) for each in (event("click", user_query=f"{at}", object_id=None), event("view"))]
-    other, incomplete = read(written(tmp_path, [*events, event("impression"), event("open")])).remarks
+    other, incomplete = read(written(tmp_path, [*events, *TWO, event("open")])).remarks
     assert other.told is not None and other.told.endswith("count nothing: view (7), open (1)")
     assert incomplete.count == 7
     assert incomplete.examples == tuple(
@@ -262,10 +263,19 @@ def test_lines_that_break_a_rule(line: Any, said: str, tmp_path: Path) -> None:
             "e.jsonl",
             '{"action_name": "view"}\n',
             "no event is an impression with user_query, object_id, ordinal (actions: view): without what was shown"
-            " nobody knows what was not clicked; log impressions, or name the columns that hold these",
+            " nobody knows what was not clicked; log them, or name the columns that hold these",
         ),
+        (
+            "e.csv",
+            "action_name,user_query,object_id,ordinal\nimpression,a,d,0\nclick,a,d,\n",
+            "no event is a click (click, click_through) with user_query, object_id, ordinal (actions: click,"
+            " impression, click without ordinal (user_query 'a', object_id 'd')): name the actions that are",
+        ),
+        ("e.csv", HEAD + "a,d,1,9,0\n", "clicked is 0 in every row"),
         ("e.csv", "action_name,user_query,object_id,ordinal\nclick,a,d,x\n",
-         "event 1: ordinal = 'x': must be a whole number, 0 or more"),
+         "line 2: ordinal = 'x': must be a number"),
+        ("e.csv", "action_name,user_query,object_id,ordinal\nclick,a,d,-2\n",
+         "event 1: ordinal = -2: must be a whole number, 0 or more"),
         ("e.csv", HEAD + "a,d,0,1,1\n", "row 1: place = 0: must be 1 or more: the first place is 1"),
         ("e.csv", HEAD + "a,d,1,9,1\na,d,1,1,2\n",
          "row 2: clicked = 2 (shown = 1): must be 0 or more, and no more than shown"),
@@ -284,7 +294,7 @@ def test_files_that_cannot_be_read(name: str, text: str, said: str, tmp_path: Pa
 
 
 def test_columns_that_are_none_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"columns: 'doc' is no field of a event"):
+    with pytest.raises(InputError, match=r"columns: 'doc' is no field of an event"):
         read(written(tmp_path, TWO), columns={"doc": "sku"})
 
 
@@ -316,3 +326,19 @@ def test_a_database(tmp_path: Path) -> None:
     described = Clicks.model_validate({"database": "sqlite:///log.db", "query": query})
     found = read_events(described, make_source(described.source, tmp_path), tmp_path)
     assert found.table["clicked"].to_pylist() == [0, 1] and [each.count for each in found.remarks] == [1]
+
+
+def test_other_actions_can_be_clicks_and_places_can_be_floats(tmp_path: Path) -> None:
+    """As a table has them whose column has gaps."""
+    path = tmp_path / "events.parquet"
+    names = {"action_name": ["impression", "click", "Purchase", "purchase"], "user_query": ["a"] * 4}
+    columns = names | {"object_id": ["d", "d", "d", "e"], "ordinal": pa.array([0.0, 0.0, 2.0, None])}
+    papq.write_table(pa.table(columns), path)
+    described = Clicks.model_validate({"file": path, "actions": ["purchase"]})
+    found = read_events(described, make_source(described.source, tmp_path), tmp_path)
+    assert found.table["place"].to_pylist() == [1, 3] and found.table["clicked"].to_pylist() == [0, 1]
+    assert {remark.code: remark.count for remark in found.remarks} == {"click_other_action": 1, "click_incomplete": 1}
+    assert "clicks (purchase), model position" in described.definition
+    assert [finding.message for finding in findings_of(found.remarks, "clicks")][1].startswith(
+        "clicks: 1 event without the query's text, the document or the place: left out (such as"
+    )
