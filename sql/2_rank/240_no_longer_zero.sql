@@ -4,8 +4,8 @@
 -- params: -
 -- kind:   query
 -- Down to the deepest cutoff of the metrics; first_rank: the first place that is not the same. The queries are those
--- that were drawn from no more, with probability 0, when all systems showed the same; their documents are not judged, so
--- that ranked_doc does not hold them.
+-- with probability 0, which all systems answered alike when queries were drawn; their documents are not judged, so that
+-- ranked_doc does not hold them.
 with deepest as (
     select max(coalesce(cutoff, 2147483647)) as depth,
     from metric
