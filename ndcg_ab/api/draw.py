@@ -57,7 +57,7 @@ class DrawResult:
     def __str__(self) -> str:
         from ndcg_ab.report.terminal.studies.draw import draw_sentences
 
-        return "\n".join(draw_sentences(self._study, None))
+        return "\n".join(draw_sentences(self._study, None, is_command=False))
 
 
 def draw(
@@ -100,8 +100,6 @@ def draw(
         raise InputError(f"deviation = {format_value(spread)}: must be above 0")
     if spread is not None and given_judgments is not None:
         raise InputError("deviation, judgments: both tell how far differences deviate; take one of the two out")
-    if not isinstance(chance, int | float) or not 0 < chance < 1:
-        raise InputError(f"power = {format_value(chance)}: must be between 0 and 1, such as 0.8")
     nothing = {"judgments": {study.NOBODY: {study.NOBODY: 0.0}}}
     given = {name: value for name, value in arguments.items() if name != "metrics" or value is not None}
     evaluation = make_evaluation(nothing | given)
@@ -111,5 +109,5 @@ def draw(
         found = study.draw_from_log(
             evaluation, engine, most, kept=source, deviation=spread, judgments=judged, power=chance
         )
-        rows = list_documents(found.drawn_ids, engine, evaluation)
+        rows = list_documents(found, engine, evaluation)
     return DrawResult(found.table, tuple(found.drawn_ids), tuple(rows), found.plan, found)

@@ -15,7 +15,6 @@ from ndcg_ab.errors import format_value
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import INTENDED, OTHERS, queries_text
 from ndcg_ab.scoring.metric_tables import looks_beyond
-from ndcg_core.measures.metric import Metric
 from ndcg_core.sampling.estimate import mean_disagreement, scale_and_weights
 
 FloatArray = NDArray[np.float64]
@@ -114,13 +113,23 @@ def describe_log(named: Sequence[Mapping[str, Any]], parts: Mapping[Part, Sequen
     return DrawnQueries(disagreements, means, weights, len(named), frequencies or None)
 
 
-def read_no_longer_zero(engine: Engine, evaluation: Evaluation, metric: Metric | None = None) -> list[str]:
-    """The queries that count as 0 and have not the same results any more, where a metric looks; None: any of them."""
+def read_no_longer_zero(engine: Engine, evaluation: Evaluation) -> list[tuple[str, str, int]]:
+    """Candidate, query and the first place that is not the baseline's, of queries that count as 0."""
     if evaluation.scores:
         return []
-    depth = math.inf if metric is None or metric.cutoff is None or looks_beyond(metric) else metric.cutoff
-    rows = engine.rows("no_longer_zero", ("query_id", "first_rank"), order="query_id")
-    return [query_id for query_id, first_rank in rows if first_rank <= depth]
+    return engine.rows("no_longer_zero", ("candidate", "query_id", "first_rank"), order="query_id, candidate")
+
+
+def shares_not_drawn(engine: Engine, evaluation: Evaluation, drawn: DrawnQueries) -> dict[tuple[str, str], float]:
+    """(metric, candidate) -> the share of the log whose differences count as 0 and need not be, where there is any."""
+    rows = read_no_longer_zero(engine, evaluation)
+    found: dict[tuple[str, str], set[str]] = {}
+    for metric in evaluation.metric_list if rows else ():
+        depth = math.inf if metric.cutoff is None or looks_beyond(metric) else metric.cutoff
+        for candidate, query_id, first_rank in rows:
+            if first_rank <= depth:
+                found.setdefault((metric.name, candidate), set()).add(query_id)
+    return {key: drawn.share_of_log(queries) for key, queries in found.items()}
 
 
 def check_drawn(engine: Engine, evaluation: Evaluation, drawn: DrawnQueries | None) -> list[Finding]:
@@ -144,12 +153,12 @@ def check_drawn(engine: Engine, evaluation: Evaluation, drawn: DrawnQueries | No
     if others := sorted(judged - set(drawn.weights)):
         message = f"{queries_text(len(others), 'judged')} (such as {format_value(others[0])}) not drawn: left out"
         found.append(Finding("not_drawn", "note", message, len(others), examples=query_examples(others)))
-    if differing := read_no_longer_zero(engine, evaluation):
-        share = drawn.share_of_log(differing)
+    if differing := sorted({query_id for _, query_id, _ in read_no_longer_zero(engine, evaluation)}):
+        count = f"{'counts' if len(differing) == 1 else 'count'} as 0"
         message = (
-            f"{queries_text(len(differing))} of the log (such as {format_value(differing[0])}) should have the same"
-            f" results in every system, and {'has' if len(differing) == 1 else 'have'} not: they count as 0, which can"
-            f" be off by {share:.2g} in the mean"
+            f"{queries_text(len(differing))} of the log (such as {format_value(differing[0])},"
+            f" {100 * drawn.share_of_log(differing):.2g} % of it in all) should have the same results in every system,"
+            f" and {'has' if len(differing) == 1 else 'have'} not: {count}"
         )
         found.append(Finding("no_longer_zero", "warning", message, len(differing), examples=query_examples(differing)))
     return found

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ndcg_ab.comparing.drawn_queries import read_no_longer_zero
+from ndcg_ab.comparing.drawn_queries import shares_not_drawn
 from ndcg_ab.comparing.families import each_whole_families, paired_columns, system_groups
 from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -67,7 +67,9 @@ def add_bounds(
 ) -> Bounded:
     """Systems and comparisons over all queries with their bounds, where these are wanted and can be computed."""
     metrics = {metric.name: metric for metric in metrics_to_bound(engine, evaluation)}
-    undrawn = shares_not_drawn(engine, evaluation, sampling)
+    undrawn: Mapping[Key, float] = {}
+    if sampling.drawn is not None and evaluation.statistics.bounds is not False:
+        undrawn = shares_not_drawn(engine, evaluation, sampling.drawn)
     if not metrics and not undrawn:
         return Bounded(list(systems), list(compared), None)
     known = load_known(engine, list(metrics.values())) if metrics else None
@@ -76,14 +78,6 @@ def add_bounds(
         bound_comparisons(engine, evaluation, metrics, sampling, known, undrawn, compared) if compared else [],
         known,
     )
-
-
-def shares_not_drawn(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> dict[str, float]:
-    """Metric -> the share of a log whose differences count as 0 and need not be, where there are some."""
-    if sampling.drawn is None or evaluation.statistics.bounds is False:
-        return {}
-    lists = {metric.name: read_no_longer_zero(engine, evaluation, metric) for metric in evaluation.metric_list}
-    return {name: sampling.drawn.share_of_log(found) for name, found in lists.items() if found}
 
 
 def bound_systems(
@@ -121,7 +115,7 @@ def bound_comparisons(
     metrics: Mapping[str, Metric],
     sampling: Sampling,
     known: Known | None,
-    undrawn: Mapping[str, float],
+    undrawn: Mapping[Key, float],
     compared: Sequence[Comparison],
 ) -> list[Comparison]:
     """metrics: those with bounds of unjudged results, made of what is known. undrawn: `shares_not_drawn`."""
@@ -135,9 +129,9 @@ def bound_comparisons(
         if metric and known:
             found[key] = find_bounds(metric, column.query_ids, values, column.candidate, column.baseline, known)
             left_out[key] = count_left_out(metric, column, known, counted[column.metric])
-        if column.metric in undrawn and np.isfinite(column.largest_loss):
+        if key in undrawn and np.isfinite(column.largest_loss):
             of_judged = found.get(key) or Bounds(values, values, 0, np.ones(len(values), dtype=bool))
-            found[key] = widen_bounds(of_judged, column, undrawn[column.metric] / sampling.largest_scale())
+            found[key] = widen_bounds(of_judged, column, undrawn[key] / sampling.largest_scale())
     at_ends = [list(columns_at_bound(columns, found, end, evaluation)) for end in ("low", "high")]
     low, high = (
         {row_place(row): row for row in rows} for rows in each_whole_families(at_ends, evaluation, described=False)

@@ -177,10 +177,10 @@ def refuse_probabilities(rows: pa.Table, origin: str) -> None:
     given = [each for each in numbers if pc.any(pc.not_equal(each, NOT_DRAWN)).as_py()]
     if not pc.any(pc.greater(rows["probability"], 0.0)).as_py():
         raise InputError(f"{Path(origin)}: no query has a probability above 0: none was drawn")
-    probabilities = rows["probability"]
-    if pc.min(probabilities).as_py() > 0 and pc.min(probabilities).as_py() < 1:
+    known = pc.unique(rows["probability"]).to_pylist()
+    if NOT_DRAWN not in known and any(0 < each < 1 for each in known):
         raise InputError(
-            f"{Path(origin)}: every query has a probability above 0, so those that were not drawn are missing: give the"
+            f"{Path(origin)}: no query has an empty probability, so those that were not drawn are missing: give the"
             " whole file that ndcg-ab draw wrote, which says what the drawn ones stand for"
         )
     for query_id, probability, disagreement in zip(*columns, strict=True):

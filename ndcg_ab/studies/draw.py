@@ -101,8 +101,13 @@ class ReadLog(NamedTuple):
     evaluation: Evaluation
 
 
-def check_draw(evaluation: Evaluation) -> None:
+def check_draw(evaluation: Evaluation, power: float = POWER) -> None:
     """InputError for what queries cannot be drawn for."""
+    if not evaluation.statistics.alpha < power < 1:
+        alpha = f"{evaluation.statistics.alpha:g}"
+        raise InputError(
+            Setting("--power"), f" {power:g}: must be above alpha ({alpha}) and below 1, such as {POWER:g}"
+        )
     if evaluation.scores:
         raise InputError("scores: hold no rankings that could disagree: give rankings")
     if evaluation.engine.spark:
@@ -137,7 +142,7 @@ def draw_from_log(
     evaluation: whose judgments are not looked at. deviation: of the differences over the log, where it is known.
     judgments: of some of its queries, from which it is estimated. Raises InputError, ParityError.
     """
-    check_draw(evaluation)
+    check_draw(evaluation, power)
     log = read_log(evaluation, engine, say)
     sample = draw_sample(log, evaluation, count, kept)
     drawn, cutoffs = int(sample.draw.is_drawn.sum()), [metric.cutoff for metric in evaluation.metric_list]

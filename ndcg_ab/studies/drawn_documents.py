@@ -1,7 +1,6 @@
 """What there is to judge of drawn queries: the documents in the first places of any system."""
 
 from collections import defaultdict
-from collections.abc import Collection
 
 import pyarrow as pa
 
@@ -9,27 +8,36 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.scoring.metric_tables import rank_rule
 from ndcg_ab.sources.documents import make_documents
+from ndcg_ab.studies.draw import DrawStudy
 from ndcg_ab.studies.to_judge import ToJudge
 
 PLACES = 10  # of every system where a metric has no cutoff
+Ranks = dict[tuple[str, str], dict[str, int]]  # (query, document) -> system -> its best place there
 
 
-def list_documents(query_ids: Collection[str], engine: Engine, evaluation: Evaluation) -> list[ToJudge]:
-    """Query by query, the documents in the order of their ids, which does not tell who shows them.
-
-    engine: that `read_log` has read the rankings of these queries into.
-    """
-    cutoffs = [metric.cutoff for metric in evaluation.metric_list]
-    places = PLACES if None in cutoffs else max(cutoff for cutoff in cutoffs if cutoff is not None)
+def list_documents(study: DrawStudy, engine: Engine, evaluation: Evaluation) -> list[ToJudge]:
+    """Of all drawn queries; engine: that the study was made with."""
+    places = study.places or PLACES
     rules = {rank_rule(metric) for metric in evaluation.metric_list}
-    ranks: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    ranks: Ranks = defaultdict(dict)
     columns = ("rank_rule", "query_id", "doc_id", "system_id", "first_rank")
-    for rule, query_id, doc_id, system, rank in engine.each(
-        "ranked_doc", columns, where={"query_id": sorted(query_ids)}
-    ):
+    for rule, query_id, doc_id, system, rank in engine.each("ranked_doc", columns, where={"query_id": study.drawn_ids}):
         if rule in rules and rank <= places:
             known = ranks[query_id, doc_id]
             known[system] = min(rank, known.get(system, rank))
+    return make_rows(ranks, engine, evaluation)
+
+
+def list_unjudged(engine: Engine, evaluation: Evaluation) -> list[ToJudge]:
+    """Of drawn queries that nobody has judged; engine: with the tables of the evaluation."""
+    ranks: Ranks = defaultdict(dict)
+    for query_id, doc_id, system, rank in engine.rows("first_result", ("query_id", "doc_id", "system_id", "rank")):
+        ranks[query_id, doc_id][system] = rank
+    return make_rows(ranks, engine, evaluation)
+
+
+def make_rows(ranks: Ranks, engine: Engine, evaluation: Evaluation) -> list[ToJudge]:
+    """Query by query, the documents in the order of their ids, which does not tell who shows them."""
     texts = dict(engine.rows("query", ("query_id", "text")))
     titles: dict[str, tuple[str | None, str | None]] = {}
     if ranks and (documents := make_documents(evaluation)):

@@ -22,10 +22,8 @@ from ndcg_ab.labels.grade_chances import Pool, fit_grade_model, load_pool, why_n
 from ndcg_ab.labels.imputed_interval import number_unjudged
 from ndcg_ab.pipeline import Say, score_systems
 from ndcg_ab.scoring.other_tools import own_metrics
-from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources.documents import make_documents
-from ndcg_ab.studies.draw import read_log
-from ndcg_ab.studies.drawn_documents import list_documents
+from ndcg_ab.studies.drawn_documents import list_unjudged
 from ndcg_ab.studies.to_judge import ToJudge
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.unjudged.bounds import why_unbounded
@@ -54,8 +52,9 @@ class Narrowed:
 class ToJudgeNext:
     """rows: those of drawn queries that nobody judged, then the most telling first. unjudged: pairs of query and
     document that could be named. drawn, unjudged_queries: how many queries were drawn, and how many of these have no
-    judgment. grades: that the judgments hold, and 0. comparisons: those that the rows are for. why_even: in words, why
-    every grade is taken to be equally likely; None where a model says how likely each is."""
+    judgment. grades: that the judgments hold, and 0. comparisons: those that rows with an effect are
+    for. why_even: in words, why every grade is taken to be equally likely; None where a model says how likely each
+    is."""
 
     rows: tuple[ToJudge, ...]
     unjudged: int
@@ -142,7 +141,7 @@ def find_documents_to_judge(
     largest = expected.max(axis=0)
     order = np.argsort(-largest, kind="stable")
     order = order[largest[order] > 0]
-    of_drawn, left = documents_of_drawn(evaluation, engine, sampling, say)
+    of_drawn = list_unjudged(engine, evaluation) if sampling.drawn else []
     chosen = order[: max(0, most - len(of_drawn))]
     best = expected.argmax(axis=0)
     rows = [
@@ -159,31 +158,17 @@ def find_documents_to_judge(
     narrowed = [
         narrowed_bounds(metric, column, by_candidate[column.candidate], unjudged, np.sort(chosen), sampling)
         for column in columns
+        if len(chosen) or not of_drawn
     ]
     return ToJudgeNext(
         (*of_drawn[:most], *rows),
         len(of_drawn) + len(order),
         len(sampling.drawn.weights) if sampling.drawn else 0,
-        left,
+        len({row.query_id for row in of_drawn}),
         unjudged.pool.grades,
         tuple(narrowed),
         unjudged.why_even,
     )
-
-
-def documents_of_drawn(
-    evaluation: Evaluation, engine: Engine, sampling: Sampling, say: Say
-) -> tuple[list[ToJudge], int]:
-    """What the systems show first of the drawn queries that nobody judged, and how many of these there are."""
-    if sampling.drawn is None:
-        return [], 0
-    judged = {query_id for (query_id,) in engine.rows("query", ("query_id",), where={"is_judged": True})}
-    left = set(sampling.drawn.weights) - judged
-    if not left:
-        return [], 0
-    with open_engine_for(evaluation) as other:
-        read_log(evaluation, other, say)
-        return list_documents(left, other, evaluation), len(left)
 
 
 def refuse_unknown_candidates(evaluation: Evaluation, candidates: Iterable[str]) -> None:

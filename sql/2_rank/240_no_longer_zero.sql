@@ -1,24 +1,19 @@
--- no_longer_zero: queries whose difference counts as 0, and whose results are not the same in every system.
--- grain:  one row per query_id
--- reads:  metric, query, ranking, system
+-- no_longer_zero: queries whose difference counts as 0, and whose results are not the same as the baseline's.
+-- grain:  one row per (candidate, query_id)
+-- reads:  metric, pulled_failed_query, query, ranking, system
 -- params: -
 -- kind:   query
 -- Down to the deepest cutoff of the metrics; first_rank: the first place that is not the same. The queries are those
 -- with probability 0, which all systems answered alike when queries were drawn; their documents are not judged, so that
--- ranked_doc does not hold them.
+-- ranked_doc does not hold them. What failed is no answer.
 with deepest as (
     select max(coalesce(cutoff, 2147483647)) as depth,
     from metric
 ),
 
-zero_query as (
-    select query_id,
-    from query
-    where probability = 0.0
-),
-
 placed as (
     select
+        ranking.system_id,
         ranking.query_id,
         ranking.doc_id,
         row_number() over (
@@ -26,26 +21,53 @@ placed as (
             order by ranking.order_score desc, ranking.doc_id desc
         ) as rank,
     from ranking
-    inner join zero_query on ranking.query_id = zero_query.query_id
+    inner join query on ranking.query_id = query.query_id
+    where query.probability = 0.0
+),
+
+side as (
+    select
+        candidate.system_id as candidate,
+        baseline.system_id,
+    from system as candidate
+    inner join system as baseline on candidate.system_id = baseline.system_id or baseline.role = 'baseline'
+    where candidate.role = 'candidate'
+),
+
+failed as (
+    select distinct
+        side.candidate,
+        pulled_failed_query.query_id,
+    from pulled_failed_query
+    inner join side on pulled_failed_query.system_id = side.system_id
 ),
 
 shown_alike as (
     select
-        query_id,
-        doc_id,
-        rank,
-        count(*) as systems,
+        side.candidate,
+        placed.query_id,
+        placed.doc_id,
+        placed.rank,
+        count(*) as sides,
     from placed
-    where rank <= (select deepest.depth, from deepest)
+    inner join side on placed.system_id = side.system_id
+    where placed.rank <= (select deepest.depth, from deepest)
     group by
-        query_id,
-        doc_id,
-        rank
+        side.candidate,
+        placed.query_id,
+        placed.doc_id,
+        placed.rank
 )
 
 select
-    query_id,
-    min(rank) as first_rank,
+    shown_alike.candidate,
+    shown_alike.query_id,
+    min(shown_alike.rank) as first_rank,
 from shown_alike
-where systems < (select count(*) as systems, from system)
-group by query_id
+left join failed on shown_alike.candidate = failed.candidate and shown_alike.query_id = failed.query_id
+where
+    shown_alike.sides < 2
+    and failed.query_id is null
+group by
+    shown_alike.candidate,
+    shown_alike.query_id

@@ -73,7 +73,7 @@ def draw(
     deviation: Annotated[
         float | None,
         of_metrics(
-            metavar="S", help="Standard deviation of the differences over all queries, for the plan. (default a guess)"
+            metavar="S", help="Standard deviation of the differences over all queries, for the plan. (default: guessed)"
         ),
     ] = None,
     judgments: Annotated[
@@ -92,7 +92,7 @@ def draw(
     ] = None,
     documents: DocumentsFile = None,
     seed: Annotated[int | None, of_statistics(metavar="N", help="Seed of the draw. (default 1935)")] = None,
-    alpha: Annotated[str | None, of_statistics(metavar="A", help="Level of the test to come. (default 0.05)")] = None,
+    alpha: Annotated[str | None, of_statistics(metavar="A", help="Level of the planned test. (default 0.05)")] = None,
     power: Annotated[
         float, of_statistics(metavar="P", help="Probability to detect what is planned for. (default 0.8)")
     ] = POWER,
@@ -116,8 +116,6 @@ def draw(
             raise InputError(f"--deviation {deviation:g}: must be above 0, in the metric's unit, such as 0.1")
         if deviation is not None and judgments:
             raise InputError("--deviation, --judgments: both tell how far differences deviate; take one of the two out")
-        if not 0 < power < 1:
-            raise InputError(f"--power {power:g}: must be between 0 and 1, such as 0.8")
         offered = numbers("--grades", grades) or [0.0, 1.0, 2.0, 3.0]
         from ndcg_ab.studies.checking import is_configuration
 
@@ -129,6 +127,7 @@ def draw(
         json_file = text_file("--json", json, inputs)
         refuse_one_file_twice("--sheet", output, sheet_file, "--output-file")
         refuse_one_file_twice("--json", output, json_file, "--output-file")
+        refuse_one_file_twice("--json", sheet_file, json_file, "--sheet")
         from ndcg_ab.config.model.inputs.sources import FileSource
         from ndcg_ab.files import write_table
         from ndcg_ab.report.terminal.studies.draw import draw_sentences, study_to_json
@@ -142,7 +141,7 @@ def draw(
             study = draw_from_log(
                 evaluation, engine, count, kept=earlier, deviation=deviation, judgments=judged, power=power, say=say
             )
-            rows = list_documents(study.drawn_ids, engine, evaluation) if sheet_file else []
+            rows = list_documents(study, engine, evaluation) if sheet_file else []
         if output:
             write_table(study.table, output)
         if sheet_file:

@@ -29,9 +29,11 @@ from ndcg_ab.results.wording import GUARDRAILS, PRIMARY
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 JUDGE = "ndcg-ab judge-next"
+DRAW_AGAIN = "ndcg-ab draw --kept"
 # What to run about a finding; of any other its code is explained.
 COMMANDS = {
     "few_judged": JUDGE,
+    "no_longer_zero": DRAW_AGAIN,
     "judged_differs": JUDGE,
     "labels_favour": JUDGE,
     "looks_clustered": "",

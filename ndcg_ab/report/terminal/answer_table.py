@@ -8,7 +8,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_ab.report.answer.answer import JUDGE, Answer, Candidate, Estimate, Warned, make_answer
+from ndcg_ab.report.answer.answer import DRAW_AGAIN, JUDGE, Answer, Candidate, Estimate, Warned, make_answer
 from ndcg_ab.report.terminal.grid import shorten_middle
 from ndcg_ab.report.terminal.tables import STYLES
 from ndcg_ab.report.words.text import add_recomputed_count, format_confidence_level, format_plain
@@ -180,7 +180,9 @@ def print_warnings(console: Console, answer: Answer, warnings: Sequence[Warned],
     """The warnings below the answer in so many lines, with what to run about each; the rest is counted."""
     lines = [warning_line(each, console.width) for each in warnings]
     if any(each.is_open for found in answer.candidates for each in found.estimates):
-        legend = Warned("note", f"{OPEN_LABELS}: unjudged results could turn it", JUDGE)
+        is_drawn_for_others = any(each.command == DRAW_AGAIN for each in warnings)
+        command = DRAW_AGAIN if is_drawn_for_others else JUDGE
+        legend = Warned("note", f"{OPEN_LABELS}: unjudged results could turn it", command)
         lines.insert(0, warning_line(legend, console.width))
     if len(lines) > room:
         lines = [*lines[: room - 1], Text(f"and {len(lines) - room + 1} more warnings: --details", style="yellow")]

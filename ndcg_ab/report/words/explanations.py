@@ -358,7 +358,7 @@ def advise_more_queries(row: Comparison, kind: str = "") -> str:
         return (
             "set the smallest difference that matters (--smallest-effect);"
             f" detecting {format_plain(row.mde / 2)}, half of the present limit, needs"
-            f" about {4 * row.queries:,} queries like these"
+            f" about {4 * row.queries:,} {units} like these"
         )
     if row.mde <= effect:
         return f"a difference of {effect:g} would probably have been detected: decide by cost"
@@ -366,6 +366,5 @@ def advise_more_queries(row: Comparison, kind: str = "") -> str:
     if wanted > MOST:
         return f"{effect:g} needs more than {MOST:,} {units} like these: does so little matter?"
     if kind:
-        more = f"draw about {wanted - count:,} more {units} (`ndcg-ab draw --kept`)"
-        return f"{more} to detect a difference of {effect:g}"
+        return f"about {wanted:,} {units} would detect a difference of {effect:g}: add some (`ndcg-ab draw --kept`)"
     return f"collect about {wanted - count:,} more {units} like these to detect a difference of {effect:g}"

@@ -136,7 +136,7 @@ def freedom_of_long_tails(residuals: NDArray[np.float64], freedom: float) -> flo
     mean, weighted where weights count, not all 0. freedom: > 0, of normal values. (H. Cramer, Mathematical Methods of
     Statistics, 1946, 27.4; F. E. Satterthwaite, Biometrics 2, 1946.)
     """
-    squares = np.square(residuals)
+    squares = np.square(residuals / np.abs(residuals).max())  # so that fourth powers are no infinity
     kurtosis = len(residuals) * exact_sum(np.square(squares)) / exact_sum(squares) ** 2 - 3
     return 1 / (1 / freedom + max(0.0, kurtosis) / (2 * len(residuals)))
 

@@ -3,17 +3,21 @@
 import dataclasses
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from ndcg_ab.checks.data_checks import check_tables
+from ndcg_ab.comparing.drawn_queries import read_no_longer_zero
+from ndcg_ab.config.model.inputs.sources import FileSource, InMemoryData
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring import loading
 from ndcg_ab.scoring.parity import recompute_sample
 from ndcg_ab.scoring.scoring import score_metrics
-from ndcg_ab.sources import Queries
+from ndcg_ab.sources import Queries, pull_source
 from ndcg_ab.sources.base import with_failed_queries
+from ndcg_ab.sources.tables.schema import query_layout
 from tests.laboratory import evaluation_of, in_order, pulled_judgments, pulled_ranking
 
 METRICS = ["ndcg@10", "ndcg(unanswered=exclude)@10"]
@@ -72,3 +76,25 @@ def test_the_working_folder_keeps_it(tmp_path: Path) -> None:
     again = dataclasses.replace(pulled, table=read_kept(tmp_path / "ranking.parquet", RANKING))
     assert again.failed == ("q1",)
     assert again.digest != pulled.digest
+
+
+def test_a_query_that_should_be_the_same_is_not_told_to_differ() -> None:
+    """Of drawn queries with probability 0: q2 was answered otherwise, the request for q3 failed."""
+    judgments = pulled_judgments({"q1": {"a": 1.0}})
+    whole = {query: in_order("a", "b") for query in ("q1", "q2", "q3")}
+    rankings = {
+        "old": pulled_ranking("old", whole),
+        "new": pulled_ranking("new", {"q1": in_order("b", "a"), "q2": in_order("a", "c")}),
+        "other": pulled_ranking("other", whole),
+    }
+    failed = with_failed_queries(rankings["new"].table, ["q3"])
+    rankings["new"] = dataclasses.replace(rankings["new"], table=failed)
+    log = FileSource(file=Path("log"))
+    columns = {"query_id": ["q1", "q2", "q3", "q4"], "probability": [0.5, 0.0, 0.0, None]}
+    log.hold(InMemoryData("log", pa.table(columns | {"disagreement": [1.0, 0.0, 0.0, 1.0]})))
+    queries = Queries(pull_source(log, query_layout((), needs_text=False, needs_weight=False), Path()))
+    evaluation = evaluation_of([*rankings], METRICS[:1])
+    with DuckDBEngine(1) as engine:
+        loading.load_tables(engine, judgments, queries, rankings, evaluation)
+        score_metrics(engine, evaluation.metric_list)
+        assert read_no_longer_zero(engine, evaluation) == [("new", "q2", 2)]

@@ -162,7 +162,7 @@ def test_the_sheet_has_the_first_places_of_every_system(folder: Path) -> None:
     evaluation = evaluation_from_options(given, 2)
     with open_engine_for(evaluation) as engine:
         study = draw_from_log(evaluation, engine, 4)
-        rows = list_documents(study.drawn_ids, engine, evaluation)
+        rows = list_documents(study, engine, evaluation)
     assert {row.query_id for row in rows} == set(study.drawn_ids) and len(study.drawn_ids) == 4
     assert all(rank <= 5 for row in rows for _, rank in row.ranks) and len(rows) == 4 * 5  # the same five, permuted
     assert rows[0].text == f"word {int(rows[0].query_id[1:])}" and rows[0].effect is None
@@ -183,6 +183,8 @@ def test_judge_next_begins_with_drawn_queries_that_nobody_judged(folder: Path, t
     assert [row["place"] for row in rows] == [str(place) for place in range(1, 13)]
     assert {row["query_id"] for row in rows[:10]} == {*left} and not any(row["effect"] for row in rows[:10])
     assert all(row["query_id"] == first and float(row["effect"]) > 0 for row in rows[10:])
+    told = CliRunner().invoke(app, ["judge-next", *files, *options[:2], "-n", "2", "--metric", "map"])
+    assert told.exit_code == 0 and "their first results come first" in told.output, "no room for any other"
 
 
 def test_a_configuration_can_have_another_log_and_the_plan_is_data(folder: Path, tmp_path: Path) -> None:

@@ -9,8 +9,11 @@ from ndcg_ab.studies.draw import DrawStudy
 from ndcg_ab.studies.power import format_figure
 
 
-def draw_sentences(study: DrawStudy, written: Path | None) -> Iterator[str]:
-    """Population, sample, plan; written: the file that holds the queries, for the command that comes next."""
+def draw_sentences(study: DrawStudy, written: Path | None, *, is_command: bool = True) -> Iterator[str]:
+    """Population, sample, plan; written: the file that holds the queries, for the command that comes next.
+
+    is_command: whether the reader typed a command, which options can be named to.
+    """
     same = study.queries - study.changed
     top = "results" if study.places is None else f"top {study.places}"
     yield (
@@ -20,7 +23,10 @@ def draw_sentences(study: DrawStudy, written: Path | None) -> Iterator[str]:
     yield ", ".join(drawn_parts(study))
     yield from plan_sentences(study)
     if study.left_out:
-        yield f"columns of the log that are left out: {', '.join(study.left_out)} (--slice keeps one)"
+        kept = "--slice" if is_command else "slices"
+        yield f"columns of the log that are left out: {', '.join(study.left_out)} ({kept} keeps one)"
+    if not is_command:
+        return
     if written is None:
         yield "keep them for the comparison: --output-file drawn.tsv"
     else:

@@ -85,7 +85,8 @@ def effect_sentences(found: ToJudgeNext) -> Iterator[str]:
         if count and each.comparison.bound_low != each.comparison.bound_high:
             yield format_narrowing(each, what)
     if listed < found.unjudged:
-        yield f"{found.unjudged - listed} more unjudged documents would move a difference; -n says how many are listed."
+        more = f"{found.unjudged - listed} more unjudged documents {'could' if found.unjudged_queries else 'would'}"
+        yield f"{more} move a difference; -n says how many are listed."
     if count and found.why_even:
         yield f"Every grade is taken to be equally likely: {found.why_even}."
     yield LOOP
