@@ -117,6 +117,8 @@ def cast() -> Iterator[Pair]:
     yield pair(
         "CAsT 2021, half reranked, ConvDR", judgments, runs["convdr"], on_half(runs["convdr"], runs["convdr_bert"])
     )
+    yield pair("kept aside: CAsT 2021, reranked, ConvDR", judgments, runs["convdr"], runs["convdr_bert"])
+    yield pair("kept aside: CAsT 2021, reranked twice", judgments, runs["convdr_bert"], bert)
 
 
 def lines(path: Path) -> Iterator[list[str]]:
@@ -149,6 +151,8 @@ def demo() -> Iterator[Pair]:
     runs = demo_runs(queries, ("name-weighted", "weight 4", "general-first", "body-only"))
     yield pair("demo, another weight", judgments, runs["name-weighted"], runs["weight 4"])
     yield pair("demo, another ranker", judgments, runs["body-only"], runs["general-first"])
+    yield pair("kept aside: demo, general pages first", judgments, runs["name-weighted"], runs["general-first"])
+    yield pair("kept aside: demo, names weighted", judgments, runs["body-only"], runs["name-weighted"])
 
 
 def known_items() -> Iterator[Pair]:
@@ -190,6 +194,9 @@ def digits() -> Iterator[Pair]:
     few, more, coarse = (nearest(centred @ axes[:count].T) for count in (20, 24, 5))
     yield pair("digits, half with more axes", judgments, few, on_half(few, more))
     yield pair("digits, fewer axes", judgments, few, coarse)
+    eight, twelve, sixteen = (nearest(centred @ axes[:count].T) for count in (8, 12, 16))
+    yield pair("kept aside: digits, 8 and 12 axes", judgments, eight, twelve)
+    yield pair("kept aside: digits, 12 and 16 axes, half", judgments, twelve, on_half(twelve, sixteen))
 
 
 def simulated(seed: int) -> Iterator[Pair]:

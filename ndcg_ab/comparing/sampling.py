@@ -88,7 +88,7 @@ def clusters_by_prefix(query_ids: Iterable[str], prefix: str) -> dict[str, str]:
     return clusters
 
 
-def sampling_of_log(log: Queries | None, clusters: Mapping[str, str] | None) -> Sampling:
+def sampling_of_queries(log: Queries | None, clusters: Mapping[str, str] | None) -> Sampling:
     """Of the queries of a file, if any, each with a weight, or drawn with a probability."""
     if log is None:
         return Sampling(None, clusters)

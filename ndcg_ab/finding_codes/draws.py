@@ -27,7 +27,8 @@ DRAW_CODES: Mapping[str, Code] = {
         "warning",
         "The systems show different results for queries whose difference the file of queries takes to be 0: other"
         " rankings than those it was drawn for, or a metric that looks deeper. What they win or lose there is not"
-        " counted. Bounds take it to be anything, and a decision that it could turn is `judge more results`.",
+        " known. Bounds allow for it where the metric's range is known; a decision that it could turn is `judge more"
+        " results`.",
         "Draw again for these rankings and metrics, with `--kept` and the present file: its queries are kept, and"
         " others added.",
     ),

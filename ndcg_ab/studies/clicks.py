@@ -14,6 +14,7 @@ from ndcg_ab.results.outcome import Finding
 from ndcg_ab.sources import pull_queries
 from ndcg_ab.sources.clicks.click_judgments import ClickJudgments
 from ndcg_ab.sources.clicks.grading import GradedClicks
+from ndcg_ab.sources.judgments.gathering import allowed_resources
 from ndcg_ab.sources.registry import make_source
 
 KEY = "judgments.clicks."
@@ -52,7 +53,7 @@ def grade_events(evaluation: Evaluation) -> ClickStudy:
     assert evaluation.judgments is not None
     described: Any = evaluation.judgments.source
     source = cast(ClickJudgments, make_source(described, evaluation.directory))
-    allowed = evaluation.resources.model_copy(update={"spill": evaluation.spill_folder})
+    allowed = allowed_resources(evaluation)
     found = source.grade(pull_queries(evaluation).texts, allowed)
     return ClickStudy(described.clicks, found, findings_of(found.remarks, "clicks"))
 

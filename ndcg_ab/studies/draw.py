@@ -58,6 +58,7 @@ class DrawPlan(NamedTuple):
     """
 
     effect: float
+    alpha: float
     power: float
     deviation: float
     judged: int | None
@@ -156,8 +157,7 @@ def draw_from_log(
     plan = make_plan(
         Population(values, sample.relative, sample.weights, spread),
         drawn,
-        DrawPlan(effect, power, spread, judged, is_supposed, None, None, None),
-        evaluation.statistics.alpha,
+        DrawPlan(effect, evaluation.statistics.alpha, power, spread, judged, is_supposed, None, None, None),
     )
     return DrawStudy(
         log_table(log.queries, sample, is_weighted=evaluation.statistics.weighted is not False),
@@ -315,8 +315,9 @@ def kept_error(
     )
 
 
-def make_plan(of: Population, drawn: int, plan: DrawPlan, alpha: float) -> DrawPlan:
-    detected = None
+def make_plan(of: Population, drawn: int, plan: DrawPlan) -> DrawPlan:
+    """The plan with what it detects and needs."""
+    detected, alpha = None, plan.alpha
     if drawn >= 2:
         error, freedom = error_of_draw(of, drawn)
         detected = minimal_detectable_effect(drawn, error * drawn**0.5, alpha, plan.power, freedom)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ndcg_ab.comparing.sampling import PLAIN, Sampling, clusters_by_prefix, sampling_of_log
+from ndcg_ab.comparing.sampling import PLAIN, Sampling, clusters_by_prefix, sampling_of_queries
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.model.units import NamedDifference
 from ndcg_ab.errors import InputError, RuleError, Setting, format_value
@@ -195,7 +195,7 @@ def make_plans(
         if cluster_prefix:
             grouped = clusters_by_prefix({query for values in read.values.values() for query in values}, cluster_prefix)
         weighing = pull_weights(named_file(weights)) if weights else None
-        return plans_from_scores(read, baseline, candidates, metrics, asked, sampling_of_log(weighing, grouped))
+        return plans_from_scores(read, baseline, candidates, metrics, asked, sampling_of_queries(weighing, grouped))
     chooses, is_about = "chooses from the file", "is about the queries of the file"
     left_out: dict[str, tuple[object, str]] = {
         "--baseline": (baseline, chooses),

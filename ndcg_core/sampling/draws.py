@@ -30,8 +30,8 @@ BoolArray = NDArray[np.bool_]
 
 UNIFORM = 0.5
 """The part of a size that does not go by the disagreement: no query weighs more than twice what it would in a plain
-sample of the changed ones, so that one rare loss can hide no more than that. With .2 the variance of the mean is hardly
-smaller (docs/calibration.md), and what a guardrail can rule out two and a half times as large."""
+sample of the changed ones, so that one rare loss can hide no more than that. With .2 the variance of the mean is 6 %
+smaller in the median (docs/calibration.md), and the loss that a guardrail rules out two and a half times as large."""
 
 
 ALIKE = 1e-9

@@ -38,10 +38,18 @@ if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation
 
 FEW, POWER = 80, 0.8
-OF_FILES = (
-    *("system", "baseline", "documents", "seed", "alpha"),
-    *("slice", "smallest_effect", "unweighted", "format", "columns"),
-)
+OF_FILES = [
+    "system",
+    "baseline",
+    "documents",
+    "seed",
+    "alpha",
+    "slice",
+    "smallest_effect",
+    "unweighted",
+    "format",
+    "columns",
+]
 
 
 def draw(

@@ -90,9 +90,14 @@ def pull_judgments(evaluation: Evaluation, texts: Mapping[str, str] | None = Non
     return gather_judgments(pull_files(evaluation, texts), evaluation)
 
 
+def allowed_resources(evaluation: Evaluation) -> Resources:
+    """What an evaluation may use, with the folder to spill to as it is found from here."""
+    return evaluation.resources.model_copy(update={"spill": evaluation.spill_folder})
+
+
 def pull_files(evaluation: Evaluation, texts: Mapping[str, str] | None = None) -> list[Pulled]:
     """The judgments of each place, in their order."""
-    resources = evaluation.resources.model_copy(update={"spill": evaluation.spill_folder})
+    resources = allowed_resources(evaluation)
     return [
         pull_judgments_place(source, evaluation.directory, texts, resources) for source in evaluation.judgment_sources
     ]
