@@ -167,6 +167,8 @@ def test_a_client_with_improbably_many_events(tmp_path: Path) -> None:
         " programs, not people?"
     )
     assert "click_bot" not in remarks_of(tmp_path, [*people, *robot[:30]]), "60 events are 10 times as many, not more"
+    busy = [search(f"b{n}", "q", ["a", "b"], clicked=["a"], client="c0") for n in range(2)]
+    assert "click_bot" not in remarks_of(tmp_path, [*people, *robot, *busy]), "99 of 100 are 120 of 121: to c0's 12"
     few = [search(f"s{n}", "q", ["a", "b"], clicked=["a"], client=f"c{n % 20}") for n in range(40)]
     assert "click_bot" not in remarks_of(tmp_path, [*few, *robot]), "20 clients do not tell what is usual"
 
