@@ -184,6 +184,10 @@ def test_what_counts_as_0_and_differs_now_could_be_anything(world: Any) -> None:
     deep, shallow = (found.comparison("b", metric) for metric in ("ndcg@5", "ndcg@3"))
     assert deep.difference is not None and deep.label_settled is not None and shallow.bound_low is None
     assert (deep.bound_low, deep.bound_high) == pytest.approx((deep.difference - share, deep.difference + share))
+    without = ndcg_ab.compare(
+        judgments, {"a": systems["a"], "b": moved}, queries=table, metrics=["ndcg@5"], bounds=False
+    )
+    assert without.comparison("b").difference == deep.difference and without.comparison("b").bound_low is None
 
 
 def test_the_drawn_queries_alone_do_not_say_what_they_stand_for(world: Any) -> None:
