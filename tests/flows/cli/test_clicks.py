@@ -3,12 +3,15 @@
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from ndcg_ab.config.model.inputs.sources import FileSource
+from ndcg_ab.engines import open_engine
 from ndcg_ab.flows.cli.app import app
+from ndcg_ab.sources.clicks import click_judgments
 from ndcg_ab.sources.judgments.gathering import pull_judgments_place
 from tests.places import ROOT
 
@@ -56,6 +59,20 @@ def test_what_is_asked_for_changes_the_grades(
     assert run(counts, *words, "--output-file", tmp_path / "grades.tsv", "-q")[0] == 0
     rows = csv.DictReader((tmp_path / "grades.tsv").open(), delimiter="\t")
     assert {row["doc_id"]: float(row["grade"]) for row in rows} == grades
+
+
+def test_what_the_command_may_use_reaches_its_engine(
+    counts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allowed: list[tuple[Any, ...]] = []
+
+    def open_and_note(*given: Any, **others: Any) -> Any:
+        allowed.append(given)
+        return open_engine(*given, **others)
+
+    monkeypatch.setattr(click_judgments, "open_engine", open_and_note)
+    assert run(counts, "--threads", 1, "--memory-limit", "1GB", "--spill", tmp_path / "room", "-q")[0] == 0
+    assert allowed == [(1, "1GB", tmp_path / "room")]
 
 
 def test_compare_says_that_what_is_written_comes_from_clicks(counts: Path, tmp_path: Path) -> None:

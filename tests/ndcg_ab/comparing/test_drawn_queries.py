@@ -137,6 +137,16 @@ def test_bounds_are_of_the_log_too(world: Any) -> None:
     assert sorted(ends) == pytest.approx([found.bound_low, found.bound_high], abs=1e-9)
 
 
+def test_bounds_of_what_was_not_drawn_can_be_left_out(world: Any) -> None:
+    """Everything is judged; q00 counts as 0, and is turned around."""
+    rows, systems, judgments = world
+    turned = systems["b"] | {"q00": {doc: -score for doc, score in systems["a"]["q00"].items()}}
+    moved = (rows, {"a": systems["a"], "b": turned}, judgments)
+    wanted, without = (compare(moved, bounds=bounds).comparison("b") for bounds in (None, False))
+    assert wanted.bound_low is not None and without.bound_low is None
+    assert without.difference == wanted.difference
+
+
 def test_power_plans_with_drawn_queries(world: Any, result: ndcg_ab.CompareResult) -> None:
     """The same difference over the log, and the same detectable one, as the comparison."""
     (plan,) = ndcg_ab.power(result, weights=pa.Table.from_pylist(world[0]), metrics="ndcg@5").plans

@@ -244,3 +244,23 @@ def test_a_path_that_finds_nothing_is_named() -> None:
 def test_of_an_end_that_failures_hide_the_reason_is_said() -> None:
     row = CostDifference("new", "old", "latency_ms", "p95", 120, 5.0, 1.0, None, failed=1)
     assert row.sentence == "latency_ms@p95: +5.00 [+1.00, ?], 1 request failed"
+
+
+def test_what_queries_without_a_weight_lack_is_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two requests fail and two times are not there; one query of each pair is neither judged nor weighted."""
+    monkeypatch.setattr(registry, "costs_of_rows", with_failures)
+    folder_with(tmp_path, skipped={"alike": "q007"})
+    for name, left_out in {"j": ("q000", "q003"), "q": ("q000", "q003"), "alike": ("q003",)}.items():
+        lines = (tmp_path / f"{name}.csv").read_text().splitlines()
+        lines = [line for line in lines if not line.startswith(left_out)]
+        if name == "alike":
+            cells = [line.rsplit(",", 1) for line in lines]
+            lines = [f"{row},{GIVEN_UP if row[:4] in ('q000', 'q001') else took}" for row, took in cells]
+        (tmp_path / f"{name}.csv").write_text("".join(f"{line}\n" for line in lines))
+    weighted = {"resamples": 1000, "clustered": False}
+    found = compared(tmp_path, ["alike"], metrics=["rr"], queries={"file": "q.csv"}, statistics=weighted)
+    row = value(found, "alike", "mean")
+    assert (row.queries, row.failed, row.missing) == (COUNT - 3, 1, 1)
+    for code, query in (("failed_time", "q001"), ("missing_cost", "q007")):
+        (finding,) = of_code(found, code)
+        assert (finding.count, finding.examples) == (1, (f"query '{query}'",)) and query in finding.message

@@ -71,6 +71,17 @@ def test_a_fall_too_small_to_matter_is_a_note(
         assert gate.message.endswith("; new, ndcg@10: regressed, smaller than 0.01 (-0.0010)")
 
 
+def test_of_drawn_queries_it_says_that_others_are_not_known() -> None:
+    told = "on the drawn queries alone: what changed on others is not known"
+    found = fallen(-0.3)
+    texts = {
+        is_drawn: [line.text for line in since_lines(dataclasses.replace(found, is_drawn=is_drawn))]
+        for is_drawn in (False, True)
+    }
+    assert texts[True] == [*texts[False], told]
+    assert not [*since_lines(SinceLast(6, found.began, (), is_drawn=True))], "nothing is compared"
+
+
 @pytest.fixture(scope="module")
 def better() -> Outcome:
     """A candidate that puts the good document first on each of 12 queries."""

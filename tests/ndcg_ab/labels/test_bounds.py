@@ -25,7 +25,8 @@ from ndcg_ab.sources import Queries
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, arrange_places, score_query
 from ndcg_core.measures.unjudged import walk_bounds
-from ndcg_core.statistics.verdicts.comparison import Comparison
+from ndcg_core.measures.unjudged.places import Bounds
+from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests import completing
 from tests.laboratory import (
@@ -296,6 +297,18 @@ def test_a_guardrail_has_them_within_the_declared_range() -> None:
     assert row.conclusion is Verdict.NOT_WORSE
     assert row.bound_low_conclusion is Verdict.WORSE
     assert row.bound_low == pytest.approx(-2 * 29 / 30), "a loss of 3 - 1 in every query but the last"
+
+
+@pytest.mark.parametrize("scales", [None, np.array([2.0, 1.0])])
+def test_a_column_at_its_bound_can_lose_what_it_loses_there(scales: Any) -> None:
+    """With what was not drawn a query may lose more than the metric's range: a guardrail is to count that, scaled."""
+    column = Column("old", "new", "rr", ("a", "b"), np.array([-0.5, 0.1]), largest_loss=1.0, scales=scales)
+    ends = Bounds(np.array([-1.5, -0.2]), np.array([-0.5, 0.4]), 0, np.ones(2, dtype=bool))
+    evaluation = evaluation_of(["old", "new"], ["rr"])
+    worst = {"low": 1.5 if scales is None else 3.0, "high": 1.0}
+    for end, expected in worst.items():
+        (found,) = bounds.columns_at_bound([column], {("rr", "new"): ends}, end, evaluation)
+        assert (found.largest_loss, found.differences) == (expected, getattr(ends, end))
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,11 @@ from io import StringIO
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from rich.console import Console
 
+import ndcg_ab
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.report.terminal.screen import print_outcome
@@ -105,6 +107,27 @@ def test_clusters_are_the_units_of_the_band() -> None:
     widths = [(row.high - row.low, row.likely.high - row.likely.low) for row in (alone, together)]
     assert widths[1][0] / widths[0][0] == pytest.approx(widths[1][1] / widths[0][1], rel=0.2)
     assert widths[1][1] != pytest.approx(widths[0][1], rel=0.02)
+
+
+def test_of_drawn_queries_the_band_allows_for_long_tails() -> None:
+    """All with one probability, so that the numbers are the same; one query of fifty differs."""
+    ids = [f"q{number:03}" for number in range(150)]
+    judgments = {name: {"a": 1.0, "b": 0.0, "c": 1.0} for name in ids}
+    orders = {"old": ["b"] * 150, "new": ["a" if number % 50 == 0 else "b" for number in range(150)]}
+    systems = {
+        system: {name: {doc: 2.0, "c": 1.0} for name, doc in zip(ids, docs, strict=True)}
+        for system, docs in orders.items()
+    }
+    every = {"query_id": [*ids, "left"], "probability": [*[0.5] * 150, None], "disagreement": [1.0] * 151}
+    log = pa.table(every)
+    plain, drawn = (
+        ndcg_ab.compare(judgments, systems, metrics="precision@2", bounds=True, queries=queries).comparison("new")
+        for queries in (None, log)
+    )
+    for row in (plain, drawn):  # nothing is unjudged: the band is the interval
+        assert row.likely is not None and (row.likely.low, row.likely.high) == pytest.approx((row.low, row.high))
+    assert drawn.difference == plain.difference == pytest.approx(0.01)
+    assert drawn.high - drawn.low > 1.02 * (plain.high - plain.low)
 
 
 def test_it_is_told_with_details_only(outcome: Outcome) -> None:

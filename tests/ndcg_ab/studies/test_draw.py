@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 from typer.testing import CliRunner
 
+import ndcg_ab
 from ndcg_ab.comparing.disagreements import find_disagreements
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.options.from_options import evaluation_from_options
@@ -124,6 +126,25 @@ def test_the_deviation_comes_from_what_is_judged(folder: Path, tmp_path: Path) -
     unit = left / sum(apart[query] ** 2 for query in differ)
     assert plan.judged == len(differ)
     assert plan.deviation == pytest.approx((unit * np.mean([each**2 for each in apart.values()])) ** 0.5)
+
+
+def test_the_plan_is_for_the_alpha_and_the_power_that_are_asked_for(folder: Path) -> None:
+    """What ten queries detect goes by two quantiles of Student's t; what an effect needs grows with them."""
+    files, log = [folder / "old.run", folder / "new.run"], folder / "log.tsv"
+    levels = [{}, {"alpha": 0.01}, {"power": 0.95}, {"alpha": 0.01, "power": 0.95}]
+    plans = [
+        ndcg_ab.draw(files, log, metrics="ndcg@5", count=10, deviation=0.05, smallest_effect=0.03, **each).plan
+        for each in levels
+    ]
+    quantiles = [
+        stats.t.ppf(1 - each.get("alpha", 0.05) / 2, 9) + stats.t.ppf(each.get("power", 0.8), 9) for each in levels
+    ]
+    assert [plan.power for plan in plans] == [0.8, 0.8, 0.95, 0.95]
+    assert [plan.detected / plans[0].detected for plan in plans] == pytest.approx(
+        [each / quantiles[0] for each in quantiles]
+    )
+    for needed in ([plan.drawn for plan in plans], [plan.random for plan in plans]):
+        assert needed[0] < min(needed[1:3]) and max(needed[1:3]) < needed[3] < QUERIES
 
 
 def score(docs: list[str], grades: dict[str, int]) -> float:

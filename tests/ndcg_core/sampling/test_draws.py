@@ -73,6 +73,17 @@ def test_disagreements_are_relative_to_the_mean_of_the_changed():
     assert relative_disagreements(np.zeros(2), np.array([True, False])).tolist() == [1, 0]
 
 
+def test_no_drawn_query_stands_for_more_than_twice_the_mean_of_the_log():
+    """However small its disagreement is: a loss that only it shows cannot hide behind its scale."""
+    disagreements = np.array([0.0, 0.0, 1e-9, 0.01, 0.1, 5.0])
+    is_changed = np.arange(6) >= 2
+    relative = relative_disagreements(disagreements, is_changed)
+    mean = mean_disagreement(relative)
+    assert mean == pytest.approx(is_changed.mean())
+    scales, _ = scale_and_weights(relative[is_changed], np.ones(4), mean)
+    assert relative[is_changed].min() >= 0.5 and scales.max() <= 2 * mean
+
+
 def test_the_estimate_is_a_ratio():
     """By hand: four queries of the log, disagreements 0, 1, 1, 2 (mean 1); two drawn with 1/4 and 1/2."""
     mean = mean_disagreement(np.array([0.0, 1.0, 1.0, 2.0]))

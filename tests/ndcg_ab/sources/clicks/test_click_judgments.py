@@ -11,6 +11,7 @@ import pytest
 from ndcg_ab import evaluate
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.inputs.judgments import JudgmentSource
+from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES
@@ -19,6 +20,7 @@ from ndcg_ab.sources.clicks import click_judgments, grading
 from ndcg_ab.sources.clicks.click_judgments import ClickJudgments
 from ndcg_ab.sources.judgments.gathering import pull_judgments
 from ndcg_ab.sources.registry import make_source, pull_source
+from ndcg_ab.sources.tables import on_disk
 from ndcg_ab.sources.tables.schema import JUDGED, JUDGMENT
 from ndcg_core.clicks.positions import fit_counts
 from tests.ndcg_ab.sources.clicks.logs import click_log, search
@@ -167,6 +169,8 @@ def test_a_client_with_improbably_many_events(tmp_path: Path) -> None:
         " programs, not people?"
     )
     assert "click_bot" not in remarks_of(tmp_path, [*people, *robot[:30]]), "60 events are 10 times as many, not more"
+    busy = [search(f"b{n}", "q", ["a", "b"], clicked=["a"], client="c0") for n in range(2)]
+    assert "click_bot" not in remarks_of(tmp_path, [*people, *robot, *busy]), "99 of 100 are 120 of 121: to c0's 12"
     few = [search(f"s{n}", "q", ["a", "b"], clicked=["a"], client=f"c{n % 20}") for n in range(40)]
     assert "click_bot" not in remarks_of(tmp_path, [*few, *robot]), "20 clients do not tell what is usual"
 
@@ -198,6 +202,24 @@ def test_it_is_a_source_of_judgments(layout: Any, tmp_path: Path) -> None:
     assert found.origin == f"{log} (clicks, model opensearch, at least 0 impressions, grades the value)"
     assert [remark.code for remark in read_remarks(found.table)] == ["click_grades", "click_unmatched_query"]
     assert found.digest == pull_source(described.source, layout, tmp_path, {"q1": "PASTA carbonara"}).digest
+
+
+def test_events_that_are_more_than_a_few_go_to_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether memory is limited or not; the grades and the remarks are the same."""
+    log = click_log(tmp_path / "log.jsonl", LOG)
+    is_file: list[bool] = []
+
+    def note_and_grade(engine: Any, events: Any, *given: Any) -> Any:
+        is_file.append(isinstance(events.table, on_disk.TableOnDisk))
+        return grading.grade_clicks(engine, events, *given)
+
+    monkeypatch.setattr(click_judgments, "grade_clicks", note_and_grade)
+    in_memory = source_of(log).grade({"q1": "soup"})
+    monkeypatch.setattr(on_disk, "FEW", 10)
+    for allowed in (Resources(), Resources(memory_limit="1GB", spill=tmp_path / "room")):
+        found = source_of(log).grade({"q1": "soup"}, allowed)
+        assert found.table.equals(in_memory.table) and found.remarks == in_memory.remarks
+    assert is_file == [False, True, True]
 
 
 def test_what_an_evaluation_may_use_reaches_its_clicks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

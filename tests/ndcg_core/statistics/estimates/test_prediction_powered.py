@@ -249,7 +249,26 @@ def test_too_few_careful_differences_give_no_difference(least_differing: int, ex
     assert (corrected.careful_queries, corrected.cheap_queries) == (careful, every)
 
 
-@pytest.mark.parametrize("factor", [1.0, 0.5])
+@pytest.mark.parametrize("use", [0.0, 1.0])
+def test_intervals_of_drawn_queries_allow_for_long_tails(use: float) -> None:
+    """Degrees of freedom by the kurtosis of what is left: of the differences alone, and of the corrected ones."""
+    rng = np.random.default_rng(6)
+    careful, noise = rng.standard_t(3, 50), rng.standard_t(3, 50)
+    proxy = use * (careful + 0.3 * noise) - (1 - use) * careful
+    column = Column("a", "b", "m", tuple(f"q{place:02}" for place in range(50)), careful, scales=np.ones(50))
+    corrected = correct_drawn(column, proxy, 0.1, 100, ALPHA)
+    assert corrected is not None and (corrected.share > 0) == bool(use)
+    errors, close = careful - careful.mean(), proxy - proxy.mean()
+    share = max(0.0, errors @ close / (close @ close))
+    left, plain = errors - share * close, 48 if use else 49
+    freedom = 1 / (1 / plain + stats.kurtosis(left) / (2 * 50))
+    assert freedom < 0.9 * plain
+    error = math.sqrt(left @ left / 50 / (47 if use else 49))
+    assert (corrected.high - corrected.low) / 2 == pytest.approx(stats.t.ppf(1 - ALPHA / 2, freedom) * error)
+    assert corrected.p_value == pytest.approx(2 * stats.t.sf(abs(corrected.difference) / error, freedom))
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.5, 0.3, 1 / 3, 0.7])
 def test_proxy_differences_in_proportion_to_the_careful_ones_do_not_tell_how_far_off_they_are(factor: float) -> None:
     """As where somebody gives the careful judgments as proxy ones: no error is left that could be estimated."""
     rng = np.random.default_rng(4)

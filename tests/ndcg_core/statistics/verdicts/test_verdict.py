@@ -279,6 +279,13 @@ def test_an_improvement_says_which_losses_go_unseen(count: int, effect: float | 
     assert not any("unseen" in each for each in worse.notes)
 
 
+def test_of_drawn_queries_it_names_no_loss() -> None:
+    """Each has another largest loss: the difference is scaled."""
+    drawn = column([0.1, 0.3] * 30, 0.02, scales=[1.0] * 60)
+    (found,) = compare_family([drawn])
+    assert "a loss on one drawn query in 20 would go unseen with 60 queries" in found.notes
+
+
 @pytest.mark.parametrize("effect", [0.01, 0.02, 0.03])
 def test_the_queries_for_an_effect_are_those_that_power_says(effect: float) -> None:
     values = np.random.default_rng(4).normal(0.002, 0.15, 60)
