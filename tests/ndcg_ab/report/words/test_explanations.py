@@ -196,3 +196,17 @@ def test_the_python_result_says_the_same_as_markdown() -> None:
     said = ndcg_ab.compare(judgments=judgments, systems=systems).in_words()
     assert said.startswith("**What was compared**\n\n- \\*new\\* against the baseline old")
     assert "**What to do next**" in said
+
+
+def test_drawn_queries_are_told_from_their_log(improved: Outcome) -> None:
+    """Their means are not those that the difference is between, and what should be the same is drawn again."""
+    codes = ("drawn_queries", "no_longer_zero")
+    drawn = dataclasses.replace(improved, findings=tuple(Finding(code, "note", code, 1) for code in codes))
+    assert "on 30 drawn queries." in told(drawn, COMPARED)
+    assert "+0.2953 over the whole log; of the drawn queries better on 24" in told(drawn, ANSWER)
+    open_one = changed(drawn, conclusion=Verdict.IMPROVED, label_settled=False, bound_documents=0)
+    assert "Draw again (`ndcg-ab draw --kept`)" in told(open_one, NEXT) and "Judge documents" not in told(
+        open_one, NEXT
+    )
+    few = row_of(drawn, conclusion=Verdict.UNDECIDED, smallest_effect=0.1, mde=0.2, queries_needed=75)
+    assert advise_more_queries(few, "drawn").startswith("about 75 drawn queries would detect a difference of 0.1")
