@@ -85,6 +85,7 @@ def clickhouse(tables: Tables, folder: Path) -> Iterator[Run]:
     for name, table in tables.items():
         file = folder / f"{name}.parquet"
         importlib.import_module("pyarrow.parquet").write_table(table, file)
+        connection.query(f"drop table if exists {name}")  # of an earlier connection of this process
         connection.query(f"create table {name} engine = Memory as select * from file('{file}', Parquet)")
 
     def run(query: str) -> list[tuple[Any, ...]]:
