@@ -154,11 +154,11 @@ def check_drawn(engine: Engine, evaluation: Evaluation, drawn: DrawnQueries | No
         message = f"{queries_text(len(others), 'judged')} (such as {format_value(others[0])}) not drawn: left out"
         found.append(Finding("not_drawn", "note", message, len(others), examples=query_examples(others)))
     if differing := sorted({query_id for _, query_id, _ in read_no_longer_zero(engine, evaluation)}):
-        count = f"{'counts' if len(differing) == 1 else 'count'} as 0"
+        counted = "it counts" if len(differing) == 1 else "they count"
         message = (
             f"{queries_text(len(differing))} of the log (such as {format_value(differing[0])},"
             f" {100 * drawn.share_of_log(differing):.2g} % of it in all) should have the same results in every system,"
-            f" and {'has' if len(differing) == 1 else 'have'} not: {count}"
+            f" and {'has' if len(differing) == 1 else 'have'} not: {counted} as 0"
         )
         found.append(Finding("no_longer_zero", "warning", message, len(differing), examples=query_examples(differing)))
     return found
