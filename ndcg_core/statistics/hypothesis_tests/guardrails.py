@@ -128,10 +128,9 @@ def queries_to_settle(pairs: Paired, of: Moments, margin: float, alpha: float) -
     worst = pairs.column.largest_loss
     if of.mean > -margin and np.isfinite(worst):
         values, shares = np.clip(pairs.units.values, -worst, None), pairs.units.shares
-        weighing = 1.0 if shares is None else len(values) / estimates.effective_number(shares)
-        centred = values if shares is None else values - float(values.mean()) + of.mean
-        count = queries_to_hold(np.clip(centred, -worst, None), margin, worst, alpha, POWER)
-        return None if count is None else math.ceil(count * weighing)
+        if shares is not None:  # as the bound counts them: by how far from -margin, next to the heaviest one
+            values = shares / shares.max() * (values + margin) - margin
+        return queries_to_hold(values, margin, worst, alpha, POWER)
     effect = of.mean + margin if of.mean > -margin else -of.mean
     sides = 2 if of.mean > -margin else 1  # the bound is one-sided, the test for harm is not
     if of.deviation == 0 or effect <= 0:

@@ -203,6 +203,22 @@ def test_no_number_of_queries_shows_what_is_not_so() -> None:
     assert weighted.queries_needed > 1.1 * plain.queries_needed, "unequal weights leave fewer"
 
 
+@pytest.mark.parametrize("heaviest", [3.0, 20.0])
+def test_so_many_queries_of_unequal_weight_as_are_said_hold_with_a_chance_of_80_percent(heaviest: float) -> None:
+    rng = np.random.default_rng(6)
+    values, weights = rng.normal(0, 0.2, 40).clip(-1, 1), np.where(np.arange(40) % 10 == 0, heaviest, 1.0)
+    values -= np.average(values, weights=weights)
+    count = guard(values, 0.05, weights=weights).queries_needed
+    assert count is not None
+
+    def holds() -> bool:
+        chosen = rng.choice(40, count)
+        shares = weights[chosen] / weights[chosen].mean()
+        return not_worse_p_value(values[chosen], 0.05, 1.0, shares) < 0.05
+
+    assert 0.72 <= np.mean([holds() for _ in range(300)]) <= 0.89
+
+
 def test_a_difference_that_is_shown_has_a_p_that_allows_for_rare_losses() -> None:
     found = compare([0.3] * 30, largest_loss=1.0)
     assert (found.conclusion, found.largest_loss) == (Verdict.IMPROVED, 1.0)
