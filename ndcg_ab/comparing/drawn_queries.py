@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import INTENDED, OTHERS, queries_text
 from ndcg_ab.scoring.metric_tables import looks_beyond
 from ndcg_core.sampling.estimate import mean_disagreement, scale_and_weights
+from ndcg_core.statistics.verdicts.comparison import Comparison
 
 FloatArray = NDArray[np.float64]
 Part = tuple[str, str] | tuple[None, None]
@@ -130,6 +131,15 @@ def shares_not_drawn(engine: Engine, evaluation: Evaluation, drawn: DrawnQueries
             if first_rank <= depth:
                 found.setdefault((metric.name, candidate), set()).add(query_id)
     return {key: drawn.share_of_log(queries) for key, queries in found.items()}
+
+
+def limit_queries_needed(rows: Sequence[Comparison], drawn: DrawnQueries | None) -> list[Comparison]:
+    """The same without numbers of queries that are needed of which the log has not as many that differ."""
+    most = math.inf if drawn is None else len(drawn.disagreements)
+    return [
+        replace(row, queries_needed=None) if row.clusters is None and (row.queries_needed or 0) > most else row
+        for row in rows
+    ]
 
 
 def check_drawn(engine: Engine, evaluation: Evaluation, drawn: DrawnQueries | None) -> list[Finding]:

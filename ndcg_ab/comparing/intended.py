@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ndcg_ab.checks.examples import MOST
+from ndcg_ab.comparing.drawn_queries import read_drawn_queries
 from ndcg_ab.comparing.families import Group, compare_columns, make_column, paired_columns
 from ndcg_ab.comparing.sampling import PLAIN, Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -26,7 +27,9 @@ def check_intended(engine: Engine, evaluation: Evaluation) -> list[Finding]:
         return []
     given = intended_ids(engine)
     judged = {query_id for (query_id,) in engine.rows("query", ("query_id",), where={"is_judged": True})}
-    unknown = [query_id for query_id in given if query_id not in judged]
+    drawn = read_drawn_queries(engine, evaluation)
+    counted = judged if drawn is None else {query_id for (query_id,) in engine.rows("query", ("query_id",))}
+    unknown = [query_id for query_id in given if query_id not in counted]
     name, state = evaluation.intended.shown, "scored" if evaluation.scores else "judged"
     if len(unknown) == len(given):
         example = (

@@ -19,7 +19,7 @@ from ndcg_ab.checks.unit_checks import check_units
 from ndcg_ab.comparing.changes import find_changes
 from ndcg_ab.comparing.costs import compare_costs
 from ndcg_ab.comparing.deciding import decide_by_all
-from ndcg_ab.comparing.drawn_queries import check_drawn
+from ndcg_ab.comparing.drawn_queries import check_drawn, limit_queries_needed
 from ndcg_ab.comparing.families import check_heavy_queries, check_slices, make_families
 from ndcg_ab.comparing.intended import check_intended, intended_comparisons
 from ndcg_ab.comparing.sampling import read_sampling
@@ -64,7 +64,7 @@ def make_outcome(
     weights = sampling.weights
     systems = read_summaries(engine, weights)
     unknown = check_intended(engine, evaluation)
-    compared = make_families(engine, evaluation, sampling)
+    compared = limit_queries_needed(make_families(engine, evaluation, sampling), sampling.drawn)
     systems, compared, known = add_bounds(engine, evaluation, sampling, systems, compared)
     compared = add_imputed_intervals(engine, evaluation, sampling, compared, known)
     compared = add_labels(engine, evaluation, sampling, systems, compared)

@@ -4,7 +4,7 @@ Each is worth by how much its grade is expected to move the difference (`next_la
 chances of `ndcg_ab.labels.grade_chances`; docs/judging.md says how well that does.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ndcg_ab.comparing.drawn_queries import shares_not_drawn
 from ndcg_ab.comparing.families import make_families, paired_columns
 from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -160,6 +161,9 @@ def find_documents_to_judge(
         for column in columns
         if len(chosen) or not of_drawn
     ]
+    if sampling.drawn:
+        open_shares = shares_not_drawn(engine, evaluation, sampling.drawn)
+        narrowed = [widen(each, open_shares, columns[0], sampling) for each in narrowed]
     return ToJudgeNext(
         (*of_drawn[:most], *rows),
         len(of_drawn) + len(order),
@@ -261,6 +265,13 @@ def narrowed_bounds(
         ends.append([sampling.mean_of(column.query_ids, values) for values in (bounds.low, bounds.high)])
     low, high = np.mean(ends, axis=0).tolist()
     return Narrowed(comparison, low, high)
+
+
+def widen(of: Narrowed, shares: Mapping[tuple[str, str], float], column: Column, sampling: Sampling) -> Narrowed:
+    """With what queries of a log could do that count as 0 and differ now: no grade tells (`add_bounds`)."""
+    share = shares.get((column.metric, of.comparison.candidate), 0.0)
+    reach = share * column.largest_loss / sampling.largest_scale() if share else 0.0
+    return replace(of, low=of.low - reach, high=of.high + reach) if np.isfinite(reach) else of
 
 
 def select_places(places: Places, chosen: IntArray) -> Places:

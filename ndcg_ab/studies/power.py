@@ -283,14 +283,14 @@ def plan_from_differences(
     questions = questions_about(asked.effects, metric, [*ours.values(), *theirs.values()])
     plan = Plan(baseline, candidate, metric, n, unpaired, effective, differing=differing, questions=questions)
     plan = dataclasses.replace(plan, is_drawn=sampling.drawn is not None)
+    scaled = values if scales is None else scales * values
     if n < 2:
-        mean = float(values[0]) if n else None
+        mean = float(scaled[0]) if n else None
         have = "one query has a value" if n else "no query has a value"
         return dataclasses.replace(plan, difference=mean, obstacle=f"{have} for both systems; two at least are needed")
     members = None if grouping is None else np.unique(grouping, return_inverse=True)[1]
     if members is not None and int(members.max()) == 0:
         return dataclasses.replace(plan, clusters=1, obstacle="all queries are of one cluster; two at least are needed")
-    scaled = values if scales is None else scales * values
     found = compute_moments(scaled, weighing, members, long_tailed=plan.is_drawn)
     if plan.is_drawn and members is None:  # long tails leave fewer, too
         effective = found.freedom + 1

@@ -10,6 +10,7 @@ from typing import NamedTuple, assert_never
 from ndcg_ab.report.answer.answer import Candidate, make_answer
 from ndcg_ab.report.answer.doubts import list_doubts
 from ndcg_ab.report.answer.findings import finding_lines
+from ndcg_ab.report.answer.interval import deciding_interval
 from ndcg_ab.report.sections.changes import format_changes
 from ndcg_ab.report.sections.costs import shown_first
 from ndcg_ab.report.words.escaping import escape_text
@@ -211,9 +212,10 @@ def certainty_sentences(row: Comparison) -> Iterator[str]:
         others = f" in one of the {row.family_size} comparisons tested together" if row.family_size > 1 else ""
         chance = format_chance(row.p_adjusted)
         yield f"if no system ranked better, chance alone would show a difference as clear{others} {chance}"
-    if row.low is not None and row.conclusion is not Verdict.IDENTICAL:
+    found = deciding_interval(row)
+    if found is not None and row.conclusion is not Verdict.IDENTICAL:
         yield (
-            f"the true difference is estimated to lie between {signed(row.low)} and {signed(row.high)} (a"
+            f"the true difference is estimated to lie between {signed(found.low)} and {signed(found.high)} (a"
             f" {format_confidence_level(row.alpha)} interval)"
         )
     if row.conclusion is Verdict.UNDECIDED and row.mde is not None:
@@ -354,6 +356,8 @@ def advise_more_queries(row: Comparison, kind: str = "") -> str:
     if row.conclusion is not Verdict.UNDECIDED or not row.mde:
         return ""
     effect = row.smallest_effect
+    if effect is None and kind:
+        return "set the smallest difference that matters (--smallest-effect)"
     if effect is None:
         return (
             "set the smallest difference that matters (--smallest-effect);"
@@ -362,6 +366,8 @@ def advise_more_queries(row: Comparison, kind: str = "") -> str:
         )
     if row.mde <= effect:
         return f"a difference of {effect:g} would probably have been detected: decide by cost"
+    if kind and row.queries_needed is None:
+        return f"all queries whose results differ would not detect a difference of {effect:g}"
     wanted = row.queries_needed or math.ceil(count * (row.mde / effect) ** 2)
     if wanted > MOST:
         return f"{effect:g} needs more than {MOST:,} {units} like these: does so little matter?"

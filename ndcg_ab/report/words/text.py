@@ -101,10 +101,9 @@ def format_weights(outcome: Outcome) -> str | None:
         return None
     counts = [(row.effective_queries, row.queries) for row in outcome.main if row.effective_queries is not None]
     tail = ""
-    if counts:
+    if counts and round(min(counts)[0]) < min(counts)[1]:
         effective, queries = min(counts)
-        settle = "settles" if queries == 1 else "settle"
-        tail = f"{queries_text(queries)} {settle} as much as {effective:.0f} of equal weight"
+        tail = f"{queries_text(queries)} settle as much as {effective:.0f} of equal weight"
     if is_drawn(outcome):
         return tail or None
     return f"means and differences are weighted by the queries' weights{': ' * bool(tail)}{tail}"
@@ -128,7 +127,7 @@ def format_clusters(outcome: Outcome) -> str | None:
     fewest = min(counts, key=lambda row: row.count)
     sizes = f"{fewest.smallest} to {fewest.largest}" if fewest.smallest < fewest.largest else f"{fewest.largest}"
     as_much = "" if round(fewest.effective) == fewest.count else f", as much as {fewest.effective:.0f} equal ones"
-    return f"queries are tested in {fewest.count} clusters of {sizes}{as_much}"
+    return f"queries are tested in {fewest.count} cluster{'s' * (fewest.count != 1)} of {sizes}{as_much}"
 
 
 def format_bounds(comparison: Comparison) -> str | None:

@@ -225,7 +225,7 @@ DOCUMENT = Layout(
     ),
 )
 COSTS = "ranking with costs"  # the kind of a table of what requests cost
-NOT_DRAWN = -1.0  # the probability of a query whose own is empty
+NOT_DRAWN = -1e-300  # the probability of a query whose own is empty; nobody writes this number
 OF_DRAWS = (  # of queries that `ndcg-ab draw` wrote
     Field("probability", pa.float64(), required=False, blank=NOT_DRAWN),
     Field("disagreement", pa.float64(), required=False, blank=NOT_DRAWN),

@@ -155,6 +155,23 @@ def test_power_plans_with_drawn_queries(world: Any, result: ndcg_ab.CompareResul
     assert plan.queries == 10 and plan.effective_queries is not None and plan.effective_queries < 10
 
 
+def test_power_of_one_drawn_query_shows_what_it_says_of_the_log(world: Any, result: ndcg_ab.CompareResult) -> None:
+    rows = [row if row["query_id"] == "q01" else row | {"probability": row["probability"] and None} for row in world[0]]
+    (plan,) = ndcg_ab.power(result, weights=pa.Table.from_pylist(rows), metrics="ndcg@5").plans
+    assert plan.queries == 1 and plan.difference == pytest.approx(ratio((rows, *world[1:])))
+
+
+def test_no_more_queries_are_asked_for_than_differ(world: Any) -> None:
+    rows = compare(world, smallest_effect=0.001, guardrails={"rr": 0.001}).comparisons
+    assert all((row.queries_needed or 0) <= 20 for row in rows) and any(row.conclusion.traits.is_open for row in rows)
+
+
+def test_intended_queries_need_not_be_drawn(world: Any) -> None:
+    """q03 was not, though it differs: the drawn ones stand for it."""
+    found = compare(world, intended=["q01", "q03", "q05", "q09"])
+    assert "intended_unknown" not in {each.code for each in found.findings}
+
+
 def test_intervals_allow_for_long_tails(world: Any) -> None:
     """Of differences that are divided by their disagreement, and of no others."""
     ids = tuple(f"q{place}" for place in range(20))

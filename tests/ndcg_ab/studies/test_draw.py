@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -206,6 +207,22 @@ def test_judge_next_begins_with_drawn_queries_that_nobody_judged(folder: Path, t
     assert all(row["query_id"] == first and float(row["effect"]) > 0 for row in rows[10:])
     told = CliRunner().invoke(app, ["judge-next", *files, *options[:2], "-n", "2", "--metric", "map"])
     assert told.exit_code == 0 and "their first results come first" in told.output, "no room for any other"
+
+
+def test_judge_next_does_not_promise_what_no_grade_can_do(folder: Path, tmp_path: Path) -> None:
+    """Of queries that were drawn for `new`, where `other` differs on more: with every grade the bounds stay open."""
+    drawn = study_of(folder, 4)
+    write_table(drawn.table, tmp_path / "drawn.tsv")
+    grades = "".join(f"{query} 0 d{doc} {doc % 3}\n" for query in drawn.drawn_ids for doc in range(12))
+    (tmp_path / "judgments").write_text(grades)
+    files = [str(tmp_path / "judgments"), str(folder / "old.run"), str(folder / "other.run"), "--metric", "ndcg@5"]
+    told = CliRunner().invoke(app, ["judge-next", *files, "--queries", str(tmp_path / "drawn.tsv")])
+    assert "There is nothing to judge" in told.output and "draw again" in " ".join(told.output.split())
+    (tmp_path / "judgments").write_text("".join(line + "\n" for line in grades.splitlines() if " d3 " not in line))
+    told = CliRunner().invoke(app, ["judge-next", *files, "--queries", str(tmp_path / "drawn.tsv")])
+    (ends,) = re.findall(r"narrow what it could be from (\S+)…(\S+) to (\S+)…(\S+)\.", " ".join(told.output.split()))
+    low, high, least, most = map(float, ends)
+    assert low <= least < most <= high and most - least > 0.2
 
 
 def test_a_configuration_can_have_another_log_and_the_plan_is_data(folder: Path, tmp_path: Path) -> None:

@@ -73,6 +73,8 @@ def effect_sentences(found: ToJudgeNext) -> Iterator[str]:
     if not found.rows:
         names = ", ".join(each.comparison.candidate for each in found.comparisons)
         yield f"There is nothing to judge: no grade of an unjudged document changes a difference ({names})."
+        if found.drawn and any(each.comparison.bound_low != each.comparison.bound_high for each in found.comparisons):
+            yield "Queries that should show the same in every system differ: draw again, with ndcg-ab draw --kept."
         return
     if found.unjudged_queries:
         left, have = f"{found.unjudged_queries:,} of", "has" if found.unjudged_queries == 1 else "have"
