@@ -142,6 +142,14 @@ def limit_queries_needed(rows: Sequence[Comparison], drawn: DrawnQueries | None)
     ]
 
 
+def with_drawn_findings(
+    findings: Sequence[Finding], engine: Engine, evaluation: Evaluation, drawn: DrawnQueries | None
+) -> list[Finding]:
+    """The findings and those of drawn queries; that others are not judged is no finding then."""
+    others = [each for each in findings if drawn is None or each.code != "unjudged_query"]
+    return [*others, *check_drawn(engine, evaluation, drawn)]
+
+
 def check_drawn(engine: Engine, evaluation: Evaluation, drawn: DrawnQueries | None) -> list[Finding]:
     """What the comparison stands for; what is not judged, not drawn, or not known to be 0 any more."""
     if drawn is None:

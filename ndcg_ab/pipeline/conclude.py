@@ -19,7 +19,7 @@ from ndcg_ab.checks.unit_checks import check_units
 from ndcg_ab.comparing.changes import find_changes
 from ndcg_ab.comparing.costs import compare_costs
 from ndcg_ab.comparing.deciding import decide_by_all
-from ndcg_ab.comparing.drawn_queries import check_drawn, limit_queries_needed
+from ndcg_ab.comparing.drawn_queries import limit_queries_needed, with_drawn_findings
 from ndcg_ab.comparing.families import check_heavy_queries, check_slices, make_families
 from ndcg_ab.comparing.intended import check_intended, intended_comparisons
 from ndcg_ab.comparing.sampling import read_sampling
@@ -77,7 +77,7 @@ def make_outcome(
     changes = find_changes(engine, evaluation)
     noticed += check_asked(engine, evaluation, changes)
     engine.settle(lambda: queries_on_page(engine))
-    noticed += [*check_drawn(engine, evaluation, sampling.drawn), *check_slices(compared)]
+    noticed = [*with_drawn_findings(noticed, engine, evaluation, sampling.drawn), *check_slices(compared)]
     costs = compare_costs(engine, evaluation, sampling)
     noticed += [*check_heavy_queries(compared), *check_costs(engine, costs, sampling.of_log().weights)]
     if proxy is not None:

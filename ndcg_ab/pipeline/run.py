@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from ndcg_ab.checks.cluster_checks import check_clusters
 from ndcg_ab.checks.severities import apply_severities, refuse_errors
-from ndcg_ab.comparing.drawn_queries import check_drawn, read_drawn_queries
+from ndcg_ab.comparing.drawn_queries import read_drawn_queries, with_drawn_findings
 from ndcg_ab.comparing.intended import check_intended
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import Engine
@@ -98,7 +98,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
         refuse_missing_gains(engine, own_metrics(evaluation.metric_list))
     findings = [*findings, *note_configuration(engine, evaluation)]
     findings += [*check_intended(engine, evaluation), *check_clusters(engine, evaluation)]
-    findings += check_drawn(engine, evaluation, read_drawn_queries(engine, evaluation))
+    findings = with_drawn_findings(findings, engine, evaluation, read_drawn_queries(engine, evaluation))
     refuse_errors(findings, evaluation)
     findings = apply_severities(findings, evaluation)
     if evaluation.scores:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ndcg_ab.checks.order_checks import check_order
 from ndcg_ab.checks.severities import apply_severities, refuse_errors
-from ndcg_ab.comparing.drawn_queries import check_drawn
+from ndcg_ab.comparing.drawn_queries import with_drawn_findings
 from ndcg_ab.comparing.families import compare_separately, paired_columns
 from ndcg_ab.comparing.sampling import read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -72,7 +72,8 @@ def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sen
         found |= {(row.candidate, metric): row for row in rows}
     candidates = tuple(system.name for system in evaluation.systems if system.name != evaluation.baseline_name)
     few = sorted(evaluation.metric_list, key=lambda metric: (metric.cutoff or 0, metric.name))[:TRIED]
-    noticed = [*findings, *check_order(engine, few, sampling.weights), *check_drawn(engine, evaluation, sampling.drawn)]
+    noticed = with_drawn_findings(findings, engine, evaluation, sampling.drawn)
+    noticed += check_order(engine, few, sampling.weights)
     refuse_errors(noticed, evaluation)
     told = tuple(apply_severities(noticed, evaluation))
     return Sensitivity(evaluation.baseline_name, candidates, tuple(evaluation.metric_list), found, told)
