@@ -23,7 +23,7 @@ from ndcg_ab.labels.grade_chances import Pool, fit_grade_model, load_pool, why_n
 from ndcg_ab.labels.imputed_interval import number_unjudged
 from ndcg_ab.pipeline import Say, score_systems
 from ndcg_ab.scoring.other_tools import own_metrics
-from ndcg_ab.sources.documents import make_documents
+from ndcg_ab.sources.documents import Documents, make_documents
 from ndcg_ab.studies.drawn_documents import list_unjudged
 from ndcg_ab.studies.to_judge import ToJudge
 from ndcg_core.measures.metric import Metric
@@ -149,13 +149,7 @@ def find_documents_to_judge(
         make_row(place, number, unjudged, effects[best[number]], by_candidate[columns[best[number]].candidate])
         for place, number in enumerate(chosen.tolist(), len(of_drawn) + 1)
     ]
-    if rows:
-        texts = dict(engine.rows("query", ("query_id", "text")))
-        titles: dict[str, tuple[str | None, str | None]] = {}
-        if documents:
-            found = documents.of(pa.chunked_array([pa.array([row.doc_id for row in rows], pa.string())]))
-            titles = {each["doc_id"]: (each["title"], each["url"]) for each in found.to_pylist()}
-        rows = [add_texts(row, texts.get(row.query_id), *titles.get(row.doc_id, (None, None))) for row in rows]
+    rows = add_texts(rows, engine, documents) if rows else rows
     narrowed = [
         narrowed_bounds(metric, column, by_candidate[column.candidate], unjudged, np.sort(chosen), sampling)
         for column in columns
@@ -240,8 +234,15 @@ def make_row(place: int, number: int, unjudged: Unjudged, effects: Effects, comp
     )
 
 
-def add_texts(row: ToJudge, text: str | None, title: str | None, url: str | None) -> ToJudge:
-    return replace(row, text=text or None, title=title, url=url)
+def add_texts(rows: Sequence[ToJudge], engine: Engine, documents: Documents | None) -> list[ToJudge]:
+    """With the texts of the queries, and titles and addresses of the documents where these are known."""
+    texts = dict(engine.rows("query", ("query_id", "text")))
+    titles: dict[str, tuple[str | None, str | None]] = {}
+    if documents:
+        found = documents.of(pa.chunked_array([pa.array([row.doc_id for row in rows], pa.string())]))
+        titles = {each["doc_id"]: (each["title"], each["url"]) for each in found.to_pylist()}
+    named = [(row, texts.get(row.query_id) or None, *titles.get(row.doc_id, (None, None))) for row in rows]
+    return [replace(row, text=text, title=title, url=url) for row, text, title, url in named]
 
 
 def narrowed_bounds(
