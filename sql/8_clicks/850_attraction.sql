@@ -2,40 +2,25 @@
 -- grain:  one row per (document)
 -- reads:  click_guess
 -- params: -
--- Of an impression without a click the document attracted, and was not looked at, with probability
--- a (1 - e) / (1 - a e) (Chuklin, Markov and de Rijke 2015, Click Models for Web Search, 4.2). The sum runs in order of
--- places: the same to the last bit over any number of threads.
-with likely as (
+-- The sum runs in order of places: the same to the last bit over any number of threads.
+with running as (
     select
         document,
-        place,
-        impressions,
-        case
-            when unclicked > 0
-                then clicks + (impressions - clicks) * attraction * (1 - examination) / unclicked
-            else clicks
-        end as likely_count,
-    from click_guess
-),
-
-running_likely as (
-    select
-        document,
-        sum(likely_count) over (
+        sum(attracted) over (
             partition by document
             order by place
             rows between unbounded preceding and current row
-        ) as likely_count,
+        ) as attracted,
         sum(impressions) over (
             partition by document
             order by place
             rows between unbounded preceding and current row
         ) as impressions,
-    from likely
+    from click_guess
 )
 
 select
     document,
-    max(likely_count) / cast(max(impressions) as double) as attraction,
-from running_likely
+    max(attracted) / cast(max(impressions) as double) as attraction,
+from running
 group by document

@@ -1,28 +1,13 @@
 -- no_longer_zero: queries whose difference counts as 0, and whose results are not the same as the baseline's.
 -- grain:  one row per (candidate, query_id)
--- reads:  metric, pulled_failed_query, query, ranking, system
+-- reads:  log_place, metric, pulled_failed_query, system
 -- params: -
 -- kind:   query
 -- Down to the deepest cutoff of the metrics; first_rank: the first place that is not the same. The queries are those
--- with probability 0, which all systems answered alike when queries were drawn; their documents are not judged, so that
--- ranked_doc does not hold them. What failed is no answer.
+-- with probability 0, which all systems answered alike when queries were drawn. What failed is no answer.
 with deepest as (
     select max(coalesce(cutoff, 2147483647)) as depth,
     from metric
-),
-
-placed as (
-    select
-        ranking.system_id,
-        ranking.query_id,
-        ranking.doc_id,
-        row_number() over (
-            partition by ranking.system_id, ranking.query_id
-            order by ranking.order_score desc, ranking.doc_id desc
-        ) as rank,
-    from ranking
-    inner join query on ranking.query_id = query.query_id
-    where query.probability = 0.0
 ),
 
 side as (
@@ -45,18 +30,20 @@ failed as (
 shown_alike as (
     select
         side.candidate,
-        placed.query_id,
-        placed.doc_id,
-        placed.rank,
+        log_place.query_id,
+        log_place.doc_id,
+        log_place.rank,
         count(*) as sides,
-    from placed
-    inner join side on placed.system_id = side.system_id
-    where placed.rank <= (select deepest.depth, from deepest)
+    from log_place
+    inner join side on log_place.system_id = side.system_id
+    where
+        log_place.probability = 0.0
+        and log_place.rank <= (select deepest.depth, from deepest)
     group by
         side.candidate,
-        placed.query_id,
-        placed.doc_id,
-        placed.rank
+        log_place.query_id,
+        log_place.doc_id,
+        log_place.rank
 )
 
 select

@@ -1,0 +1,19 @@
+-- log_place: where results stand of queries of a log that are known to be alike, or were drawn to be judged.
+-- grain:  one row per (system_id, query_id, doc_id)
+-- reads:  query, ranking
+-- params: -
+-- kind:   view
+-- Whether they are judged or not: ranked_doc holds judged queries alone.
+select
+    ranking.system_id,
+    ranking.query_id,
+    ranking.doc_id,
+    query.probability,
+    query.is_judged,
+    row_number() over (
+        partition by ranking.system_id, ranking.query_id
+        order by ranking.order_score desc, ranking.doc_id desc
+    ) as rank,
+from ranking
+inner join query on ranking.query_id = query.query_id
+where query.probability is not null
