@@ -143,6 +143,21 @@ class Ideal:
 # ---- measures: the value of one query
 
 
+class Divisor(StrEnum):
+    """What the sum over the places of a ranking is divided by. Expected values and bounds depend on it."""
+
+    NOTHING = "nothing"
+    """The sum is the value, or nothing but the first relevant place decides."""
+    LENGTH = "length"
+    """The cutoff, or the number of results if there is none."""
+    SHOWN = "shown"
+    """The number of results within the cutoff."""
+    IDEAL = "ideal"
+    """The sum of the ideal."""
+    OTHER = "other"
+    """Anything else: the measure has neither expected values nor bounds."""
+
+
 class Quotient(NamedTuple):
     """A value as the last division makes it; below is None where nothing is divided."""
 
@@ -177,6 +192,7 @@ class Measure:
     """One measure.
 
     quotient: its value from what is counted.
+    divisor: what the quotient divides the sum over places by.
     gain, discount: name of the one that all of its metrics have, or CHOSEN.
     ideal: likewise, or None where it divides by none. A fixed ideal is not cut: all of it counts.
     is_additive: whether the value is a sum over places, up to a divisor that the order of ties does not move. Only then
@@ -193,6 +209,7 @@ class Measure:
 
     name: str
     quotient: Callable[[Counted], Quotient]
+    divisor: Divisor
     gain: str = "binary"
     discount: str = "none"
     ideal: str | None = None
@@ -291,28 +308,30 @@ IDEALS = _by_name(
 )
 MEASURES = _by_name(
     [
-        Measure("ndcg", normalised, gain=CHOSEN, discount=CHOSEN, ideal=CHOSEN),
-        Measure("dcg", cumulated, gain=CHOSEN, discount=CHOSEN, is_bounded=False),
-        Measure("cg", cumulated, gain=CHOSEN, is_bounded=False),
-        Measure("accuracy", accuracy, is_additive=False, is_decided_by_first=True),
-        Measure("precision", precision),
-        Measure("recall", recall, ideal="global"),
-        Measure("rr", reciprocal_rank, is_additive=False, is_decided_by_first=True),
-        Measure("judged", judged_share, gain="judged"),
-        Measure("ap", recall, ideal="global", is_additive=False, factors=precision_factors),
-        Measure("rbp", cumulated, discount="geometric"),
+        Measure("ndcg", normalised, Divisor.IDEAL, gain=CHOSEN, discount=CHOSEN, ideal=CHOSEN),
+        Measure("dcg", cumulated, Divisor.NOTHING, gain=CHOSEN, discount=CHOSEN, is_bounded=False),
+        Measure("cg", cumulated, Divisor.NOTHING, gain=CHOSEN, is_bounded=False),
+        Measure("accuracy", accuracy, Divisor.NOTHING, is_additive=False, is_decided_by_first=True),
+        Measure("precision", precision, Divisor.LENGTH),
+        Measure("recall", recall, Divisor.IDEAL, ideal="global"),
+        Measure("rr", reciprocal_rank, Divisor.NOTHING, is_additive=False, is_decided_by_first=True),
+        Measure("judged", judged_share, Divisor.SHOWN, gain="judged"),
+        Measure("ap", recall, Divisor.IDEAL, ideal="global", is_additive=False, factors=precision_factors),
+        Measure("rbp", cumulated, Divisor.NOTHING, discount="geometric"),
         Measure(
             "err",
             cumulated,
+            Divisor.NOTHING,
             gain="exponential",
             is_additive=False,
             factors=stopping_factors,
             choices=("max_grade",),
         ),
-        Measure("rprec", recall, ideal="global", factors=within_relevant_factors, has_cutoff=False),
+        Measure("rprec", recall, Divisor.IDEAL, ideal="global", factors=within_relevant_factors, has_cutoff=False),
         Measure(
             "bpref",
             recall,
+            Divisor.IDEAL,
             ideal="global",
             is_additive=False,
             factors=preference_factors,
@@ -323,6 +342,7 @@ MEASURES = _by_name(
         Measure(
             "infap",
             recall,
+            Divisor.IDEAL,
             ideal="global",
             is_additive=False,
             factors=inferred_precision_factors,

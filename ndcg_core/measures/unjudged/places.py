@@ -1,4 +1,4 @@
-"""What systems show of the judged queries, and what is judged: arrays that bounds and completions are made of."""
+"""The results that systems show and the judgments of their queries, as arrays."""
 
 from typing import NamedTuple
 
@@ -10,14 +10,11 @@ IntArray = NDArray[np.int64]
 
 
 class Places(NamedTuple):
-    """What one system shows, row by row; rows beyond the cutoff count for nothing.
+    """The results of one system, one row each, by rising query and rank.
 
-    All unjudged documents are there; the judged ones, too, for metrics whose places count by what is above them
-    (`unjudged.many_completions.is_cascade_measure`), and they do no harm to others.
-
-    query: number of the query, from 0 on. doc: number of an unjudged document, the same for both systems.
-    rank: from 1 on. first_rank, size: the first rank of its group of equal scores and how many are in it, where ties
-        are averaged; elsewhere its rank, and 1. grade: NaN where nobody judged.
+    query: number of the query, from 0 on. doc: number of the document, equal for all systems. rank: from 1 on.
+    first_rank, size: the first rank of the group of equal scores and the number of results in it, where ties are
+    averaged; elsewhere the rank, and 1. grade: NaN if unjudged.
     """
 
     query: IntArray
@@ -32,33 +29,35 @@ class Places(NamedTuple):
         return ~np.isnan(self.grade)
 
     def take(self, rows: IntArray | NDArray[np.bool_]) -> "Places":
-        """Some of the rows: their numbers, or whether each is wanted."""
+        """Return some of the rows, chosen by number or by a mask."""
         query, doc, rank, first_rank, size = (values[rows] for values in self[:5])
         return Places(query, doc, rank, first_rank, size, self.grade[rows])
 
+    def within(self, depth: int | None) -> "Places":
+        """Return the rows whose group of equal scores begins within the first `depth` ranks; None keeps all."""
+        return self if depth is None else self.take(self.first_rank <= depth)
+
 
 def no_places() -> Places:
+    """Return the places of a system that returns nothing."""
     none = np.zeros(0, dtype=np.int64)
     return Places(none, none, none, none, none, np.zeros(0))
 
 
 class Judged(NamedTuple):
-    """What is judged.
+    """The number of judged documents by query and grade, one row for each pair that occurs.
 
-    grades: every grade that the judgments hold. counts: (queries, grades) documents of each query with each.
+    query, grade, documents: (m,), by rising query. queries: the number of queries. grades: every grade of the
+    evaluation, rising, also those that no query in `query` has.
     """
 
+    query: IntArray
+    grade: FloatArray
+    documents: IntArray
+    queries: int
     grades: tuple[float, ...]
-    counts: IntArray
 
-
-class Bounds(NamedTuple):
-    """low, high: one number for each query. is_exact: whether grades of the unjudged documents reach each of them.
-
-    documents: the unjudged documents that either system shows where its metric looks, over all queries.
-    """
-
-    low: FloatArray
-    high: FloatArray
-    documents: int
-    is_exact: NDArray[np.bool_]
+    def count(self, is_counted: NDArray[np.bool_]) -> FloatArray:
+        """Return, per query, the number of documents in the rows of the mask."""
+        found: FloatArray = np.bincount(self.query, self.documents * is_counted, self.queries).astype(np.float64)
+        return found

@@ -1,0 +1,72 @@
+"""The chance of each grade of an unjudged result, from the judged results at like ranks."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.score import gain
+from ndcg_core.measures.unjudged.places import FloatArray, IntArray, Judged, Places
+
+BANDS = (2, 5, 10, 20, 50)  # the last rank of each band but the last, which has no end
+SHRINKAGE = 2.0  # results: the weight of the distribution over all bands in that of each band
+
+
+class GradeChances(NamedTuple):
+    """The distribution of grades by rank band.
+
+    grades: (g,). chances: (bands, g), rows that sum to 1.
+    """
+
+    grades: FloatArray
+    chances: FloatArray
+
+
+class ExpectedGain(NamedTuple):
+    """Moments of the gain of an unjudged result, by rank band, (bands,) each.
+
+    gain: its mean. variance: its variance. relevant: the chance of a gain above 0, in [0, 1].
+    """
+
+    gain: FloatArray
+    variance: FloatArray
+    relevant: FloatArray
+
+
+def band_of(rank: IntArray) -> IntArray:
+    """Return the number of the band of each rank, from 0 on."""
+    return np.searchsorted(BANDS, rank, side="left").astype(np.int64)
+
+
+def estimate_chances(judged: Judged, *systems: Places) -> GradeChances:
+    """Return the distribution of the grades of judged results of all systems, by rank band.
+
+    Each band counts the distribution over all bands as two results more. If no result is judged, every band has the
+    distribution of the judgments. Raises ValueError if there is no judgment at all.
+    """
+    grades = np.array(judged.grades)
+    counts = np.zeros((len(BANDS) + 1, len(grades)))
+    for places in systems:
+        rows = places.take(places.is_judged)
+        np.add.at(counts, (band_of(rows.rank), np.searchsorted(grades, rows.grade)), 1.0)
+    overall = counts.sum(axis=0)
+    if not overall.any():
+        overall = np.bincount(np.searchsorted(grades, judged.grade), judged.documents, len(grades)).astype(np.float64)
+    if not overall.any():
+        raise ValueError("no document is judged, must be at least one")
+    chances = counts + SHRINKAGE * overall / overall.sum()
+    return GradeChances(grades, chances / chances.sum(axis=1, keepdims=True))
+
+
+def expect_gain(metric: Metric, chances: GradeChances, factor: float) -> ExpectedGain:
+    """Return the expected gain of an unjudged result by band, if every grade that gains is `factor` times as likely.
+
+    factor: >= 0. The chances of the grades that gain sum to at most 1; the rest is grade 0.
+    Source: shared design of the tipping factor (docs/labels.md).
+    """
+    gains = np.array([gain(metric, grade) for grade in chances.grades.tolist()])
+    some = chances.chances * (gains > 0)
+    relevant = some.sum(axis=1)
+    scale = np.minimum(factor, np.divide(1.0, relevant, out=np.zeros_like(relevant), where=relevant > 0))
+    mean = scale * (some @ gains)
+    return ExpectedGain(mean, scale * (some @ np.square(gains)) - np.square(mean), scale * relevant)
