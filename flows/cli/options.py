@@ -176,7 +176,15 @@ Resampling = Annotated[
 ]
 Bounded = Annotated[
     bool | None,
-    of_statistics("--bounds/--no-bounds", help="Compute the effect of unjudged documents. (default if it is quick)"),
+    of_statistics("--bounds/--no-bounds", help="Show the range over all grades of unjudged results. (default)"),
+]
+LabelFactor = Annotated[
+    float | None,
+    of_statistics(metavar="F", help="By how much unjudged results may be better or worse than judged. (default 1.2)"),
+]
+CompleteJudgments = Annotated[
+    bool,
+    of_data("--complete-judgments", help="Unjudged documents are not relevant, by design: known items, clicks."),
 ]
 Exploratory = Annotated[
     str | None,

@@ -60,6 +60,8 @@ def compare(
     all_pairs: bool = False,
     preview: bool = False,
     bounds: bool | None = None,
+    label_factor: float | None = None,
+    complete_judgments: bool | None = None,
     gate: Mapping[str, Any] | bool | None = None,
     findings: Mapping[str, str] | None = None,
     strict: bool = False,
@@ -102,7 +104,9 @@ def compare(
         last of this text, "_" for 106_1.
     gate: what must hold, as under `gate:` in a configuration (docs/gates.md); True for no regression and guardrails.
     alpha: from 1e-9 to .5.  resamples, seed, resampling, interval, exploratory: of the tests.  preview: t tests.
-    bounds: what grades of unjudged documents could do to each difference; by default where that is quick.
+    bounds: False leaves out the lowest and highest difference over all grades of the unjudged results.
+    label_factor: 1 to 5, by how much unjudged results may be better or worse than judged ones without turning a
+        decision; 1.2 by default. complete_judgments: True declares that unjudged documents are not relevant.
     findings: code -> error, warning, note or ignore (docs/findings.md).  strict: warnings are errors.
     columns, format: of the rankings, field -> column name and the files' format; likewise of the others.
     threads: by default every core.  memory_limit: of the whole process, as "4GB".  spill: folder for what does not

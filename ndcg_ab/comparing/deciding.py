@@ -11,8 +11,6 @@ from ndcg_ab.results.decisions import Decision, decide
 from ndcg_ab.results.wording import MAIN, PRIMARY, SECONDARY
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
-OF_LABELS = ("label_settled", "bound_low", "bound_high", "bound_exact")  # what unjudged results could do
-
 
 def decide_by_all(
     engine: Engine, evaluation: Evaluation, sampling: Sampling, compared: Sequence[Comparison]
@@ -25,13 +23,9 @@ def decide_by_all(
     if not evaluation.described_by_default or not compared:
         return ()
     columns = [column for column in paired_columns(engine, evaluation, sampling) if column.metric in names]
-    bounded = {
-        (row.candidate, row.metric): {name: getattr(row, name) for name in OF_LABELS}
-        for row in compared
-        if row.family in MAIN
-    }
+    unjudged = {(row.candidate, row.metric): row.unjudged for row in compared if row.family in MAIN}
     together = [
-        replace(row, **bounded.get((row.candidate, row.metric), {}))
+        replace(row, unjudged=unjudged.get((row.candidate, row.metric)))
         for row in compare_columns(columns, evaluation, PRIMARY, described=False)
     ]
     together += [row for row in compared if row.family not in (PRIMARY, SECONDARY)]

@@ -11,6 +11,7 @@ from ndcg_ab.comparing.families import NOTHING, group_values, make_column
 from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
+from ndcg_ab.results.decisions import is_turned
 from ndcg_ab.results.outcome import Finding, LeftOut, SystemSummary
 from ndcg_ab.results.wording import MAIN, PRIMARY, fully_judged_text, is_lead, signed
 from ndcg_core.statistics.estimates.judged_shares import describe_labels
@@ -69,7 +70,7 @@ def check_labels(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = (
 def is_owed(row: Comparison, labels: Labels) -> bool:
     """Whether a verdict favours the system of which clearly more is judged, and are not on its own."""
     favours = is_lead(labels) and labels.lead * judged_side(row) > 0
-    return favours and not (stands_fully_judged(row, labels) and stands_by_bounds(row))
+    return favours and not (stands_fully_judged(row, labels) and not is_turned(row))
 
 
 def judged_sides(row: Comparison) -> tuple[str, str]:
@@ -89,12 +90,6 @@ def stands_fully_judged(row: Comparison, labels: Labels) -> bool:
     if row.conclusion is Verdict.NOT_WORSE:
         return labels.full_low > -(row.smallest_effect or 0.0)
     return labels.full_low > 0 if judged_side(row) > 0 else labels.full_high < 0
-
-
-def stands_by_bounds(row: Comparison) -> bool:
-    """Whether the grades that favour the other system most give the same verdict; true where there are no bounds."""
-    turned = row.bound_low_conclusion if judged_side(row) > 0 else row.bound_high_conclusion
-    return turned is None or turned is row.conclusion
 
 
 def label_finding(row: Comparison, labels: Labels, told: str = "") -> Finding:

@@ -26,11 +26,9 @@ from ndcg_ab.comparing.sampling import read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import Engine
 from ndcg_ab.files import write_table
-from ndcg_ab.labels.bounds import add_bounds
-from ndcg_ab.labels.imputed_interval import add_imputed_intervals
 from ndcg_ab.labels.judged_shares import add_labels, check_labels
-from ndcg_ab.labels.not_asked import check_asked
 from ndcg_ab.labels.proxy_judgments import add_proxy_corrections
+from ndcg_ab.labels.unjudged import add_unjudged
 from ndcg_ab.results.judge_records import Judges
 from ndcg_ab.results.outcome import Finding, FunctionJudge, LeftOut, Outcome, SystemSummary
 from ndcg_ab.scoring.other_tools import own_metrics
@@ -65,8 +63,7 @@ def make_outcome(
     systems = read_summaries(engine, weights)
     unknown = check_intended(engine, evaluation)
     compared = limit_queries_needed(make_families(engine, evaluation, sampling), sampling.drawn)
-    systems, compared, known = add_bounds(engine, evaluation, sampling, systems, compared)
-    compared = add_imputed_intervals(engine, evaluation, sampling, compared, known)
+    compared = add_unjudged(engine, evaluation, sampling, compared)
     compared = add_labels(engine, evaluation, sampling, systems, compared)
     compared += intended_comparisons(engine, evaluation, sampling)
     noticed = [*findings, *note_configuration(engine, evaluation), *unknown, *check_clusters(engine, evaluation)]
@@ -75,7 +72,6 @@ def make_outcome(
     else:
         noticed += [*note_scoring(engine, metrics, weights, systems), *check_labels(compared, left_out)]
     changes = find_changes(engine, evaluation)
-    noticed += check_asked(engine, evaluation, changes)
     engine.settle(lambda: queries_on_page(engine))
     noticed = [*with_drawn_findings(noticed, engine, evaluation, sampling.drawn), *check_slices(compared)]
     costs = compare_costs(engine, evaluation, sampling)

@@ -1,7 +1,8 @@
-"""Decisions: one for each candidate, from its verdicts and from the gates (docs/verdicts.md, "Deciding").
+"""The decision on each candidate, from the states of its comparisons and from the gates (docs/verdicts.md, "Deciding").
 
-The first rule that matches decides: harm that is shown, or a failed gate; then what these queries leave open; then what
-unjudged results could turn; then what is gained.  A guardrail that is not shown to hold is an open question, no harm.
+The first rule that matches decides: harm that is shown and that unjudged results do not turn, or a failed gate; then a
+result that unjudged results would turn; then what the queries leave open; then what is gained. Nothing is decided on
+what was not computed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,7 @@ from typing import NamedTuple, assert_never
 from ndcg_ab.results.cost_records import CostDifference
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, signed
 from ndcg_core.statistics.verdicts.comparison import Comparison
+from ndcg_core.statistics.verdicts.state import State, state_of
 from ndcg_core.statistics.verdicts.verdict import Size, Tone, Verdict
 
 # Names of gates whose failures are verdicts of the candidate, and told as such.
@@ -29,17 +31,19 @@ class Choice(StrEnum):
     """What to do with a candidate."""
 
     SHIP = "ship"
-    """Better by more than the smallest effect; guardrails hold, and unjudged results cannot turn it."""
+    """Better by more than the smallest effect; guardrails hold."""
     SHIP_IF_CHEAP = "ship_if_cheap"
-    """Better, by how much is open (or no smallest effect is set); the rest as for `ship`."""
+    """Better, by how much is open (or no smallest effect is set); guardrails hold."""
     DO_NOT_SHIP = "do_not_ship"
     """A primary metric or a guardrail is shown to be worse, or another gate failed."""
     JUDGE_MORE = "judge_more"
-    """These queries cannot settle it."""
+    """The queries do not settle it."""
+    MEASURE_MORE = "measure_more"
+    """The queries do not settle what it costs, and settle all else."""
     JUDGE_RESULTS = "judge_results"
-    """These queries settle it as far as it is judged; unjudged results could turn it."""
+    """The queries settle it as far as it is judged; unjudged results could turn it."""
     NOTHING_CHANGED = "nothing_changed"
-    """No query has another value on any primary metric, or both are shown to be equivalent."""
+    """Every primary metric has the same values, or a difference shown to be smaller than the smallest effect."""
 
     @property
     def traits(self) -> "Traits":
@@ -54,6 +58,9 @@ class Choice(StrEnum):
             case Choice.JUDGE_MORE:
                 advice = "Keep the baseline for now: these queries do not settle it."
                 return Traits(4, "?", Tone.OPEN, advice, "judge more queries")
+            case Choice.MEASURE_MORE:
+                advice = "Keep the baseline for now: measure the costs of more queries."
+                return Traits(4, "?", Tone.OPEN, advice, "measure more queries")
             case Choice.JUDGE_RESULTS:
                 advice = "Judge the unjudged top results: they could change the result (ndcg-ab judge-next)."
                 return Traits(3, "?", Tone.OPEN, advice, "judge more results")
@@ -101,48 +108,62 @@ def decide(
     few_judged: Sequence[str] = (),
     costs: Sequence[CostDifference] = (),
 ) -> Decision:
-    """The decision on one candidate.
+    """Return the decision on one candidate.
 
-    comparisons: of the whole evaluation. failures: failed gates that concern the candidate, in words; those that are
-    verdicts of the comparisons themselves (TOLD_BY_VERDICTS) need not be named. few_judged: the same of the gate
-    JUDGED, which asks for judgments. costs: the candidate's guardrails on what requests cost.
+    comparisons: of the whole evaluation. failures: failed gates that concern the candidate, in words; the gates whose
+    failures are verdicts (TOLD_BY_VERDICTS) need not be named. few_judged: failures of the gate JUDGED, which asks for
+    judgments. costs: the candidate's guardrails on what requests cost.
     """
     own = [row for row in comparisons if row.candidate == candidate]
     guarded = [row for row in own if row.family in (GUARDRAILS, GATE)]
     primary = [row for row in own if row.family == PRIMARY]
-    harmed = [row for row in [*guarded, *primary] if row.conclusion.is_harm]
+    harmed = [row for row in [*guarded, *primary] if measured_state(row).is_harm]
+    turned = [row for row in harmed if is_turned(row)]
+    shown = [row for row in harmed if not is_turned(row)]
     broken = [row.sentence for row in costs if row.conclusion is Verdict.WORSE]
-    if harmed or failures or broken:
-        return Decision(candidate, Choice.DO_NOT_SHIP, "; ".join([*reason_parts(harmed), *broken, *failures]))
-    open_rows = [row for row in guarded if row.conclusion.fails_margin]
+    if shown or failures or broken:
+        return Decision(candidate, Choice.DO_NOT_SHIP, "; ".join([*reason_parts(shown), *broken, *failures]))
+    if turned:
+        return Decision(candidate, Choice.JUDGE_RESULTS, "; ".join([*reason_parts(turned), *few_judged]))
+    open_rows = [row for row in guarded if measured_state(row).is_unsettled]
+    open_primary = [row for row in primary if measured_state(row).is_unsettled]
     open_costs = [row.sentence for row in costs if row.conclusion is Verdict.MAY_BE_WORSE]
-    if open_rows or open_costs:
-        return Decision(candidate, Choice.JUDGE_MORE, "; ".join([*reason_parts(open_rows), *open_costs, *few_judged]))
-    choice, why = by_primary_metrics(primary)
-    if choice is Choice.JUDGE_MORE:
-        return Decision(candidate, choice, why)
-    unsettled = [row for row in [*primary, *guarded] if row.label_settled is False]
-    if few_judged or unsettled:
-        return Decision(candidate, Choice.JUDGE_RESULTS, "; ".join([*reason_parts(unsettled), *few_judged]))
-    return Decision(candidate, choice, why)
+    if open_rows or open_primary or not primary:
+        why = [*reason_parts([*open_rows, *open_primary]), *open_costs, *few_judged]
+        return Decision(candidate, Choice.JUDGE_MORE, "; ".join(why) or "no primary metric is compared")
+    turned = [row for row in [*primary, *guarded] if is_turned(row)]
+    if turned or few_judged:
+        return Decision(candidate, Choice.JUDGE_RESULTS, "; ".join([*reason_parts(turned), *open_costs, *few_judged]))
+    if open_costs:
+        return Decision(candidate, Choice.MEASURE_MORE, "; ".join(open_costs))
+    return Decision(candidate, *by_primary_metrics(primary))
+
+
+def measured_state(row: Comparison) -> State:
+    """Return the state of a comparison on what is judged."""
+    return state_of(row.conclusion, row.size)
+
+
+def settled_state(row: Comparison) -> State:
+    """Return the state that also stands if unjudged results are better or worse by the label factor."""
+    return State.UNKNOWN if row.unjudged is None else row.unjudged.state
+
+
+def is_turned(row: Comparison) -> bool:
+    """Return whether unjudged results would turn a state that the queries show, or are not known not to."""
+    return not measured_state(row).is_unsettled and settled_state(row).is_unsettled
 
 
 def by_primary_metrics(rows: Sequence[Comparison]) -> tuple[Choice, str]:
-    """The decision where every guardrail holds and no harm is shown, and its reason."""
-    open_rows = [row for row in rows if row.conclusion.traits.is_open]
-    better = [row for row in rows if row.conclusion.direction > 0]
-    differing = [row for row in rows if row.conclusion is not Verdict.IDENTICAL]
-    enough = [row for row in better if row.size is Size.BY_MORE_THAN]
-    if not rows:
-        return Choice.JUDGE_MORE, "no primary metric is compared"
-    if enough and not open_rows:
+    """Return the decision and its reason, if nothing is open: neither harm nor doubt is left."""
+    better = [row for row in rows if settled_state(row).is_gain]
+    enough = [row for row in better if settled_state(row) is State.BETTER_BY_MORE]
+    differing = [row for row in rows if measured_state(row) is not State.SAME]
+    if enough:
         return Choice.SHIP, format_reason(enough)
     if better:
-        undecided = f"; open: {', '.join(row.metric for row in open_rows)}" if open_rows else ""
-        return Choice.SHIP_IF_CHEAP, format_reason(better) + undecided
-    if open_rows:
-        return Choice.JUDGE_MORE, format_reason(open_rows)
-    if differing:  # and shown to be equal, as nothing else is left
+        return Choice.SHIP_IF_CHEAP, format_reason(better)
+    if differing:
         return Choice.NOTHING_CHANGED, format_reason(differing)
     return Choice.NOTHING_CHANGED, f"every query has the same value on {' or '.join(row.metric for row in rows)}"
 
@@ -171,17 +192,32 @@ def how_many(row: Comparison) -> str:
 
 
 def whether_enough(row: Comparison) -> str:
-    """What keeps an improvement from being enough, where it is open whether it is."""
-    if row.conclusion.direction <= 0 or row.size is not None:
+    """Return what keeps a gain from being enough, if it is open whether it is; else an empty text."""
+    if not measured_state(row).is_gain or measured_state(row) is settled_state(row) is State.BETTER_BY_MORE:
         return ""
     if row.smallest_effect is None:
         return "; set a smallest effect to decide whether this is enough"
-    return f", not shown to be by more than {row.smallest_effect:g}"
+    by_labels = ", if unjudged results are considered" if row.size is Size.BY_MORE_THAN else ""
+    return f", not shown to be by more than {row.smallest_effect:g}{by_labels}" if not is_turned(row) else ""
 
 
 def whether_settled(row: Comparison) -> str:
-    """What keeps a verdict from being final, where grades of unjudged documents could turn it; else empty."""
-    if row.label_settled is not False or row.conclusion.traits.is_open:
-        return ""
-    could = "could" if row.bound_exact else "could at most"
-    return f"; unjudged results {could} move it to between {signed(row.bound_low)} and {signed(row.bound_high)}"
+    """Return how little better or worse unjudged results must be to turn a shown result; else an empty text."""
+    return f"; {describe_tipping(row)}" if is_turned(row) else ""
+
+
+def describe_tipping(row: Comparison) -> str:
+    """Return the tipping factor in words: ``turns if unjudged results of old are 1.3 times as good as judged ones …``."""
+    factor = row.unjudged.tipping_factor if row.unjudged else None
+    if factor is None:
+        return "it is not known what unjudged results could do to it"
+    if factor == 1:
+        return "turns if unjudged results are as good as judged ones"
+    worse, better = (row.candidate, row.baseline) if favours_candidate(row) else (row.baseline, row.candidate)
+    good, bad = f"{factor:g} times as good as judged ones", f"{factor:g} times as bad"
+    return f"turns if unjudged results of {better} are {good}, and those of {worse} {bad}"
+
+
+def favours_candidate(row: Comparison) -> bool:
+    """Return whether a shown state is in favour of the candidate: a gain, a guardrail that holds, or no difference."""
+    return not measured_state(row).is_harm

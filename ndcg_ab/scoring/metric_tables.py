@@ -1,6 +1,7 @@
 """A metric's definition as rows of tables: what to compute; how is in the SQL."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -72,6 +73,9 @@ def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
         }
         order["least_grade"] = 0.0 if metric.negative == "unjudged" else None
         rows["pulled_rank_rule"][rank_rule(metric)] = {"rank_rule": rank_rule(metric)} | order
+        if (twin := rank_rule(shows_everything(metric))) != rank_rule(metric):  # for what unjudged results mean
+            everything = {"unjudged": "zero", "least_grade": None}
+            rows["pulled_rank_rule"][twin] = {"rank_rule": twin} | order | everything
         rule, factor = gain_rule(metric), discount_rule(metric)
         kind = metric.effective_gain if isinstance(metric.effective_gain, str) else "table"
         rows["pulled_gain_rule"][rule] = {"gain_rule": rule, "kind": kind, "relevant_from": metric.relevant_from}
@@ -105,6 +109,14 @@ def metric_row(metric: Metric, place: int) -> dict[str, Any]:
         "unanswered": metric.unanswered,
         "no_relevant": metric.no_relevant,
     }
+
+
+def shows_everything(metric: Metric) -> Metric:
+    """Return the metric with unjudged results in the ranking, if it takes them out; else the metric."""
+    if metric.unjudged != "condense":
+        return metric
+    negative = "zero" if metric.negative == "unjudged" else metric.negative
+    return replace(metric, unjudged="zero", negative=negative)
 
 
 def depth_of(metrics: Sequence[Metric]) -> int:

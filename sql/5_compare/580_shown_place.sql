@@ -1,8 +1,8 @@
--- shown_place: results of judged queries, as deep as the metrics look; judged ones as deep as is asked for.
+-- shown_place: results of judged queries with their grades, as deep as is asked for.
 -- grain:  one row per (rank_rule, system_id, query_id, rank)
 -- reads:  graded_doc, rank_rule
--- params: judged_depth
--- grade is null where the document is unjudged.
+-- params: shown_depth
+-- grade is null where the document is unjudged, and doc_id where it is judged.
 -- group_size: with ties = average how many results have the same score, judged ones among them; else 1.
 with tied_group as (
     select
@@ -19,36 +19,22 @@ with tied_group as (
         graded_doc.system_id,
         graded_doc.query_id,
         graded_doc.first_rank
-),
-
-shown as (
-    select
-        rank_rule,
-        system_id,
-        query_id,
-        rank,
-        first_rank,
-        doc_id,
-        grade,
-    from graded_doc
-    where
-        not is_judged
-        or rank <= $judged_depth
 )
 
 select
-    shown.rank_rule,
-    shown.system_id,
-    shown.query_id,
-    shown.rank,
-    shown.first_rank,
+    graded_doc.rank_rule,
+    graded_doc.system_id,
+    graded_doc.query_id,
+    graded_doc.rank,
+    graded_doc.first_rank,
     coalesce(tied_group.group_size, 1) as group_size,
-    shown.doc_id,
-    shown.grade,
-from shown
+    case when graded_doc.is_judged then null else graded_doc.doc_id end as doc_id,
+    graded_doc.grade,
+from graded_doc
 left join tied_group
     on
-        shown.rank_rule = tied_group.rank_rule
-        and shown.system_id = tied_group.system_id
-        and shown.query_id = tied_group.query_id
-        and shown.first_rank = tied_group.first_rank
+        graded_doc.rank_rule = tied_group.rank_rule
+        and graded_doc.system_id = tied_group.system_id
+        and graded_doc.query_id = tied_group.query_id
+        and graded_doc.first_rank = tied_group.first_rank
+where graded_doc.first_rank <= $shown_depth

@@ -223,10 +223,6 @@ class Evaluation(Model):
             raise RuleError(
                 Setting("queries"), ": missing; ", Setting(key), " needs a file of queries with the columns it names"
             )
-        if self.statistics.bounds and self.scores:
-            raise RuleError(
-                Setting("statistics.bounds"), " = true: needs rankings, and `", SCORES, "` hold none: take it out"
-            )
         if self.gate is not None and self.gate.slice_regression is not None and not self.slices.by:
             raise RuleError(
                 Setting("gate.slice_regression"),
@@ -341,6 +337,11 @@ class Evaluation(Model):
     @property
     def baseline_name(self) -> str:
         return self.baseline or self.systems[0].name
+
+    @property
+    def declares_complete(self) -> bool:
+        """Whether unjudged results are declared not to be relevant, by the first judgments of the evaluation."""
+        return self.judgments is not None and bool(self.judgments.complete)
 
     @property
     def described_by_default(self) -> list[str]:

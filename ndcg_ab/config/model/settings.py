@@ -51,8 +51,17 @@ class Statistics(Model):
     )
     all_pairs: bool = Field(False, strict=True, description="Compare every two systems too, as a family of its own.")
     preview: bool = Field(False, strict=True, description="A quick look: t tests with Holm's adjustment, no flips.")
-    bounds: bool | None = Field(
-        None, strict=True, description="What unjudged documents could do to differences; by default where it is quick."
+    bounds: bool = Field(
+        True,
+        strict=True,
+        description="Show the lowest and highest difference over all grades of unjudged results; decides nothing.",
+    )
+    label_factor: float = Field(
+        1.2,
+        strict=True,
+        ge=1,
+        le=5,
+        description="How much better or worse than judged results unjudged ones may be without turning a decision.",
     )
 
     @model_validator(mode="after")

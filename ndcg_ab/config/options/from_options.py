@@ -25,6 +25,7 @@ from ndcg_ab.config.options.option_parsing import (
     parse_severities,
     parse_smallest_effect,
     parse_systems,
+    true_only,
 )
 from ndcg_ab.errors import InputError, Setting
 
@@ -52,6 +53,7 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--judgments", "judgments", "judgments.file", near=("judgments",)),
     Option("--judgments-format", "judgments_format", "judgments.format"),
     Option("--judgments-columns", "judgments_columns", "judgments.columns", parse_columns),
+    Option("--complete-judgments", "complete_judgments", "judgments.complete", true_only),
     Option("--more-judgments", "more_judgments", "more_judgments", as_list, near=("more_judgments[].file",)),
     Option("--judgments-precedence", "judgments_precedence", "judgments_precedence"),
     Option("--combine", "combine", "combine"),
@@ -86,6 +88,7 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--all-pairs", "all_pairs", "statistics.all_pairs"),
     Option("--preview", "preview", "statistics.preview"),
     Option("--bounds", "bounds", "statistics.bounds"),
+    Option("--label-factor", "label_factor", "statistics.label_factor"),
     Option("--finding", "findings", "findings", parse_severities),
     Option("--strict", "strict", "strict"),
     Option("--threads", "threads", "resources.threads"),

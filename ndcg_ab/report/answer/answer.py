@@ -23,7 +23,7 @@ from ndcg_ab.report.sections.costs import shown_first
 from ndcg_ab.report.sections.judges import format_judges_line
 from ndcg_ab.report.words.text import order_comparisons, query_kind
 from ndcg_ab.results.cost_records import CostDifference
-from ndcg_ab.results.decisions import Choice
+from ndcg_ab.results.decisions import Choice, is_turned
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -184,7 +184,7 @@ def make_estimate(row: Comparison, mean: float | None = None) -> Estimate:
         comparison=row,
         mark=comparison_mark(row),
         interval=deciding_interval(row),
-        is_open=row.label_settled is False,
+        is_open=is_turned(row),
         decides=row.family in (PRIMARY, GUARDRAILS),
         favours=speaks_for_candidate(row),
         mean=mean,

@@ -1,5 +1,6 @@
 """How a comparison is marked, and what a metric is there for."""
 
+from ndcg_ab.results.decisions import is_turned
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import GATE, GUARDRAILS, SECONDARY
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -14,7 +15,7 @@ def comparison_mark(comparison: Comparison) -> str:
 
     A guardrail that unjudged results could turn is open.
     """
-    if comparison.conclusion.holds_margin and comparison.label_settled is False:
+    if comparison.conclusion.holds_margin and is_turned(comparison):
         return MARKS[Verdict.MAY_BE_WORSE]
     return MARKS.get(comparison.conclusion, UNDECIDED_MARK)
 
@@ -25,9 +26,9 @@ def speaks_for_candidate(comparison: Comparison) -> bool | None:
     What unjudged results could turn speaks for nobody.
     """
     if comparison.conclusion.is_harm:
-        return False
+        return None if is_turned(comparison) else False
     favours = comparison.conclusion.holds_margin or comparison.conclusion.direction > 0
-    return True if favours and comparison.label_settled is not False else None
+    return True if favours and not is_turned(comparison) else None
 
 
 def gate_margin_tests(outcome: Outcome, metric: str) -> dict[str, Comparison]:

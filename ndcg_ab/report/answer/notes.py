@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ndcg_ab.report.answer.doubts import warn_of_few_weights
 from ndcg_ab.report.answer.findings import MOST_NOTES
-from ndcg_ab.report.words.text import bounds_note, format_clusters, format_weights, function_note, proxy_note
+from ndcg_ab.report.words.text import completeness_note, format_clusters, format_weights, function_note, proxy_note
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import PRIMARY, signed
@@ -39,7 +39,7 @@ def comparison_notes(outcome: Outcome) -> list[str]:
         format_weights(outcome),
         format_clusters(outcome),
         proxy_note(outcome),
-        bounds_note(outcome),
+        completeness_note(outcome),
         function_note(outcome),
     )
     found += [told for told in sampled if told is not None and told not in warn_of_few_weights(outcome)]

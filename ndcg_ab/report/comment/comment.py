@@ -17,12 +17,12 @@ from ndcg_ab.report.words.escaping import escape_text
 from ndcg_ab.report.words.explanations import explain_outcome, to_markdown
 from ndcg_ab.report.words.text import (
     add_recomputed_count,
-    format_bounds,
     format_confidence_level,
     format_interval,
     format_labels,
     format_plain,
     format_proxy_correction,
+    format_tipping,
     order_comparisons,
     query_kind,
     system_rows,
@@ -125,7 +125,7 @@ def metric_parts(outcome: Outcome, metric: Metric) -> Iterator[str]:
     for row in rows:
         texts = (
             format_intended(outcome, row.candidate, row.metric),
-            format_bounds(row),
+            format_tipping(row),
             format_labels(row),
             format_proxy_correction(row),
         )

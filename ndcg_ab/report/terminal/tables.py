@@ -20,7 +20,6 @@ from ndcg_ab.report.words.text import (
     format_confidence_level,
     format_family,
     format_interval,
-    format_likely_difference,
     format_own_interval,
     format_percent,
     format_plain,
@@ -28,6 +27,7 @@ from ndcg_ab.report.words.text import (
     format_range,
     format_relative_change,
     format_shared_queries,
+    format_unjudged,
     format_verdict,
     format_weights,
     format_wins_ties_losses,
@@ -266,7 +266,7 @@ def print_details(console: Console, outcome: Outcome) -> None:
             if carriers:
                 carriers[0] = f"{row.candidate}: most of the sum on {carriers[0]}"
                 print_dimmed(console, "\n".join(wrap_items(carriers, console.width)))
-            if told := format_likely_difference(row):
+            if told := format_unjudged(row):
                 print_dimmed(console, f"{row.candidate}: {told}")
         if rows:
             console.print()

@@ -17,7 +17,6 @@ from ndcg_ab.report.words.escaping import escape_text
 from ndcg_ab.report.words.text import (
     format_clusters,
     format_confidence_level,
-    format_likely_difference,
     format_percent,
     format_plain,
     format_weights,
@@ -25,7 +24,7 @@ from ndcg_ab.report.words.text import (
     query_kind,
 )
 from ndcg_ab.results.cost_records import requests_text
-from ndcg_ab.results.decisions import Choice, whether_settled
+from ndcg_ab.results.decisions import Choice, describe_tipping, is_turned
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_text, queries_text, signed
 from ndcg_core.measures.external_metric import GivenMetric, make_metric
@@ -241,10 +240,13 @@ def explain_doubts(outcome: Outcome, candidate: str, rows: Sequence[Comparison])
     for row in rows:
         if told := explain_label_effect(row):
             yield f"{row.metric}: {told}."
-        if row.labels is not None and row.labels.full_difference is not None and row.bound_documents:
+        if (
+            row.labels is not None
+            and row.labels.full_difference is not None
+            and row.unjudged
+            and row.unjudged.documents
+        ):
             yield f"{row.metric}: {fully_judged_text(row.labels)}."
-        if row.likely is not None and row.likely.draws:
-            yield f"{row.metric}: {format_likely_difference(row)}."
         found = row.descriptive
         if row.conclusion.is_detected and found and found.top_share is not None and found.top_share >= CARRIED:
             heavy = math.ceil(row.queries / 100)
@@ -286,18 +288,18 @@ def end_sentence(text: str) -> str:
 
 
 def explain_label_effect(row: Comparison) -> str:
-    """What the grades of unjudged results could do to a verdict; empty where that is not known."""
-    if row.bound_low is None or row.bound_high is None or row.label_settled is None:
+    """Return what unjudged results could do to a verdict; an empty text if nothing unjudged is shown."""
+    found = row.unjudged
+    if found is None or not found.documents or row.conclusion.traits.is_open:
         return ""
-    between = f"between {signed(row.bound_low)} and {signed(row.bound_high)}"
-    if row.bound_low == row.bound_high:
-        return ""
-    if row.label_settled:
-        return f"no grades of the unjudged results could change the verdict: the difference stays {between}"
-    ends = [end.words for end in (row.bound_low_conclusion, row.bound_high_conclusion) if end]
-    words = " to ".join(dict.fromkeys(ends))
-    could = "could" if row.bound_exact else "might (no tighter limits are known)"
-    return f"grades of the unjudged results {could} change the difference to {between}, the verdict to: {words}"
+    between = (
+        ""
+        if found.low is None
+        else f"; over all their grades the difference is {signed(found.low)} to {signed(found.high)}"
+    )
+    if is_turned(row) or found.tipping_factor is not None:
+        return f"the verdict {describe_tipping(row)}{between}"
+    return f"the verdict stands even if unjudged results are 5 times as good, or as bad, as judged ones{between}"
 
 
 # ---- what to do next
@@ -310,8 +312,8 @@ def advise_next_steps(outcome: Outcome, candidate: str, rows: Sequence[Compariso
     if decision.decision is Choice.DO_NOT_SHIP:
         yield from advise_lost_queries(rows)
         return
-    if any(whether_settled(row) for row in rows) or any(can_labels_settle(row) for row in primary):
-        unjudged = max(row.bound_documents or 0 for row in rows)
+    if any(is_turned(row) for row in rows):
+        unjudged = max(row.unjudged.documents if row.unjudged else 0 for row in rows)
         is_other = any(found.code == "no_longer_zero" for found in outcome.findings)
         if unjudged or not is_other:
             yield (
@@ -328,11 +330,6 @@ def advise_next_steps(outcome: Outcome, candidate: str, rows: Sequence[Compariso
             yield f"{cost.metric}: ask about {cost.queries_needed:,} queries; they need no judgments."
         elif cost.is_hidden:
             yield f"{cost.metric}: find out why {requests_text(cost.failed)} failed, and measure again."
-
-
-def can_labels_settle(row: Comparison) -> bool:
-    """Whether an open comparison could be settled by grades alone."""
-    return row.label_settled is False and row.conclusion is Verdict.UNDECIDED
 
 
 def advise_lost_queries(rows: Sequence[Comparison]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ndcg_ab.report.answer.interval import deciding_interval
-from ndcg_ab.results.decisions import whether_settled
+from ndcg_ab.results.decisions import describe_tipping, is_turned
 from ndcg_ab.results.outcome import Outcome, SystemSummary
 from ndcg_ab.results.wording import LARGE, fully_judged_text, is_lead, queries_text, signed
 from ndcg_core.measures.external_metric import GivenMetric
@@ -130,46 +130,27 @@ def format_clusters(outcome: Outcome) -> str | None:
     return f"queries are tested in {fewest.count} cluster{'s' * (fewest.count != 1)} of {sizes}{as_much}"
 
 
-def format_bounds(comparison: Comparison) -> str | None:
-    """``depending on unjudged grades: undecided (-0.0185) to improved (+0.3414)``.
+def format_tipping(comparison: Comparison) -> str | None:
+    """Return what would turn a verdict that unjudged results can turn, or None."""
+    return describe_tipping(comparison) if is_turned(comparison) else None
 
-    None where unjudged documents cannot turn the verdict, where there is none, and where no bounds were computed.
-    """
-    if not whether_settled(comparison):
+
+def format_unjudged(comparison: Comparison) -> str | None:
+    """Return ``33 unjudged: tips at 1.3; over all grades -0.0185 to +0.3414``; None if nothing unjudged is shown."""
+    found = comparison.unjudged
+    if found is None or not found.documents:
         return None
-    low, high = (
-        end.words if end else "" for end in (comparison.bound_low_conclusion, comparison.bound_high_conclusion)
-    )
-    ends = signed(comparison.bound_low), signed(comparison.bound_high)
-    told = f"{low} ({ends[0]} to {ends[1]})" if low == high else f"{low} ({ends[0]}) to {high} ({ends[1]})"
-    return f"depending on unjudged grades: {told}"
+    tips = "does not tip up to 5" if found.tipping_factor is None else f"tips at {found.tipping_factor:g}"
+    if comparison.conclusion.traits.is_open:
+        tips = "open by the queries"
+    between = "" if found.low is None else f"; over all grades {signed(found.low)} to {signed(found.high)}"
+    return f"{found.documents:,} unjudged: {tips}{between}"
 
 
-def format_likely_difference(comparison: Comparison) -> str | None:
-    """``if what is unjudged is like what is judged at such places: +0.1698 [+0.1308, +0.2088] (7 % of …)``.
-
-    None where no bounds were computed, and of fewer than two queries.
-    """
-    found = comparison.likely
-    if found is None:
-        return None
-    if found.label_share is None:
-        return f"no likely difference: {found.why_none}"
-    between = format_range(found.low, found.high)
-    share = f"{100 * found.label_share:.0f} % of the variance is from the labels"
-    return f"if what is unjudged is like what is judged at such places: {signed(found.difference)} {between} ({share})"
-
-
-def bounds_note(outcome: Outcome) -> str | None:
-    """What those bounds are, and what they leave out; None where they question no verdict."""
-    if not any(map(whether_settled, outcome.main)):
-        return None
-    left_out = max(row.bound_left_out or 0 for row in outcome.main)
-    tail = f"; {queries_text(left_out)} without a relevant document could come in" if left_out else ""
-    return (
-        "where unjudged results could turn a verdict, other grades of those in the cutoff give another one;"
-        f" documents further down are taken to gain nothing{tail}"
-    )
+def completeness_note(outcome: Outcome) -> str | None:
+    """Return that unjudged results are not relevant, if the judgments are declared complete; else None."""
+    is_declared = any(row.unjudged is not None and row.unjudged.is_declared for row in outcome.comparisons)
+    return "unjudged results count as not relevant, as declared" if is_declared else None
 
 
 def format_labels_clause(comparison: Comparison) -> str | None:

@@ -9,7 +9,7 @@ I(x) is the sum of all gains, known and assumed, best first. If I does not depen
 against the highest grade in every place), every x_u is 0 or the highest gain, by the sign of w_u. Else D is largest at
 the t for which max over x of c + w x - t I(x) is 0 (W. Dinkelbach, Management Science 13, 1967). I(x) depends only on
 how many documents reach each level, so a larger w never gets a lower one, and x is a list of counts n_1 >= n_2 >= ...
-of documents at each level or above. With the levels 0 = g_0 < g_1 < ..., W(i) the sum of the i largest w, S(i) the sum of
+of documents at each level or above. With the levels 0 = g_0 < g_1 < ..., W(i) the sum of the i largest w, S(i) that of
 the first i discounts, K_j the known documents at level j or above,
 
     w x - t I(x) = sum over j of (g_j - g_(j-1)) * (W(n_j) - t S(min(K_j + n_j, end of the ideal)))

@@ -218,14 +218,22 @@ def check_guardrails(
         if of is None or margin is None:
             found.append(_comparison(pairs, of, None, len(tested), settings))
             continue
-        bound, harm = bound_of(pairs, of, margin, alpha), next(harm_of).p_adjusted
+        bound, harm_test = bound_of(pairs, of, margin, alpha), next(harm_of)
+        harm = harm_test.p_adjusted
         name = "Gaffke's bound" if bound.method == GAFFKE else "t"
         test = Tested(bound.p_value, bound.p_value, f"one-sided {name}, every guardrail must hold", True, harm=harm)
         row = _comparison(pairs, of, test, len(tested), settings, bound)
         is_open = plan and row.conclusion is Verdict.MAY_BE_WORSE
         count = queries_to_settle(pairs, of, margin, alpha) if is_open else None
         found.append(
-            replace(row, bound_method=bound.method, needed=bound.needed, harm_p_adjusted=harm, queries_needed=count)
+            replace(
+                row,
+                bound_method=bound.method,
+                needed=bound.needed,
+                harm_p_adjusted=harm,
+                queries_needed=count,
+                reach=harm_test.reaches.wide,
+            )
         )
     return found
 
@@ -289,6 +297,9 @@ def _comparison(
         queries_needed=_queries_for_effect(facts, concluded.kind),
         bounded_p_value=difference_p_value(pairs) if settings.described and concluded.kind.is_detected else None,
         largest_loss=None if np.isinf(column.largest_loss) else column.largest_loss,
+        measured_error=of.error if of else None,
+        reach=test.reaches.wide if test else None,
+        narrow_reach=test.reaches.narrow if test else None,
     )
 
 

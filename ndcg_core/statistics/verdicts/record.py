@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ndcg_core.statistics.estimates.descriptive import Descriptive
+from ndcg_core.statistics.verdicts.state import State
 from ndcg_core.statistics.verdicts.verdict import Conclusion, Obstacle, Size, Verdict, sentence, short
 
 
@@ -64,21 +65,26 @@ class ProxyCorrected:
 
 
 @dataclass(frozen=True, slots=True)
-class Likely:
-    """A difference with likely grades of the unjudged documents (`estimates.imputation`).
+class Unjudged:
+    """What the unjudged results of two systems mean for the conclusion on one metric (`verdicts.tipping`).
 
-    draws: of all their grades, >= 2; 0 where there are none. difference: the mean over the draws, in the metric's unit.
-    low, high: bounds of its (1 - alpha) interval, which covers both the queries and the labels; not adjusted for the
-        family. label_share: of the variance that comes from the labels, in [0, 1]. All four are None without draws.
-    why_none: in words, why the unjudged documents have no likely grades; None where they have.
+    documents: unjudged documents, >= 0, over all queries, that either system shows within the metric's depth.
+    state: the state that stands at `label_factor`; UNKNOWN if it is another one there than on what is judged, or if the
+        measure has no expected value.
+    label_factor: >= 1, by how much unjudged results may be better or worse than judged ones.
+    tipping_factor: the smallest factor of `tipping.FACTORS` that turns the conclusion; None if none of them does.
+    low, high: the lowest and the highest mean difference over all grades of the unjudged results, in the metric's unit;
+        None if the metric has no bounds in closed form.
+    is_declared: whether the judgments are declared complete, so that unjudged results are not relevant.
     """
 
-    draws: int
-    difference: float | None = None
+    documents: int
+    state: State
+    label_factor: float
+    tipping_factor: float | None = None
     low: float | None = None
     high: float | None = None
-    label_share: float | None = None
-    why_none: str | None = None
+    is_declared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,19 +171,12 @@ class Comparison:
         which allows for rare losses that no query of the sample shows; not adjusted. It decides over many evaluations
         (`over_time.monitor`), not here. Else None, and where it is not known how much a query can lose.
     largest_loss: how much one query can lose at most, in the metric's unit, > 0; None where that is not known.
+    measured_error: standard error of the difference, in the metric's unit, >= 0; None for fewer than two queries.
+    reach, narrow_reach: standard errors from the difference to each end of the interval that holds together with those
+        of its whole family, at 1 - alpha and at 1 - 2 alpha, of a guardrail of the family that harm is looked for in;
+        None if there is no such interval.
     cheap: the difference corrected by proxy judgments, which decides nothing; None where there are none.
-    bound_low, bound_high: the lowest and the highest mean difference that grades of the unjudged documents could give
-        (`ndcg_core.measures.unjudged.bounds`), weighted as the difference; None where that was not computed.
-    bound_exact: whether some grades give these very differences; None where there are no bounds.
-    bound_low_conclusion, bound_high_conclusion: the verdicts where every query has its lowest, its highest difference,
-        by the same tests in a family in which all comparisons have theirs; None where there are no bounds.
-    label_settled: whether both are the conclusion; None where there are no bounds.
-    bound_left_out: queries that are not counted, since nothing judged is relevant, and that show unjudged documents,
-        whose grades could bring them in: of these the bounds say nothing; None where there are no bounds.
-    likely: the difference with likely grades of the unjudged documents, which decides nothing; None where there are no
-        bounds.
-    bound_documents: unjudged documents, of all queries, that either system shows within the cutoff; None where there
-        are no bounds.
+    unjudged: what unjudged results mean for the conclusion; None for rows that do not decide.
     labels: how far both systems are judged; None of slices, pairs and margins of the gate, and where it is not known.
 
     Fields with a default are younger than some stored records, which lack them. Raises ValueError for a conclusion, a
@@ -230,24 +229,18 @@ class Comparison:
     bound_method: str | None = None
     needed: int | None = None
     cheap: ProxyCorrected | None = None
-    bound_low: float | None = None
-    bound_high: float | None = None
-    bound_exact: bool | None = None
-    bound_low_conclusion: Verdict | None = None
-    bound_high_conclusion: Verdict | None = None
-    label_settled: bool | None = None
-    bound_left_out: int | None = None
-    likely: Likely | None = None
+    unjudged: Unjudged | None = None
     labels: Labels | None = None
-    bound_documents: int | None = None
     harm_p_adjusted: float | None = None
     queries_needed: int | None = None
     bounded_p_value: float | None = None
     largest_loss: float | None = None
+    measured_error: float | None = None
+    reach: float | None = None
+    narrow_reach: float | None = None
 
     def __post_init__(self) -> None:
-        verdicts = ("conclusion", "bound_low_conclusion", "bound_high_conclusion")
-        for name, kind in (*((name, Verdict) for name in verdicts), ("size", Size), ("obstacle", Obstacle)):
+        for name, kind in (("conclusion", Verdict), ("size", Size), ("obstacle", Obstacle)):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, kind(getattr(self, name)))
 

@@ -35,6 +35,11 @@ class JudgmentSource(TableSource):
     grades: Literal["integer"] | None = Field(
         None, description="integer: a grade with a fraction is an error; by default grades are any numbers."
     )
+    complete: bool | None = Field(
+        None,
+        strict=True,
+        description="Unjudged documents are not relevant, by design: one known item a user, clicks, sparse labels.",
+    )
     table: str | None = Field(None, description=TABLE, min_length=1)
     where: str | None = Field(None, description=WHERE)
     python: str | None = Field(None, description="module:function that is given a query and a document, and judges.")

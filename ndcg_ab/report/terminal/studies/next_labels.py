@@ -10,9 +10,11 @@ from rich.console import Console
 from rich.text import Text
 
 from ndcg_ab.report.terminal.grid import Grid, Row
+from ndcg_ab.results.decisions import describe_tipping, is_turned, measured_state
 from ndcg_ab.results.wording import signed
-from ndcg_ab.studies.judge_next import Narrowed, ToJudgeNext
+from ndcg_ab.studies.judge_next import ToJudgeNext
 from ndcg_ab.studies.to_judge import ToJudge
+from ndcg_core.statistics.verdicts.comparison import Comparison
 
 COLUMNS = (
     "place",
@@ -71,9 +73,9 @@ def row_record(row: ToJudge) -> dict[str, Any]:
 def effect_sentences(found: ToJudgeNext) -> Iterator[str]:
     """What these grades can settle, what is taken of the others, and where the grades go."""
     if not found.rows:
-        names = ", ".join(each.comparison.candidate for each in found.comparisons)
+        names = ", ".join(row.candidate for row in found.comparisons)
         yield f"There is nothing to judge: no grade of an unjudged document changes a difference ({names})."
-        if found.drawn and any(each.comparison.bound_low != each.comparison.bound_high for each in found.comparisons):
+        if found.drawn and any(map(is_turned, found.comparisons)):
             yield "Queries that should show the same in every system differ: draw again, with ndcg-ab draw --kept."
         return
     if found.unjudged_queries:
@@ -82,23 +84,19 @@ def effect_sentences(found: ToJudgeNext) -> Iterator[str]:
             left, have = "All", "have"
         yield f"{left} the {found.drawn:,} drawn queries {have} no judgment: their first results come first."
     listed, count = len(found.rows), sum(row.effect is not None for row in found.rows)
-    what = "this 1 grade is" if count == 1 else f"these {count} grades are"
-    for each in found.comparisons:
-        if count and each.comparison.bound_low != each.comparison.bound_high:
-            yield format_narrowing(each, what)
+    for row in found.comparisons if count else ():
+        yield format_standing(row)
     if listed < found.unjudged:
         more = f"{found.unjudged - listed} more unjudged documents {'could' if found.unjudged_queries else 'would'}"
         yield f"{more} move a difference; -n says how many are listed."
-    if count and found.why_even:
-        yield f"Every grade is taken to be equally likely: {found.why_even}."
     yield LOOP
 
 
-def format_narrowing(narrowed: Narrowed, what: str) -> str:
-    """``new against old, ndcg@10: now improved, unjudged results could turn it; these 50 grades are expected to …``."""
-    row = narrowed.comparison
-    settled = "which no grade can turn" if row.label_settled else "unjudged results could turn it"
-    before = f"{signed(row.bound_low)}…{signed(row.bound_high)}"
-    after = f"{signed(narrowed.low)}…{signed(narrowed.high)}"
-    head = f"{row.candidate} against {row.baseline}, {row.metric}: now {row.short_verdict}, {settled}"
-    return f"{head}; {what} expected to narrow what it could be from {before} to {after}."
+def format_standing(row: Comparison) -> str:
+    """Return how a comparison stands: ``new against old, ndcg@10: improved; turns if unjudged results are …``."""
+    head = f"{row.candidate} against {row.baseline}, {row.metric}: {row.short_verdict}"
+    if measured_state(row).is_unsettled:
+        return f"{head}; more queries settle it sooner than more grades."
+    if row.unjudged is None or (row.unjudged.tipping_factor is None and not is_turned(row)):
+        return f"{head}; no unjudged results turn it that are up to 5 times as good, or as bad, as judged ones."
+    return f"{head}; {describe_tipping(row)}."

@@ -1,0 +1,180 @@
+"""The meaning of unjudged results for the comparisons: their tipping factors and bounds (docs/labels.md)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ndcg_ab.comparing.drawn_queries import shares_not_drawn
+from ndcg_ab.comparing.families import gate_columns, paired_columns
+from ndcg_ab.comparing.sampling import Sampling
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.results.wording import GATE, MAIN
+from ndcg_ab.scoring.metric_tables import EVERYTHING, rank_rule, shows_everything
+from ndcg_ab.scoring.other_tools import own_metrics
+from ndcg_core.measures.external_metric import GivenMetric
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.unjudged.bounds import difference_bounds, has_bounds
+from ndcg_core.measures.unjudged.expected_values import ShownPair, lacks_expected_value
+from ndcg_core.measures.unjudged.places import Judged, Places, no_places
+from ndcg_core.statistics.verdicts.comparison import Column, Comparison
+from ndcg_core.statistics.verdicts.record import Unjudged
+from ndcg_core.statistics.verdicts.state import State, state_of
+from ndcg_core.statistics.verdicts.tipping import CANDIDATE, Assumed, find_tipping
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """The results that all systems show of the judged queries.
+
+    query_ids: the judged queries, rising. doc_ids: of the document numbers in `places`. judged: counts of the grades.
+    places: (rank rule, system) -> results.
+    """
+
+    query_ids: pa.Array
+    doc_ids: pa.Array
+    judged: Judged
+    places: Mapping[tuple[str, str], Places]
+
+    def pair(self, metric: Metric, candidate: str, baseline: str, query_ids: Sequence[str]) -> ShownPair:
+        """Return the results of two systems within a metric's depth, with the queries numbered in the given order."""
+        numbers = number_values(pa.array(query_ids, pa.string()), self.query_ids)
+        lines = np.full(len(self.query_ids), -1)
+        lines[numbers] = np.arange(len(numbers))
+        at = lines[self.judged.query]
+        kept = at >= 0
+        rows = (values[kept] for values in self.judged[1:3])
+        judged = Judged(at[kept], *rows, queries=len(query_ids), grades=self.judged.grades)
+        sides = []
+        for system in (candidate, baseline):
+            places = self.places.get((rank_rule(shows_everything(metric)), system), no_places()).within(metric.depth)
+            places = places._replace(query=lines[places.query])
+            places = places.take(places.query >= 0)
+            sides.append(places.take(np.lexsort((places.rank, places.query))))
+        return ShownPair(metric, judged, sides[0], sides[1])
+
+
+def add_unjudged(
+    engine: Engine, evaluation: Evaluation, sampling: Sampling, compared: Sequence[Comparison]
+) -> list[Comparison]:
+    """Return the comparisons, those over all queries with what unjudged results mean for their conclusions."""
+    if not compared:
+        return []
+    is_complete = bool(evaluation.scores) or evaluation.declares_complete
+    metrics = {metric.name: metric for metric in evaluation.metric_list}
+    known = [] if is_complete else [each for each in own_metrics(list(metrics.values())) if has_expected_value(each)]
+    shown = read_shown(engine, known) if known else None
+    undrawn = {} if sampling.drawn is None else shares_not_drawn(engine, evaluation, sampling.drawn)
+    columns = paired_columns(engine, evaluation, sampling)
+    by_margin = {
+        (each.metric, each.candidate, each.smallest_effect): each for each in gate_columns(columns, evaluation)
+    }
+    by_key = by_margin | {(each.metric, each.candidate, each.smallest_effect): each for each in columns}
+    pairs: dict[tuple[str, str], ShownPair] = {}
+    found = []
+    for row in compared:
+        column = by_key.get((row.metric, row.candidate, row.smallest_effect))
+        if row.family not in (*MAIN, GATE) or column is None:
+            found.append(row)
+            continue
+        metric, key = metrics[row.metric], (row.metric, row.candidate)
+        if shown is not None and metric in known and key not in pairs:
+            pairs[key] = shown.pair(metric, row.candidate, row.baseline, column.query_ids)
+        share = undrawn.get(key, 0.0) / sampling.largest_scale()
+        doubt = describe_unjudged(evaluation, column, row, pairs.get(key), share, is_complete=is_complete)
+        found.append(replace(row, unjudged=doubt))
+    return found
+
+
+def has_expected_value(metric: Metric) -> bool:
+    """Return whether a metric has an expected value: it is one of ours, and of a measure that says how."""
+    return not isinstance(metric, GivenMetric) and not lacks_expected_value(metric)
+
+
+def describe_unjudged(
+    evaluation: Evaluation,
+    column: Column,
+    row: Comparison,
+    pair: ShownPair | None,
+    undrawn: float,
+    *,
+    is_complete: bool,
+) -> Unjudged:
+    """Return what unjudged results mean for one comparison.
+
+    pair: the shown results; None if they have no expected value. undrawn: by how much queries of a log that were not
+    drawn can move the mean, as a share of the largest loss. is_complete: whether unjudged results are not relevant, as
+    declared.
+    """
+    factor, measured = evaluation.statistics.label_factor, state_of(row.conclusion, row.size)
+    each = undrawn * column.largest_loss / (1.0 if column.scales is None else np.asarray(column.scales))
+    if is_complete and undrawn == 0:
+        return Unjudged(0, measured, factor, is_declared=evaluation.declares_complete)
+    values = np.asarray(column.differences, dtype=np.float64)
+    if not is_complete and pair is None:
+        return Unjudged(0, State.UNKNOWN if not measured.is_unsettled else measured, factor)
+    documents = 0 if pair is None or pair.metric.traits.gain == "judged" else pair.count_unjudged
+    nothing = Assumed(values, np.zeros(len(values)))
+
+    def assume(at: float, side: int) -> Assumed:
+        expected = nothing
+        if pair is not None and documents:
+            factors = (1 / at, at) if side == CANDIDATE else (at, 1 / at)
+            expected = Assumed(*pair.expect(*factors))
+        return expected._replace(differences=expected.differences + (each if side != CANDIDATE else -each))
+
+    if not documents and undrawn == 0:
+        return Unjudged(0, measured, factor, low=row.difference, high=row.difference)
+    tipping = find_tipping(column, row, factor, assume)
+    low = high = None
+    if (
+        evaluation.statistics.bounds
+        and pair is not None
+        and has_bounds(pair.metric, pair.judged)
+        and row.difference is not None
+    ):
+        bounds = difference_bounds(pair, values)
+        low, high = (mean_of(column, ends) for ends in (bounds.low - each, bounds.high + each))
+    return Unjudged(documents, tipping.state, factor, tipping.factor, low, high)
+
+
+def mean_of(column: Column, values: NDArray[np.float64]) -> float:
+    """Return the mean of values at the queries of a column, scaled and weighted as its differences."""
+    scaled = values if column.scales is None else values * np.asarray(column.scales)
+    return float(np.average(scaled, weights=None if column.weights is None else np.asarray(column.weights)))
+
+
+def read_shown(engine: Engine, metrics: Sequence[Metric]) -> Shown:
+    """Return what systems show of the judged queries, as deep as the metrics look, and the counts of the grades."""
+    counted = engine.read("grade_count", ("query_id", "grade", "documents"), order="query_id, grade")
+    query_ids = pc.unique(counted["query_id"])
+    grades = tuple(sorted({0.0, *pc.unique(counted["grade"]).to_pylist()}))
+    query, documents = number_values(counted["query_id"], query_ids), counted["documents"].to_numpy()
+    judged = Judged(query, counted["grade"].to_numpy(), documents.astype(np.int64), len(query_ids), grades)
+    depth = max(metric.depth or EVERYTHING for metric in metrics)
+    rows = engine.read("shown_place", shown_depth=depth)
+    docs = rows["doc_id"].combine_chunks().dictionary_encode()
+    numbers = pc.fill_null(docs.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    rank, first_rank, size = (rows[name].to_numpy().astype(np.int64) for name in ("rank", "first_rank", "group_size"))
+    grade = pc.fill_null(rows["grade"].cast(pa.float64()), np.nan).to_numpy()
+    every = Places(number_values(rows["query_id"], query_ids), numbers, rank, first_rank, size, grade)
+    places = {}
+    rules, systems = (rows[name].combine_chunks().dictionary_encode() for name in ("rank_rule", "system_id"))
+    of_rule, of_system = (each.indices.to_numpy(zero_copy_only=False) for each in (rules, systems))
+    for rule, rule_name in enumerate(rules.dictionary.to_pylist()):
+        for system, name in enumerate(systems.dictionary.to_pylist()):
+            places[rule_name, name] = every.take(np.flatnonzero((of_rule == rule) & (of_system == system)))
+    return Shown(query_ids, docs.dictionary, judged, places)
+
+
+def number_values(values: pa.ChunkedArray | pa.Array, among: pa.Array) -> IntArray:
+    """Return the place of each value among others, -1 if it is not there."""
+    found = np.asarray(pc.fill_null(pc.index_in(values, value_set=among), -1))
+    numbers: IntArray = found.astype(np.int64)
+    return numbers

@@ -1,0 +1,75 @@
+"""The state of a comparison that decides: what is shown of it, and against which smallest effect."""
+
+from enum import StrEnum
+from typing import assert_never
+
+from ndcg_core.statistics.verdicts.verdict import Size, Verdict
+
+
+class State(StrEnum):
+    """What the queries show of one comparison, by the deciding test and the smallest effect."""
+
+    BETTER_BY_MORE = "better_by_more"
+    """Better, and the simultaneous interval lies beyond the smallest effect."""
+    BETTER = "better"
+    """Better; by how much is open, or no smallest effect is set."""
+    HOLDS = "holds"
+    """A guardrail: not worse than its margin."""
+    SAME = "same"
+    """No query has another value."""
+    SMALLER = "smaller"
+    """A difference smaller than the smallest effect, in either direction."""
+    WORSE = "worse"
+    """Worse, and not shown to be smaller than the smallest effect or margin."""
+    WORSE_BY_MORE = "worse_by_more"
+    """Worse, and the simultaneous interval lies beyond the smallest effect."""
+    OPEN = "open"
+    """The queries do not show any of these."""
+    UNKNOWN = "unknown"
+    """Not computed. It never reads as fine."""
+
+    @property
+    def is_harm(self) -> bool:
+        """Whether the state is one of harm."""
+        return self in (State.WORSE, State.WORSE_BY_MORE)
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether the state is one of gain."""
+        return self in (State.BETTER, State.BETTER_BY_MORE)
+
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether the state says nothing: it is open or not known."""
+        return self in (State.OPEN, State.UNKNOWN)
+
+    def stands_as(self, other: "State") -> bool:
+        """Return whether another state, made under other assumptions, says the same; by how much may differ."""
+        if self.is_gain or self.is_harm:
+            return (self.is_gain, self.is_harm) == (other.is_gain, other.is_harm)
+        if self in (State.SAME, State.SMALLER):
+            return other in (State.SAME, State.SMALLER, State.HOLDS)
+        return other is self or (self is State.HOLDS and other is State.SAME)
+
+
+def state_of(conclusion: Verdict, size: Size | None) -> State:
+    """Return the state that a verdict with its size stands for."""
+    match conclusion:
+        case Verdict.IMPROVED | Verdict.REGRESSED if size is Size.SMALLER_THAN:
+            return State.SMALLER
+        case Verdict.IMPROVED:
+            return State.BETTER_BY_MORE if size is Size.BY_MORE_THAN else State.BETTER
+        case Verdict.REGRESSED:
+            return State.WORSE_BY_MORE if size is Size.BY_MORE_THAN else State.WORSE
+        case Verdict.EQUIVALENT:
+            return State.SMALLER
+        case Verdict.IDENTICAL:
+            return State.SAME
+        case Verdict.NOT_WORSE:
+            return State.HOLDS
+        case Verdict.WORSE:
+            return State.WORSE
+        case Verdict.UNDECIDED | Verdict.NOT_TESTABLE | Verdict.MAY_BE_WORSE:
+            return State.OPEN
+        case _:
+            assert_never(conclusion)

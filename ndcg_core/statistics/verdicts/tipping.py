@@ -1,0 +1,146 @@
+"""The tipping factor: how much better or worse than judged results unjudged ones must be to turn a comparison.
+
+Unjudged results have grades by chance, as judged results at like ranks (`ndcg_core.measures.unjudged`). At a factor f
+those that only the favoured system shows gain 1/f times as often, those that only the other shows f times as often. The
+tipping factor is the smallest f at which the state of the comparison is another one (docs/labels.md).
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ndcg_core.statistics.distributions import ndtri
+from ndcg_core.statistics.estimates.mean_difference import Interval, Moments, interval_reaching, reach_alone
+from ndcg_core.statistics.hypothesis_tests.guardrails import bound_of
+from ndcg_core.statistics.paired import Column, FloatArray, moments_of, sort_by_query
+from ndcg_core.statistics.verdicts.record import Comparison
+from ndcg_core.statistics.verdicts.state import State, state_of
+
+FACTORS = (1.0, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 5.0)
+CANDIDATE, BASELINE = -1, 1  # the system that a factor is adverse to
+
+
+class Assumed(NamedTuple):
+    """Differences under assumed grades of the unjudged results, (n,) in the order of the column's queries.
+
+    differences: expected, in the metric's unit. variances: of each, through the grades.
+    """
+
+    differences: FloatArray
+    variances: FloatArray
+
+
+@dataclass(frozen=True)
+class Tipping:
+    """What unjudged results mean for the state of a comparison.
+
+    factor: the smallest of `FACTORS` at which the state is another one; None if it is the same at all of them.
+    state: the state that stands at the label factor: the measured one, a weaker one of the same direction, or UNKNOWN
+    if it is another one there.
+    """
+
+    factor: float | None
+    state: State
+
+
+def find_tipping(
+    column: Column, row: Comparison, label_factor: float, assume: Callable[[float, int], Assumed]
+) -> Tipping:
+    """Return the tipping factor of a comparison, and the state that stands at `label_factor`.
+
+    column, row: the differences with unjudged results gaining nothing, and what they show. assume: returns the
+    differences at a factor, adverse to the candidate (`CANDIDATE`) or to the baseline (`BASELINE`). label_factor: >= 1.
+    A state that the queries leave open stands as it is.
+    """
+    measured = state_of(row.conclusion, row.size)
+    if measured.is_unsettled:
+        return Tipping(None, measured)
+    if measured.is_gain or measured is State.HOLDS:
+        sides: tuple[int, ...] = (CANDIDATE,)
+    else:
+        sides = (BASELINE,) if measured.is_harm else (CANDIDATE, BASELINE)
+
+    def states(factor: float) -> list[State]:
+        return [state_under(column, row, assume(factor, side)) for side in sides]
+
+    known = {}
+    found = None
+    for factor in FACTORS:
+        known[factor] = states(factor)
+        if not all(measured.stands_as(state) for state in known[factor]):
+            found = factor
+            break
+    reached = known.get(label_factor) or states(label_factor)
+    if (found is not None and found <= label_factor) or not all(measured.stands_as(state) for state in reached):
+        return Tipping(found, State.UNKNOWN)
+    return Tipping(found, weakest([measured, *reached]))
+
+
+def weakest(states: Iterable[State]) -> State:
+    """Return the weakest of states of one direction: shown, if one of them is not by more than the smallest effect."""
+    first, *others = states
+    if first is State.BETTER_BY_MORE and State.BETTER in others:
+        return State.BETTER
+    return State.WORSE if first is State.WORSE_BY_MORE and State.WORSE in others else first
+
+
+def state_under(column: Column, row: Comparison, assumed: Assumed) -> State:
+    """Return the state of a comparison under assumed grades, by the critical values of the measured differences.
+
+    Nothing is resampled: `row.reach` and `row.narrow_reach` are what the family's tests gave for the measured
+    differences, in standard errors. The error is that of the assumed differences, and of the grades.
+    """
+    furthest = column.largest_loss / (1.0 if column.scales is None else np.asarray(column.scales))
+    differences = np.clip(assumed.differences, -furthest, furthest)
+    (pairs,) = sort_by_query([replace(column, differences=differences, baseline_values=None)])
+    if not pairs.differences.any() and not assumed.variances.any():
+        return State.SAME
+    of = moments_of(pairs)
+    if of is None:
+        return State.OPEN
+    share = 1.0 if pairs.shares is None else pairs.shares
+    scale = 1.0 if pairs.scales is None else pairs.scales
+    order = np.argsort(np.array(column.query_ids, dtype=object), kind="stable")
+    label_variance = float(np.sum(np.square(share * scale) * assumed.variances[order])) / len(pairs.query_ids) ** 2
+    spread = of._replace(deviation=math.sqrt(of.deviation**2 + of.n * label_variance))
+    margin = row.smallest_effect
+    if row.bound_method is not None:
+        assert margin is not None
+        low = bound_of(pairs, of, margin, row.alpha).low
+        doubt = float(ndtri(1 - row.alpha)) * math.sqrt(label_variance)
+        if low is not None and of.mean - math.hypot(of.mean - low, doubt) > -margin:
+            return State.HOLDS
+        return State.WORSE if of.mean < 0 and _is_shown(spread, row) else State.OPEN
+    together = interval_reaching(spread, _reach(row.reach, spread, row, 1))
+    if _is_shown(spread, row):
+        if margin is not None and _is_within(together, margin):
+            return State.SMALLER
+        is_beyond = margin is not None and (together.low > margin or together.high < -margin)
+        if spread.mean > 0:
+            return State.BETTER_BY_MORE if is_beyond else State.BETTER
+        return State.WORSE_BY_MORE if is_beyond else State.WORSE
+    narrow = interval_reaching(spread, _reach(row.narrow_reach, spread, row, 2))
+    return State.SMALLER if margin is not None and _is_within(narrow, margin) else State.OPEN
+
+
+def _is_shown(of: Moments, row: Comparison) -> bool:
+    """Return whether a mean is shown to differ from 0, by the critical value of the measured differences.
+
+    A measured difference that is shown is never further from 0 than its own critical value.
+    """
+    critical = _reach(row.reach, of, row, 1)
+    if row.measured_error and row.difference is not None and (row.conclusion.is_detected or row.conclusion.is_harm):
+        critical = min(critical, abs(row.difference) / row.measured_error)
+    return abs(of.mean) > critical * of.error * (1 - 1e-12)
+
+
+def _reach(reach: float | None, of: Moments, row: Comparison, sides: int) -> float:
+    """Return a reach of the family, or Bonferroni's if the family has none."""
+    return reach_alone(of, 1 - sides * row.alpha, max(1, row.family_size)) if reach is None else reach
+
+
+def _is_within(interval: Interval, margin: float) -> bool:
+    return -margin < interval.low and interval.high < margin
