@@ -49,8 +49,8 @@ class Shown:
         lines[numbers] = np.arange(len(numbers))
         at = lines[self.judged.query]
         kept = at >= 0
-        rows = (values[kept] for values in self.judged[1:3])
-        judged = Judged(at[kept], *rows, queries=len(query_ids), grades=self.judged.grades)
+        grade, documents = self.judged.grade[kept], self.judged.documents[kept]
+        judged = Judged(at[kept], grade, documents, len(query_ids), self.judged.grades)
         sides = []
         for system in (candidate, baseline):
             places = self.places.get((rank_rule(shows_everything(metric)), system), no_places()).within(metric.depth)

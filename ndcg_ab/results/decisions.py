@@ -207,7 +207,7 @@ def whether_settled(row: Comparison) -> str:
 
 
 def describe_tipping(row: Comparison) -> str:
-    """Return the tipping factor in words: ``turns if unjudged results of old are 1.3 times as good as judged ones …``."""
+    """Return the tipping factor in words: ``turns if unjudged results of old are 1.3 times as good as …``."""
     factor = row.unjudged.tipping_factor if row.unjudged else None
     if factor is None:
         return "it is not known what unjudged results could do to it"

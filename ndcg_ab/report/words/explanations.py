@@ -240,12 +240,8 @@ def explain_doubts(outcome: Outcome, candidate: str, rows: Sequence[Comparison])
     for row in rows:
         if told := explain_label_effect(row):
             yield f"{row.metric}: {told}."
-        if (
-            row.labels is not None
-            and row.labels.full_difference is not None
-            and row.unjudged
-            and row.unjudged.documents
-        ):
+        is_partial = row.unjudged is not None and row.unjudged.documents > 0
+        if row.labels is not None and row.labels.full_difference is not None and is_partial:
             yield f"{row.metric}: {fully_judged_text(row.labels)}."
         found = row.descriptive
         if row.conclusion.is_detected and found and found.top_share is not None and found.top_share >= CARRIED:
@@ -307,7 +303,6 @@ def explain_label_effect(row: Comparison) -> str:
 
 def advise_next_steps(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
     decision = next(found for found in outcome.decisions if found.candidate == candidate)
-    primary = [row for row in rows if row.family == PRIMARY]
     yield decision.decision.traits.advice
     if decision.decision is Choice.DO_NOT_SHIP:
         yield from advise_lost_queries(rows)

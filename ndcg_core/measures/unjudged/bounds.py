@@ -114,7 +114,8 @@ def _highest_of_sums(pair: ShownPair, values: FloatArray, sign: int) -> FloatArr
         most = known + scale * np.bincount(query, np.maximum(sign * weights, 0.0) * levels[-1], len(values))
     else:
         most = _greatest_quotients(known, sign * weights, query, _make_ideal(metric, levels, judged, query), is_open)
-    return np.where(is_open, np.maximum(most, 0.0), most)
+    found: FloatArray = np.where(is_open, np.maximum(most, 0.0), most)
+    return found
 
 
 def _highest_of_first(pair: ShownPair, side: int) -> FloatArray:

@@ -1,0 +1,84 @@
+"""Expected differences against every completion, weighted by its chance."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.notation import parse
+from ndcg_core.measures.registry import MEASURES, Divisor, Measure, cumulated
+from ndcg_core.measures.unjudged.expected_values import ShownPair, lacks_expected_value
+from ndcg_core.measures.unjudged.grade_chances import GradeChances
+from tests.ndcg_core.measures.unjudged.small_pairs import GRADES, METRICS, Pair, draw_pair
+
+CHANCES = np.array([0.4, 0.3, 0.2, 0.1])
+
+
+class Certain(ShownPair):
+    """A pair whose chances are the same in every band."""
+
+    chances = GradeChances(np.array(GRADES), np.tile(CHANCES, (6, 1)))  # type: ignore[assignment]
+
+
+def certain(pair: Pair, name: str) -> Certain:
+    shown = pair.shown(parse(name))
+    return Certain(shown.metric, shown.judged, shown.candidate, shown.baseline)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_measured_difference_is_that_of_the_core(name: str) -> None:
+    random = Random(3)
+    for pair in (draw_pair(random) for _ in range(40)):
+        assert pair.shown(parse(name)).measure()[0] == pytest.approx(pair.difference(parse(name)), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", [each for each in METRICS if parse(each).traits.divisor is not Divisor.IDEAL])
+def test_expectation_and_variance_are_those_over_all_completions(name: str) -> None:
+    """Exact for measures whose divisor no grade changes."""
+    random = Random(4)
+    for pair in (draw_pair(random) for _ in range(15)):
+        first = second = 0.0
+        for grades, difference in pair.completions(parse(name)):
+            chance = float(np.prod([CHANCES[GRADES.index(grade)] for grade in grades]))
+            first, second = first + chance * difference, second + chance * difference**2
+        found = certain(pair, name).expect(1.0, 1.0)
+        assert found.differences[0] == pytest.approx(first, abs=1e-12)
+        if parse(name).traits.is_additive:
+            assert found.variances[0] == pytest.approx(second - first**2, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_exchanging_the_systems_reverses_the_sign(name: str) -> None:
+    random = Random(5)
+    for pair in (draw_pair(random) for _ in range(20)):
+        found = certain(pair, name).expect(0.5, 2.0)
+        other = certain(Pair(pair.judgments, pair.rankings[::-1]), name).expect(2.0, 0.5)
+        assert found.differences[0] == pytest.approx(-other.differences[0], abs=1e-12)
+        assert found.variances[0] == pytest.approx(other.variances[0], abs=1e-12)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_better_unjudged_results_of_the_candidate_never_lower_the_difference(name: str) -> None:
+    """The infAP of a ranking may fall with one more relevant result; the others never do, but for a ratio of two
+    expectations, whose ideal grows as well."""
+    metric = parse(name)
+    if not metric.traits.is_monotone or metric.traits.divisor is Divisor.IDEAL:
+        pytest.skip("a ratio of expectations, or not monotone")
+    random = Random(6)
+    for pair in (draw_pair(random) for _ in range(20)):
+        shown = certain(pair, name)
+        found = [float(shown.expect(factor, 1.0).differences[0]) for factor in (0.2, 0.5, 1.0, 1.5, 5.0)]
+        assert found == sorted(found) or np.allclose(found, sorted(found), atol=1e-12)
+
+
+def test_a_measure_that_divides_by_something_else_has_no_expected_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An F-measure, added by CONTRIBUTING's recipe: its divisor must be said, and OTHER is refused."""
+    f_measure = Measure("f1", cumulated, Divisor.OTHER)
+    monkeypatch.setitem(MEASURES, "f1", f_measure)
+    metric = Metric("f1", 3)
+    assert lacks_expected_value(metric)
+    with pytest.raises(ValueError, match="f1@3: its measure has no expected value"):
+        draw_pair(Random(1)).shown(metric).expect(1.0, 1.0)
+    with pytest.raises(TypeError, match="divisor"):
+        Measure("f1", cumulated)  # type: ignore[call-arg]
