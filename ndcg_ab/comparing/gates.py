@@ -5,7 +5,16 @@ from collections.abc import Iterator, Sequence
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Gate
 from ndcg_ab.results.cost_records import CostDifference
-from ndcg_ab.results.decisions import GUARDRAILS_GATE, JUDGED, NO_REGRESSION, NOT_WORSE, SLICE_REGRESSION, UNANSWERED
+from ndcg_ab.results.decisions import (
+    GUARDRAILS_GATE,
+    JUDGED,
+    NO_REGRESSION,
+    NOT_WORSE,
+    SLICE_REGRESSION,
+    UNANSWERED,
+    is_shown_harm,
+    measured_state,
+)
 from ndcg_ab.results.outcome import GateResult, Outcome, SystemSummary
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SLICE_GATE, percent_below, queries_text, signed
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -19,7 +28,8 @@ def check_gates(evaluation: Evaluation, outcome: Outcome) -> tuple[GateResult, .
 
 def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
     if gate.no_regression:
-        worse = [row for row in outcome.comparisons if row.family == PRIMARY and row.conclusion is Verdict.REGRESSED]
+        primary_rows = [row for row in outcome.comparisons if row.family == PRIMARY]
+        worse = [row for row in primary_rows if is_shown_harm(row) or (gate.proof and measured_state(row).is_harm)]
         yield result_of_rows(NO_REGRESSION, worse, "no candidate regressed on a primary metric")
     costs = outcome.costs.guarded if outcome.costs else []
     if gate.guardrails and (costs or any(row.family == GUARDRAILS for row in outcome.comparisons)):
@@ -101,7 +111,7 @@ def passed_costs(rows: Sequence[CostDifference]) -> list[str]:
 
 def breaks_margin(row: Comparison, proof: bool) -> bool:
     """Whether a gate fails on a guardrail; proof: also where it is open."""
-    if row.difference is None or row.conclusion.is_harm:
+    if row.difference is None or is_shown_harm(row) or (proof and row.conclusion.is_harm):
         return True
     return row.conclusion.fails_margin and (proof or row.difference < -(row.smallest_effect or 0.0))
 

@@ -119,7 +119,7 @@ def decide(
     primary = [row for row in own if row.family == PRIMARY]
     harmed = [row for row in [*guarded, *primary] if measured_state(row).is_harm]
     turned = [row for row in harmed if is_turned(row)]
-    shown = [row for row in harmed if not is_turned(row)]
+    shown = [row for row in harmed if is_shown_harm(row)]
     broken = [row.sentence for row in costs if row.conclusion is Verdict.WORSE]
     if shown or failures or broken:
         return Decision(candidate, Choice.DO_NOT_SHIP, "; ".join([*reason_parts(shown), *broken, *failures]))
@@ -152,6 +152,11 @@ def settled_state(row: Comparison) -> State:
 def is_turned(row: Comparison) -> bool:
     """Return whether unjudged results would turn a state that the queries show, or are not known not to."""
     return not measured_state(row).is_unsettled and settled_state(row).is_unsettled
+
+
+def is_shown_harm(row: Comparison) -> bool:
+    """Return whether a comparison shows harm that unjudged results do not turn."""
+    return measured_state(row).is_harm and not is_turned(row)
 
 
 def by_primary_metrics(rows: Sequence[Comparison]) -> tuple[Choice, str]:

@@ -107,7 +107,7 @@ def _highest_of_sums(pair: ShownPair, values: FloatArray, sign: int) -> FloatArr
     if not len(levels):
         return values
     weights, query = net_weights(pair)
-    is_open = judged.count(gains_of(metric, judged.grade) > 0) == 0
+    is_open = judged.count_documents(gains_of(metric, judged.grade) > 0) == 0
     known = np.where(is_open, 0.0, values)
     scale = _fixed_factor(metric, judged)
     if scale is not None:
@@ -181,7 +181,9 @@ def _fixed_factor(metric: Metric, judged: Judged) -> float | None:
 
 def _make_ideal(metric: Metric, levels: FloatArray, judged: Judged, query: IntArray) -> Ideal:
     reached = gains_of(metric, judged.grade)[:, None] >= levels
-    counts = np.stack([judged.count(reached[:, level]) for level in range(len(levels))], axis=1).astype(np.int64)
+    counts = np.stack([judged.count_documents(reached[:, level]) for level in range(len(levels))], axis=1).astype(
+        np.int64
+    )
     longest = int(counts.max(initial=0)) + int(np.bincount(query).max(initial=0))
     is_cut = metric.traits.takes("ideal") and metric.ideal_cut == "cutoff"
     end = min(metric.cutoff or longest, longest) if is_cut else longest

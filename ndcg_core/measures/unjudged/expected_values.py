@@ -203,7 +203,7 @@ class ShownPair:
     def _documents(self, pool: tuple[IntArray, FloatArray, FloatArray, FloatArray]) -> Documents:
         query, _, relevant, nonrelevant = pool
         is_nonrelevant = (self.judged_gains == 0) & (self.judged.grade >= 0)
-        known = self.judged.count(self.judged_gains > 0), self.judged.count(is_nonrelevant)
+        known = self.judged.count_documents(self.judged_gains > 0), self.judged.count_documents(is_nonrelevant)
         return Documents(
             *(
                 count + np.bincount(query, more, self.judged.queries)
@@ -224,7 +224,7 @@ class ShownPair:
         else:
             total = _sum_by_query(metric, side, documents, self.judged)
         found = np.divide(total, divisor, out=np.zeros(queries), where=divisor > 0)
-        known = self.judged.count(self.judged_gains > 0)
+        known = self.judged.count_documents(self.judged_gains > 0)
         if (known == 0).any():
             nothing = np.exp(_sum_logs(pool[0], pool[2], queries))
             found = np.where(known > 0, found, nothing * NO_RELEVANT[metric.no_relevant] + (1 - nothing) * found)
@@ -258,7 +258,8 @@ class ShownPair:
             end = np.minimum(end, returned)
         if metric.has_endless_ideal:
             best = highest_gain(metric, max(self.judged.grades))
-            return best * discount_sums(metric, int(end.max(initial=0)))[end]
+            sums = discount_sums(metric, int(end.max(initial=0)))
+            return np.asarray(best * sums[end], dtype=np.float64)
         if metric.has_own_ideal:
             deep = side.places.rank <= (metric.ideal_depth or np.iinfo(np.int64).max)
             return sum_best(metric, side.places.query[deep], side.gain[deep], np.ones(int(deep.sum())), end)
@@ -352,10 +353,12 @@ def _sum_logs(query: IntArray, relevant: FloatArray, queries: int) -> FloatArray
 class Table(NamedTuple):
     """Some queries with their places, (queries, places), by rising rank; 0 where a query has fewer places.
 
-    gain, relevant, nonrelevant, undrawn: as in `Rows`. rank, first_rank, size: as in `Places`. documents: of these
-    queries. highest: the gain of the highest grade.
+    documents: of these queries. highest: the gain of the highest grade. gain, relevant, nonrelevant, undrawn: as in
+    `Rows`. rank, first_rank, size: as in `Places`.
     """
 
+    documents: Documents
+    highest: float
     gain: FloatArray
     relevant: FloatArray
     nonrelevant: FloatArray
@@ -363,8 +366,6 @@ class Table(NamedTuple):
     rank: FloatArray
     first_rank: FloatArray
     size: FloatArray
-    documents: Documents
-    highest: float
 
 
 def _sum_by_query(metric: Metric, side: Rows, documents: Documents, judged: Judged) -> FloatArray:
@@ -382,9 +383,9 @@ def _sum_by_query(metric: Metric, side: Rows, documents: Documents, judged: Judg
         at = kept[np.where(is_there, starts[rows][:, None] + steps, 0)] if len(kept) else np.zeros((len(rows), 0), int)
         columns = (side.gain, side.relevant, side.nonrelevant, side.undrawn, *side.places[2:5])
         table = Table(
-            *(np.where(is_there, column[at], 0.0) for column in columns),
             Documents(documents.relevant[rows], documents.nonrelevant[rows]),
             highest,
+            *(np.where(is_there, column[at], 0.0) for column in columns),
         )
         found[rows] = _first_relevant(metric, table) if factors_of is None else EXPECTED_SUMS[factors_of](table)
     return found
@@ -411,7 +412,7 @@ def _none_above(chances: FloatArray) -> FloatArray:
 
 def _first_relevant(metric: Metric, table: Table) -> FloatArray:
     worth = np.array([0.0, *(value_at_rank(metric, rank) for rank in range(1, int(table.rank.max(initial=0)) + 1))])
-    return (worth[table.rank.astype(np.int64)] * table.relevant * _none_above(table.relevant)).sum(axis=1)
+    return _sum(worth[table.rank.astype(np.int64)] * table.relevant * _none_above(table.relevant))
 
 
 @lru_cache(maxsize=4096)
@@ -421,31 +422,37 @@ def value_at_rank(metric: Metric, rank: int) -> float:
 
 
 def _precisions(table: Table) -> FloatArray:
-    return _divide(table.relevant * (1.0 + _above(table.relevant)), table.rank).sum(axis=1)
+    return _sum(_divide(table.relevant * (1.0 + _above(table.relevant)), table.rank))
 
 
 def _stops(table: Table) -> FloatArray:
     satisfied = table.gain / (table.highest + 1.0)
-    return _divide(satisfied * _none_above(satisfied), table.rank).sum(axis=1)
+    return _sum(_divide(satisfied * _none_above(satisfied), table.rank))
 
 
 def _within_relevant(table: Table) -> FloatArray:
     inside = np.clip(table.documents.relevant[:, None] - table.first_rank + 1, 0, table.size)
-    return _divide(table.gain * inside, table.size).sum(axis=1)
+    return _sum(_divide(table.gain * inside, table.size))
 
 
 def _preferences(table: Table) -> FloatArray:
     relevant = table.documents.relevant[:, None]
     least = np.minimum(table.documents.nonrelevant[:, None], relevant)
     share = _divide(np.minimum(_above(table.nonrelevant), relevant), least + np.zeros_like(table.gain))
-    return (table.relevant * (1.0 - share)).sum(axis=1)
+    return _sum(table.relevant * (1.0 - share))
 
 
 def _inferred_precisions(table: Table) -> FloatArray:
     relevant, nonrelevant, undrawn = (_above(each) for each in (table.relevant, table.nonrelevant, table.undrawn))
     likely = (relevant + factors.INFERRED) / (relevant + nonrelevant + 2 * factors.INFERRED)
     pooled = relevant + nonrelevant + undrawn
-    return _divide(table.relevant * (1.0 + pooled * likely), table.rank).sum(axis=1)
+    return _sum(_divide(table.relevant * (1.0 + pooled * likely), table.rank))
+
+
+def _sum(values: FloatArray) -> FloatArray:
+    """Return the sum over the places of each query."""
+    found: FloatArray = values.sum(axis=1)
+    return found
 
 
 def _divide(above: FloatArray, below: FloatArray) -> FloatArray:

@@ -53,7 +53,9 @@ def find_grade_effects(pair: ShownPair) -> GradeEffects:
     found = np.zeros((len(query), len(grades)))
     for part in _split(pair, query, len(grades)):
         found[part] = _measure(pair, query[part], (rows[0][part], rows[1][part]), grades)
-    is_scored = (pair.judged.count(pair.judged_gains > 0)[query] > 0)[:, None] | (gains_of(pair.metric, grades) > 0)
+    is_scored = (pair.judged.count_documents(pair.judged_gains > 0)[query] > 0)[:, None] | (
+        gains_of(pair.metric, grades) > 0
+    )
     return GradeEffects(query, doc, of_band[band], found, is_scored)
 
 

@@ -57,7 +57,7 @@ class Judged(NamedTuple):
     queries: int
     grades: tuple[float, ...]
 
-    def count(self, is_counted: NDArray[np.bool_]) -> FloatArray:
+    def count_documents(self, is_counted: NDArray[np.bool_]) -> FloatArray:
         """Return, per query, the number of documents in the rows of the mask."""
         found: FloatArray = np.bincount(self.query, self.documents * is_counted, self.queries).astype(np.float64)
         return found
