@@ -8,7 +8,7 @@ from typing import Any
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.metric_aliases import translate
 from ndcg_core.measures.notation import parse
-from ndcg_core.measures.registry import Counted, Measure, Quotient
+from ndcg_core.measures.registry import Counted, Divisor, Measure, Quotient
 
 NEGATED = "-"  # before a name: lower values are better, and every value is taken with its sign turned
 ELSEWHERE = "elsewhere"  # who computed values that were given

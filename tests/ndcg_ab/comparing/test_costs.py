@@ -64,7 +64,7 @@ def folder_with(folder: Path, skipped: dict[str, str] | None = None) -> Path:
 
 def configured(folder: Path, names: list[str], **keys: Any) -> Evaluation:
     systems = [{"name": name, "file": f"{name}.csv"} for name in ("base", *names)]
-    given = {"name": "costs", "directory": folder, "judgments": {"file": "j.csv"}, "systems": systems}
+    given = {"name": "costs", "directory": folder, "judgments": {"file": "j.csv", "complete": True}, "systems": systems}
     usual = {"statistics": {"resamples": 1000, "weighted": False}, "guardrails": {"latency_ms@p95": 20}}
     return Evaluation.model_validate(given | usual | keys)
 
@@ -135,7 +135,7 @@ def test_what_is_decided(all_three: CompareResult) -> None:
     assert {name: each.decision for name, each in found.items()} == {
         "slower": Choice.DO_NOT_SHIP,
         "alike": Choice.SHIP_IF_CHEAP,
-        "open": Choice.JUDGE_MORE,
+        "open": Choice.MEASURE_MORE,
     }
     assert found["slower"].reason.startswith("latency_ms@p95 higher by more than 20: +3")
     needed = difference(all_three, "open", "p95").queries_needed

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from ndcg_ab.results.codec import upgrade_comparison
-from ndcg_ab.results.decisions import Choice, decide
+from ndcg_ab.results.decisions import Choice, decide, measured_state
 from ndcg_ab.results.outcome import GateResult, Outcome
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PAIRS, PRIMARY, SECONDARY
 from ndcg_core.statistics.verdicts.comparison import Comparison
+from ndcg_core.statistics.verdicts.record import Unjudged
+from ndcg_core.statistics.verdicts.state import State
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.laboratory import in_order, outcome_of
 
@@ -36,7 +38,19 @@ def row(verdict: str, family: str = PRIMARY, metric: str = "ndcg@10", **changes:
         del known[name]
     known |= {"family": family, "metric": metric, "difference": 0.05, "mde": 0.1, "smallest_effect": None} | changes
     told = upgrade_comparison(known | {"verdict": verdict})
-    return Comparison(**{name: value for name, value in told.items() if name != "verdict"})
+    found = Comparison(**{name: value for name, value in told.items() if name != "verdict"})
+    return changed(found)
+
+
+def changed(found: Comparison, **changes: Any) -> Comparison:
+    """Return the comparison with other values, and a state that unjudged results do not turn."""
+    found = dataclasses.replace(found, **changes)
+    return dataclasses.replace(found, unjudged=Unjudged(3, measured_state(found), 1.2))
+
+
+def turned(found: Comparison, factor: float | None = 1.1) -> Comparison:
+    """Return the comparison with a state that unjudged results turn at a factor."""
+    return dataclasses.replace(found, unjudged=Unjudged(3, State.UNKNOWN, 1.2, factor))
 
 
 ENOUGH = row("improved, by more than 0.01", smallest_effect=0.01)
@@ -44,11 +58,14 @@ BETTER = row("improved")
 OPEN = row("no detectable difference (MDE = 0.100 at 80 % power)", metric="rr@10")
 HOLDS = row("not worse than 0.02", GUARDRAILS, "recall@100", difference=-0.001, smallest_effect=0.02)
 DOUBT = row("may be worse than 0.02", GUARDRAILS, "recall@100", difference=-0.03, smallest_effect=0.02)
-HARM = dataclasses.replace(DOUBT, conclusion=Verdict.WORSE)
+HARM = changed(DOUBT, conclusion=Verdict.WORSE)
 FEW = dataclasses.replace(DOUBT, difference=0.03, queries=19, queries_needed=210)
 CANNOT = "recall@100 may be worse than 0.02 (+0.0300): 19 queries, about 210 needed"
-UNSETTLED = dataclasses.replace(ENOUGH, label_settled=False, bound_exact=True, bound_low=-0.1, bound_high=0.3)
-COULD_TURN = "; unjudged results could move it to between -0.1000 and +0.3000"
+UNSETTLED = turned(ENOUGH)
+COULD_TURN = (
+    "; turns if unjudged results of old are 1.1 times as good as judged ones, and those of new 1.1 times as bad"
+)
+OTHERWISE = "; turns if unjudged results of new are 1.1 times as good as judged ones, and those of old 1.1 times as bad"
 
 # (comparisons, failed gates, decision, reason)
 TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
@@ -80,16 +97,52 @@ TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
         f"ndcg@10 {ENOUGH.verdict} (+0.0500){COULD_TURN}",
     ),
     "labels could turn a guardrail": (
-        [ENOUGH, dataclasses.replace(HOLDS, label_settled=False, bound_exact=True, bound_low=-0.1, bound_high=0.3)],
+        [ENOUGH, turned(HOLDS)],
         [],
         "judge_results",
         f"recall@100 not worse than 0.02{COULD_TURN}",
     ),
     "labels could turn a harm": (
-        [dataclasses.replace(UNSETTLED, conclusion=Verdict.REGRESSED, size=None, difference=-0.05)],
+        [turned(changed(UNSETTLED, conclusion=Verdict.REGRESSED, size=None, difference=-0.05))],
+        [],
+        "judge_results",
+        f"ndcg@10 regressed (-0.0500){OTHERWISE}",
+    ),
+    "labels could turn a harm, and a guardrail is open": (
+        [turned(row("regressed", difference=-0.05)), FEW],
+        [],
+        "judge_results",
+        f"ndcg@10 regressed (-0.0500){OTHERWISE}",
+    ),
+    "harm that labels do not turn comes before harm that they do": (
+        [turned(row("regressed", difference=-0.05)), HARM],
         [],
         "do_not_ship",
-        f"ndcg@10 regressed (-0.0500){COULD_TURN}",
+        "recall@100 worse, and not shown to be within 0.02 (-0.0300)",
+    ),
+    "labels could turn that nothing changed": (
+        [turned(row("equivalent within ±0.1", smallest_effect=0.1), 1.0)],
+        [],
+        "judge_results",
+        "ndcg@10 equivalent within ±0.1 (+0.0500); turns if unjudged results are as good as judged ones",
+    ),
+    "what labels do is not known": (
+        [turned(ENOUGH, None)],
+        [],
+        "judge_results",
+        f"ndcg@10 {ENOUGH.verdict} (+0.0500); it is not known what unjudged results could do to it",
+    ),
+    "what labels do was not computed": (
+        [dataclasses.replace(ENOUGH, unjudged=None)],
+        [],
+        "judge_results",
+        f"ndcg@10 {ENOUGH.verdict} (+0.0500); it is not known what unjudged results could do to it",
+    ),
+    "labels weaken it": (
+        [dataclasses.replace(ENOUGH, unjudged=Unjudged(3, State.BETTER, 1.2))],
+        [],
+        "ship_if_cheap",
+        f"ndcg@10 {ENOUGH.verdict} (+0.0500), not shown to be by more than 0.01, if unjudged results are considered",
     ),
     "what is open comes before what labels could turn": ([UNSETTLED, FEW], [], "judge_more", CANNOT),
     "improved, no smallest effect": (
@@ -107,14 +160,15 @@ TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
     "improved by less": (
         [row("improved, smaller than 0.1", smallest_effect=0.1)],
         [],
-        "ship_if_cheap",
+        "nothing_changed",
         "ndcg@10 improved, smaller than 0.1 (+0.0500)",
     ),
-    "improved on one, open on the other": (
-        [ENOUGH, OPEN],
+    "improved on one, open on the other": ([ENOUGH, OPEN], [], "judge_more", "rr@10 undecided (MDE 0.100)"),
+    "worse by less": (
+        [row("regressed, smaller than 0.1", smallest_effect=0.1, difference=-0.05)],
         [],
-        "ship_if_cheap",
-        "ndcg@10 improved, by more than 0.01 (+0.0500); open: rr@10",
+        "nothing_changed",
+        "ndcg@10 regressed, smaller than 0.1 (-0.0500)",
     ),
     "equivalent": (
         [row("equivalent within ±0.1", smallest_effect=0.1)],
@@ -196,12 +250,13 @@ def test_decision(name: str) -> None:
 
 
 def test_every_choice_is_decided_somewhere() -> None:
-    assert {choice for _, _, choice, _ in TABLE.values()} == set(Choice)
+    assert {choice for _, _, choice, _ in TABLE.values()} == set(Choice) - {Choice.MEASURE_MORE}  # test_costs.py
     assert [choice.words for choice in Choice] == [
         "ship",
         "ship if cheap",
         "do not ship",
         "judge more queries",
+        "measure more queries",
         "judge more results",
         "nothing changed",
     ]
