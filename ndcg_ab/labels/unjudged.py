@@ -113,7 +113,7 @@ def describe_unjudged(
     declared.
     """
     factor, measured = evaluation.statistics.label_factor, state_of(row.conclusion, row.size)
-    each = undrawn * column.largest_loss / (1.0 if column.scales is None else np.asarray(column.scales))
+    each = 0.0 if undrawn == 0 else undrawn * column.largest_loss / np.asarray(column.scales)
     if is_complete and undrawn == 0:
         return Unjudged(0, measured, factor, is_declared=evaluation.declares_complete)
     values = np.asarray(column.differences, dtype=np.float64)
