@@ -315,9 +315,16 @@ CODES: Mapping[str, Code] = {
     ),
     "not_asked": Code(
         "note",
-        "An analysis that usually runs was left out, because there are too many rows: how unjudged documents could"
-        " change the verdicts, or what changed in the top results.",
-        "Turn it on (`statistics.bounds: true`, `--bounds`) if the verdict depends on it, or judge more.",
+        "What changed in the top results was left out, because there are too many rows.",
+        "Compare fewer systems or queries to see it.",
+    ),
+    "perhaps_complete": Code(
+        "note",
+        "No judgment has a grade of 0 or below, and less than a tenth of the shown results is judged: such judgments"
+        " name what is relevant and nothing else, as known items, clicks or MS MARCO's labels do. Unjudged results"
+        " then turn almost every decision into `judge more results`.",
+        "If everything that is not judged is not relevant, by design, say so: `--complete-judgments`"
+        " (`judgments: {complete: true}`).",
     ),
     # ---- the configuration
     "plain_secret": Code(

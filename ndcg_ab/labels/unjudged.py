@@ -13,6 +13,7 @@ from ndcg_ab.comparing.families import gate_columns, paired_columns
 from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
+from ndcg_ab.results.outcome import Finding, SystemSummary
 from ndcg_ab.results.wording import GATE, MAIN
 from ndcg_ab.scoring.metric_tables import EVERYTHING, rank_rule, shows_everything
 from ndcg_ab.scoring.other_tools import own_metrics
@@ -26,6 +27,7 @@ from ndcg_core.statistics.verdicts.record import Unjudged
 from ndcg_core.statistics.verdicts.state import State, state_of
 from ndcg_core.statistics.verdicts.tipping import CANDIDATE, Assumed, find_tipping
 
+FEW_SHOWN = 0.1  # share of judged results below which judgments may name the relevant documents alone
 IntArray = NDArray[np.int64]
 
 
@@ -142,6 +144,20 @@ def describe_unjudged(
         bounds = difference_bounds(pair, values)
         low, high = (mean_of(column, ends) for ends in (bounds.low - each, bounds.high + each))
     return Unjudged(documents, tipping.state, factor, tipping.factor, low, high)
+
+
+def check_completeness(engine: Engine, evaluation: Evaluation, systems: Sequence[SystemSummary]) -> list[Finding]:
+    """Propose to declare judgments complete that name relevant documents alone, and few of the shown results."""
+    shares = [row.judged for row in systems if row.judged is not None]
+    if evaluation.declares_complete or not shares or max(shares) >= FEW_SHOWN:
+        return []
+    if (pc.min(engine.read("grade_count", ("grade",))["grade"]).as_py() or 0) <= 0:
+        return []
+    message = (
+        f"no judgment has a grade of 0 or below, and at most {100 * max(shares):.0f} % of the results that a metric looks"
+        " at are judged: if all others are not relevant, by design, add --complete-judgments (judgments.complete: true)"
+    )
+    return [Finding("perhaps_complete", "note", message, len(shares))]
 
 
 def mean_of(column: Column, values: NDArray[np.float64]) -> float:

@@ -28,7 +28,7 @@ from ndcg_ab.engines import Engine
 from ndcg_ab.files import write_table
 from ndcg_ab.labels.judged_shares import add_labels, check_labels
 from ndcg_ab.labels.proxy_judgments import add_proxy_corrections
-from ndcg_ab.labels.unjudged import add_unjudged
+from ndcg_ab.labels.unjudged import add_unjudged, check_completeness
 from ndcg_ab.results.judge_records import Judges
 from ndcg_ab.results.outcome import Finding, FunctionJudge, LeftOut, Outcome, SystemSummary
 from ndcg_ab.scoring.other_tools import own_metrics
@@ -71,7 +71,11 @@ def make_outcome(
         systems = [replace(row, unanswered=None) for row in systems]
     else:
         noticed += [*note_scoring(engine, metrics, weights, systems), *check_labels(compared, left_out)]
+        noticed += check_completeness(engine, evaluation, systems)
     changes = find_changes(engine, evaluation)
+    if own_metrics(metrics[:1]) and not evaluation.scores and len(evaluation.systems) > 1 and not changes:
+        message = "what changed in the first places was left out: they are too many"
+        noticed.append(Finding("not_asked", "note", message, 1))
     engine.settle(lambda: queries_on_page(engine))
     noticed = [*with_drawn_findings(noticed, engine, evaluation, sampling.drawn), *check_slices(compared)]
     costs = compare_costs(engine, evaluation, sampling)
