@@ -1,4 +1,4 @@
-"""The meaning of unjudged results for the comparisons: their tipping factors and bounds (docs/labels.md)."""
+"""The meaning of unjudged results for the comparisons: their tipping factors and bounds (docs/statistics.md, "What is not judged")."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -154,8 +154,8 @@ def check_completeness(engine: Engine, evaluation: Evaluation, systems: Sequence
     if (pc.min(engine.read("grade_count", ("grade",))["grade"]).as_py() or 0) <= 0:
         return []
     message = (
-        f"no judgment has a grade of 0 or below, and at most {100 * max(shares):.0f} % of the results that a metric looks"
-        " at are judged: if all others are not relevant, by design, add --complete-judgments (judgments.complete: true)"
+        f"no judgment has a grade of 0 or below, and at most {100 * max(shares):.0f} % of what a metric looks"
+        " at is judged: if all others are not relevant, by design, add --complete-judgments (judgments.complete: true)"
     )
     return [Finding("perhaps_complete", "note", message, len(shares))]
 
