@@ -6,7 +6,6 @@
 from pathlib import Path
 
 import calibration
-import label_curve
 import numpy as np
 import pytest
 import simulate_clusters
@@ -14,17 +13,15 @@ import simulate_decisions
 import simulate_draws
 import simulate_few
 import simulate_guardrails
-import simulate_labels
 import simulate_proxy
 import simulate_rare
 from scipy.special import ndtri
 
 from benchmarks import simulate
-from ndcg_ab.labels import grade_chances
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, score_query
-from ndcg_core.statistics.estimates import grade_model, prediction_powered
 from ndcg_core.statistics.estimates import mean_difference as estimates
+from ndcg_core.statistics.estimates import prediction_powered
 from ndcg_core.statistics.hypothesis_tests import bounded_mean as bounded
 from ndcg_core.statistics.hypothesis_tests import procedures
 from ndcg_core.statistics.verdicts.record import ProxyCorrected
@@ -195,41 +192,6 @@ def test_drawn_queries_tell_of_their_log() -> None:
     told = simulate_draws.estimate(log, drawn, relative)
     fault = simulate_draws.Draw(drawn.is_drawn, np.ones(simulate_draws.LOG))
     assert told.holds and not simulate_draws.estimate(log, fault, np.where(log.is_changed, 1.0, 0.0)).holds
-
-
-@pytest.mark.skipif(simulate_labels.folder() is None, reason="CAsT 2021 is not here (NDCG_AB_DATA)")
-def test_a_quick_run_of_hidden_judgments_lies_within_the_ranges() -> None:
-    rows = simulate_labels.rows(SEED, 5, ("ndcg@10",))
-    assert [row for row in rows if not row.holds(errors=3)] == []
-    plain = {row.setting: row.measured for row in rows if "plain" in row.what}
-    assert plain["ndcg@10, one system's own hidden, the same queries"] < 0.3
-
-
-@pytest.mark.soak
-@pytest.mark.skipif(simulate_labels.folder() is None, reason="CAsT 2021 is not here (NDCG_AB_DATA)")
-def test_systems_whose_own_documents_are_taken_to_be_alike_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grade_chances, "ALONE_SPREAD", 1e-6)
-    monkeypatch.setattr(grade_model, "GUESSED", 1e6)
-    rows = simulate_labels.measured(rng(), "precision@10", None, 20, False)
-    assert [row.what for row in rows if not row.holds()] == ["coverage of the likely band"]
-
-
-@pytest.mark.soak
-@pytest.mark.skipif(simulate_labels.folder() is None, reason="CAsT 2021 is not here (NDCG_AB_DATA)")
-def test_labels_of_judge_next_bring_the_difference_near_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Labels until a verdict stands take more seeds than a test has: docs/judging.md."""
-
-    def near() -> dict[str, float]:
-        label_curve.curves.cache_clear()
-        found = label_curve.curves(SEED, tuple(label_curve.KEPT_ASIDE[-4:]), 2, 40, 20)
-        assert all(curve.labels < len(curve.verdicts) for _, each in found for curve in each.values())
-        return label_curve.measured("", found).near
-
-    sound = near()
-    assert sound["judge-next"] < 0.8 * sound["random, shown"]
-    best = label_curve.root_mean_square
-    monkeypatch.setattr(label_curve, "root_mean_square", lambda *given: -best(*given))
-    assert near()["judge-next"] > sound["random, shown"]
 
 
 @pytest.mark.parametrize("shapes", mostly_soaked([1, 2], kept=[1]))
