@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from ndcg_ab.engines.duckdb.engine import DuckDBEngine, few_rows
+from ndcg_ab.engines.duckdb.settings import close_off
 from ndcg_ab.engines.sql_files import SqlFile, history_files
 from ndcg_ab.errors import InputError
 
@@ -28,6 +29,7 @@ class GrowingDatabase(DuckDBEngine):
         is_small = path.exists() and path.stat().st_size <= SMALL_FILE
         try:
             self.connection = duckdb.connect(str(path), config=self.config | (few_rows() if is_small else {}))
+            close_off(self.connection)
         except BaseException:
             self.memory.close()
             raise

@@ -167,6 +167,7 @@ def read_file(
         raise InputError(f"{path}: cannot be read: {in_short(error)}") from None
     if table.num_rows == 0:
         raise InputError(f"{path}: there is no {layout.kind} in the file")
+    Passage(BOUNDS["file"], str(path)).count(rows=table.num_rows)
     return table
 
 
@@ -196,6 +197,7 @@ def refuse_no_file(path: Path) -> None:
         raise InputError(f"{path}: is not a file{folder_hint(path) if path.is_dir() else ''}")
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty")
+    Passage(BOUNDS["file"], str(path)).count(bytes=path.stat().st_size)
 
 
 def refuse_packed(path: Path, layout: Layout, file_format: str) -> None:
