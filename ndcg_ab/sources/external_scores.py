@@ -68,6 +68,8 @@ NO_NUMBERS = re.compile(r"runid|relstring\S*")  # lines of trec_eval that hold a
 class Scores(Source):
     """One file of scores, or scores given as an argument."""
 
+    door = "file"
+
     def __init__(self, described: ScoresSource, directory: Path) -> None:
         self.described = described
         self.path = described.file if described.file.is_absolute() else directory / described.file

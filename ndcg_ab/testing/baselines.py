@@ -23,6 +23,7 @@ from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.model.inputs.sources import System
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import RANKING, pull_source
+from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.files.file import read_file
 from ndcg_ab.testing.asserting import CANDIDATE, Margin, compare_with_gate, refuse_unknown_arguments
 from ndcg_core.measures.metric import Metric
@@ -169,7 +170,10 @@ def load_ranking(path: Path) -> dict[str, dict[str, float]]:
 
     InputError names the line that is not as it was written.
     """
+    passage = Passage(BOUNDS["baseline"], str(path))
+    passage.count(size=path.stat().st_size)
     table = read_file(path, RANKING, "tsv", {})
+    passage.count(rows=table.num_rows)
     found: dict[str, dict[str, float]] = {}
     for query_id, doc_id, rank in zip(*(table[name].to_pylist() for name in COLUMNS), strict=True):
         documents = found.setdefault(query_id, {})

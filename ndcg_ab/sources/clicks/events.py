@@ -18,6 +18,7 @@ from ndcg_ab.config.model.inputs.clicks import Clicks
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import PullRequest, Remark, Source
+from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.clicks.json_events import DEFAULTS, NOWHERE, is_json, json_event_pieces
 from ndcg_ab.sources.files.file import format_by_name, refuse_no_file
 from ndcg_ab.sources.files.guessing import column_names
@@ -64,7 +65,7 @@ EVENTS = pa.schema(
 )
 TEXTS = ("text", "doc_id", "client")  # columns whose texts repeat
 IMPRESSION, CLICKS = "impression", ("click", "click_through")
-MOST_PLACES = 1_000_000_000
+MOST_PLACES = BOUNDS["click log"].largest
 NEEDED = ("user_query", "object_id", "ordinal")  # of an impression or a click
 
 
@@ -87,9 +88,10 @@ def read_events(described: Clicks, source: Source, directory: Path, keep: TableW
     value and the rule, for what cannot be read.
     """
     place = described.source
+    passage = Passage(BOUNDS["click log"], source.origin)
     kind = described.events or guess_kind(place, directory)
     if kind == "table":
-        return read_counts(source.pull(COUNTS, {}), source.origin)
+        return read_counts(next(passage.each([source.pull(COUNTS, {})])), source.origin)
     if isinstance(place, FileSource) and is_json(place, directory):
         UBI.refuse_unknown(str(place.file), place.columns)
         pieces = file_pieces(place, directory)
@@ -97,7 +99,7 @@ def read_events(described: Clicks, source: Source, directory: Path, keep: TableW
         pieces = table_pieces(source, keep and keep.beside("table"))
     usual = CLICKS[:1] if described.model == "opensearch" else CLICKS
     chosen = EventFilter(tuple(name.lower() for name in described.actions or usual))
-    kept = map(chosen.select, pieces)
+    kept = map(chosen.select, passage.each(pieces))
     table = pa.concat_tables([EVENTS.empty_table(), *kept]) if keep is None else keep.write(kept, EVENTS, names=TEXTS)
     return ReadEvents(table, source.origin, chosen.read, chosen.remarks(source.origin))
 

@@ -40,7 +40,8 @@ WRITE_AHEAD = b"\2\2"  # in the header of a SQLite file
 READ_ONLY = {  # driver -> what is said before the query; a limit that the server's administrator set stays
     "postgresql": (
         "set transaction read only",
-        "select set_config('statement_timeout', '{milliseconds}', true) where current_setting('statement_timeout') = '0'",
+        "select set_config('statement_timeout', '{milliseconds}', true)"
+        " where current_setting('statement_timeout') = '0'",
     ),
     "sqlite": ("pragma trusted_schema = off", "pragma query_only = on"),
 }
@@ -70,7 +71,7 @@ def query_database(described: DatabaseSource, directory: Path, memory: Memory | 
     if door == "database file":  # a view of some bytes can give rows without end
         in_proportion = allowed_ratio(TABLE_RATIO) * Path(place).stat().st_size
         bounds = bounds._replace(bytes=bounds.bytes + in_proportion)
-    with contextlib.closing(Passage(bounds, place).each(answer)) as found:
+    with contextlib.closing(Passage(bounds, place).await_each(answer)) as found:
         yield place, found
 
 
@@ -167,32 +168,22 @@ def driver_library(driver: str, directory: Path) -> str:
 
 
 def query_by_sqlite(file: Path, options: dict[str, str], query: str, seconds: float) -> Iterator[Any]:
-    """Yield the answer of a SQLite file, beside which no file appears.
+    """Yield the answer of a SQLite file, or of a copy if SQLite would write `-wal` and `-shm` beside the file.
 
     Notes
     -----
-    In a database with a write-ahead log, `mode=ro` makes SQLite write `-wal` and `-shm` if nobody has it open.
-    Without a log to read, the file is opened as one that nobody changes, and its time is compared afterwards.
+    SQLite does so, with `mode=ro` too, if a database has a write-ahead log and nobody else has it open.
     """
     log, index = (file.with_name(file.name + ending) for ending in ("-wal", "-shm"))
-    before = file.stat().st_mtime_ns
     with contextlib.ExitStack() as stack:
-        opened, is_watched = file, has_log(file) and not index.exists()
-        if is_watched and log.exists() and log.stat().st_size:
-            opened = stack.enter_context(temporary_folder()) / file.name
-            shutil.copyfile(file, opened)
-            shutil.copyfile(log, opened.with_name(log.name))
-        alone = "&immutable=1" if is_watched and opened == file else ""
-        told = {"uri": f"file:{quote(str(opened))}?mode=ro{alone}", **options}
+        with file.open("rb") as opened:
+            is_alone = opened.read(20)[18:] == WRITE_AHEAD and not index.exists()
+        folder = stack.enter_context(temporary_folder()) if is_alone else file.parent
+        for each in (file, log) if is_alone else ():
+            if each.exists():
+                shutil.copyfile(each, folder / each.name)
+        told = {"uri": f"file:{quote(str(folder / file.name))}?mode=ro", **options}
         yield from query_by_adbc("sqlite", str(file), told, query, seconds)
-    if is_watched and file.stat().st_mtime_ns != before:
-        raise SilentError(f"{file}: changed while it was read: run it again")
-
-
-def has_log(file: Path) -> bool:
-    """Return whether a SQLite file is one whose changes are written to a log first."""
-    with file.open("rb") as opened:
-        return opened.read(20)[18:] == WRITE_AHEAD
 
 
 def query_by_adbc(
@@ -211,11 +202,8 @@ def query_by_adbc(
         with convert_driver_error(place, driver, told, "cannot be opened"):
             opened = stack.enter_context(adbc.AdbcDatabase(driver=driver_library(driver, directory), **told))
             connection = stack.enter_context(adbc.AdbcConnection(opened))
-            if driver in READ_ONLY:
+            with contextlib.suppress(adbc.NotSupportedError):
                 connection.set_autocommit(False)  # nothing is committed, whatever the query does
-            else:
-                with contextlib.suppress(adbc.Error):  # of a driver that cannot say it, the statement is checked alone
-                    connection.set_options(**{"adbc.connection.readonly": "true"})
             for text in READ_ONLY.get(driver, ()):
                 with adbc.AdbcStatement(connection) as statement:
                     statement.set_sql_query(text.format(milliseconds=round(1000 * (seconds + GIVING_UP))))

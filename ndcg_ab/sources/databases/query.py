@@ -31,6 +31,8 @@ ID_TYPES = {b"text", b"varchar", PADDED, b"name", b"char", b"uuid", b"int2", b"i
 class DatabaseQuery(Source):
     """What a database answers a query with."""
 
+    door = "database"
+
     def __init__(self, described: DatabaseSource, directory: Path) -> None:
         self.origin = described.origin
         self.described = described
@@ -45,16 +47,12 @@ class DatabaseQuery(Source):
     def read(self, layout: Layout, keep: TableWriter | None) -> Any:
         """Return the rows; keep: puts them into a file as they come; None: into memory."""
         layout.refuse_unknown(self.origin, self.described.columns)
-        with query_database(self.described, self.directory, keep and keep.memory) as (place, answer):
+        with query_database(self.described, self.directory, keep.memory if keep else None) as (place, answer):
             parts = read_batches(next(answer), answer, place, layout, self.described.columns)
             if keep is None:
                 return join_parts(list(parts), layout)
-            return keep.write((select_columns(part, layout, same_names(part)) for part in parts), layout.schema)
-
-
-def same_names(part: pa.Table) -> dict[str, str]:
-    """Return the columns of a part that hold values, each as its own field."""
-    return {name: name for name in part.column_names if name not in empty_columns(part)}
+            whole = (select_columns(part, layout, {name: name for name in part.column_names}) for part in parts)
+            return keep.write(whole, layout.schema)
 
 
 def read_batches(

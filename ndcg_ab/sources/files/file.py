@@ -21,10 +21,12 @@ from ndcg_ab.config.loading.hints import similar_file_hint
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, in_short
 from ndcg_ab.sources.base import PullRequest, PullResult, Source, places_text, read_remarks, with_remarks
+from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.fast_reader.choice import reduce_file
 from ndcg_ab.sources.files.hints import FORMAT, folder_hint, packed_hint
 from ndcg_ab.sources.files.parts import list_parts, name_part_in_errors
 from ndcg_ab.sources.files.records import find_lines, gather_pieces, open_parquet, read_rows
+from ndcg_ab.sources.files.stores import door_of
 from ndcg_ab.sources.files.streams import (
     BLOCK,
     DeferredErrorStream,
@@ -73,6 +75,7 @@ class File(Source):
         self.origin = str(directory / described.file) if is_path else described.origin
         self.described = described
         self.directory = directory
+        self.door = door_of(described.file)
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> Any:
         return self.read(layout, None)
@@ -100,6 +103,7 @@ class File(Source):
         if not isinstance(described.file, Path) or not (path := self.directory / described.file).is_file():
             return None
         file_format = described.format or format_by_name(path)
+        refuse_no_file(path)
         return reduce_file(path, file_format, described.columns, wanted, threads, keep=keep)
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
@@ -167,7 +171,6 @@ def read_file(
         raise InputError(f"{path}: cannot be read: {in_short(error)}") from None
     if table.num_rows == 0:
         raise InputError(f"{path}: there is no {layout.kind} in the file")
-    Passage(BOUNDS["file"], str(path)).count(rows=table.num_rows)
     return table
 
 
@@ -197,7 +200,7 @@ def refuse_no_file(path: Path) -> None:
         raise InputError(f"{path}: is not a file{folder_hint(path) if path.is_dir() else ''}")
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty")
-    Passage(BOUNDS["file"], str(path)).count(bytes=path.stat().st_size)
+    Passage(BOUNDS["file"], str(path)).count(size=path.stat().st_size)
 
 
 def refuse_packed(path: Path, layout: Layout, file_format: str) -> None:

@@ -35,11 +35,17 @@ REFUSED = (401, 403, 407)
 TRANSIENT = (408, 425, 429)
 
 
+def door_of(file: Path | str) -> str:
+    """Return the door in `BOUNDS` that a file, or what is at an address, comes through."""
+    if isinstance(file, Path):
+        return "file"
+    return "web server" if file.lower().startswith(("http://", "https://")) else "object store"
+
+
 class Store(ABC):
     """A place of objects. path: of the object, or the pattern. shown: the address without secrets."""
 
     is_listed = True
-    door = "object store"
 
     def __init__(self, address: str, path: str) -> None:
         self.path = path
@@ -50,7 +56,7 @@ class Store(ABC):
 
     def fetch(self, name: str, target: Path) -> None:
         """Copy an object to a file; raise InputError if it is not there, is refused, changes, or exceeds its bounds."""
-        passage = Passage(BOUNDS[self.door], self.address_of(name))
+        passage = Passage(BOUNDS[door_of(self.shown)], self.address_of(name))
         passage.wait(lambda: self.copy(name, target, passage))
 
     @abstractmethod
@@ -105,7 +111,7 @@ class ObjectStore(Store):
         with self.meaning(), self.system.open_input_stream(name, compression=None) as stream, target.open("wb") as file:
             before = object_mark(stream.metadata())
             while piece := stream.read(PIECE):
-                passage.count(bytes=len(piece))
+                passage.count(size=len(piece))
                 file.write(piece)
         with self.meaning(), self.system.open_input_stream(name, compression=None) as stream:
             if object_mark(stream.metadata()) != before:
@@ -210,7 +216,6 @@ class WebStore(Store):
     """One file of a web server, by GET."""
 
     is_listed = False
-    door = "web server"
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -228,7 +233,7 @@ class WebStore(Store):
                 with contextlib.closing(last_answer(client, self.address)) as answer:
                     self.refuse(answer.status_code)
                     for piece in answer.iter_raw():
-                        passage.count(bytes=len(piece))
+                        passage.count(size=len(piece))
                         file.write(piece)
                 before = web_mark(answer.headers)
                 if any(before):

@@ -25,6 +25,8 @@ from ndcg_ab.sources.tables.schema import Layout
 class Extension(Source):
     """A source of another package, chosen by ``extension:``."""
 
+    door = "extension"
+
     def __init__(self, described: ExtensionSource, directory: Path) -> None:
         self.name = described.extension
         self.origin = f"extension = {self.name!r}"

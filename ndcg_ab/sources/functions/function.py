@@ -14,6 +14,7 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from ndcg_ab.config.model.inputs.sources import PythonSource
 from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Ask, PullRequest, PullResult, RequestCosts, Source
+from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.costs import CostRecord, in_random_order
 from ndcg_ab.sources.functions.modules import load_function, modules_first_in, name_function_in_errors
 from ndcg_ab.sources.tables.schema import Layout
@@ -34,6 +36,8 @@ Entry = tuple[Any, Any]  # query_id and results, both unchecked
 
 class Function(Source):
     """A function of the user's, found beside the configuration or installed."""
+
+    door = "function"
 
     def __init__(self, described: PythonSource, directory: Path) -> None:
         self.origin = described.python
@@ -103,7 +107,7 @@ class Function(Source):
         with self.saying_where(f" on query {format_value(query_id)}"):
             began = time.perf_counter()
             results = function(text, **arguments)
-            found = list(results) if isinstance(results, Iterator) else results
+            found = list(islice(results, BOUNDS["function"].rows + 1)) if isinstance(results, Iterator) else results
             return found, {LATENCY: 1000 * (time.perf_counter() - began)}
 
     @contextlib.contextmanager
@@ -145,9 +149,13 @@ class Function(Source):
     def checked_rows(self, entries: Iterable[Entry]) -> list[tuple[str, str, float]]:
         """(query_id, doc_id, score) of all that a function returned; it may still be at work on the results."""
         rows: list[tuple[str, str, float]] = []
+        passage = Passage(BOUNDS[self.door], f"python = {self.origin!r}")
         for query_id, results in entries:
             with self.saying_where(f" on query {format_value(query_id)}"):
-                rows += [(query_id, *pair) for pair in checked_results(self.origin, query_id, results)]
+                before = len(rows)
+                some = islice(checked_results(self.origin, query_id, results), passage.bounds.rows - before + 1)
+                rows += [(query_id, *pair) for pair in some]
+                passage.count(rows=len(rows) - before)
         return rows
 
     def saying_where(self, place: str = "") -> contextlib.AbstractContextManager[None]:
@@ -174,6 +182,9 @@ def checked_results(name: str, query_id: Any, results: Any) -> Iterable[tuple[st
             raise InputError(
                 f"{where}, document {format_value(doc_id)}: score = {format_value(score)}: must be a finite number"
             )
+        if isinstance(score, int) and abs(score) > BOUNDS["function"].largest:
+            what = f"document {format_value(doc_id)}: score = {format_value(score)}"
+            raise InputError(f"{where}, {what}: must be between -2^53 and 2^53, or a float: others become equal")
         yield doc_id, float(score)
 
 

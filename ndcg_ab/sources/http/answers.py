@@ -9,10 +9,10 @@ from typing import Any
 
 from ndcg_ab.config.model.inputs.http import HttpRequest, HttpResults
 from ndcg_ab.errors import InputError, beginning, format_value, on_one_line, shortened
+from ndcg_ab.sources.boundary import BOUNDS
 from ndcg_ab.sources.costs import MOST_COST
 from ndcg_ab.sources.tables.schema import LONGEST_ID
 
-EXACT = 2**53  # whole numbers beyond it share a double with others
 LONGEST = 500  # characters of a title or an address
 MOST_KEYS = 12  # in a message
 EXCERPT = 200  # characters of an answer in a message
@@ -111,7 +111,7 @@ class AnswerReader:
         path = f"{where}: results.score = {self.written.score!r}"
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise QueryError(f"{path} finds {json_type(value)}, and must find a number; the hit {keys_text(hit)}")
-        if isinstance(value, int) and abs(value) > EXACT:
+        if isinstance(value, int) and abs(value) > BOUNDS["search engine"].largest:
             raise QueryError(
                 f"{path} finds {format_value(value)}, beyond 2^53, where different scores become equal: leave"
                 " results.score"

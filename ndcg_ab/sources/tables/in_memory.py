@@ -16,6 +16,7 @@ import pyarrow as pa
 from ndcg_ab.config.model.inputs.sources import InMemoryData
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Source, places_text
+from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
 from ndcg_ab.sources.files.records import parquet_rows, records_table
 from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_columns, select_columns
@@ -33,6 +34,8 @@ def is_table(data: Any) -> bool:
 
 class InMemorySource(Source):
     """A table, or dictionaries, given as an argument."""
+
+    door = "file"
 
     def __init__(self, given: InMemoryData, columns: dict[str, str]) -> None:
         self.origin = given.name
@@ -86,7 +89,13 @@ def read_table(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> 
 
 def arrow_table(given: InMemoryData) -> pa.Table:
     try:
-        return pa.table(given.data)
+        if hasattr(given.data, "__len__") or not hasattr(given.data, "__arrow_c_stream__"):
+            return pa.table(given.data)
+        stream = pa.RecordBatchReader.from_stream(given.data)  # which may be without end
+        batches = Passage(BOUNDS["extension"], given.name).each(stream)
+        return pa.Table.from_batches(list(batches), stream.schema)
+    except InputError:
+        raise
     except Exception as error:  # whatever the library that made it raises
         said = " ".join("; ".join(map(str, error.args)).split()) or type(error).__name__
         raise InputError(

@@ -10,6 +10,7 @@ from typing import NoReturn
 import pyarrow as pa
 
 from ndcg_ab.errors import InputError, format_value, shortened
+from ndcg_ab.sources.boundary import EXACT
 from ndcg_ab.sources.files.hints import (
     closest_first,
     columns_option,
@@ -253,7 +254,7 @@ def query_layout(
 PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", flags=re.ASCII)
 MOST_COLUMNS = 12  # in a message
 LONGEST_ID = 100_000  # characters; whatever is longer is a document, and no name of one
-MOST_RANK = 2**53  # the ranks below it are exact in every tool
+MOST_RANK = EXACT  # the ranks below it are exact in every tool
 
 
 def is_plain_number(text: str) -> bool:
