@@ -3,7 +3,7 @@
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from ndcg_ab.config.model.inputs.connections import Database
@@ -12,6 +12,7 @@ from ndcg_ab.deadlines import BackgroundTask, OverdueError
 from ndcg_ab.errors import InputError
 
 T = TypeVar("T")
+Pieces = Generator[Any, None, None]
 GIB, HOUR = 1 << 30, 3600.0
 START = 40.0  # seconds before a pace is kept
 EXACT = 2**53  # a double cannot hold every whole number beyond it
@@ -98,10 +99,10 @@ class Passage:
             self.count(size=getattr(piece, "nbytes", 0), rows=getattr(piece, "num_rows", 0))
             yield piece
 
-    def await_each(self, pieces: Iterator[Any]) -> Iterator[Any]:
+    def await_each(self, pieces: Pieces) -> Pieces:
         """Yield the pieces of a table, each of which is waited for with `wait`, and count them."""
         try:
             yield from self.each(iter(lambda: self.wait(lambda: next(pieces, None)), None))
         finally:
-            with contextlib.suppress(ValueError, AttributeError):  # still at work in a thread, or no generator
-                pieces.close()  # type: ignore[attr-defined]
+            with contextlib.suppress(ValueError):  # still at work in a thread
+                pieces.close()

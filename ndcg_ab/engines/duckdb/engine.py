@@ -18,7 +18,7 @@ from ndcg_ab.engines.base import Engine, InFiles, Parameters
 from ndcg_ab.engines.duckdb.settings import OPTIMIZERS, USUAL, duckdb_settings
 from ndcg_ab.engines.sql_files import SqlFile
 from ndcg_ab.engines.views import as_texts, literal, make_views, remembered_state
-from ndcg_ab.errors import LONGEST, SqlError, shortened
+from ndcg_ab.errors import LONGEST, InputError, SqlError, shortened
 from ndcg_ab.memory import Memory
 
 STATE = "engine_state"  # the table in a database file that says which tables were made, with which parameters
@@ -328,6 +328,10 @@ def name_file_in_errors(file: SqlFile | None, memory: Memory) -> Iterator[None]:
     except duckdb.Error as error:
         if memory.folder is not None and any(words in str(error) for words in NO_ROOM):
             raise memory.no_room(first_line(error)) from error
+        if isinstance(error, duckdb.PermissionException):  # of `close_off`
+            raise InputError(
+                f"a view in a database file reads another file, and data must not: {first_line(error)}"
+            ) from None
         if file is None:
             raise
         raise SqlError(f"{file.shown}: {type(error).__name__}: {error}") from error

@@ -1,7 +1,7 @@
 """DuckDB over files of others: rows in order, somebody's database."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ def sorted_rows(path: Path, columns: Sequence[str], by: Sequence[str], memory: M
         yield from connection.sql(text, params={"path": str(path)}).to_arrow_reader(READ_ROWS)
 
 
-def query_database_file(path: Path, query: str, memory: Memory | None = None) -> Iterator[Any]:
+def query_database_file(path: Path, query: str, memory: Memory | None = None) -> Generator[Any, None, None]:
     """Yield the schema of a query's answer, and its batches, from somebody's database file, opened for reading alone.
 
     memory: its limit and folder; by default no limit, and a folder of its own.
@@ -48,7 +48,5 @@ def query_database_file(path: Path, query: str, memory: Memory | None = None) ->
                 found = connection.sql(query).to_arrow_reader(READ_ROWS)
                 yield found.schema
                 yield from found
-        except duckdb.PermissionException as error:
-            raise InputError(f"{path}: the query reads more than this file: {first_line(error)}") from None
         except duckdb.Error as error:
             raise InputError(f"{path}: the query fails: {first_line(error)}") from None

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ from ndcg_ab.config.model.inputs.sources import DatabaseSource
 from ndcg_ab.config.secrets.lookup import redact, remember_secret, reveal_secrets
 from ndcg_ab.errors import InputError, SilentError, needs, on_one_line
 from ndcg_ab.memory import Memory
-from ndcg_ab.sources.boundary import BOUNDS, Passage
+from ndcg_ab.sources.boundary import BOUNDS, Passage, Pieces
 from ndcg_ab.sources.databases.statement import read_only_statement
 from ndcg_ab.sources.files.unpacking import TABLE_RATIO, allowed_ratio
 from ndcg_ab.temporary import temporary_folder
@@ -56,7 +55,7 @@ BUSY = re.compile(  # said to who connects, without a SQLSTATE
     r"starting up|shutting down|in recovery|terminating connection|too many (clients|connections)|connection slots"
 )
 SAID = re.compile(r"(?:FATAL|ERROR):\s*(?P<said>[^\n]*)")
-Answering = tuple[str, Iterator[Any]]
+Answering = tuple[str, Pieces]
 
 
 @contextlib.contextmanager
@@ -75,9 +74,7 @@ def query_database(described: DatabaseSource, directory: Path, memory: Memory | 
         yield place, found
 
 
-def answer_query(
-    described: DatabaseSource, directory: Path, memory: Memory | None
-) -> tuple[str, str, Iterator[pa.Schema | pa.RecordBatch]]:
+def answer_query(described: DatabaseSource, directory: Path, memory: Memory | None) -> tuple[str, str, Pieces]:
     """Return the place for messages, the door, and the answer to the query, which begins when it is iterated over."""
     database = described.database
     uri = reveal_secrets(database.uri, "database", directory)
@@ -167,7 +164,7 @@ def driver_library(driver: str, directory: Path) -> str:
     return str(importlib.import_module(f"adbc_driver_{driver}")._driver_path())
 
 
-def query_by_sqlite(file: Path, options: dict[str, str], query: str, seconds: float) -> Iterator[Any]:
+def query_by_sqlite(file: Path, options: dict[str, str], query: str, seconds: float) -> Pieces:
     """Yield the answer of a SQLite file, or of a copy if SQLite would write `-wal` and `-shm` beside the file.
 
     Notes
@@ -188,7 +185,7 @@ def query_by_sqlite(file: Path, options: dict[str, str], query: str, seconds: fl
 
 def query_by_adbc(
     driver: str, place: str, told: dict[str, str], query: str, seconds: float, directory: Path = Path()
-) -> Iterator[Any]:
+) -> Pieces:
     """Yield the schema and the batches, through the plain interface: that of PEP 249 imports pandas and polars, 60 MB.
 
     seconds: after which a server ends the query; who waits gives up a little sooner.
@@ -281,7 +278,7 @@ def driver_error_text(error: Exception, told: dict[str, str], place: str) -> str
     return on_one_line(text, 500).rstrip(".")
 
 
-def query_by_duckdb(file: Path, query: str, memory: Memory | None) -> Iterator[Any]:
+def query_by_duckdb(file: Path, query: str, memory: Memory | None) -> Pieces:
     from ndcg_ab.engines.duckdb.files import query_database_file
 
     return query_database_file(file, query, memory)
