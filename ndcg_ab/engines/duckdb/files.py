@@ -43,6 +43,7 @@ def query_database_file(path: Path, query: str, memory: Memory | None = None) ->
             kind = SilentError if "lock" in str(error).lower() else InputError
             raise kind(f"{path}: the database cannot be opened: {first_line(error)}") from None
         close_off(connection)
+        connection.execute("set lock_configuration = true")
         try:
             with name_file_in_errors(None, memory):
                 found = connection.sql(query).to_arrow_reader(READ_ROWS)

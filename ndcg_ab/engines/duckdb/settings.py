@@ -16,12 +16,11 @@ OPTIMIZERS = ("deliminator", "expression_rewriter", "filter_pushdown", "unnest_r
 
 
 def close_off(connection: duckdb.DuckDBPyConnection) -> None:
-    """Keep a database, such as the views in it, from reading another file and from changing a setting.
+    """Keep a database, such as the views in it, from reading another file; no setting can allow it again.
 
     Files that are attached, and the temporary folder, stay within reach.
     """
     connection.execute("set enable_external_access = false")
-    connection.execute("set lock_configuration = true")
 
 
 def duckdb_settings(memory: Memory, threads: int | None, share: float = 1.0) -> dict[str, Any]:
