@@ -321,17 +321,15 @@ def few_rows() -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def name_file_in_errors(file: SqlFile | None, memory: Memory) -> Iterator[None]:
-    """An error of DuckDB's says which file it is about, or that the spill folder takes no more."""
+def name_file_in_errors(file: SqlFile | None, memory: Memory, place: str = "a database file") -> Iterator[None]:
+    """Name the SQL file in an error of DuckDB; raise InputError if the spill folder is full or `place` reaches out."""
     try:
         yield
     except duckdb.Error as error:
         if memory.folder is not None and any(words in str(error) for words in NO_ROOM):
             raise memory.no_room(first_line(error)) from error
         if isinstance(error, duckdb.PermissionException):  # of `close_off`
-            raise InputError(
-                f"a view in a database file reads another file, and data must not: {first_line(error)}"
-            ) from None
+            raise InputError(f"{place}: a query or a view reads another file: {first_line(error)}") from None
         if file is None:
             raise
         raise SqlError(f"{file.shown}: {type(error).__name__}: {error}") from error

@@ -45,7 +45,7 @@ def query_database_file(path: Path, query: str, memory: Memory | None = None) ->
         close_off(connection)
         connection.execute("set lock_configuration = true")
         try:
-            with name_file_in_errors(None, memory):
+            with name_file_in_errors(None, memory, str(path)):
                 found = connection.sql(query).to_arrow_reader(READ_ROWS)
                 yield found.schema
                 yield from found

@@ -10,6 +10,7 @@ from ndcg_ab.engines.duckdb import GrowingDatabase, KeptTables
 from ndcg_ab.engines.duckdb.files import query_database_file
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.memory import Memory
+from tests.places import ROOT
 
 
 @pytest.mark.parametrize(
@@ -68,12 +69,13 @@ def test_the_tables_of_a_bundle_are_no_views_and_what_reads_them_reads_no_other_
     with duckdb.connect(str(path := tmp_path / "a.duckdb")) as made:
         made.execute("create table judgment as select 'q1' as query_id")
         made.execute("create view query as select * from read_text('/etc/hostname')")
+    (secret := tmp_path / "secret.csv").write_text("planted\n1\n")
     with KeptTables(path) as tables:
         assert tables.there == {"judgment": "view"}
         for other in OTHERS.values():
             with pytest.raises(duckdb.PermissionException):
-                tables.connection.execute(f"from {other.format(secret='/etc/hostname', folder='/etc')}")
-        with pytest.raises(duckdb.InvalidInputException, match="enable_external_access"):
+                tables.connection.execute(f"from {other.format(secret=secret, folder=tmp_path)}")
+        with pytest.raises(duckdb.InvalidInputException, match="Cannot enable external access"):
             tables.connection.execute("set enable_external_access = true")
         tables.connection.execute("set memory_limit = '1GB'")  # an engine shares memory with the rest of the process
 
@@ -87,3 +89,13 @@ def test_rows_that_memory_has_no_room_for_go_to_the_folder(tmp_path: Path) -> No
         assert next(found).names == ["query_id", "doc_id"]
         assert sum(batch.num_rows for batch in found) == 5_000_000
     assert [each.name for each in tmp_path.iterdir()] == ["a.duckdb"]
+
+
+def test_every_module_that_opens_a_database_file_closes_it_off() -> None:
+    """But for `DuckDBEngine.keep`, which makes a new file."""
+    opened = {}
+    for path in sorted((ROOT / "ndcg_ab" / "engines" / "duckdb").glob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if count := text.count("duckdb.connect(str(") + text.count('f"attach '):
+            opened[path.name] = (count, text.count("close_off(connection") + text.count("close_off(self.connection"))
+    assert opened == {"engine.py": (1, 0), "files.py": (1, 1), "growing.py": (1, 1), "kept.py": (1, 1)}

@@ -19,11 +19,15 @@ from ndcg_ab.config.loading.schema import json_schema
 from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.loading.yaml_files import read_yaml
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.inputs.clicks import ClicksSource
 from ndcg_ab.config.model.inputs.sources import System, TableSource
 from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.memory import Memory
 from ndcg_ab.sources import JUDGMENT, RANKING, pull_source
 from ndcg_ab.sources.databases import drivers
 from ndcg_ab.sources.databases import query as databases
+from ndcg_ab.sources.tables.on_disk import TableOnDisk, writer_for
+from ndcg_ab.sources.tables.schema import query_layout
 from tests import servers
 
 ROWS = [("q1", "d1", 1.5), ("q1", "d2", 0.5), ("q2", "d1", 3.0)]
@@ -155,6 +159,51 @@ def test_what_is_wrong_is_said_in_one_sentence(database: Any, query: str, said: 
     assert said in str(caught.value)
     assert "geheim" not in str(caught.value) and "\n" not in str(caught.value)
     assert not (files / "nowhere.db").exists()
+
+
+KINDS = {  # what is read of a database -> columns that it needs
+    "judgment": (JUDGMENT, "'1' as grade"),
+    "ranking": (RANKING, "'1' as score"),
+    "query": (query_layout((), needs_text=True, needs_weight=False), "'1' as text"),
+    "clicks": (JUDGMENT, "'click' as action_name, '1' as user_query, 'd' as object_id, 0 as ordinal"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_view_reads_no_other_file_whatever_is_read_of_the_database(kind: str, tmp_path: Path) -> None:
+    layout, columns = KINDS[kind]
+    (tmp_path / "secret.txt").write_text("planted")
+    with duckdb.connect(str(tmp_path / "a.duckdb")) as made:
+        view = f"select content as query_id, content as doc_id, {columns} from read_text('{tmp_path}/secret.txt')"
+        made.execute(f"create view v as {view}")
+    place = {"database": "a.duckdb", "query": "select * from v"}
+    described = ClicksSource.model_validate({"clicks": place}) if kind == "clicks" else TableSource(**place).source
+    with pytest.raises(InputError, match=r"a\.duckdb: a query or a view reads another file: Permission") as caught:
+        pull_source(described, layout, tmp_path, {"q": "1"})
+    assert "planted" not in str(caught.value)
+
+
+def test_a_view_of_sqlite_is_not_trusted(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "a.db") as made:
+        made.execute("create view v as select file as query_id, name as doc_id, 1 as grade from pragma_database_list")
+    with pytest.raises(InputError, match="unsafe use of virtual table"):
+        judgments(tmp_path, "a.db", "select * from v")
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
+def test_rows_go_to_disk_as_they_come(kind: str, tmp_path: Path) -> None:
+    number = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 250000) select "
+    rows = f"{number} 'q' || i % 9 as query_id, 'd' || i as doc_id, i * 1.0 as score from n"
+    if kind == "duckdb":
+        rows = "select 'q' || range % 9 as query_id, 'd' || range as doc_id, range * 1.0 as score from range(250000)"
+    for path in (tmp_path / "duckdb", tmp_path / "sqlite"):
+        with duckdb.connect(str(path)) if path.name == "duckdb" else sqlite3.connect(path) as made:
+            made.execute("create table t (a int)")
+    system = System.model_validate({"name": "a", "database": str(tmp_path / kind), "query": rows})
+    with Memory("1GB") as memory:
+        kept = pull_source(system.source, RANKING, tmp_path, keep=writer_for(memory, "rows"))
+        assert isinstance(kept.table, TableOnDisk) and kept.count == 250_000
+        assert kept.digest == pull_source(system.source, RANKING, tmp_path).digest
 
 
 @pytest.fixture(scope="module")
