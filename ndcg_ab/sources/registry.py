@@ -139,7 +139,8 @@ def answer_in_time(source: Source, layout: Layout, asked: PullRequest) -> PullRe
 
 def count_rows(pulled: Pulled) -> Pulled:
     """Return what was pulled; raise InputError if it has more rows than the door of its source allows."""
-    Passage(BOUNDS[pulled.source.door], pulled.origin).count(rows=pulled.count)
+    size = pulled.table.nbytes if pulled.elsewhere else 0  # what came is a row for each query
+    Passage(BOUNDS[pulled.source.door], pulled.origin).count(size=size, rows=pulled.count)
     return pulled
 
 

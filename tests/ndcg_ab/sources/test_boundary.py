@@ -23,6 +23,7 @@ from ndcg_ab.sources.files import stores
 from ndcg_ab.sources.functions import extension
 from ndcg_ab.testing.baselines import load_ranking
 from tests.loopback import Said, serving
+from tests.places import ROOT
 
 ROWS = 30_000
 COLUMNS = {"query_id": "q1", "doc_id": "d", "rank": 1}
@@ -146,6 +147,17 @@ def test_every_source_has_a_door_and_every_door_its_bounds() -> None:
         assert bounds.seconds > 0 and bounds.remedy
 
 
+def test_the_documentation_says_the_bounds() -> None:
+    text = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
+    for door, bounds in BOUNDS.items():
+        powers = ((bounds.bytes / 2**power, unit) for power, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB")))
+        size = next(
+            (f"{size:g} {unit}" for size, unit in powers if size >= 1 and size.is_integer()), f"{bounds.bytes:,}"
+        )
+        seconds = "–" if bounds.seconds == math.inf else f"{bounds.seconds:,g}"
+        assert f"| {door} | {size} | {bounds.rows:,} | {seconds} |" in text
+
+
 @pytest.mark.parametrize("door", PULLS)
 def test_what_is_usual_comes_through(door: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     PULLS[door](tmp_path, 1, monkeypatch)
@@ -175,6 +187,7 @@ def test_rows_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
 
     class Place:
         door, count, origin = "cluster", 3, "table lake.run"
+        elsewhere = None
         source = property(lambda self: self)
 
     with pytest.raises(InputError, match=r"table lake\.run: gives more than 2 rows"):
