@@ -19,7 +19,7 @@ from ndcg_ab.sources.files.records import parquet_rows, records_table
 from ndcg_ab.sources.tables.columns import breaks_a_rule, select_columns
 from ndcg_ab.sources.tables.digests import whole_column
 from ndcg_ab.sources.tables.on_disk import TableWriter
-from ndcg_ab.sources.tables.schema import Field, Layout, is_id_type
+from ndcg_ab.sources.tables.schema import Field, Layout, is_id_type, is_text_type
 
 POSTGRESQL_TYPE = b"POSTGRESQL:type"  # what its driver says of a column: PostgreSQL's name of the type
 PADDED = b"bpchar"  # char(n): spaces are added up to n letters
@@ -95,7 +95,7 @@ def refuse_type(given: pa.Field, field: Field, place: str) -> None:
             return
         rule, wanted = "must be text or a whole number", "text"
     else:
-        kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null, is_text)
+        kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null, is_text_type)
         if name != MONEY and any(is_kind(kind) for is_kind in kinds):
             return
         rule, wanted = "must be a number", "integer" if pa.types.is_boolean(kind) else "double precision"
@@ -138,10 +138,6 @@ def stored_type(kind: pa.DataType) -> pa.DataType:
 
 def is_uuid(kind: pa.DataType) -> bool:
     return isinstance(kind, pa.UuidType)
-
-
-def is_text(kind: pa.DataType) -> bool:
-    return any(each(kind) for each in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 
 def convert_batch(

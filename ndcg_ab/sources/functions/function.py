@@ -29,7 +29,7 @@ from ndcg_ab.sources.base import Ask, PullRequest, PullResult, RequestCosts, Sou
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.costs import CostRecord, in_random_order
 from ndcg_ab.sources.functions.modules import load_function, modules_first_in, name_function_in_errors
-from ndcg_ab.sources.tables.schema import Layout
+from ndcg_ab.sources.tables.schema import Layout, is_written
 
 Entry = tuple[Any, Any]  # query_id and results, both unchecked
 
@@ -152,10 +152,9 @@ class Function(Source):
         passage = Passage(BOUNDS[self.door], f"python = {self.origin!r}")
         for query_id, results in entries:
             with self.saying_where(f" on query {format_value(query_id)}"):
-                before = len(rows)
-                some = islice(checked_results(self.origin, query_id, results), passage.bounds.rows - before + 1)
+                some = islice(checked_results(self.origin, query_id, results), passage.bounds.rows - len(rows) + 1)
                 rows += [(query_id, *pair) for pair in some]
-                passage.count(rows=len(rows) - before)
+                passage.count(rows=len(rows) - passage.rows)
         return rows
 
     def saying_where(self, place: str = "") -> contextlib.AbstractContextManager[None]:
@@ -168,7 +167,7 @@ END = object()
 
 def checked_results(name: str, query_id: Any, results: Any) -> Iterable[tuple[str, float]]:
     where = f"python = {name!r}, query {format_value(query_id)}"
-    if not is_text(query_id):
+    if not is_written(query_id):
         raise InputError(f"{where}: the query_id must be text that is not empty")
     if not isinstance(results, Iterable) or isinstance(results, str | Mapping):
         raise InputError(f"{where}: {format_value(results)}: the results must be pairs (doc_id, score)")
@@ -176,7 +175,7 @@ def checked_results(name: str, query_id: Any, results: Any) -> Iterable[tuple[st
         if not isinstance(result, tuple | list) or len(result) != 2:
             raise InputError(f"{where}: {format_value(result)}: every result must be a pair (doc_id, score)")
         doc_id, score = result
-        if not is_text(doc_id):
+        if not is_written(doc_id):
             raise InputError(f"{where}: doc_id = {format_value(doc_id)}: must be text that is not empty")
         if not is_finite(score):
             raise InputError(
@@ -186,14 +185,6 @@ def checked_results(name: str, query_id: Any, results: Any) -> Iterable[tuple[st
             what = f"document {format_value(doc_id)}: score = {format_value(score)}"
             raise InputError(f"{where}, {what}: must be between -2^53 and 2^53, or a float: others become equal")
         yield doc_id, float(score)
-
-
-def is_text(value: Any) -> bool:
-    """Not empty, and what UTF-8 can hold."""
-    try:
-        return isinstance(value, str) and len(value.encode()) > 0
-    except UnicodeEncodeError:
-        return False
 
 
 def is_finite(value: Any) -> bool:

@@ -11,7 +11,7 @@ from ndcg_ab.config.model.inputs.http import HttpRequest, HttpResults
 from ndcg_ab.errors import InputError, beginning, format_value, on_one_line, shortened
 from ndcg_ab.sources.boundary import BOUNDS
 from ndcg_ab.sources.costs import MOST_COST
-from ndcg_ab.sources.tables.schema import LONGEST_ID
+from ndcg_ab.sources.tables.schema import LONGEST_ID, is_written
 
 LONGEST = 500  # characters of a title or an address
 MOST_KEYS = 12  # in a message
@@ -93,7 +93,7 @@ class AnswerReader:
 
     def hit(self, hit: Any, place: int) -> Hit:
         doc_id = self.found("id", hit)
-        if isinstance(doc_id, bool) or not isinstance(doc_id, str | int) or doc_id == "" or not is_utf8(str(doc_id)):
+        if isinstance(doc_id, bool) or not isinstance(doc_id, str | int) or not is_written(str(doc_id)):
             raise QueryError(
                 f"hit {place}: results.id = {self.written.id!r} finds {json_type(doc_id)}, and must find a text or a"
                 f" whole number; the hit {keys_text(hit)}"
@@ -129,7 +129,7 @@ class AnswerReader:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             return None
         text = " ".join(beginning(str(value), LONGEST).split())
-        return text if text and is_utf8(text) else None
+        return text if is_written(text) else None
 
     def found(self, field: str, content: Any) -> Any:
         if field not in self.paths:
@@ -193,11 +193,3 @@ def excerpt(value: Any) -> str:
     """The begin of what an engine said, on one line, without the secrets that are known here."""
     text = on_one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), EXCERPT)
     return text if text.isprintable() else shortened(ascii(text)[1:-1], EXCERPT)
-
-
-def is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -89,13 +89,9 @@ def read_table(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> 
 
 def arrow_table(given: InMemoryData) -> pa.Table:
     try:
-        if hasattr(given.data, "__len__") or not hasattr(given.data, "__arrow_c_stream__"):
-            return pa.table(given.data)
-        stream = pa.RecordBatchReader.from_stream(given.data)  # which may be without end
-        batches = Passage(BOUNDS["extension"], given.name).each(stream)
-        return pa.Table.from_batches(list(batches), stream.schema)
-    except InputError:
-        raise
+        if isinstance(given.data, pa.RecordBatchReader):  # which may be without end
+            return pa.Table.from_batches(Passage(BOUNDS["extension"], given.name).each(given.data), given.data.schema)
+        return pa.table(given.data)
     except Exception as error:  # whatever the library that made it raises
         said = " ".join("; ".join(map(str, error.args)).split()) or type(error).__name__
         raise InputError(

@@ -291,6 +291,14 @@ def read_value(field: Field, value: object, where: str) -> str | float | int:
     return parsed
 
 
+def is_written(value: object) -> bool:
+    """Return whether a value is a text that is not empty, and that UTF-8 can hold."""
+    try:
+        return isinstance(value, str) and len(value.encode()) > 0
+    except UnicodeEncodeError:
+        return False
+
+
 def read_text(field: Field, value: object, where: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | bytes | int):
         raise InputError(f"{where}: {field.name} = {format_value(value)}: must be text or a whole number")
