@@ -3,26 +3,19 @@
 import csv
 import dataclasses
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.files.file import format_by_name
+from ndcg_ab.sources.files.hints import SYNONYMS, bare_name
 from ndcg_ab.sources.files.records import open_parquet
 from ndcg_ab.sources.files.unpacking import open_bytes
 from ndcg_ab.sources.tables.schema import names_text
 
 JUDGMENTS, RANKING, QUERIES = "judgments", "ranking", "queries"
-NAMES = {  # field -> other names that files have for it, the likeliest first
-    "query_id": ("qid", "query-id", "queryid", "topic", "topic_id", "query"),
-    "doc_id": ("docid", "corpus-id", "document_id", "doc", "document", "pid", "url", "product_id", "item_id"),
-    "grade": ("rating", "relevance", "label", "rel", "judgment", "judgement"),
-    "score": ("similarity", "relevance_score", "sim"),
-    "rank": ("position", "pos"),
-    "text": ("query_text", "query", "question"),
-}
+NAMES = {**SYNONYMS, "text": ("querytext", "query", "question")}  # field -> other names that files have for it
 FIELDS = {  # kind -> the fields that such a file has
     JUDGMENTS: ("query_id", "doc_id", "grade"),
     RANKING: ("query_id", "doc_id", "score", "rank"),
@@ -142,11 +135,13 @@ def kind_by_columns(path: Path, names: Sequence[str]) -> str:
         return JUDGMENTS
     if {"query_id", "doc_id"} <= has and has & {"score", "rank"}:
         return RANKING
-    if "query_id" in has and "doc_id" not in has:
+    others = [name for name in names if name != field_column("query_id", names)]
+    is_text_there = "doc_id" not in has or field_column("text", others) is not None
+    if "query_id" in has and is_text_there and not has & {"score", "rank", "grade"}:
         return QUERIES
     raise InputError(
         f"{path}: the columns ({names_text(names)}) are those of neither judgments (query_id, doc_id, grade)"
-        " nor a ranking (query_id, doc_id, score or rank) nor queries (query_id, text)"
+        " nor a ranking (query_id, doc_id, score or rank) nor queries (query_id, text): give its columns these names"
     )
 
 
@@ -164,10 +159,10 @@ def match_columns(names: Sequence[str], kind: str) -> dict[str, str]:
 
 def field_column(field: str, names: Sequence[str]) -> str | None:
     """The column of a field: of its own name, else of one of its other names."""
-    plain = {re.sub(r"[^a-z0-9]", "", name.lower()): name for name in reversed(names)}
+    plain = {bare_name(name): name for name in reversed(names)}
     for name in (field, *NAMES[field]):
         if name in names:
             return name
-        if (found := plain.get(re.sub(r"[^a-z0-9]", "", name))) is not None:
+        if (found := plain.get(bare_name(name))) is not None:
             return found
     return None

@@ -10,13 +10,13 @@ from ndcg_ab.errors import shortened
 
 # A field -> what others call its column, in small letters and digits alone, the likeliest first.
 SYNONYMS = {
-    "query_id": ("queryid", "qid", "query", "topicid", "topic", "searchid", "q"),
+    "query_id": ("queryid", "qid", "topicid", "topic", "searchid", "query", "q"),
     "doc_id": (
-        *("docid", "did", "documentid", "document", "doc", "docno", "pid", "passageid", "productid", "product"),
-        *("itemid", "item", "sku", "asin", "url", "id"),
+        *("docno", "docid", "corpusid", "did", "documentid", "document", "doc", "pid", "passageid", "productid"),
+        *("product", "itemid", "item", "sku", "asin", "url", "id"),
     ),
-    "grade": ("grade", "rating", "label", "relevance", "rel", "judgment", "judgement", "gain", "rated"),
-    "score": ("score", "sim", "similarity", "relevancescore", "bm25", "value", "relevance"),
+    "grade": ("rating", "relevance", "grade", "label", "rel", "judgment", "judgement", "gain", "rated"),
+    "score": ("score", "similarity", "relevancescore", "sim", "bm25", "value", "relevance"),
     "rank": ("rank", "position", "pos", "place"),
 }
 MAPPING = {"judgment": "--judgments-columns", "ranking": "--columns"}
