@@ -15,7 +15,7 @@ from ndcg_ab.sources.files.unpacking import open_bytes
 from ndcg_ab.sources.tables.schema import names_text
 
 JUDGMENTS, RANKING, QUERIES = "judgments", "ranking", "queries"
-NAMES = {**SYNONYMS, "text": ("querytext", "query", "question")}  # field -> other names that files have for it
+NAMES = {**SYNONYMS, "text": ("text", "querytext", "query", "question")}  # field -> other names that files have for it
 FIELDS = {  # kind -> the fields that such a file has
     JUDGMENTS: ("query_id", "doc_id", "grade"),
     RANKING: ("query_id", "doc_id", "score", "rank"),
@@ -159,10 +159,5 @@ def match_columns(names: Sequence[str], kind: str) -> dict[str, str]:
 
 def field_column(field: str, names: Sequence[str]) -> str | None:
     """The column of a field: of its own name, else of one of its other names."""
-    plain = {bare_name(name): name for name in reversed(names)}
-    for name in (field, *NAMES[field]):
-        if name in names:
-            return name
-        if (found := plain.get(bare_name(name))) is not None:
-            return found
-    return None
+    by_bare = {bare_name(name): name for name in reversed(names)}
+    return field if field in names else next((by_bare[name] for name in NAMES[field] if name in by_bare), None)
