@@ -15,8 +15,9 @@ from ndcg_ab.config.model.inputs.sources import Source as Described
 from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.sources.base import CostsAsked, Pulled, PullRequest, ReducedPull, Source
 from ndcg_ab.sources.costs import cost_columns, costs_of_rows, refuse_unrecorded, without_cost_columns
+from ndcg_ab.sources.judgments.ratings import refuse_ratings
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
-from ndcg_ab.sources.tables.schema import Layout
+from ndcg_ab.sources.tables.schema import JUDGMENT, Layout
 from ndcg_ab.sources.tables.top_places import WantedPlaces
 
 
@@ -122,7 +123,10 @@ def pull_source(
     if keep is not None and not isinstance(table, TableOnDisk):
         table = keep.write([table], layout.schema, lambda: found.table.schema.metadata or {})
     recorded = read_costs(described, directory, costs) if found.costs is None else found.costs
-    return Pulled(table, layout, source, found.documents, costs=recorded)
+    pulled = Pulled(table, layout, source, found.documents, costs=recorded)
+    if layout.kind == JUDGMENT.kind and not pulled.elsewhere:
+        refuse_ratings(pulled, described)
+    return pulled
 
 
 def read_costs(described: Any, directory: Path, costs: CostsAsked | None) -> pa.Table | None:

@@ -70,9 +70,9 @@ def wrong_header_hint(kind: str, found: Sequence[str], fields: Sequence[str]) ->
             if sign in found[0]:
                 return f"its first line is divided by {word}{delimiter_hint(kind, sign)}"
     if found and any(is_numeric(name) for name in found) and not any(guess_column(field, found) for field in fields):
-        header = ",".join(fields[:3])
         return (
-            f"its first line ({shortened(', '.join(found))}) is data, not a header; put a first line above it: {header}"
+            f"its first line ({shortened(', '.join(found))}) is data, not a header; put a first line above it, divided"
+            f" as the others are, that names its {len(found)} columns, among them {', '.join(fields[:3])}"
         )
     return None
 
@@ -119,6 +119,13 @@ def awk_command(kind: str, parts: Sequence[str]) -> str | None:
             return '$1, $2, $3, $4, $5, "run"'
         return '$1, "Q0", $2, $3, $4, $5' if is_numeric(parts[2]) else None
     return None
+
+
+def filter_command(path: Path, program: str) -> str:
+    """Return the command that sends a file, unpacked, through a program."""
+    file = shlex.quote(str(path))
+    unpack = {".gz": "gzip -cd", ".zst": "zstd -cd"}.get(path.suffix.lower())
+    return f"{unpack} {file} | {program} > NEW" if unpack else f"{program} {file} > NEW"
 
 
 def is_header(parts: Sequence[str]) -> bool:
