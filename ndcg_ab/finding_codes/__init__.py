@@ -200,6 +200,11 @@ CODES: Mapping[str, Code] = {
         " contain two rankings.",
         "Put each ranking into a file of its own, and make it a system of its own.",
     ),
+    "comment_line": Code(
+        "note",
+        "A TREC file has lines that begin with #. Those that do not have the fields of a row are left out as comments.",
+        "Nothing, if they are comments. A query id may begin with #: give its lines all fields of a row.",
+    ),
     "unread_rank": Code(
         "note",
         "A rank is not a number. It is not used, because the scores decide.",

@@ -49,7 +49,7 @@ def guess_content(path: Path, kind: str | None = None) -> Guess:
     if path.is_dir():
         raise InputError(f"{path}: is not a file")
     if found == "trec":
-        line = first_line(path)
+        line = first_line(path, is_trec=True)
         if (other := guess_delimited(line)) is None:
             return Guess(path, kind or trec_kind(path, line), None, {})
         found = other
@@ -77,12 +77,13 @@ def local_columns(described: Any, directory: Path) -> Sequence[str]:
     return () if file_format == "trec" else column_names(directory / place, file_format)
 
 
-def first_line(path: Path) -> str:
-    """The first line that is not empty."""
+def first_line(path: Path, *, is_trec: bool = False) -> str:
+    """Return the first line that is not empty; is_trec: and no comment, which has not the fields of a row."""
     try:
         with open_bytes(path) as file:
             while line := file.readline(LONGEST_LINE):
-                if line.strip():
+                is_comment = is_trec and line.startswith(b"#") and len(line.split()) not in TREC_FIELDS
+                if line.strip() and not is_comment:
                     return line.decode("utf-8-sig", errors="replace").strip("\r\n")
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
