@@ -57,6 +57,12 @@ CODES: Mapping[str, Code] = {
         " replaces by judgments_precedence, and those that stay.",
         "Look at the examples for grades that should not change; judgments_precedence chooses the file that counts.",
     ),
+    "grade_off_scale": Code(
+        "warning",
+        "A later file of judgments has grades above or below all grades of the first file, so they change what the"
+        " best ranking is worth.",
+        "Correct the grades, or bring both files to one scale. If the scale is right, set the code to note.",
+    ),
     "several_judges": Code(
         "note",
         "Documents are judged by several judges; if they disagree, `combine` chooses the grade.",

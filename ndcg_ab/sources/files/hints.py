@@ -71,8 +71,8 @@ def wrong_header_hint(kind: str, found: Sequence[str], fields: Sequence[str]) ->
                 return f"its first line is divided by {word}{delimiter_hint(kind, sign)}"
     if found and any(is_numeric(name) for name in found) and not any(guess_column(field, found) for field in fields):
         return (
-            f"its first line ({shortened(', '.join(found))}) is data, not a header; put a first line above it, divided"
-            f" as the others are, that names its {len(found)} columns, among them {', '.join(fields[:3])}"
+            f"its first line ({shortened(', '.join(found))}) is data, not a header; put a first line above it:"
+            f" {','.join(fields[:3])} (a name for each of its {len(found)} columns, divided as they are)"
         )
     return None
 

@@ -26,6 +26,25 @@ def make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+class RepeatedKeyError(ValueError):
+    """A key that comes twice in one object of JSON."""
+
+    def __init__(self, key: object) -> None:
+        super().__init__(f"key {format_value(key)} comes twice in one object: a key must come once")
+
+
+def load_strictly(text: str | bytes) -> Any:
+    """Return the value of a JSON text; raise RepeatedKeyError if a key comes twice in one of its objects."""
+    return json.loads(text, object_pairs_hook=make_strict_object)
+
+
+def make_strict_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = make_object(pairs)
+    for key in getattr(found, "twice", ()):
+        raise RepeatedKeyError(key)
+    return found
+
+
 DECODER = json.JSONDecoder(object_pairs_hook=make_object)
 BETWEEN = re.compile(r"[ \t\r\n,:]*")
 Placed = Iterator[tuple[int, dict[str, Any]]]  # a line, or a place in the text, and the record that starts there
@@ -63,7 +82,11 @@ def document_records(path: Path, text: str, layout: Layout, columns: Mapping[str
 
 def placed_records(path: Path, text: str, layout: Layout, columns: Mapping[str, str]) -> Placed:
     start = len(text) - len(text.lstrip())
+    known: set[str | None] = set()
     for key, place, value in read_members(text, start):
+        if text[start] == "{" and key in known:
+            raise InputError(f"{path}, line {1 + text.count(chr(10), 0, place)}: {RepeatedKeyError(key)}")
+        known.add(key)
         where = f"{path}, line {1 + text.count(chr(10), 0, place)}" if not isinstance(value, dict) else str(path)
         if text[start] == "[":
             if not isinstance(value, dict):
@@ -87,7 +110,7 @@ def refuse_twice(where: str, row: Mapping[str, Any], chosen: Mapping[str, str]) 
     """A key that is needed and is twice in one object: nobody can say which of its values is meant."""
     for column in chosen.values():
         if column in getattr(row, "twice", ()):
-            raise InputError(f"{where}: key {format_value(column)} comes twice in one object: a key must come once")
+            raise InputError(f"{where}: {RepeatedKeyError(column)}")
 
 
 def refuse_lists(where: str, row: Mapping[str, Any], layout: Layout) -> None:

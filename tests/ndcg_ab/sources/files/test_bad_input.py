@@ -105,8 +105,13 @@ JUDGMENTS: dict[str, Case] = {
     ),
     "JSON of documents, one twice": (
         "q.json",
-        '{"q1": {"a": 1}, "q2": {"b": 1}, "q1": {\n"a": 2}}',
-        ["q.json, lines 1 and 2: document 'a' of query 'q1' is judged 1 and 2"],
+        '{"q1": {"a": 1}, "q2": {"b": 1, \n"b": 2}}',
+        ["q.json, lines 1 and 2: document 'b' of query 'q2' is judged 1 and 2"],
+    ),
+    "JSON of documents, a query twice": (
+        "q.json",
+        '{"q1": {"a": 1}, "q2": {"b": 1},\n"q1": {"c": 2}}',
+        ["q.json, line 2: key 'q1' comes twice in one object: a key must come once"],
     ),
     "a missing key": (
         "q.jsonl",

@@ -128,7 +128,7 @@ def test_a_file_of_ratings_with_their_columns_named_is_judged(tmp_path: Path) ->
 
 def test_a_file_without_a_header_is_told_of_one_for_all_columns(tmp_path: Path) -> None:
     (tmp_path / "u.tsv").write_text("196\t242\t3\t881250949\n")
-    with pytest.raises(InputError, match=r"divided as the others are, that names its 4 columns, among them query_id"):
+    with pytest.raises(InputError, match=r"\(a name for each of its 4 columns, divided as they are\)"):
         pull_source(FileSource(file=tmp_path / "u.tsv"), JUDGMENT, tmp_path)
 
 
