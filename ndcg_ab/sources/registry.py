@@ -17,7 +17,7 @@ from ndcg_ab.sources.base import CostsAsked, Pulled, PullRequest, ReducedPull, S
 from ndcg_ab.sources.costs import cost_columns, costs_of_rows, refuse_unrecorded, without_cost_columns
 from ndcg_ab.sources.judgments.ratings import refuse_ratings
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
-from ndcg_ab.sources.tables.schema import JUDGMENT, Layout
+from ndcg_ab.sources.tables.schema import JUDGMENT, RANKING, Layout
 from ndcg_ab.sources.tables.top_places import WantedPlaces
 
 
@@ -112,6 +112,10 @@ def pull_source(
     costs: what is recorded of every request, or read from columns of the rows.
     resources: what a source may use that computes; None: everything.
     """
+    if layout.kind == RANKING.kind and isinstance(described, FileSource):
+        from ndcg_ab.sources.tables.one_system import refuse_several_systems
+
+        refuse_several_systems(described, directory, make_source)
     source = make_source(without_cost_columns(described, costs.names) if costs else described, directory)
     if costs is not None:
         refuse_unrecorded(described, costs.names, source.origin)

@@ -334,8 +334,9 @@ def refused(folder: Path, command: Sequence[str], words: Sequence[str]) -> None:
 
 def compare(folder: Path, *options: str, judgments: str = "qrels") -> list[str]:
     command = ["compare", "--judgments", str(folder / judgments), "--system", f"old={folder / 'old.run'}"]
-    outputs = ["--json", str(folder / "out.json"), "--per-query", str(folder / "out.csv")]
-    return [*command, *outputs, *options]
+    for option, name in (("--json", "out.json"), ("--per-query", "out.csv")):
+        command += [option, str(folder / name)] * (option not in options)
+    return [*command, *options]
 
 
 def put(folder: Path, name: str, content: str | bytes) -> None:
