@@ -125,7 +125,8 @@ def filter_command(path: Path, program: str) -> str:
     """Return the command that sends a file, unpacked, through a program."""
     file = shlex.quote(str(path))
     unpack = {".gz": "gzip -cd", ".zst": "zstd -cd"}.get(path.suffix.lower())
-    return f"{unpack} {file} | {program} > NEW" if unpack else f"{program} {file} > NEW"
+    new = "NEW" + next((end for end in path.suffixes if end.lower() in (".csv", ".tsv")), "")
+    return f"{unpack} {file} | {program} > {new}" if unpack else f"{program} {file} > {new}"
 
 
 def is_header(parts: Sequence[str]) -> bool:

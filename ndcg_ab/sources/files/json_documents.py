@@ -39,9 +39,10 @@ def load_strictly(text: str | bytes) -> Any:
 
 
 def make_strict_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = make_object(pairs)
-    for key in getattr(found, "twice", ()):
-        raise RepeatedKeyError(key)
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise RepeatedKeyError(next(key for key in keys if keys.count(key) > 1))
     return found
 
 

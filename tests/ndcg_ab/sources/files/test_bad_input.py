@@ -435,8 +435,7 @@ def test_a_bad_function(case: str, folder: Path) -> None:
 def findings(folder: Path, judgments: str, ranking: str) -> dict[str, tuple[str, int]]:
     put(folder, "qrels", judgments)
     put(folder, "old.run", ranking)
-    command = compare(folder)
-    found = RUNNER.invoke(app, [*command, "--json", "-"])
+    found = RUNNER.invoke(app, compare(folder, "--json", "-"))
     assert found.exit_code == 0, found.output
     return {row["code"]: (row["severity"], row["count"]) for row in json.loads(found.stdout)["findings"]}
 
