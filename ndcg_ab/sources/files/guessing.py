@@ -10,6 +10,7 @@ from typing import Any
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.files.file import format_by_name
 from ndcg_ab.sources.files.hints import SYNONYMS, bare_name
+from ndcg_ab.sources.files.parts import local_parts
 from ndcg_ab.sources.files.records import open_parquet
 from ndcg_ab.sources.files.unpacking import open_bytes
 from ndcg_ab.sources.tables.schema import names_text
@@ -69,12 +70,13 @@ def column_names(path: Path, file_format: str) -> Sequence[str]:
 
 
 def local_columns(described: Any, directory: Path) -> Sequence[str]:
-    """The columns of a file of this machine that has names for them; of every other place none."""
+    """Return the columns of a table in files of this machine, by the first of its parts; of other places none."""
     place = getattr(described, "file", None)
-    if not isinstance(place, Path) or not (directory / place).is_file():
+    if not isinstance(place, Path) or not ((directory / place).exists() or described.parts):
         return ()
-    file_format = described.format or format_by_name(directory / place)
-    return () if file_format == "trec" else column_names(directory / place, file_format)
+    first = local_parts(described, place, directory)[0]
+    file_format = described.format or format_by_name(first.path)
+    return [*first.values, *(() if file_format == "trec" else column_names(first.path, file_format))]
 
 
 def first_line(path: Path, *, is_trec: bool = False) -> str:

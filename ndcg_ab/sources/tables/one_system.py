@@ -1,7 +1,7 @@
 """Tables in which the rankings of several systems stand below each other."""
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,10 +9,8 @@ import pyarrow as pa
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Source
-from ndcg_ab.sources.files.file import format_by_name
-from ndcg_ab.sources.files.guessing import column_names
+from ndcg_ab.sources.files.guessing import local_columns
 from ndcg_ab.sources.files.hints import bare_name
-from ndcg_ab.sources.files.parts import local_parts
 from ndcg_ab.sources.tables.in_memory import arrow_table, is_table
 from ndcg_ab.sources.tables.schema import Field, Layout, names_text
 
@@ -25,7 +23,8 @@ def refuse_several_systems(described: FileSource, directory: Path, make: Callabl
     found: list[str] = []
     column = None
     with contextlib.suppress(InputError, OSError):  # whoever reads the ranking itself says what is wrong
-        columns = table_columns(described, directory)
+        is_given = described.given is not None and is_table(described.given.data)
+        columns = arrow_table(described.given).column_names if is_given else local_columns(described, directory)
         free = [name for name in columns if name not in described.columns.values()]
         column = next((name for name in free if bare_name(name) in SYSTEM_NAMES), None)
         if column is None:
@@ -39,14 +38,3 @@ def refuse_several_systems(described: FileSource, directory: Path, make: Callabl
             f"{described.shown}: its column {format_value(column)} names {len(found)} systems ({names_text(found)}),"
             " and a ranking is of one system: give the rows of each system as a ranking of its own"
         )
-
-
-def table_columns(described: FileSource, directory: Path) -> Sequence[str]:
-    """Return the names of a table's columns, with those of its partitions; none of TREC, dictionaries and addresses."""
-    if described.given is not None:
-        return arrow_table(described.given).column_names if is_table(described.given.data) else ()
-    if not isinstance(described.file, Path):
-        return ()
-    first = local_parts(described, described.file, directory)[0]
-    file_format = described.format or format_by_name(first.path)
-    return [*first.values, *(() if file_format == "trec" else column_names(first.path, file_format))]

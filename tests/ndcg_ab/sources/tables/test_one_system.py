@@ -49,13 +49,24 @@ def test_files(ending: str, column: str, tmp_path: Path) -> None:
     assert SAID in CliRunner().invoke(app, ["check", str(config)]).stderr
 
 
-def test_python_and_partitions(tmp_path: Path) -> None:
+def test_python(tmp_path: Path) -> None:
     judgments = {"q1": {"d1": 1}, "q2": {"d1": 1}}
     with pytest.raises(InputError, match="names 2 systems") as caught:
         ndcg_ab.compare(judgments, {"x": rankings("run", ["a", "b", "a", "b"])})
     assert "systems['x']" in str(caught.value)
     assert ndcg_ab.compare(judgments, {"x": rankings("run", ["a", "a", "a", "a"])})
     assert ndcg_ab.compare(judgments, {"x": rankings("run", [0.5, 1.5, 2.5, 3.5])}), "no names"
+
+
+def test_parts_and_partitions(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"whole/system={name}").mkdir(parents=True)
+        papq.write_table(pa.table(ROWS), tmp_path / f"whole/system={name}/part.parquet")
+    (tmp_path / "more").mkdir()
+    papq.write_table(rankings("run_tag", ["a", "a", "b", "b"]), tmp_path / "more/part.parquet")
+    for folder in ("whole", "more"):
+        with pytest.raises(InputError, match="names 2 systems"):
+            ndcg_ab.compare({"q1": {"d1": 1}}, {"x": tmp_path / folder})
 
 
 def test_one_system_may_be_named(tmp_path: Path) -> None:
