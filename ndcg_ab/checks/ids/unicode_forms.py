@@ -42,7 +42,7 @@ def check_unicode_forms(judgments: Pulled | None, rankings: Mapping[str, Pulled]
                 continue
             message = f"{words}: {len(pairs)} of its {describe_pairs(other, field, pairs, pulled, here[other])}"
             examples = examples_of(pulled, [(query or own_id, own_id if query else "") for query, own_id, _ in pairs])
-            system = words.removeprefix("system ") if pulled in rankings.values() else None
+            system = words.removeprefix("system ") if words.startswith("system ") else None
             severity = CODES["unicode_form"].severity
             found.append(Finding("unicode_form", severity, message, len(pairs), system, examples=examples))
     return found

@@ -16,7 +16,7 @@ from ndcg_ab.errors import InputError, format_value, in_short
 from ndcg_ab.files import named
 from ndcg_ab.sources.base import Remark, remarks_metadata, with_remarks
 from ndcg_ab.sources.files.hints import is_header, is_numeric, other_format_hint
-from ndcg_ab.sources.files.json_documents import DECODER, document_records, is_document, refuse_lists, refuse_twice
+from ndcg_ab.sources.files.json_documents import DECODER, document_records, is_document, refuse_lists
 from ndcg_ab.sources.files.streams import LONGEST_LINE, LongLineError, line_blocks
 from ndcg_ab.sources.files.unpacking import open_bytes, open_table
 from ndcg_ab.sources.tables.format_warnings import FormatWatch, UnreadRankError
@@ -246,7 +246,6 @@ def json_records(path: Path, layout: Layout, columns: dict[str, str]) -> Iterato
     for number, row in rows:
         refuse_lists(f"{path}, line {number}", row, layout)
         chosen = layout.check_columns(f"{path}, line {number}", list(row), columns)
-        refuse_twice(f"{path}, line {number}", row, chosen)
         yield number, {name: row[column] for name, column in chosen.items()}
 
 

@@ -49,4 +49,5 @@ def has_ids_as_grades(table: pa.Table) -> bool:
         return False
     documents, grades = pc.unique(table["doc_id"]), pc.unique(table["grade"])
     are_numbers = all(is_plain_number(each) and 0 <= float(each) <= MOST_RATINGS for each in documents.to_pylist())
-    return are_numbers and len(grades) > len(documents) and pc.all(pc.equal(grades, pc.floor(grades))).as_py()
+    are_whole = bool(pc.all(pc.equal(grades, pc.floor(grades))).as_py())
+    return are_numbers and are_whole and len(grades) > len(documents)

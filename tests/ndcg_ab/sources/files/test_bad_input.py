@@ -106,12 +106,12 @@ JUDGMENTS: dict[str, Case] = {
     "JSON of documents, one twice": (
         "q.json",
         '{"q1": {"a": 1}, "q2": {"b": 1, \n"b": 2}}',
-        ["q.json, lines 1 and 2: document 'b' of query 'q2' is judged 1 and 2"],
+        ["q.json: cannot be read as JSON: key 'b' comes twice in one object"],
     ),
     "JSON of documents, a query twice": (
         "q.json",
         '{"q1": {"a": 1}, "q2": {"b": 1},\n"q1": {"c": 2}}',
-        ["q.json, line 2: key 'q1' comes twice in one object: a key must come once"],
+        ["q.json: cannot be read as JSON: key 'q1' comes twice in one object: a key must come once"],
     ),
     "a missing key": (
         "q.jsonl",
@@ -138,7 +138,11 @@ JUDGMENTS: dict[str, Case] = {
         ["q.jsonl, line 1: cannot be read as JSON"],
     ),
     "no Parquet": ("q.parquet", "PAR1 nonsense PAR1", ["q.parquet: is not a Parquet file"]),
-    "a key twice": ("q.jsonl", JSON.replace('"a"', '"a", "doc_id": "b"'), ["line 1: key 'doc_id' comes twice in one"]),
+    "a key twice": (
+        "q.jsonl",
+        JSON.replace('"a"', '"a", "doc_id": "b"'),
+        ["line 1: cannot be read as JSON: key 'doc_id'"],
+    ),
     "a quote inside a field": ("q.csv", CSV + 'q1,"q"9",1\n', ["q.csv, line 2: cannot be read as CSV"]),
     "null in the place of an object": ("q.jsonl", JSON + "null\n", ["q.jsonl, line 2: 'null'", "one JSON object"]),
     "two objects on a line": ("q.jsonl", JSON.strip() + JSON, ["q.jsonl, line 1: is not JSON (Extra data"]),
