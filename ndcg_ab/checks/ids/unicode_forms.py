@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final, Literal
 from unicodedata import normalize
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from ndcg_ab.sources.files.file import format_by_name
 from ndcg_ab.sources.files.hints import filter_command
 from ndcg_ab.sources.tables.on_disk import read_batches
 
-EVERY = "NFKC"  # ids that any Unicode form makes one are one in it
+EVERY: Final = "NFKC"  # ids that any Unicode form makes one are one in it
 TEXTS = ("trec", "csv", "tsv")  # in JSON a character may be written as its number
 IDS = {"query_id": "query ids", "doc_id": "document ids"}
 Spellings = Mapping[tuple[str, str], set[str]]  # (query_id, id), both normalized -> how files spell the id
@@ -85,7 +86,7 @@ def describe_pairs(other: str, field: str, pairs: list[Pair], pulled: Pulled, ea
     query_id, own, there = pairs[0]
     where = f" in query {format_value(query_id)}" if query_id else ""
     is_plain = all(normalize("NFC", one) == normalize("NFC", two) for _, one, two in pairs)
-    form = "NFC" if is_plain else EVERY
+    form: Literal["NFC", "NFKC"] = "NFC" if is_plain else EVERY
     lines = f'(unicodedata.normalize("{form}", line) for line in fileinput.input(encoding="utf-8"))'
     script = f'python3 -c \'import fileinput, unicodedata; print(*{lines}, sep="", end="")\''
     told = (

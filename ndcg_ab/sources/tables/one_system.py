@@ -23,8 +23,8 @@ def refuse_several_systems(described: FileSource, directory: Path, make: Callabl
     found: list[str] = []
     column = None
     with contextlib.suppress(InputError, OSError):  # whoever reads the ranking itself says what is wrong
-        is_given = described.given is not None and is_table(described.given.data)
-        columns = arrow_table(described.given).column_names if is_given else local_columns(described, directory)
+        given = described.given if is_table(getattr(described.given, "data", None)) else None
+        columns = arrow_table(given).column_names if given else local_columns(described, directory)
         free = [name for name in columns if name not in described.columns.values()]
         column = next((name for name in free if bare_name(name) in SYSTEM_NAMES), None)
         if column is None:
