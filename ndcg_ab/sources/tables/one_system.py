@@ -23,7 +23,8 @@ def refuse_several_systems(described: FileSource, directory: Path, make: Callabl
     found: list[str] = []
     column = None
     with contextlib.suppress(InputError, OSError):  # whoever reads the ranking itself says what is wrong
-        given = described.given if is_table(getattr(described.given, "data", None)) else None
+        data = getattr(described.given, "data", None)  # a reader without a length can be read once alone
+        given = described.given if is_table(data) and hasattr(data, "__len__") else None
         columns = arrow_table(given).column_names if given else local_columns(described, directory)
         free = [name for name in columns if name not in described.columns.values()]
         column = next((name for name in free if bare_name(name) in SYSTEM_NAMES), None)
