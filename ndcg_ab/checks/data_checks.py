@@ -7,6 +7,7 @@ from ndcg_ab.checks.added_checks import run_added_checks
 from ndcg_ab.checks.examples import MOST, examples_of
 from ndcg_ab.checks.grade_order import check_grade_order
 from ndcg_ab.checks.ids.near_ids import check_documents_alike, check_queries_alike
+from ndcg_ab.checks.ids.unicode_forms import check_unicode_forms
 from ndcg_ab.checks.ids.unmatched_ids import check_documents, query_spelling_hint, unshared_queries_hint
 from ndcg_ab.checks.ranking_checks import TableNotice, check_depths, check_rankings, read_notices, remark_findings
 from ndcg_ab.checks.severities import refuse_errors
@@ -62,6 +63,7 @@ def check_tables(
     found += check_loaded_rows(noticed, judgments, rankings, evaluation)
     found += check_rankings(engine, noticed, rankings)
     found += remark_findings("judgments", judgments)
+    found += check_unicode_forms(judgments, rankings)
     unmatched = [finding for finding in found if finding.code == "no_shared_query"]
     if not unmatched:
         found += [*check_queries_alike(judgments, rankings), *check_documents(engine, judgments, rankings)]

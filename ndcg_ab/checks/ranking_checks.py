@@ -104,6 +104,7 @@ REMARKS = {
     "several_tags": "its file has {count} tags, where one system has one: it may hold several rankings",
     "truncated_last_line": "its last line may be cut",
     "repeated_judgment": "{count} of them repeat another of their file, with the same grade: each counts once",
+    "comment_line": "{count} lines that begin with # are left out as comments",
     "unread_rank": "{count} of its ranks cannot be read, and are not used",
     "failed_query": "{queries} failed and {are} left out of its comparisons",
 }

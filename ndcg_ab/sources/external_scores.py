@@ -17,6 +17,7 @@ from ndcg_ab.files import named
 from ndcg_ab.sources.base import Source, places_text
 from ndcg_ab.sources.files.file import format_by_name, read_file, refuse_no_file
 from ndcg_ab.sources.files.hints import columns_option
+from ndcg_ab.sources.files.json_documents import load_strictly
 from ndcg_ab.sources.files.records import open_parquet, read_records, text_lines
 from ndcg_ab.sources.files.unpacking import open_bytes
 from ndcg_ab.sources.tables.in_memory import arrow_table, read_table
@@ -244,7 +245,7 @@ def column_names(path: Path, file_format: str) -> list[str]:
 def read_json(path: Path) -> Any:
     try:
         with open_bytes(path) as file:
-            content = json.loads(file.read())
+            content = load_strictly(file.read())
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: is not JSON: {error}") from None
     if not isinstance(content, dict):

@@ -16,8 +16,9 @@ from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.sources.base import CostsAsked, Pulled, PullRequest, PullResult, ReducedPull, Source
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.costs import cost_columns, costs_of_rows, refuse_unrecorded, without_cost_columns
+from ndcg_ab.sources.judgments.ratings import refuse_ratings
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
-from ndcg_ab.sources.tables.schema import Layout
+from ndcg_ab.sources.tables.schema import JUDGMENT, RANKING, Layout
 from ndcg_ab.sources.tables.top_places import WantedPlaces
 
 
@@ -112,6 +113,10 @@ def pull_source(
     costs: what is recorded of every request, or read from columns of the rows.
     resources: what a source may use that computes; None: everything.
     """
+    if layout.kind == RANKING.kind and isinstance(described, FileSource):
+        from ndcg_ab.sources.tables.one_system import refuse_several_systems
+
+        refuse_several_systems(described, directory, make_source)
     source = make_source(without_cost_columns(described, costs.names) if costs else described, directory)
     if costs is not None:
         refuse_unrecorded(described, costs.names, source.origin)
@@ -124,7 +129,10 @@ def pull_source(
     if keep is not None and not isinstance(table, TableOnDisk):
         table = keep.write([table], layout.schema, lambda: found.table.schema.metadata or {})
     recorded = read_costs(described, directory, costs) if found.costs is None else found.costs
-    return count_rows(Pulled(table, layout, source, found.documents, costs=recorded))
+    pulled = count_rows(Pulled(table, layout, source, found.documents, costs=recorded))
+    if layout.kind == JUDGMENT.kind and not pulled.elsewhere:
+        refuse_ratings(pulled, described)
+    return pulled
 
 
 def answer_in_time(source: Source, layout: Layout, asked: PullRequest) -> PullResult:

@@ -25,7 +25,7 @@ from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.fast_reader.choice import reduce_file
 from ndcg_ab.sources.files.hints import FORMAT, folder_hint, packed_hint
 from ndcg_ab.sources.files.parts import list_parts, name_part_in_errors
-from ndcg_ab.sources.files.records import find_lines, gather_pieces, open_parquet, read_rows
+from ndcg_ab.sources.files.records import COMMENT, find_lines, gather_pieces, open_parquet, read_rows
 from ndcg_ab.sources.files.stores import door_of
 from ndcg_ab.sources.files.streams import (
     BLOCK,
@@ -283,7 +283,7 @@ def trec_pieces(
     for table in csv_pieces(stream, options, in_pieces):
         if any(breaks_text_rule(table[name], spaces=True) for name in unused):
             raise pa.ArrowInvalid("fields are missing, or there are too many")
-        if any(pc.any(pc.starts_with(texts, "#")).as_py() for texts in distinct_texts(table["query_id"])):
+        if any(pc.any(pc.equal(texts, COMMENT)).as_py() for texts in distinct_texts(table["query_id"])):
             raise pa.ArrowInvalid("there are comments")
         if TAG in unused:
             add_tags(tags, table[TAG], rows)

@@ -11,6 +11,7 @@ from ndcg_ab.config.model.inputs.http import HttpRequest, HttpResults
 from ndcg_ab.errors import InputError, beginning, format_value, on_one_line, shortened
 from ndcg_ab.sources.boundary import BOUNDS
 from ndcg_ab.sources.costs import MOST_COST
+from ndcg_ab.sources.files.json_documents import RepeatedKeyError, load_strictly
 from ndcg_ab.sources.tables.schema import LONGEST_ID, is_written
 
 LONGEST = 500  # characters of a title or an address
@@ -161,9 +162,11 @@ def compile_path(path: str, where: str) -> Any:
 def parse_answer(content: bytes) -> Any:
     """The JSON of an answer."""
     try:
-        return json.loads(content)
+        return load_strictly(content)
     except RecursionError:
         raise QueryError("the answer is nested too deeply to be read") from None
+    except RepeatedKeyError as error:
+        raise QueryError(f"the answer cannot be read: {error}") from None
     except ValueError as error:
         start = content[:ENOUGH].decode(errors="replace").strip()
         if start.startswith("<"):

@@ -25,6 +25,7 @@ from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.functions.function import is_finite
 from ndcg_ab.sources.functions.modules import load_function, modules_first_in, name_function_in_errors
 from ndcg_ab.sources.judgments.grade_cache import Say, open_grade_cache
+from ndcg_ab.sources.judgments.ratings import MOST_GRADE
 
 KEYS = 1  # to be raised with every change of what a key is made from
 
@@ -131,11 +132,10 @@ class AskedFunction:
             found = function(query, document, **arguments)
         if found is None:
             return None
-        if not is_finite(found):
+        if not is_finite(found) or abs(found) > MOST_GRADE:
             raise InputError(
-                f"python = {self.origin!r}, {place}: grade = {format_value(found)}: must be a finite number, or None"
-                " where it"
-                " cannot say"
+                f"python = {self.origin!r}, {place}: grade = {format_value(found)}: must be a finite number from"
+                f" -{MOST_GRADE:,} to {MOST_GRADE:,}, or None where it cannot say"
             )
         return float(found)
 

@@ -354,7 +354,7 @@ def test_events_beyond_the_deepest_place_are_left_out(form: str, ordinal: float,
     events = [*TWO, event("click", 9_999, "d3"), event("click", ordinal, "d4")]
     names = ("action_name", "user_query", "object_id", "ordinal", "query_id")
     rows = [[each["action_name"], "pasta", *event_place(each), each["query_id"]] for each in events]
-    rows_of_log = table = pa.table(
+    table = pa.table(
         dict(zip((*names[:4], "search_id"), map(list, zip(*rows, strict=True)), strict=True))
     )
     path, keys = tmp_path / f"log.{form}", {"events": "ubi"} if form == "csv" else {}
