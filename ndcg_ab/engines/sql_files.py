@@ -133,6 +133,18 @@ def needed_files(targets: Iterable[str], files: Mapping[str, SqlFile], there: Co
     return sorted(found.values(), key=lambda file: file.number)
 
 
+def tables_behind(readers: Iterable[SqlFile], files: Mapping[str, SqlFile]) -> set[str]:
+    """Return the names of all tables that SQL files read, directly or through views."""
+    found: set[str] = set()
+    waiting = [name for file in readers for name in file.reads]
+    while waiting:
+        name = waiting.pop()
+        if name not in found and name in files and files[name].kind == "view":
+            waiting += files[name].reads
+        found.add(name)
+    return found
+
+
 def affected_tables(changed: str, files: Mapping[str, SqlFile]) -> set[str]:
     """The tables that a change of one concerns: all that read it, directly or through others."""
     found: set[str] = set()

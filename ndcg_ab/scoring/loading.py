@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ndcg_ab import thresholds
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine, InFiles
 from ndcg_ab.engines.remote_table import RemoteTable
@@ -24,7 +25,6 @@ from ndcg_core.measures.metric import Metric
 NARROWING = ("ties", "unjudged", "measure", "ideal", "ideal_cut")  # choices of which SQL files have parts of their own
 COST_SOURCE = pa.schema([("system_id", pa.string()), ("measured", pa.string())])
 COST_STATISTICS = pa.schema([("cost", pa.string()), ("statistic", pa.string()), ("share", pa.float64())])
-MANY = 5_000_000  # results; fewer are ranked in a moment, whole, as bounds need them anyway
 SINGLES = "pulled_single_judgment"  # every judgment with its judge, source and file, where there is more than a grade
 
 
@@ -109,7 +109,8 @@ def put_places(engine: Engine, rankings: Sequence[pa.Table], metrics: Sequence[M
 
     rankings: reduced ones, whose rows stand in the order of their places; none where not all of them are.
     """
-    is_placed = sum(table.num_rows for table in rankings) >= MANY and all(map(goes_by_score, own_metrics(metrics)))
+    are_many = sum(table.num_rows for table in rankings) >= thresholds.PLACED_ROWS
+    is_placed = are_many and all(map(goes_by_score, own_metrics(metrics)))
     engine.narrow(placed={"yes" if is_placed else "no"})
     if not is_placed:
         return
