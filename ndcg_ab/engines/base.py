@@ -63,6 +63,11 @@ class Engine(ABC):
     ) -> None:
         """Closes it; what was made stays where it is kept."""
 
+    @property
+    def limited(self) -> Memory | None:
+        """What it may take of memory; None without a limit."""
+        return self.memory if self.memory is not None and self.memory.limit is not None else None
+
     def set(self, **settings: Value) -> None:
         """Parameters for every file that names them, unless `build` or `read` gives its target others."""
         self.settings |= settings

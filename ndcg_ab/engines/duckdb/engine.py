@@ -189,7 +189,17 @@ class DuckDBEngine(Engine):
         self.there[name] = kind.split()[-1]
         self.answers.pop(name, None)
 
+    def _share_memory(self) -> None:
+        """Let DuckDB take what the rest of the process leaves of the limit; what it holds beyond goes to disk."""
+        if self.memory.limit is None or self.is_few:
+            return
+        held = self.connection.execute("select sum(memory_usage_bytes)::bigint from duckdb_memory()").fetchall()[0][0]
+        share = self.memory.for_duckdb_beside(held)
+        with contextlib.suppress(duckdb.OutOfMemoryException):  # more is in use, and cannot leave
+            self.connection.execute(f"set memory_limit = '{share // 1000}KB'")
+
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
+        self._share_memory()
         with name_file_in_errors(file, self.memory):
             self._create(self._kind(file), file.name, file.text, parameters)
 
@@ -212,6 +222,7 @@ class DuckDBEngine(Engine):
         self._clear(name)
 
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
+        self._share_memory()
         with name_file_in_errors(file, self.memory):
             found = self.connection.sql(self._parsed(text), params=dict(parameters) or None)
             return as_texts(found.to_arrow_table())
