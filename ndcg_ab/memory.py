@@ -45,13 +45,13 @@ def too_little(size: str) -> str | None:
     return f"is too little to work with{here}: it is of the whole process, and must be {LEAST // 10**6}MB or more"
 
 
-class LimitReached(MemoryError):  # noqa: N818 - what ends the work is raised as a class
-    """The memory that the process holds has reached its limit. Exit code 2."""
+class LimitReached(InputError):  # noqa: N818 - no error of the user's
+    """The memory that the process holds has reached its limit; made without arguments, as a thread raises it."""
 
-    sentence = "the memory limit was reached"
+    sentence = ""
 
-    def __str__(self) -> str:
-        return self.sentence
+    def __init__(self) -> None:
+        super().__init__(self.sentence)
 
 
 class Guard:

@@ -17,7 +17,6 @@ from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.deadlines import is_anything_left
 from ndcg_ab.errors import InputError, ParityError, SqlError, on_one_line, shortened, words_of
 from ndcg_ab.full_disks import is_full, no_room
-from ndcg_ab.memory import LimitReached
 from ndcg_ab.temporary import remove_folder_of_process, write_kept
 from ndcg_ab.visible import visible
 
@@ -110,9 +109,6 @@ def exit_code_for(error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt):
         write_error("stopped by SIGINT")
         return 128 + signal.SIGINT
-    if isinstance(error, LimitReached):
-        write_error(str(error))
-        return UNUSABLE
     if is_memory_error(error):
         write_error(f"memory ran out: {first_line(error)}; give it more, or compare fewer systems at once")
         return UNUSABLE

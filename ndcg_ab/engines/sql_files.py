@@ -135,14 +135,9 @@ def needed_files(targets: Iterable[str], files: Mapping[str, SqlFile], there: Co
 
 def tables_behind(readers: Iterable[SqlFile], files: Mapping[str, SqlFile]) -> set[str]:
     """Return the names of all tables that SQL files read, directly or through views."""
-    found: set[str] = set()
-    waiting = [name for file in readers for name in file.reads]
-    while waiting:
-        name = waiting.pop()
-        if name not in found and name in files and files[name].kind == "view":
-            waiting += files[name].reads
-        found.add(name)
-    return found
+    found = {name for file in readers for name in file.reads}
+    views = [files[name] for name in found if name in files and files[name].kind == "view"]
+    return found | tables_behind(views, files) if views else found
 
 
 def affected_tables(changed: str, files: Mapping[str, SqlFile]) -> set[str]:
