@@ -133,10 +133,10 @@ class Engine(ABC):
         self.put(name, table)
         self.made[name] = {GIVEN: True}
 
-    def build(self, *targets: str, passing: Sequence[str] = (), **parameters: Value) -> None:
+    def build(self, *targets: str, passing: Any = (), **parameters: Value) -> None:
         """Make the targets and all tables that they need, unless those are there already.
 
-        passing: tables that are released as soon as nothing that is still to be made reads them.
+        passing: names of tables that are released as soon as nothing that is still to be made reads them.
         parameters: of the targets' own files; what they read uses the settings, or is as it was made.
         Raises SqlError, which names the file.
         """

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -219,7 +219,7 @@ def have_room(engine: Engine, evaluation: Evaluation, metrics: Sequence[Metric])
     return memory.has_room(places, PLACE)
 
 
-def shown_depths(metrics: Sequence[Metric]) -> dict[str, int]:
+def shown_depths(metrics: Sequence[Metric]) -> dict[str, Any]:
     """Return how deep places are read: those with a judgment only as deep as measures look that go down a ranking."""
     return {"judged_depth": judged_depth(metrics), "shown_depth": deepest_cutoff(metrics)}
 
