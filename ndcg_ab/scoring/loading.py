@@ -23,6 +23,7 @@ from ndcg_ab.sources.tables.top_places import ANSWER, KNOWN_RANK, places_of_scor
 from ndcg_core.measures.metric import Metric
 
 NARROWING = ("ties", "unjudged", "measure", "ideal", "ideal_cut")  # choices of which SQL files have parts of their own
+VALUE = 110  # bytes that the value of one query by one metric takes, with all that is computed of it
 COST_SOURCE = pa.schema([("system_id", pa.string()), ("measured", pa.string())])
 COST_STATISTICS = pa.schema([("cost", pa.string()), ("statistic", pa.string()), ("share", pa.float64())])
 SINGLES = "pulled_single_judgment"  # every judgment with its judge, source and file, where there is more than a grade
@@ -38,6 +39,9 @@ def load_tables(
     """Puts what was pulled, and the metrics, where the SQL finds them (sql/0x)."""
     if documents := make_documents(evaluation):
         documents.check()
+    if (memory := engine.limited) and not judgments.elsewhere:
+        values = len(judgments.query_ids) * len(rankings) * len(evaluation.metric_list)
+        memory.refuse_beyond(values, VALUE, "values of queries")
     engine.expect(sum(pulled.count for pulled in (judgments, *rankings.values())))
     engine.number("system_id", rankings)
     engine.number("query_id", query_ids_of(judgments, queries, rankings))

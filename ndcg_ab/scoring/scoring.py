@@ -14,7 +14,6 @@ from ndcg_ab.sources.spark_tables import make_cluster
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.writing import format_number
 
-VALUE = 110  # bytes that the value of one query by one metric takes, with all that is computed of it
 # Large tables that only scoring reads; each is released when the last table that reads it has been made.
 STEPS = ("graded_doc", "judged_doc", "dcg_by_rank", "ideal_by_rank", "own_ideal_by_rank", "query_dcg", "query_ideal")
 
@@ -54,9 +53,6 @@ def open_engine_for(
 
 def score_metrics(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool = True) -> None:
     """Ranks, grades and scores every metric at once; summed_up: with what there is to say of each system by itself."""
-    if memory := engine.limited:
-        values = engine.count("query", {"is_judged": True}) * engine.count("system") * len(metrics)
-        memory.refuse_beyond(values, VALUE, "values of queries")
     refuse_missing_gains(engine, metrics)
     engine.build("query_score", *["coverage"] * summed_up, passing=STEPS)
     add_measured(engine, measured_elsewhere(metrics))

@@ -20,7 +20,7 @@ from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.cli.exit_codes import exit_code_for
 from ndcg_ab.labels import bounds, grade_chances
 from ndcg_ab.memory import LEAST, LimitReached, Memory, bytes_of
-from ndcg_ab.scoring import scoring
+from ndcg_ab.scoring import loading
 from tests.places import DATA
 
 
@@ -178,7 +178,7 @@ COMMANDS = {"compare": [], "compare --bounds": ["--bounds"], "judge-next": [], "
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-@pytest.mark.parametrize(("module", "size"), [(scoring, "VALUE"), (bounds, "PLACE"), (grade_chances, "POOLED")])
+@pytest.mark.parametrize(("module", "size"), [(loading, "VALUE"), (bounds, "PLACE"), (grade_chances, "POOLED")])
 def test_a_command_without_room_says_what_it_needs(
     name: str, module: ModuleType, size: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
