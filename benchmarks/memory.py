@@ -59,6 +59,7 @@ copy (
     select query_id, '0', doc_id, (hash(doc_id) % 4)::int from ranked where hash(doc_id || 'judged') % {one_in} = 0
 ) to '{path}' {how}
 """
+LOG = "copy (select 'q' || q as query_id, 'text ' || q as text from range({queries}) as query(q)) to '{path}'"
 HOW = "(format csv, delimiter ' ', header false)"
 
 WATCHED = """
@@ -107,6 +108,7 @@ def make(directory: Path, case: str, share: float) -> None:
     queries, documents, one_in, scores = CASES[case]
     documents = max(100, round(documents * share))
     with duckdb.connect() as connection:
+        connection.execute(LOG.format(queries=queries, path=directory / "queries.csv"))
         for at, system in enumerate(SYSTEMS):
             connection.execute(RANKED.format(at=at, queries=queries, documents=documents, scores=scores))
             connection.execute(TEXT.format(path=directory / f"{system}.run", how=HOW))
@@ -120,7 +122,7 @@ def command_of(name: str, directory: Path, file_format: str, metric: str, limit:
     suffix = FORMATS[file_format]
     if name != "run":
         systems = [f"--system={system}={directory / f'{system}.{suffix}'}" for system in SYSTEMS]
-        judged = ["--judgments", str(directory / "judgments.qrels")] * (name != "draw")
+        judged = ["--judgments", "judgments.qrels"] if name != "draw" else ["--queries", "queries.csv"]
         metrics = [part for each in metric.split("+") for part in ("--metric", each)] * (name != "sensitivity")
         return [*COMMANDS[name], *judged, *systems, *metrics, "--memory-limit", limit]
     config = directory / "run.yaml"
