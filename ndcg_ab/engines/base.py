@@ -63,11 +63,6 @@ class Engine(ABC):
     ) -> None:
         """Closes it; what was made stays where it is kept."""
 
-    @property
-    def limited(self) -> Memory | None:
-        """What it may take of memory; None without a limit."""
-        return self.memory if self.memory is not None and self.memory.limit is not None else None
-
     def set(self, **settings: Value) -> None:
         """Parameters for every file that names them, unless `build` or `read` gives its target others."""
         self.settings |= settings
@@ -237,6 +232,15 @@ class Engine(ABC):
         tests = " and ".join(self._test(column, value, bound) for column, value in (where or {}).items())
         text = f'select count(*) as "count" from "{name}"' + (f" where {tests}" if tests else "")
         return int(self._run(text, bound, self.files.get(name))["count"][0].as_py())
+
+    def has_room(self, name: str, size: int, what: str = "", **parameters: Value) -> bool:
+        """Return whether the rows of a table, of so many bytes each, fit into memory; what: else raise InputError."""
+        if self.memory is None or self.memory.limit is None:
+            return True
+        rows = self.count(name, None, **parameters)
+        if what:
+            self.memory.refuse_beyond(rows, size, what)
+        return self.memory.has_room(rows, size)
 
     @abstractmethod
     def settle(self, queries: Callable[[], Sequence[str]]) -> None:

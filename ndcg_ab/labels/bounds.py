@@ -73,7 +73,9 @@ def add_bounds(
         undrawn = shares_not_drawn(engine, evaluation, sampling.drawn)
     if not metrics and not undrawn:
         return Bounded(list(systems), list(compared), None)
-    metrics = metrics if have_room(engine, evaluation, list(metrics.values())) else {}
+    what = "places whose grades are bounded" if evaluation.statistics.bounds else ""
+    if metrics and not engine.has_room("shown_place", PLACE, what, **shown_depths([*metrics.values()])):
+        metrics = {}
     known = load_known(engine, list(metrics.values())) if metrics else None
     return Bounded(
         bound_systems(engine, metrics, sampling, known, systems) if known else list(systems),
@@ -207,16 +209,6 @@ def are_few(engine: Engine, evaluation: Evaluation) -> bool:
     if not evaluation.engine.spark:
         return True
     return all(engine.count(name) <= MOST_BROUGHT for name in ("graded_doc", "grade_count"))
-
-
-def have_room(engine: Engine, evaluation: Evaluation, metrics: Sequence[Metric]) -> bool:
-    """Return whether memory has room for bounds; raise InputError if it has none for bounds that were asked for."""
-    if not metrics or (memory := engine.limited) is None:
-        return True
-    places = engine.count("shown_place", **shown_depths(metrics))
-    if evaluation.statistics.bounds:
-        memory.refuse_beyond(places, PLACE, "places whose grades are bounded")
-    return memory.has_room(places, PLACE)
 
 
 def shown_depths(metrics: Sequence[Metric]) -> dict[str, Any]:

@@ -75,14 +75,9 @@ class GradeModel:
         return np.array(self.levels)[drawn]
 
 
-def has_room_for_pool(engine: Engine, metrics: Sequence[Metric], *, refuse: bool = False) -> bool:
-    """Return whether memory has room for a model of the pool; refuse: raise InputError if it has none."""
-    if (memory := engine.limited) is None:
-        return True
-    rows = engine.count("pooled_document", pool_depth=deepest_cutoff(metrics))
-    if refuse:
-        memory.refuse_beyond(rows, POOLED, "documents whose grades are weighed")
-    return memory.has_room(rows, POOLED)
+def has_room_for_pool(engine: Engine, metrics: Sequence[Metric], what: str = "") -> bool:
+    """Return whether memory has room for a model of the pool; what: else raise InputError, with its documents' name."""
+    return engine.has_room("pooled_document", POOLED, what, pool_depth=deepest_cutoff(metrics))
 
 
 def load_pool(engine: Engine, evaluation: Evaluation, metrics: Sequence[Metric]) -> Pool:

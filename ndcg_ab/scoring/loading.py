@@ -39,9 +39,9 @@ def load_tables(
     """Puts what was pulled, and the metrics, where the SQL finds them (sql/0x)."""
     if documents := make_documents(evaluation):
         documents.check()
-    if (memory := engine.limited) and not judgments.elsewhere:
+    if engine.memory and not judgments.elsewhere:
         values = len(judgments.query_ids) * len(rankings) * len(evaluation.metric_list)
-        memory.refuse_beyond(values, VALUE, "values of queries")
+        engine.memory.refuse_beyond(values, VALUE, "values of queries")
     engine.expect(sum(pulled.count for pulled in (judgments, *rankings.values())))
     engine.number("system_id", rankings)
     engine.number("query_id", query_ids_of(judgments, queries, rankings))

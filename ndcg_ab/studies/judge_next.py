@@ -178,7 +178,7 @@ def refuse_unknown_candidates(evaluation: Evaluation, candidates: Iterable[str])
 
 
 def read_unjudged(engine: Engine, evaluation: Evaluation) -> Unjudged:
-    has_room_for_pool(engine, evaluation.metric_list, refuse=True)
+    has_room_for_pool(engine, evaluation.metric_list, "documents whose grades are weighed")
     pool = load_pool(engine, evaluation, evaluation.metric_list)
     rows = np.flatnonzero(~pool.is_judged)
     generator = np.random.default_rng([evaluation.statistics.seed, STREAM])
