@@ -29,7 +29,7 @@ LAYERS = (  # imports go down only; packages of one line do not know each other
     ("results",),
     ("sources",),
     ("config", "engines"),
-    ("memory", "other_measures", "full_disks"),
+    ("memory", "other_measures", "full_disks", "thresholds"),
     ("temporary",),
     ("files",),
     ("extensions",),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,7 @@ from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 
 MOST_STEPS = 2_000_000  # about a second; beyond it bounds must be asked for
 MOST_BROUGHT = 10_000_000  # rows of a table that comes here from a cluster; some hundred megabytes
+PLACE = 600  # bytes that a place takes with all that is computed of it
 WALKED = 20  # steps that a place takes of a metric that is measured again with many sets of grades
 DEEPEST = 1_000  # places that a metric without a cutoff counts for in that
 Key = tuple[str, str]  # metric, candidate
@@ -72,6 +73,9 @@ def add_bounds(
         undrawn = shares_not_drawn(engine, evaluation, sampling.drawn)
     if not metrics and not undrawn:
         return Bounded(list(systems), list(compared), None)
+    what = "places whose grades are bounded" if evaluation.statistics.bounds else ""
+    if metrics and not engine.has_room("shown_place", PLACE, what, **shown_depths([*metrics.values()])):
+        metrics = {}
     known = load_known(engine, list(metrics.values())) if metrics else None
     return Bounded(
         bound_systems(engine, metrics, sampling, known, systems) if known else list(systems),
@@ -207,6 +211,11 @@ def are_few(engine: Engine, evaluation: Evaluation) -> bool:
     return all(engine.count(name) <= MOST_BROUGHT for name in ("graded_doc", "grade_count"))
 
 
+def shown_depths(metrics: Sequence[Metric]) -> dict[str, Any]:
+    """Return how deep places are read: those with a judgment only as deep as measures look that go down a ranking."""
+    return {"judged_depth": judged_depth(metrics), "shown_depth": deepest_cutoff(metrics)}
+
+
 def judged_depth(metrics: Sequence[Metric]) -> int:
     """How deep places with a judgment are wanted: as far as measures look that go down a ranking."""
     walked = [metric for metric in metrics if is_cascade_measure(metric)]
@@ -227,7 +236,7 @@ def load_known(engine: Engine, metrics: Sequence[Metric]) -> Known:
     counts = np.zeros((len(query_ids), len(grades)), dtype=np.int64)
     columns = np.searchsorted(grades, counted["grade"].to_numpy())
     counts[code_numbers(counted["query_id"], query_ids), columns] = counted["documents"].to_numpy()
-    rows = engine.read("shown_place", judged_depth=judged_depth(metrics))
+    rows = engine.read("shown_place", **shown_depths(metrics))
     encoded = rows["doc_id"].combine_chunks().dictionary_encode()
     docs = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     rank, first_rank, size = (rows[name].to_numpy().astype(np.int64) for name in ("rank", "first_rank", "group_size"))

@@ -20,6 +20,7 @@ from ndcg_core.statistics.estimates.grade_model import Fitted, Graded, fit_model
 LEAST_JUDGED = 100  # documents within the pool; fewer say too little of the others
 LEAST_RAISED = 10  # of them above the lowest grade
 MOST_LEVELS = 20
+POOLED = 800  # bytes that a document takes with its features and likely grades
 FEATURE_SPREAD, SYSTEM_SPREAD, ALONE_SPREAD = 3.0, 1.0, 0.5  # of the slopes' priors
 
 FloatArray = NDArray[np.float64]
@@ -72,6 +73,11 @@ class GradeModel:
         unjudged = ~pool.is_judged
         drawn = self.fitted.draw(generator, pool.features.take(unjudged), pool.query[unjudged], draws)
         return np.array(self.levels)[drawn]
+
+
+def has_room_for_pool(engine: Engine, metrics: Sequence[Metric], what: str = "") -> bool:
+    """Return whether memory has room for a model of the pool; what: else raise InputError, with its documents' name."""
+    return engine.has_room("pooled_document", POOLED, what, pool_depth=deepest_cutoff(metrics))
 
 
 def load_pool(engine: Engine, evaluation: Evaluation, metrics: Sequence[Metric]) -> Pool:

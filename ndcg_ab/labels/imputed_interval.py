@@ -12,7 +12,7 @@ from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.labels.bounds import Key, Known, code_numbers
-from ndcg_ab.labels.grade_chances import Pool, fit_grade_model, load_pool, why_no_model
+from ndcg_ab.labels.grade_chances import Pool, fit_grade_model, has_room_for_pool, load_pool, why_no_model
 from ndcg_ab.labels.missing_labels import systems_judged_by_choice
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.unjudged.completions import Completions
@@ -39,6 +39,9 @@ def add_imputed_intervals(
         return list(compared)
     metrics = {metric.name: metric for metric in evaluation.metric_list}
     bounded = [metrics[name] for name in sorted({name for name, _ in wanted})]
+    if not has_room_for_pool(engine, bounded):
+        none = Likely(0, why_none="the memory limit leaves no room for likely grades")
+        return [row if row.bound_exact is None else replace(row, likely=none) for row in compared]
     pool = load_pool(engine, evaluation, bounded)
     found: dict[Key, Likely]
     chosen: dict[str, str]

@@ -19,7 +19,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, Setting, format_value
 from ndcg_ab.labels.bounds import Known, add_bounds, code_numbers, find_bounds, load_known, no_bounds
-from ndcg_ab.labels.grade_chances import Pool, fit_grade_model, load_pool, why_no_model
+from ndcg_ab.labels.grade_chances import Pool, fit_grade_model, has_room_for_pool, load_pool, why_no_model
 from ndcg_ab.labels.imputed_interval import number_unjudged
 from ndcg_ab.pipeline import Say, score_systems
 from ndcg_ab.scoring.other_tools import own_metrics
@@ -178,6 +178,7 @@ def refuse_unknown_candidates(evaluation: Evaluation, candidates: Iterable[str])
 
 
 def read_unjudged(engine: Engine, evaluation: Evaluation) -> Unjudged:
+    has_room_for_pool(engine, evaluation.metric_list, "documents whose grades are weighed")
     pool = load_pool(engine, evaluation, evaluation.metric_list)
     rows = np.flatnonzero(~pool.is_judged)
     generator = np.random.default_rng([evaluation.statistics.seed, STREAM])

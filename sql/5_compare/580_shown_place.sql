@@ -1,7 +1,8 @@
 -- shown_place: results of judged queries, as deep as the metrics look; judged ones as deep as is asked for.
 -- grain:  one row per (rank_rule, system_id, query_id, rank)
 -- reads:  graded_doc, rank_rule
--- params: judged_depth
+-- params: judged_depth, shown_depth
+-- shown_depth: the deepest place at which anything is shown; all of a group of equal scores that begins above it.
 -- grade is null where the document is unjudged.
 -- group_size: with ties = average how many results have the same score, judged ones among them; else 1.
 with tied_group as (
@@ -32,8 +33,11 @@ shown as (
         grade,
     from graded_doc
     where
-        not is_judged
-        or rank <= $judged_depth
+        first_rank <= $shown_depth
+        and (
+            not is_judged
+            or rank <= $judged_depth
+        )
 )
 
 select

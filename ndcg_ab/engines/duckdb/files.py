@@ -8,7 +8,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from ndcg_ab.engines.duckdb.engine import READ_ROWS, first_line, name_file_in_errors
+from ndcg_ab import thresholds
+from ndcg_ab.engines.duckdb.engine import first_line, name_file_in_errors
 from ndcg_ab.engines.duckdb.settings import close_off, duckdb_settings
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.memory import Memory
@@ -26,7 +27,7 @@ def sorted_rows(path: Path, columns: Sequence[str], by: Sequence[str], memory: M
     text = f"select {names} from read_parquet($path, file_row_number = true) order by {order}"
     config = duckdb_settings(memory, None, share=SORTING)
     with duckdb.connect(config=config) as connection, name_file_in_errors(None, memory):
-        yield from connection.sql(text, params={"path": str(path)}).to_arrow_reader(READ_ROWS)
+        yield from connection.sql(text, params={"path": str(path)}).to_arrow_reader(thresholds.READ_ROWS)
 
 
 def query_database_file(path: Path, query: str, memory: Memory | None = None) -> Generator[Any, None, None]:
@@ -46,7 +47,7 @@ def query_database_file(path: Path, query: str, memory: Memory | None = None) ->
         connection.execute("set lock_configuration = true")
         try:
             with name_file_in_errors(None, memory, str(path)):
-                found = connection.sql(query).to_arrow_reader(READ_ROWS)
+                found = connection.sql(query).to_arrow_reader(thresholds.READ_ROWS)
                 yield found.schema
                 yield from found
         except duckdb.Error as error:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
+from ndcg_ab import thresholds
 from ndcg_ab.checks.ranking_checks import findings_of
 from ndcg_ab.config.model.inputs.clicks import Clicks
 from ndcg_ab.errors import InputError
@@ -164,7 +165,7 @@ def test_several_objects_on_a_line_are_refused(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
 def test_events_that_are_many_go_to_a_file(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_disk, "FEW", 3)
+    monkeypatch.setattr(thresholds, "FILE_ROWS", 3)
     monkeypatch.setattr(on_disk, "AT_ONCE", 2)
     names = ("action_name", "user_query", "object_id", "ordinal", "query_id", "client_id")
     values = [("impression" if at % 3 else "click", "pasta", f"d{at}", at, f"s{at}", f"c{at}") for at in range(9)]
@@ -186,7 +187,7 @@ def test_events_that_are_many_go_to_a_file(form: str, tmp_path: Path, monkeypatc
 
 
 def test_the_event_that_breaks_a_rule_is_counted_over_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_disk, "FEW", 1)
+    monkeypatch.setattr(thresholds, "FILE_ROWS", 1)
     monkeypatch.setattr(on_disk, "AT_ONCE", 2)
     path = tmp_path / "events.csv"
     path.write_text("action_name,user_query,object_id,ordinal\n" + "impression,a,d,0\n" * 4 + "click,a,d,1.5\n")
