@@ -62,6 +62,7 @@ def stop_group(folder: Path, count: int, chance: random.Random, fresh: bool, fou
     _, said = ended_by_itself(command, environment)
     found["runs that failed"] += report(said)
     for bundle in (folder / "out" / "small").glob("2*"):
+        found["bundles"] += 1
         files = sorted(path.name for path in bundle.rglob("*") if path.name != REUSED)
         found["bundles that are not whole"] += report("" if files == WHOLE else f"{bundle}: {files}")
 
