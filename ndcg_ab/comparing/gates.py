@@ -1,26 +1,75 @@
 """Gates: what must hold for an evaluation to pass, as the configuration declares it before the run."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Gate
 from ndcg_ab.results.cost_records import CostDifference
 from ndcg_ab.results.decisions import GUARDRAILS_GATE, JUDGED, NO_REGRESSION, NOT_WORSE, SLICE_REGRESSION, UNANSWERED
 from ndcg_ab.results.outcome import GateResult, Outcome, SystemSummary
-from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SLICE_GATE, percent_below, queries_text, signed
+from ndcg_ab.results.wording import (
+    GATE,
+    GUARDRAILS,
+    PRIMARY,
+    SLICE_GATE,
+    UNSCORED,
+    UNSCORED_METRIC,
+    percent_below,
+    queries_text,
+    signed,
+)
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.verdict import Verdict
+from ndcg_core.statistics.verdicts.verdict import Obstacle, Verdict
+
+BASELINE = "baseline"
+MUCH_LESS = 0.2  # the share of a candidate's answered queries that the baseline may leave unanswered
+NOBODY = "there is no candidate to compare"
 
 
 def check_gates(evaluation: Evaluation, outcome: Outcome) -> tuple[GateResult, ...]:
-    """One result for every gate that the configuration names; nothing where it names none."""
-    return () if evaluation.gate is None else tuple(gate_results(evaluation.gate, outcome))
+    """Return a result for every gate that the configuration names, or nothing if it names none."""
+    if evaluation.gate is None:
+        return ()
+    outcome = without_unscored(outcome)
+    found = (*gate_results(evaluation.gate, outcome), *check_baseline_answers(outcome))
+    if not found and evaluation.gate.no_regression and not evaluation.gate.no_drop:
+        return (GateResult(NO_REGRESSION, False, NOBODY),)
+    return found
+
+
+def check_baseline_answers(outcome: Outcome) -> Iterator[GateResult]:
+    """Yield a failed gate if the baseline answers much less than a candidate, as one that was cut short does."""
+    metric = outcome.metrics[0]
+    is_counted = metric.unanswered != "exclude"  # whether the number of queries holds the unanswered ones
+    rows = [row for row in outcome.systems if row.metric == metric.name and row.unanswered is not None]
+    answered = {row.system_id: row.queries - (row.unanswered or 0) * is_counted for row in rows}
+    least = (1 - MUCH_LESS) * max(answered.values(), default=0)
+    if outcome.candidates and answered.get(outcome.baseline, least) < least:
+        name = max(answered, key=lambda system: answered[system])
+        yield GateResult(
+            BASELINE,
+            False,
+            f"{outcome.baseline} answers {queries_text(answered[outcome.baseline])}, {name} {answered[name]}: is the"
+            " ranking of the baseline whole?",
+        )
+
+
+def without_unscored(outcome: Outcome) -> Outcome:
+    """Return the outcome with comparisons on metrics that score no query as not testable, whatever values they have."""
+    unscored = {finding.metric for finding in outcome.findings if finding.code in (UNSCORED, UNSCORED_METRIC)}
+    nothing = {"queries": 0, "difference": None, "conclusion": Verdict.NOT_TESTABLE, "obstacle": Obstacle.FEW_QUERIES}
+    rows = [replace(row, **nothing, size=None) if {row.metric, None} & unscored else row for row in outcome.comparisons]
+    return replace(outcome, comparisons=tuple(rows)) if unscored else outcome
 
 
 def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
+    """Yield a result for each condition of a gate; a comparison over no query, or none at all, never passes."""
     if gate.no_regression:
-        worse = [row for row in outcome.comparisons if row.family == PRIMARY and row.conclusion is Verdict.REGRESSED]
-        yield result_of_rows(NO_REGRESSION, worse, "no candidate regressed on a primary metric")
+        primary = [row for row in outcome.comparisons if row.family == PRIMARY]
+        worse = [row for row in primary if row.conclusion is Verdict.REGRESSED or not row.queries]
+        if primary:
+            yield result_of_rows(NO_REGRESSION, worse, "no candidate regressed on a primary metric")
     costs = outcome.costs.guarded if outcome.costs else []
     if gate.guardrails and (costs or any(row.family == GUARDRAILS for row in outcome.comparisons)):
         yield margin_gate(GUARDRAILS_GATE, outcome, GUARDRAILS, gate.proof, costs)
@@ -43,7 +92,10 @@ def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
         ]
         messages = [f"{row.attribute} {row.slice}: {failure_text(row)}" for row in worse]
         shown = f"no slice regressed by more than {limit:g}"
-        yield make_result(SLICE_REGRESSION, messages, shown, [row.candidate for row in worse])
+        if any(row.queries for row in outcome.comparisons if row.family == SLICE_GATE):
+            yield make_result(SLICE_REGRESSION, messages, shown, [row.candidate for row in worse])
+        else:
+            yield GateResult(SLICE_REGRESSION, False, "there is no slice to compare")
     if gate.unanswered is not None:
         counts = [(row.system_id, row.unanswered or 0) for row in outcome.systems]
         left = {name: count for name, count in counts if count > gate.unanswered}
@@ -57,12 +109,12 @@ def judged_gate(least: float, summaries: Sequence[SystemSummary]) -> GateResult:
     """Of each system the metric on which the fewest results are judged."""
     few: dict[str, SystemSummary] = {}
     for row in sorted(summaries, key=lambda row: row.judged or 0.0):
-        if row.judged is not None and row.judged < least:
+        if row.judged is None or row.judged < least:
             few.setdefault(row.system_id, row)
     needed = f"{100 * least:g} % must be"
     messages = []
     for name, row in few.items():
-        share = percent_below(row.judged or 0.0, least)
+        share = "nothing" if row.judged is None else percent_below(row.judged, least)
         messages.append(f"{name}: {share} judged on {row.metric}, {needed}")
     return make_result(JUDGED, messages, f"at least {100 * least:g} % of every system's results are judged", list(few))
 
@@ -80,13 +132,15 @@ def margin_gate(
     failed = [row for row in rows if breaks_margin(row, proof)]
     costly = [row for row in costs if breaks_cost_margin(row, proof)]
     failures = [*map(failure_text, failed), *(f"{row.candidate}: {row.sentence}" for row in costly)]
-    passed = "; ".join([*([passed_text(rows)] if rows or not costs else []), *passed_costs(costs)])
+    if not rows and not costs:
+        return GateResult(name, False, NOBODY)
+    passed = "; ".join([*([passed_text(rows)] if rows else []), *passed_costs(costs)])
     return make_result(name, failures, passed, [*(row.candidate for row in failed), *(row.candidate for row in costly)])
 
 
 def breaks_cost_margin(row: CostDifference, proof: bool) -> bool:
     """Whether a gate fails on a guardrail of a cost, as `breaks_margin`."""
-    if row.conclusion is Verdict.WORSE or row.is_beyond:
+    if row.conclusion is Verdict.WORSE or row.is_beyond or not row.queries:
         return True
     return proof and row.conclusion is Verdict.MAY_BE_WORSE
 
@@ -110,8 +164,6 @@ def passed_text(rows: Sequence[Comparison]) -> str:
     """What holds of the comparisons of a gate that passed."""
     same = [row for row in rows if row.conclusion is Verdict.IDENTICAL]
     unproven = [row for row in rows if row.conclusion.fails_margin]
-    if not rows:
-        return "there is no candidate to compare"
     if unproven:
         which = "the one comparison" if len(rows) == 1 else f"{len(unproven)} of {len(rows)} comparisons"
         verb = "is" if len(unproven) == 1 else "are"

@@ -87,6 +87,16 @@ CODES: Mapping[str, Code] = {
         " metrics that count relevant documents, reverse the grades: `awk '{$4 = 4 - $4} 1' FILE > NEW` for 1 to 4. If"
         " scores are distances, negate them.",
     ),
+    "nothing_scored": Code(
+        "error",
+        "No metric can score a query, since no judged document has a grade that gains anything.",
+        "Check the grade column of the judgments, and the smallest grade that the metrics count (relevant_from).",
+    ),
+    "unscored_metric": Code(
+        "warning",
+        "One metric scores no query, and others do. Every gate on this metric fails, since nothing was compared.",
+        "Check which grades the metric counts (relevant_from, gain), or leave it out.",
+    ),
     # ---- ids
     "no_shared_query": Code(
         "error",
