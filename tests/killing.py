@@ -224,6 +224,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=60, help="how long two writers and a reader go on")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
     options = parser.parse_args(words)
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a shell in the background has it ignored, also for children
     ndcg_ab.trackers.make_tracker = Shelf
     bundle_files.write_report = plain_page
     stores_of_run()

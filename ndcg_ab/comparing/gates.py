@@ -109,12 +109,14 @@ def judged_gate(least: float, summaries: Sequence[SystemSummary]) -> GateResult:
     """Of each system the metric on which the fewest results are judged."""
     few: dict[str, SystemSummary] = {}
     for row in sorted(summaries, key=lambda row: row.judged or 0.0):
-        if row.judged is None or row.judged < least:
+        if row.judged is not None and row.judged < least:
             few.setdefault(row.system_id, row)
+    if all(row.judged is None for row in summaries):
+        return GateResult(JUDGED, False, "no system has a result whose judgment is looked at")
     needed = f"{100 * least:g} % must be"
     messages = []
     for name, row in few.items():
-        share = "nothing" if row.judged is None else percent_below(row.judged, least)
+        share = percent_below(row.judged or 0.0, least)
         messages.append(f"{name}: {share} judged on {row.metric}, {needed}")
     return make_result(JUDGED, messages, f"at least {100 * least:g} % of every system's results are judged", list(few))
 
