@@ -422,7 +422,7 @@ def test_one_system_passes_no_comparing_gate() -> None:
     for gate in (True, {"proof": True}, {"not_worse": {"ndcg@2": 0.1}}):
         (found,) = ndcg_ab.compare(JUDGMENTS, alone, metrics="ndcg@2", gate=gate).gates
         assert (found.passed, found.message) == (False, NONE_COMPARED)
-    assert ndcg_ab.compare(JUDGMENTS, alone, metrics="ndcg@2", gate={"judged": 0.5}).outcome.gate == "passed"
+    assert ndcg_ab.compare(JUDGMENTS, alone, metrics="ndcg@2", gate={"judged": 0.5})._outcome.gate == "passed"
 
 
 @pytest.mark.parametrize("left", range(1, 9))

@@ -10,6 +10,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+import ndcg_ab
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.report.answer.answer import make_answer
 from ndcg_ab.report.answer.doubts import find_hardly_judged
@@ -411,7 +412,7 @@ def test_nothing_to_score_stands_above_everything() -> None:
     systems = {"old": {"q": {"a": 1.0}}, "new": {"q": {"b": 1.0}}}
     options = {"nothing_scored": "warning", "unmatched_document": "warning"}
     found = ndcg_ab.compare({"q": {"a": 0}}, systems, metrics="ndcg@3", findings=options)
-    lines = printed(found.outcome, 200)
+    lines = printed(found._outcome, 200)
     assert lines[0] == (
         "! no query can be scored: no judged document has a grade that gains anything; is the grade column right?"
     )
