@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 
-from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.results.outcome import Finding, SystemSummary
-from ndcg_ab.results.wording import FEW_JUDGED, UNSCORED, UNSCORED_METRIC, percent_below
+from ndcg_ab.results.wording import FEW_JUDGED, percent_below
 from ndcg_ab.scoring.metric_tables import EVERYTHING
 from ndcg_core.measures.external_metric import make_metric
 
 DIFFERS = 0.1  # a difference between two shares of judged results, as large as what is usually measured
 SLACK = 1e-9
-NO_GAIN = "no judged document has a grade that gains anything; is the grade column right?"
+NO_GAIN = "no query can be scored: no judged document has a grade that gains anything; is the grade column right?"
 
 
 def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
@@ -47,18 +46,16 @@ def check_difference(systems: Sequence[SystemSummary]) -> list[Finding]:
     return found
 
 
-def check_unscored(engine: Engine, evaluation: Evaluation) -> list[Finding]:
+def check_unscored(engine: Engine) -> list[Finding]:
     """Return an error if no metric scores any query, or a warning for each metric that scores none."""
-    counted = "queries" if evaluation.scores else "relevant_queries"
     counts: dict[str, int] = {}
-    for name, count in engine.rows("system_summary", ("metric", counted), order="metric_place"):
+    for name, count in engine.rows("system_summary", ("metric", "relevant_queries"), order="metric_place"):
         counts[name] = counts.get(name, 0) + count
-    unscored = [name for name, count in counts.items() if not count]
-    if len(unscored) == len(counts):
-        why = "no score of these metrics is there" if evaluation.scores else NO_GAIN
-        return [Finding(UNSCORED, "error", f"no query can be scored: {why}", 0)]
+    if not any(counts.values()):
+        return [Finding("nothing_scored", "error", NO_GAIN, 0)]
     message = "{}: no query can be scored with this metric; a gate on it fails"
-    return [Finding(UNSCORED_METRIC, "warning", message.format(name), 0, metric=name) for name in unscored]
+    unscored = [name for name, count in counts.items() if not count]
+    return [Finding("nothing_scored", "warning", message.format(name), 0, metric=name) for name in unscored]
 
 
 def metric_place(metric: str) -> tuple[int, str]:

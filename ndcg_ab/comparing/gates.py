@@ -8,22 +8,12 @@ from ndcg_ab.config.model.settings import Gate
 from ndcg_ab.results.cost_records import CostDifference
 from ndcg_ab.results.decisions import GUARDRAILS_GATE, JUDGED, NO_REGRESSION, NOT_WORSE, SLICE_REGRESSION, UNANSWERED
 from ndcg_ab.results.outcome import GateResult, Outcome, SystemSummary
-from ndcg_ab.results.wording import (
-    GATE,
-    GUARDRAILS,
-    PRIMARY,
-    SLICE_GATE,
-    UNSCORED,
-    UNSCORED_METRIC,
-    percent_below,
-    queries_text,
-    signed,
-)
+from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SLICE_GATE, percent_below, queries_text, signed
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Obstacle, Verdict
 
 BASELINE = "baseline"
-MUCH_LESS = 0.2  # the share of a candidate's answered queries that the baseline may leave unanswered
+MUCH_LESS = 0.2  # the share of the queries that the baseline alone may leave unanswered
 NOBODY = "there is no candidate to compare"
 
 
@@ -32,32 +22,22 @@ def check_gates(evaluation: Evaluation, outcome: Outcome) -> tuple[GateResult, .
     if evaluation.gate is None:
         return ()
     outcome = without_unscored(outcome)
-    found = (*gate_results(evaluation.gate, outcome), *check_baseline_answers(outcome))
-    if not found and evaluation.gate.no_regression and not evaluation.gate.no_drop:
-        return (GateResult(NO_REGRESSION, False, NOBODY),)
-    return found
+    return (*gate_results(evaluation.gate, outcome), *check_baseline_answers(outcome))
 
 
 def check_baseline_answers(outcome: Outcome) -> Iterator[GateResult]:
     """Yield a failed gate if the baseline answers much less than a candidate, as one that was cut short does."""
-    metric = outcome.metrics[0]
-    is_counted = metric.unanswered != "exclude"  # whether the number of queries holds the unanswered ones
-    rows = [row for row in outcome.systems if row.metric == metric.name and row.unanswered is not None]
-    answered = {row.system_id: row.queries - (row.unanswered or 0) * is_counted for row in rows}
-    least = (1 - MUCH_LESS) * max(answered.values(), default=0)
-    if outcome.candidates and answered.get(outcome.baseline, least) < least:
-        name = max(answered, key=lambda system: answered[system])
-        yield GateResult(
-            BASELINE,
-            False,
-            f"{outcome.baseline} answers {queries_text(answered[outcome.baseline])}, {name} {answered[name]}: is the"
-            " ranking of the baseline whole?",
-        )
+    rows = [row for row in outcome.systems if row.metric == outcome.metrics[0].name and row.unanswered is not None]
+    left = {row.system_id: row.unanswered or 0 for row in rows}
+    own, fewest = left.get(outcome.baseline, 0), min(left.values(), default=0)
+    if own - fewest > MUCH_LESS * max((row.queries for row in rows), default=0):
+        what = f"{outcome.baseline} leaves {queries_text(own)} unanswered, and another system {fewest}"
+        yield GateResult(BASELINE, False, f"{what}: is the ranking of the baseline whole?")
 
 
 def without_unscored(outcome: Outcome) -> Outcome:
     """Return the outcome with comparisons on metrics that score no query as not testable, whatever values they have."""
-    unscored = {finding.metric for finding in outcome.findings if finding.code in (UNSCORED, UNSCORED_METRIC)}
+    unscored = {finding.metric for finding in outcome.findings if finding.code == "nothing_scored"}
     nothing = {"queries": 0, "difference": None, "conclusion": Verdict.NOT_TESTABLE, "obstacle": Obstacle.FEW_QUERIES}
     rows = [replace(row, **nothing, size=None) if {row.metric, None} & unscored else row for row in outcome.comparisons]
     return replace(outcome, comparisons=tuple(rows)) if unscored else outcome
@@ -70,6 +50,8 @@ def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
         worse = [row for row in primary if row.conclusion is Verdict.REGRESSED or not row.queries]
         if primary:
             yield result_of_rows(NO_REGRESSION, worse, "no candidate regressed on a primary metric")
+        elif gate.model_fields_set <= {"no_regression", "guardrails", "proof"}:
+            yield GateResult(NO_REGRESSION, False, NOBODY)
     costs = outcome.costs.guarded if outcome.costs else []
     if gate.guardrails and (costs or any(row.family == GUARDRAILS for row in outcome.comparisons)):
         yield margin_gate(GUARDRAILS_GATE, outcome, GUARDRAILS, gate.proof, costs)
@@ -92,10 +74,9 @@ def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
         ]
         messages = [f"{row.attribute} {row.slice}: {failure_text(row)}" for row in worse]
         shown = f"no slice regressed by more than {limit:g}"
-        if any(row.queries for row in outcome.comparisons if row.family == SLICE_GATE):
-            yield make_result(SLICE_REGRESSION, messages, shown, [row.candidate for row in worse])
-        else:
-            yield GateResult(SLICE_REGRESSION, False, "there is no slice to compare")
+        if not any(row.queries for row in outcome.comparisons if row.family == SLICE_GATE):
+            messages = ["there is no slice to compare"]
+        yield make_result(SLICE_REGRESSION, messages, shown, [row.candidate for row in worse])
     if gate.unanswered is not None:
         counts = [(row.system_id, row.unanswered or 0) for row in outcome.systems]
         left = {name: count for name, count in counts if count > gate.unanswered}

@@ -89,13 +89,8 @@ CODES: Mapping[str, Code] = {
     ),
     "nothing_scored": Code(
         "error",
-        "No metric can score a query, since no judged document has a grade that gains anything.",
+        "A metric scores no query: no judged document has a grade that it counts. An error if none of them scores one.",
         "Check the grade column of the judgments, and the smallest grade that the metrics count (relevant_from).",
-    ),
-    "unscored_metric": Code(
-        "warning",
-        "One metric scores no query, and others do. Every gate on this metric fails, since nothing was compared.",
-        "Check which grades the metric counts (relevant_from, gain), or leave it out.",
     ),
     # ---- ids
     "no_shared_query": Code(

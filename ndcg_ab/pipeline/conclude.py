@@ -63,7 +63,7 @@ def make_outcome(
     sampling = read_sampling(engine, evaluation)
     weights = sampling.weights
     systems = read_summaries(engine, weights)
-    unscored = check_unscored(engine, evaluation)
+    unscored = [] if evaluation.scores else check_unscored(engine)
     refuse_errors([*findings, *unscored], evaluation)
     unknown = check_intended(engine, evaluation)
     compared = limit_queries_needed(make_families(engine, evaluation, sampling), sampling.drawn)

@@ -7,7 +7,6 @@ PRIMARY, SECONDARY, GUARDRAILS, GATE, PAIRS = "primary", "secondary", "guardrail
 SLICE_GATE = "slice gate"  # all slices over all attributes together, for the gate on them
 INTENDED, OTHERS = "intended", "others"  # the family of the queries that a change was meant for, and its two parts
 MAIN = (PRIMARY, SECONDARY, GUARDRAILS)
-UNSCORED, UNSCORED_METRIC = "nothing_scored", "unscored_metric"  # codes of findings, on which gates fail
 FEW_JUDGED = 0.8  # below this share of judged results the unjudged ones can hide or fake a difference
 LEAD = 0.05  # shares of judged results that lie so far apart are told beside a verdict
 SLACK = 1e-9

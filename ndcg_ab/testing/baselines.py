@@ -12,7 +12,6 @@ import hashlib
 import io
 import os
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,7 +30,7 @@ from ndcg_ab.testing.asserting import CANDIDATE, Margin, compare_with_gate, refu
 from ndcg_core.measures.metric import Metric
 
 COLUMNS = ("query_id", "doc_id", "rank")
-DIGEST = ".sha256"  # what the name of the file with a baseline's digest ends in
+CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")
 COMPARED_ONLY = ("margin", "gate", "smallest_effect", "all_pairs")  # options that need two systems
 NAME = re.compile(r"[\w-][\w.-]*")
 Placed = tuple[str, str, int]  # query_id, doc_id, rank
@@ -94,7 +93,10 @@ class RankingBaseline:
                     f" python -m pytest --update-rankings {self.place.test}"
                 )
             stored = load_ranking(path, self.place.test)
-            check_answers(path, stored, evaluation.systems[0], self.place.test)
+            answered = pull_source(evaluation.systems[0].source, RANKING, Path()).query_ids
+            if lacking := sorted(set(answered) - set(stored)):
+                what = f"lacks query {lacking[0]!r}, which the candidate answers ({len(lacking)} such)"
+                raise broken_baseline(path, what, self.place.test)
         except InputError as error:
             raise error.with_traceback(None) from error.__cause__
         return compare_with_gate(judgments, {self.name: stored, CANDIDATE: candidate}, given)
@@ -113,7 +115,7 @@ class RankingBaseline:
         writer = csv.writer(page, delimiter="\t", lineterminator="\n")
         writer.writerows([COLUMNS, *rows])
         text = page.getvalue().encode()
-        content = {digest_path(path): digest_text(path, text), path: text}
+        content = {digest_path(path): digest_text(path, text).encode(), path: text}
         if all(file.is_file() and file.read_bytes() == found for file, found in content.items()):
             return
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -128,14 +130,14 @@ class RankingBaseline:
 
 
 def digest_path(path: Path) -> Path:
-    return path.with_name(path.name + DIGEST)
+    return path.with_name(f"{path.name}.sha256")
 
 
-def digest_text(path: Path, text: bytes) -> bytes:
+def digest_text(path: Path, text: bytes) -> str:
     """Return the number of rows and the digest of a baseline, whatever its ends of lines, as ``sha256sum`` has them."""
     text = text.replace(b"\r\n", b"\n")
     rows = text.count(b"\n") - 1
-    return f"# {rows} rows\n{hashlib.sha256(text).hexdigest()}  {path.name}\n".encode()
+    return f"# {rows} rows\n{hashlib.sha256(text).hexdigest()}  {path.name}\n"
 
 
 def broken_baseline(path: Path, what: str, test: str) -> InputError:
@@ -196,23 +198,18 @@ def load_ranking(path: Path, test: str) -> dict[str, dict[str, float]]:
     table = read_file(path, RANKING, "tsv", {})
     rows = list(zip(*(table[name].to_pylist() for name in COLUMNS), strict=True))
     check_order(path, rows, test)
-    check_digest(path, test)
+    beside = digest_path(path)
+    if not beside.is_file():
+        raise broken_baseline(path, f"nothing proves that it is whole, since {beside.name} is not there", test)
+    promised = beside.read_text("utf-8", "replace")
+    if promised.strip() != digest_text(path, path.read_bytes()).strip():
+        head = promised.split("\n")[0]
+        what = f"was changed since it was written (has {len(rows)} rows, its digest is that of: {head!r})"
+        raise broken_baseline(path, what, test)
     ranking: dict[str, dict[str, float]] = {}
     for query_id, doc_id, rank in rows:
         ranking.setdefault(query_id, {})[doc_id] = -float(rank)
     return ranking
-
-
-def check_digest(path: Path, test: str) -> None:
-    """Raise InputError if the digest beside a baseline is missing, or is that of another text."""
-    beside = digest_path(path)
-    if not beside.is_file():
-        raise broken_baseline(path, f"nothing proves that it is whole, since {beside.name} is not there", test)
-    found, promised = digest_text(path, path.read_bytes()), beside.read_bytes().replace(b"\r\n", b"\n")
-    if found != promised:
-        counts = [re.match(rb"# (\d+) rows\n", text) for text in (found, promised)]
-        rows = " of ".join(count[1].decode() if count else "unknown" for count in counts)
-        raise broken_baseline(path, f"was changed since it was written ({rows} rows; its digest differs)", test)
 
 
 def check_order(path: Path, rows: Sequence[Placed], test: str) -> None:
@@ -220,20 +217,10 @@ def check_order(path: Path, rows: Sequence[Placed], test: str) -> None:
     seen: dict[str, set[str]] = {}
     for query_id, doc_id, rank in rows:
         documents = seen.setdefault(query_id, set())
-        where = f"document {doc_id!r} of query {query_id!r}"
-        if any(unicodedata.category(sign) == "Cc" for sign in query_id + doc_id):
-            raise InputError(f"{path}: {where}: ids of a baseline must not hold control characters")
-        if doc_id in documents:
-            twice = f"document {doc_id!r} comes twice in the ranking of query {query_id!r}"
-            raise broken_baseline(path, twice, test)
+        if CONTROL.search(query_id + doc_id):
+            raise InputError(f"{path}: document {doc_id!r}, query {query_id!r}: ids must not hold control characters")
+        problem = "" if rank == len(documents) + 1 else f"has rank {rank}, and {len(documents) + 1} must be there"
+        problem = "comes twice" if doc_id in documents else problem
+        if problem:
+            raise broken_baseline(path, f"document {doc_id!r} {problem} in the ranking of query {query_id!r}", test)
         documents.add(doc_id)
-        if rank != len(documents):
-            raise broken_baseline(path, f"{where} has rank {rank}, and rank {len(documents)} must be there", test)
-
-
-def check_answers(path: Path, stored: Mapping[str, object], candidate: System, test: str) -> None:
-    """Raise InputError if the candidate answers queries that the baseline lacks."""
-    lacking = sorted(set(pull_source(candidate.source, RANKING, Path()).query_ids) - set(stored))
-    if lacking:
-        what = f"lacks query {lacking[0]!r}, which the candidate answers ({len(lacking)} such)"
-        raise broken_baseline(path, what, test)

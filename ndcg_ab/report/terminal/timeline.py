@@ -237,22 +237,8 @@ def print_sparklines(console: Console, values: dict[str, list[float | None]], na
     """Print the latest values that fit as bars on one scale, if there are any, and the names that letters stand for."""
     short = max(map(len, named.values()), default=0)
     known = [value for found in values.values() for value in found if value is not None]
-    if known:
-        print_bars(console, values, named, short, (min(known), max(known)))
-    for system, letter in named.items():
-        if letter != system:
-            console.print(f"{letter:>{short}}: {system}", markup=False, highlight=False)
-
-
-def print_bars(
-    console: Console,
-    values: dict[str, list[float | None]],
-    named: dict[str, str],
-    short: int,
-    scale: tuple[float, float],
-) -> None:
-    """Print a row of bars for each system, and the values of the lowest and the highest bar."""
-    for system, found in values.items():
+    scale = (min(known, default=0.0), max(known, default=0.0))
+    for system, found in values.items() if known else ():
         fitting = found[-max(10, console.width - short - 2) :]
         console.print(
             f"{named[system]:>{short}}  {draw_sparkline(fitting, scale)}",
@@ -260,10 +246,12 @@ def print_bars(
             highlight=False,
             overflow="crop",
         )
-    console.print(
-        f"[dim]{'':>{short}}  {BARS[0]} {format_plain(scale[0])}  {BARS[-1]} {format_plain(scale[1])}[/]",
-        highlight=False,
-    )
+    if known:
+        ends = f"{BARS[0]} {format_plain(scale[0])}  {BARS[-1]} {format_plain(scale[1])}"
+        console.print(f"[dim]{'':>{short}}  {ends}[/]", highlight=False)
+    for system, letter in named.items():
+        if letter != system:
+            console.print(f"{letter:>{short}}: {system}", markup=False, highlight=False)
 
 
 def format_moment(began: str) -> str:

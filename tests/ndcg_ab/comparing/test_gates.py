@@ -402,8 +402,8 @@ def test_a_metric_that_scores_nothing_fails_its_gate(policy: str, condition: str
     result = ndcg_ab.compare(JUDGMENTS, RANKED, metrics=["ndcg@2", empty], primary_metrics="all", gate=gate, **options)
     assert [(each.name.replace(" ", "_"), each.passed) for each in result.gates] == [(condition, False)]
     assert "not testable (n = 0)" in result.gates[0].message
-    assert [found.metric for found in result.findings if found.code == "unscored_metric"] == [empty]
-    with pytest.raises(InputError, match="unscored_metric"):
+    assert [found.metric for found in result.findings if found.code == "nothing_scored"] == [empty]
+    with pytest.raises(InputError, match="nothing_scored"):
         ndcg_ab.compare(JUDGMENTS, RANKED, metrics=["ndcg@2", empty], strict=True)
 
 
@@ -433,7 +433,8 @@ def test_a_baseline_that_answers_much_less_fails_the_gate(left: int, policy: str
     systems = {"old": cut, "new": RANKED["new"]}
     result = ndcg_ab.compare(JUDGMENTS, systems, metrics=f"ndcg(unanswered={policy})@2", gate={"unanswered": 8})
     found = [gate.message for gate in result.gates if not gate.passed]
-    told = f"old answers {left} quer{'y' if left == 1 else 'ies'}, new 8: is the ranking of the baseline whole?"
+    gone = f"{8 - left} quer{'y' if left == 7 else 'ies'}"
+    told = f"old leaves {gone} unanswered, and another system 0: is the ranking of the baseline whole?"
     assert found == ([told] if left < 7 else [])
     turned = ndcg_ab.compare(JUDGMENTS, dict(reversed(systems.items())), metrics="ndcg@2", gate={"unanswered": 8})
     assert not [gate for gate in turned.gates if gate.name == "baseline"], "a candidate that answers less is compared"
