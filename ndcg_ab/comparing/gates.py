@@ -48,7 +48,7 @@ def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
     if gate.no_regression:
         primary = [row for row in outcome.comparisons if row.family == PRIMARY]
         worse = [row for row in primary if row.conclusion is Verdict.REGRESSED or not row.queries]
-        if primary:
+        if outcome.comparisons:
             yield result_of_rows(NO_REGRESSION, worse, "no candidate regressed on a primary metric")
         elif gate.model_fields_set <= {"no_regression", "guardrails", "proof"}:
             yield GateResult(NO_REGRESSION, False, NOBODY)
@@ -74,7 +74,7 @@ def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
         ]
         messages = [f"{row.attribute} {row.slice}: {failure_text(row)}" for row in worse]
         shown = f"no slice regressed by more than {limit:g}"
-        if not any(row.queries for row in outcome.comparisons if row.family == SLICE_GATE):
+        if outcome.comparisons and not any(row.queries for row in outcome.comparisons if row.attribute is not None):
             messages = ["there is no slice to compare"]
         yield make_result(SLICE_REGRESSION, messages, shown, [row.candidate for row in worse])
     if gate.unanswered is not None:

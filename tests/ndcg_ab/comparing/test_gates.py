@@ -395,11 +395,13 @@ def test_nothing_scored_is_an_error_with_a_gate_and_without(policy: str, systems
 @pytest.mark.parametrize("condition", ["no_regression", "guardrails", "not_worse"])
 def test_a_metric_that_scores_nothing_fails_its_gate(policy: str, condition: str) -> None:
     """Beside one that does; whatever a query without a relevant document counts."""
-    empty = f"precision(relevant_from=9, no_relevant={policy})@1"
+    empty = ndcg_ab.parse(f"precision(relevant_from=9, no_relevant={policy})@1").name
     gate = {"no_regression": False, "guardrails": condition == "guardrails"} | {condition: True}
     options = {"guardrails": {empty: 0.1}} if condition == "guardrails" else {}
     gate |= {"not_worse": {empty: 0.1}} if condition == "not_worse" else {}
-    result = ndcg_ab.compare(JUDGMENTS, RANKED, metrics=["ndcg@2", empty], primary_metrics="all", gate=gate, **options)
+    roles = {"metrics": ["ndcg@2", empty], "primary_metrics": "all"}
+    roles = {"metrics": "ndcg@2"} if options else roles
+    result = ndcg_ab.compare(JUDGMENTS, RANKED, gate=gate, **roles, **options)
     assert [(each.name.replace(" ", "_"), each.passed) for each in result.gates] == [(condition, False)]
     assert "not testable (n = 0)" in result.gates[0].message
     assert [found.metric for found in result.findings if found.code == "nothing_scored"] == [empty]
