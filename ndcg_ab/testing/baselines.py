@@ -94,12 +94,13 @@ class RankingBaseline:
                 )
             stored = load_ranking(path, self.place.test)
             answered = pull_source(evaluation.systems[0].source, RANKING, Path()).query_ids
-            if lacking := sorted(set(answered) - set(stored)):
-                what = f"lacks query {lacking[0]!r}, which the candidate answers ({len(lacking)} such)"
-                raise broken_baseline(path, what, self.place.test)
         except InputError as error:
             raise error.with_traceback(None) from error.__cause__
-        return compare_with_gate(judgments, {self.name: stored, CANDIDATE: candidate}, given)
+        result = compare_with_gate(judgments, {self.name: stored, CANDIDATE: candidate}, given)
+        if lacking := sorted(set(answered) - set(stored)):
+            what = f"lacks query {lacking[0]!r}, which the candidate answers ({len(lacking)} such)"
+            raise broken_baseline(path, what, self.place.test)
+        return result
 
     def path(self, depth: int | None) -> Path:
         """The file that holds so many results of every query; None: all of them."""

@@ -322,7 +322,7 @@ def test_a_query_that_the_candidate_answers_and_the_baseline_lacks_is_an_error(t
 
 def test_a_candidate_with_a_control_character_makes_no_baseline(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="ids must not hold control characters"):
-        baseline(tmp_path, update=True).assert_not_worse({"q1": {"a": 1}}, {"q1": {"a\x1b": 1.0}}, metrics="ndcg@2")
+        baseline(tmp_path, update=True).assert_not_worse({"q1": {"a\x1b": 1}}, {"q1": {"a\x1b": 1.0}}, metrics="ndcg@2")
     assert list(tmp_path.iterdir()) == []
 
 
