@@ -12,7 +12,7 @@ from tests.places import ROOT
 from tests.repeated import require_work
 
 RECIPES = (ROOT / "Makefile").read_text(encoding="utf-8")
-MODULES = sorted(set(re.findall(r"-m tests\.(\w+) (?:--(?:count|kills|seconds)|$)", RECIPES, re.MULTILINE)))
+MODULES = sorted(set(re.findall(r"-m tests\.(\w+)(?: --(?:count|kills|seconds)|$)", RECIPES, re.MULTILINE)))
 # module -> the test that calls what its command line does
 SMALL = {
     "bombing": "ndcg_ab/sources/files/test_unpacking.py",
