@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Gate
@@ -38,16 +39,17 @@ def check_baseline_answers(outcome: Outcome) -> Iterator[GateResult]:
 def without_unscored(outcome: Outcome) -> Outcome:
     """Return the outcome with comparisons on metrics that score no query as not testable, whatever values they have."""
     unscored = {finding.metric for finding in outcome.findings if finding.code == "nothing_scored"}
-    nothing = {"queries": 0, "difference": None, "conclusion": Verdict.NOT_TESTABLE, "obstacle": Obstacle.FEW_QUERIES}
-    rows = [replace(row, **nothing, size=None) if {row.metric, None} & unscored else row for row in outcome.comparisons]
+    nothing: dict[str, Any] = {"queries": 0, "difference": None, "size": None}
+    nothing |= {"conclusion": Verdict.NOT_TESTABLE, "obstacle": Obstacle.FEW_QUERIES}
+    rows = [replace(row, **nothing) if {row.metric, None} & unscored else row for row in outcome.comparisons]
     return replace(outcome, comparisons=tuple(rows)) if unscored else outcome
 
 
 def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
     """Yield a result for each condition of a gate; a comparison over no query, or none at all, never passes."""
     if gate.no_regression:
-        primary = [row for row in outcome.comparisons if row.family == PRIMARY]
-        worse = [row for row in primary if row.conclusion is Verdict.REGRESSED or not row.queries]
+        failed = [row for row in outcome.comparisons if row.conclusion is Verdict.REGRESSED or not row.queries]
+        worse = [row for row in failed if row.family == PRIMARY]
         if outcome.comparisons:
             yield result_of_rows(NO_REGRESSION, worse, "no candidate regressed on a primary metric")
         elif gate.model_fields_set <= {"no_regression", "guardrails", "proof"}:
