@@ -35,6 +35,7 @@ from ndcg_core.measures.unjudged import walk_bounds
 from ndcg_core.measures.unjudged.bounds import why_unbounded
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from tests.laboratory import Judgments, Ranking, evaluation_of, pulled_judgments, pulled_ranking
+from tests.repeated import require_work
 from tests.strategies import any_metric
 
 DOCUMENTS = [f"d{number}" for number in range(12)]
@@ -283,17 +284,18 @@ def run(count: int, seed: int) -> tuple[Counter[str], list[str]]:
     return counted, found
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--count", type=int, default=5000, help="comparisons")
     parser.add_argument("--seed", type=int, default=21)
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     start = time.perf_counter()
     counted, found = run(options.count, options.seed)
     print(*found[:40], sep="\n")
     print(f"seed {options.seed}: {dict(counted)}, {len(found)} wrong, {time.perf_counter() - start:.0f} s")
-    sys.exit(bool(found))
+    require_work("completing", **{what: counted[what] for what in ("exact", "outer", "systems", "verdicts")})
+    return bool(found)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

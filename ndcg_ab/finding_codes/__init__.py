@@ -94,6 +94,11 @@ CODES: Mapping[str, Code] = {
         " metrics that count relevant documents, reverse the grades: `awk '{$4 = 4 - $4} 1' FILE > NEW` for 1 to 4. If"
         " scores are distances, negate them.",
     ),
+    "nothing_scored": Code(
+        "error",
+        "A metric scores no query: no judged document has a grade that it counts. An error if none of them scores one.",
+        "Check the grade column of the judgments, and the smallest grade that the metrics count (relevant_from).",
+    ),
     # ---- ids
     **ID_CODES,
     **CLICK_CODES,

@@ -10,7 +10,7 @@ from ndcg_ab.results.wording import FEW_JUDGED, percent_below
 from ndcg_core.measures.external_metric import make_metric
 
 # code of a finding that questions every number of a system -> in a few words
-GRAVE = {"rank_disagrees": "{} ranks disagree with the scores"}
+GRAVE = {"nothing_scored": "nothing is scored", "rank_disagrees": "{} ranks disagree with the scores"}
 NAMED = 6  # systems that a finding names; more are counted
 MOST_NOTES = 3  # notes of comparisons and slices that are shown
 

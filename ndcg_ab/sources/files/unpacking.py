@@ -232,8 +232,8 @@ def open_table(path: Path, **options: Any) -> "ParquetFile":
             file = ParquetFile(pa.BufferReader(stream.read()), **options)
     about = file.metadata
     size, ratio = path.stat().st_size, allowed_ratio(TABLE_RATIO)
-    groups = (about.row_group(place) for place in range(about.num_row_groups))
-    pages = sum(group.column(at).total_uncompressed_size for group in groups for at in range(group.num_columns))
+    # What a group says of a column ends the process if it is broken, unless pages of the column have been read before.
+    pages = sum(about.row_group(place).total_byte_size for place in range(about.num_row_groups))
     if max(pages, 8 * about.num_rows * about.num_columns) > TABLE_GRACE + ratio * size:
         file.close()
         raise InputError(

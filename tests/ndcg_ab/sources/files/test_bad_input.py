@@ -3,6 +3,8 @@
 import gzip
 import itertools
 import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -366,6 +368,20 @@ def test_bad_parquet(case: str, folder: Path) -> None:
     columns, words = PARQUET[case]
     papq.write_table(pa.table(columns), folder / "a.pq")
     refused(folder, compare(folder, judgments="a.pq"), words)
+
+
+@pytest.mark.slow
+def test_a_broken_column_of_a_parquet_file_ends_no_process(folder: Path) -> None:
+    """The library ends the process over it where a group of rows is asked for what it says of its columns."""
+    papq.write_table(pa.table({"query_id": ["q1"], "doc_id": ["a"], "grade": [1.0]}), folder / "a.pq")
+    whole = (folder / "a.pq").read_bytes()
+    may_be_null, never_null = b"\x25\x02\x18\x05grade", b"\x25\x00\x18\x05grade"
+    assert whole.count(may_be_null) == 1
+    (folder / "a.pq").write_bytes(whole.replace(may_be_null, never_null))
+    command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "check", str(folder / "a.pq"), str(folder / "old.run")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "a.pq: the Parquet file is broken, write it again" in done.stderr
 
 
 def test_parquet_with_text_that_is_none(folder: Path) -> None:
