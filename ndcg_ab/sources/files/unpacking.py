@@ -216,8 +216,9 @@ def unpack(content: bytes, packing: Packing, most: int) -> bytes:
 
 
 def open_table(path: Path, **options: Any) -> "ParquetFile":
-    """A Parquet file, open; InputError where its own account promises more than it may unpack to.
+    """Open a Parquet file; raise InputError if its counts disagree, or promise more than it may unpack to.
 
+    The checksums of its pages, if it has any, are held against the pages that are read.
     What it unpacks to are its pages, or its rows at eight bytes for every value: some bytes can say "a billion times".
     Raises whatever the library does over broken bytes.
     """
@@ -225,6 +226,7 @@ def open_table(path: Path, **options: Any) -> "ParquetFile":
     from pyarrow.parquet import ParquetFile
 
     packing = find_packing(path)
+    options["page_checksum_verification"] = True
     if packing is None:
         file = ParquetFile(path, **options)
     else:
@@ -232,7 +234,12 @@ def open_table(path: Path, **options: Any) -> "ParquetFile":
             file = ParquetFile(pa.BufferReader(stream.read()), **options)
     about = file.metadata
     size, ratio = path.stat().st_size, allowed_ratio(TABLE_RATIO)
-    groups = (about.row_group(place) for place in range(about.num_row_groups))
+    groups = [about.row_group(place) for place in range(about.num_row_groups)]
+    refuse_other_counts(path, file, sum(group.num_rows for group in groups))
+    for group in groups:
+        flat = (at for at in range(group.num_columns) if not about.schema.column(at).max_repetition_level)
+        for at in flat:
+            refuse_other_counts(path, file, group.column(at).num_values, group.num_rows)
     pages = sum(group.column(at).total_uncompressed_size for group in groups for at in range(group.num_columns))
     if max(pages, 8 * about.num_rows * about.num_columns) > TABLE_GRACE + ratio * size:
         file.close()
@@ -242,3 +249,16 @@ def open_table(path: Path, **options: Any) -> "ParquetFile":
             f" set {SETTING} to more"
         )
     return file
+
+
+def refuse_other_counts(path: Path, file: "ParquetFile", found: int, promised: int | None = None) -> None:
+    """Raise InputError, and close the Parquet file, if rows were counted that are not as many as it promises.
+
+    found: rows in one of its parts, or rows that were read. promised: by default the rows of the whole file.
+    """
+    promised = file.metadata.num_rows if promised is None else promised
+    if found != promised:
+        file.close()
+        raise InputError(
+            f"{path}: the Parquet file is broken, write it again: it promises {promised:,} rows and holds {found:,}"
+        )
