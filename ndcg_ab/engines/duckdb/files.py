@@ -35,7 +35,7 @@ def query_database_file(path: Path, query: str) -> Iterator[pa.RecordBatchReader
     config: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
     try:
         connection = duckdb.connect(str(path), read_only=True, config=config)
-    except duckdb.IOException as error:
+    except duckdb.Error as error:
         kind = SilentError if "lock" in str(error).lower() else InputError
         raise kind(f"{path}: the database cannot be opened: {first_line(error)}") from None
     with connection:

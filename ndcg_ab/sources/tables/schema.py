@@ -292,7 +292,8 @@ def read_value(field: Field, value: object, where: str) -> str | float | int:
             raise InputError(f"{where}: {field.name} = {format_value(text)}: must be between -2^53 and 2^53")
         return whole
     digits = text.lstrip("+-0")
-    if abs(parsed) >= MOST_RANK and digits.isdecimal() and int(digits) != abs(int(parsed)):
+    is_exact = abs(parsed) < MOST_RANK or not digits.isdecimal() or int(digits) == abs(int(parsed))
+    if not is_exact and field.blank is None:
         raise InputError(
             f"{where}: {field.name} = {format_value(text)}: is a whole number beyond 2^53 that a double cannot hold"
             f" ({int(parsed)} is next to it), so that different numbers become equal: divide all, or write their ranks"

@@ -354,7 +354,7 @@ def test_events_beyond_the_deepest_place_are_left_out(form: str, ordinal: float,
     events = [*TWO, event("click", 9_999, "d3"), event("click", ordinal, "d4")]
     names = ("action_name", "user_query", "object_id", "ordinal", "query_id")
     rows = [[each["action_name"], "pasta", *event_place(each), each["query_id"]] for each in events]
-    rows_of_log = table = pa.table(dict(zip((*names[:4], "search_id"), map(list, zip(*rows, strict=True)), strict=True)))
+    table = pa.table(dict(zip((*names[:4], "search_id"), map(list, zip(*rows, strict=True)), strict=True)))
     path, keys = tmp_path / f"log.{form}", {"events": "ubi"} if form == "csv" else {}
     if form in ("plain", "careful"):
         odd = "\n" + json.dumps(event("login", "3")) + "\n" if form == "careful" else ""
@@ -365,7 +365,8 @@ def test_events_beyond_the_deepest_place_are_left_out(form: str, ordinal: float,
         papq.write_table(table, path)
     if form == "duckdb":
         with duckdb.connect(path) as database:
-            database.execute("create table log as select * from rows_of_log")
+            database.register("events", table)
+            database.execute("create table log as select * from events")
         described = Clicks.model_validate({"database": str(path), "query": "select * from log"})
         found = read_events(described, make_source(described.source, tmp_path), tmp_path)
     else:
