@@ -15,7 +15,7 @@ from ndcg_ab.sources.base import Source
 from ndcg_ab.sources.databases.drivers import query_database
 from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
 from ndcg_ab.sources.files.records import parquet_rows, records_table
-from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_to_double
+from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_values
 from ndcg_ab.sources.tables.digests import whole_column
 from ndcg_ab.sources.tables.schema import Field, Layout, is_id_type
 
@@ -166,7 +166,7 @@ def plain_column(batch: pa.RecordBatch, name: str, field: Field) -> pa.Array:
 
 def cast_column(column: pa.Array, field: Field, layout: Layout) -> pa.Array:
     """In the type of the field; the queries of a ranking, which repeat, are kept once each."""
-    made = cast_to_double(column) if pa.types.is_floating(field.type) else pc.cast(column, field.type)
+    made = cast_values(column, field.type)
     if is_repeated(field, layout):
         return pc.cast(pc.dictionary_encode(made), ANY_TEXT)
     return pa.concat_arrays([made, made[:0]])  # a copy: the driver's buffers are larger than what is in them

@@ -11,6 +11,7 @@ bytes a value.  Repeated lines come to 135 to 1030 by gzip, to thousands by zstd
 import contextlib
 import gzip
 import io
+import itertools
 import os
 import zlib
 from collections.abc import Callable, Iterator
@@ -236,10 +237,9 @@ def open_table(path: Path, **options: Any) -> "ParquetFile":
     size, ratio = path.stat().st_size, allowed_ratio(TABLE_RATIO)
     groups = [about.row_group(place) for place in range(about.num_row_groups)]
     refuse_other_counts(path, file, sum(group.num_rows for group in groups))
-    for group in groups:
-        flat = (at for at in range(group.num_columns) if not about.schema.column(at).max_repetition_level)
-        for at in flat:
-            refuse_other_counts(path, file, group.column(at).num_values, group.num_rows)
+    flat = [at for at in range(about.num_columns) if not about.schema.column(at).max_repetition_level]
+    for group, at in itertools.product(groups, flat):
+        refuse_other_counts(path, file, group.column(at).num_values, group.num_rows)
     pages = sum(group.column(at).total_uncompressed_size for group in groups for at in range(group.num_columns))
     if max(pages, 8 * about.num_rows * about.num_columns) > TABLE_GRACE + ratio * size:
         file.close()

@@ -50,19 +50,17 @@ def cast_columns(
             place = table.schema.get_field_index(chosen[field.name])
             column = table[place]
             if pa.types.is_integer(field.type) and not pa.types.is_integer(column.type):
-                column = cast_to_double(column)  # as text, 0x1F would be a whole number
-            is_double = pa.types.is_floating(field.type)
-            made = cast_to_double(column) if is_double else pc.cast(column, field.type)
-            table = table.set_column(place, chosen[field.name], made)
+                column = cast_values(column, pa.float64())  # as text, 0x1F would be a whole number
+            table = table.set_column(place, chosen[field.name], cast_values(column, field.type))
     if validate:
         table.validate(full=True)
     return select_columns(table, layout, chosen)
 
 
-def cast_to_double(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
-    """Return a column as doubles; raise UnusualError if it may hold whole numbers that doubles cannot hold."""
-    made = pc.cast(column, pa.float64())
-    if not pa.types.is_floating(column.type):
+def cast_values(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
+    """Return a column in another type; raise UnusualError if doubles may not hold its whole numbers."""
+    made = pc.cast(column, kind)
+    if pa.types.is_floating(kind) and not pa.types.is_floating(column.type):
         refuse_inexact(made)
     return made
 
