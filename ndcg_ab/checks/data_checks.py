@@ -228,8 +228,8 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
             total = len(rows)
             if all(metric.duplicates == "first" for metric in metrics):
                 message = (
-                    f"system {system_id} holds {total} documents more than once for one query (such as {doc_id!r} of"
-                    f" query {query_id!r}): the best placed of them counts (duplicates = first)"
+                    f"system {system_id} holds {total} document{'s' * (total != 1)} more than once for one query (such"
+                    f" as {doc_id!r} of query {query_id!r}): the best placed of them counts (duplicates = first)"
                 )
                 examples = examples_of(pulled, [row[:2] for row in rows[:MOST]])
                 found.append(Finding("duplicate_document", "warning", message, total, system_id, examples=examples))

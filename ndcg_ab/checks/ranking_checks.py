@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -117,6 +117,7 @@ def check_ranks(
     found = []
     if row := noticed.get(("repeated_rank", name)):
         query_id = row.places[0][0]
+        of_queries = replace(row, count=row.queries)  # of results or of queries, one unit for all systems
         if pulled.lacks("score"):
             message = (
                 f"system {name} gives {row.count} result{'s' * (row.count != 1)} a rank that another result of the"
@@ -128,7 +129,7 @@ def check_ranks(
                 f"system {name} repeats ranks in {queries_text(row.count)} (such as {query_id!r}); its scores decide"
                 " the order, but one file may hold two rankings"
             )
-        found.append(make_finding("repeated_rank", message, row, name, pulled))
+        found.append(make_finding("repeated_rank", message, of_queries, name, pulled))
     if row := noticed.get(("rank_gap", name)):
         message = (
             f"system {name}: ranks are missing in {queries_text(row.count)} (such as {row.places[0][0]!r}), above the"

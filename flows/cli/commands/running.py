@@ -149,12 +149,15 @@ def run(
     """
     with user_errors():
         import_special_lightly()
-        from ndcg_ab.config.loading.file import read_config
+        from ndcg_ab.config.loading.file import find_namesake, read_config
         from ndcg_ab.config.options.resource_options import ResourceOptions, with_resource_options
 
         room = ResourceOptions(threads, memory_limit, spill)
         evaluation = with_resource_options(read_config(config, settings or ()), room)
         json_path = json_file(json, [*local_inputs(evaluation), config])
+        if other := find_namesake(config, evaluation):
+            shared = f"{config} and {other} share one history: both have the name {evaluation.name} and one output"
+            write_error(f"note: {shared}; give one of them another name")
         moment = parse_moment(at)
         with Progress(quiet) as say:
             from ndcg_ab.config.environment import prepare_environment

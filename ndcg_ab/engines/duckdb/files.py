@@ -40,7 +40,7 @@ def query_database_file(path: Path, query: str, memory: Memory | None = None) ->
         config = duckdb_settings(memory, None, share=SORTING) | {"preserve_insertion_order": True}
         try:
             connection = stack.enter_context(duckdb.connect(str(path), read_only=True, config=config))
-        except duckdb.IOException as error:
+        except duckdb.Error as error:
             kind = SilentError if "lock" in str(error).lower() else InputError
             raise kind(f"{path}: the database cannot be opened: {first_line(error)}") from None
         close_off(connection)

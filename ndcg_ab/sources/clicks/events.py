@@ -159,7 +159,7 @@ class EventFilter:
         self.has_shown = self.has_clicked = False
         self.lacking = self.deep = 0
         self.examples: list[str] = []
-        self.deep_examples: list[str] = []
+        self.deep_rows: list[dict[str, Any]] = []
 
     def select(self, events: pa.Table) -> pa.Table:
         """Those of a piece in the columns of `EVENTS`; events: in the columns of `UBI`, `ordinal` as whole numbers."""
@@ -180,7 +180,7 @@ class EventFilter:
         is_deep = pc.greater_equal(events["ordinal"], MOST_PLACES)
         deep = events.filter(pc.and_(kept, is_deep))
         self.deep += deep.num_rows
-        self.deep_examples += map(deep_example, deep.slice(0, MOST_EXAMPLES - len(self.deep_examples)).to_pylist())
+        self.deep_rows += deep.select(NEEDED).slice(0, MOST_EXAMPLES - len(self.deep_rows)).to_pylist()
         kept = pc.and_(kept, pc.invert(is_deep))
         self.has_shown = self.has_shown or bool(pc.any(is_shown.filter(kept)).as_py())
         self.has_clicked = self.has_clicked or bool(pc.any(is_click.filter(kept)).as_py())
@@ -222,7 +222,7 @@ class EventFilter:
             events = f"{self.lacking:,} event{'s' * (self.lacking != 1)}"
             told = f"{events} without the query's text, the document or the place: left out"
             found.append(Remark("click_incomplete", self.lacking, tuple(self.examples), told))
-        return (*found, *deep_remarks(self.deep, "event", self.deep_examples))
+        return (*found, *deep_remarks(self.deep, "event", self.deep_rows))
 
 
 def without_blanks(texts: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -238,19 +238,11 @@ def incomplete_examples(rows: pa.Table) -> list[str]:
     return found
 
 
-def deep_example(row: Mapping[str, Any]) -> str:
-    """Return ``click at ordinal 10000 (user_query 'a', object_id 'd')`` for an event whose place is too deep."""
-    ordinal = row["ordinal"] if row["ordinal"] < MOST_RANK else "2^53 or more"
-    about = ", ".join(f"{name} {format_value(row[name])}" for name in ("user_query", "object_id"))
-    return f"{row['action_name']} at ordinal {ordinal} ({about})"
-
-
-def deep_remarks(count: int, word: str, examples: Sequence[str]) -> list[Remark]:
+def deep_remarks(count: int, word: str, rows: Sequence[Mapping[str, Any]]) -> list[Remark]:
     """Return the remark on events, or rows of counts, that were left out because their place is too deep."""
-    if not count:
-        return []
     told = f"{count:,} {word}{'s' * (count != 1)} beyond place {MOST_PLACES:,}: left out"
-    return [Remark("click_deep_place", count, tuple(examples), told)]
+    examples = tuple(", ".join(f"{name} {format_value(value)}" for name, value in row.items()) for row in rows)
+    return [Remark("click_deep_place", count, examples, told)] if count else []
 
 
 def read_counts(table: pa.Table, origin: str) -> ReadEvents:
@@ -272,11 +264,8 @@ def read_counts(table: pa.Table, origin: str) -> ReadEvents:
             raise InputError(f"{origin}, row {row + 1}: {name} = {table[name][row].as_py()}{about}: {rule}")
     is_deep = pc.greater(table["place"], MOST_PLACES)
     deep = table.filter(is_deep)
-    examples = [
-        f"query {format_value(row['query'])}, document {format_value(row['document'])}: place {row['place']}"
-        for row in deep.slice(0, MOST_EXAMPLES).to_pylist()
-    ]
-    remarks = tuple(deep_remarks(deep.num_rows, "row", examples))
+    first = deep.select(COUNTS.schema.names[:3]).slice(0, MOST_EXAMPLES).to_pylist()
+    remarks = tuple(deep_remarks(deep.num_rows, "row", first))
     read, table = table.num_rows, table.filter(pc.invert(is_deep))
     if not pc.any(pc.greater(table["clicked"], 0)).as_py():
         where = f" up to place {MOST_PLACES:,}" if remarks else ""

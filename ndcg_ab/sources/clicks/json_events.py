@@ -21,7 +21,7 @@ from ndcg_ab.sources.files.json_documents import document_records
 from ndcg_ab.sources.files.records import PIECE, json_row, text_lines
 from ndcg_ab.sources.files.streams import BLOCK, JsonObjectStream, LongLineError, UnusualError, line_blocks
 from ndcg_ab.sources.files.unpacking import open_bytes
-from ndcg_ab.sources.tables.columns import holds_byte_below
+from ndcg_ab.sources.tables.columns import holds_byte_below, holds_long_text
 from ndcg_ab.sources.tables.schema import MOST_RANK, Field, Layout, is_plain_number, read_value
 
 DEFAULTS = {  # field -> where UBI has it
@@ -128,13 +128,14 @@ def first_value(table: pa.Table, paths: list[tuple[str, ...]]) -> pa.ChunkedArra
 
 
 def is_odd(table: pa.Table) -> bool:
-    """Whether an action is missing, a place below 0, or a text holds a control character."""
+    """Whether an action is missing, a place below 0, an id too long, or a text holds a control character."""
     texts = [chunk for name in table.column_names if name != "ordinal" for chunk in table[name].chunks]
     return (
         table["action_name"].null_count > 0
         or bool(pc.any(pc.equal(table["action_name"], "")).as_py())
         or bool(pc.any(pc.less(table["ordinal"], 0)).as_py())
         or any(holds_byte_below(32, chunk) for chunk in texts)
+        or holds_long_text(table["object_id"])
     )
 
 

@@ -115,14 +115,30 @@ def file_database_kind(file: Path) -> str:
         )
     try:
         with file.open("rb") as opened:
-            start = opened.read(16)
+            start = opened.read(100)
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror}") from None
     if start[8:12] == DUCKDB_START:
         return "duckdb"
     if start.startswith(SQLITE_START):
+        refuse_cut_sqlite(file, start)
         return "sqlite"
     raise InputError(f"{file}: is no database of SQLite or DuckDB: name a file of rows with `file`")
+
+
+def refuse_cut_sqlite(file: Path, header: bytes) -> None:
+    """Raise InputError if a SQLite file is shorter than its header says.
+
+    The header counts pages if its two change counters are equal (https://www.sqlite.org/fileformat.html, 1.3.7). Pages
+    that are only in a write-ahead log are not counted.
+    """
+    page = int.from_bytes(header[16:18], "big")
+    pages = int.from_bytes(header[28:32], "big")
+    size, promised = file.stat().st_size, (65536 if page == 1 else page) * pages
+    if header[24:28] == header[92:96] and size < promised:
+        raise InputError(
+            f"{file}: the database is cut short, copy it again: it promises {promised:,} bytes and has {size:,}"
+        )
 
 
 def driver_for(uri: str | None, place: str) -> str:

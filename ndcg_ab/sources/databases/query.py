@@ -16,7 +16,7 @@ from ndcg_ab.sources.base import PullRequest, PullResult, Source
 from ndcg_ab.sources.databases.drivers import query_database
 from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
 from ndcg_ab.sources.files.records import parquet_rows, records_table
-from ndcg_ab.sources.tables.columns import breaks_a_rule, select_columns
+from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_values, select_columns
 from ndcg_ab.sources.tables.digests import whole_column
 from ndcg_ab.sources.tables.on_disk import TableWriter
 from ndcg_ab.sources.tables.schema import Field, Layout, is_id_type, is_text_type
@@ -89,9 +89,8 @@ def refuse_type(given: pa.Field, field: Field, place: str) -> None:
     """Columns of a type that cannot be meant."""
     kind, name = stored_type(given.type), postgresql_type(given)
     if field.type == pa.string():
-        is_whole = pa.types.is_decimal(kind) and kind.scale <= 0
         is_known = name in ID_TYPES if name else is_uuid(given.type) or not isinstance(given.type, pa.BaseExtensionType)
-        if is_known and (is_id_type(kind) or is_whole or is_uuid(given.type) or pa.types.is_null(kind)):
+        if is_known and (is_id_type(kind) or is_uuid(given.type) or pa.types.is_null(kind)):
             return
         rule, wanted = "must be text or a whole number", "text"
     else:
@@ -173,14 +172,12 @@ def plain_column(batch: pa.RecordBatch, name: str, field: Field) -> pa.Array:
         column = column.storage
     if (described.metadata or {}).get(POSTGRESQL_TYPE) == PADDED:
         return pc.utf8_rtrim(column, " ")
-    if pa.types.is_decimal(column.type):
-        return pc.cast(column, field.type if field.type == pa.string() else pa.float64())
     return column
 
 
 def cast_column(column: pa.Array, field: Field, layout: Layout) -> pa.Array:
     """In the type of the field; the queries of a ranking, which repeat, are kept once each."""
-    made = pc.cast(column, field.type)
+    made = cast_values(column, field.type)
     if is_repeated(field, layout):
         return pc.cast(pc.dictionary_encode(made), ANY_TEXT)
     return pa.concat_arrays([made, made[:0]])  # a copy: the driver's buffers are larger than what is in them

@@ -37,7 +37,7 @@ from ndcg_ab.sources.files.streams import (
     defer_errors,
     line_blocks,
 )
-from ndcg_ab.sources.files.unpacking import is_packed, open_bytes
+from ndcg_ab.sources.files.unpacking import is_packed, open_bytes, refuse_other_counts
 from ndcg_ab.sources.tables.columns import (
     BrokenRuleError,
     TableRules,
@@ -187,7 +187,8 @@ def read_if_clean(
             pieces = jsonl_pieces(path, layout, columns, in_pieces=keep is not None)
         else:
             pieces = delimited_pieces(path, layout, "," if file_format == "csv" else "\t", columns, keep is not None)
-        return gather_pieces(TableRules(spaces=False).each(pieces), layout, keep)
+        rules = TableRules(spaces=False, from_text=file_format != "parquet")
+        return gather_pieces(rules.each(pieces), layout, keep)
     except UNCLEAR:
         return None
 
@@ -249,9 +250,8 @@ def read_trec_text(path: Path, stream: Any, layout: Layout, delimiter: str, keep
     with given as text:
         pieces = trec_pieces(text, layout, delimiter, tags, in_pieces=keep is not None)
         is_ranking = layout.kind == "ranking"
-        return gather_pieces(
-            TableRules(spaces=True).each(pieces), layout, keep, lambda: tag_remarks(path, tags) if is_ranking else []
-        )
+        rules = TableRules(spaces=True, from_text=True)
+        return gather_pieces(rules.each(pieces), layout, keep, lambda: tag_remarks(path, tags) if is_ranking else [])
 
 
 def add_tags(tags: dict[str, int], column: pa.ChunkedArray, before: int) -> None:
@@ -362,11 +362,13 @@ def parquet_pieces(path: Path, layout: Layout, columns: dict[str, str], *, in_pi
         check_types(file.schema_arrow, layout, chosen, str(path))
         wanted = list(chosen.values())
         try:
-            if not in_pieces:
-                yield cast_columns(file.read(columns=wanted), layout, chosen, str(path))
-                return
-            for batch in file.iter_batches(AT_ONCE, columns=wanted):
-                yield cast_columns(pa.Table.from_batches([batch]), layout, chosen, str(path))
+            whole = (file.read(columns=wanted) for _ in range(not in_pieces))
+            batches = (pa.Table.from_batches([batch]) for batch in file.iter_batches(AT_ONCE, columns=wanted))
+            rows = 0
+            for table in batches if in_pieces else whole:
+                rows += table.num_rows
+                yield cast_columns(table, layout, chosen, str(path))
+            refuse_other_counts(path, file, rows, wanted)
         except (InputError, pa.ArrowException):
             raise
         except Exception as error:  # a broken file makes the library raise nearly anything

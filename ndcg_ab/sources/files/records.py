@@ -18,7 +18,7 @@ from ndcg_ab.sources.base import Remark, remarks_metadata, with_remarks
 from ndcg_ab.sources.files.hints import is_header, is_numeric, other_format_hint
 from ndcg_ab.sources.files.json_documents import DECODER, document_records, is_document, refuse_lists
 from ndcg_ab.sources.files.streams import LONGEST_LINE, LongLineError, line_blocks
-from ndcg_ab.sources.files.unpacking import open_bytes, open_table
+from ndcg_ab.sources.files.unpacking import open_bytes, open_table, refuse_other_counts
 from ndcg_ab.sources.tables.format_warnings import FormatWatch, UnreadRankError
 from ndcg_ab.sources.tables.on_disk import TableWriter
 from ndcg_ab.sources.tables.schema import Layout, check_types, is_plain_number, read_value
@@ -289,6 +289,7 @@ def parquet_records(path: Path, layout: Layout, columns: dict[str, str]) -> Iter
             for row in parquet_rows(batch):
                 number += 1
                 yield number, {name: row[column] for name, column in chosen.items()}
+        refuse_other_counts(path, file, number, list(chosen.values()))
 
 
 def parquet_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:

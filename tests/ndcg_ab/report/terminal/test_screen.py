@@ -261,7 +261,7 @@ FINDINGS = {
     ),
     "the same of all": (
         [Finding("unjudged_query", "note", "…", 81, name) for name in ("a", "b", "c")],
-        ["i all 3 systems answer 81 unjudged queries"],
+        ["i each of 3 systems answers 81 unjudged queries"],
     ),
     "different, the most first": (
         [Finding("unanswered_query", "warning", "…", count, name) for name, count in (("a", 1), ("c", 12))],
@@ -304,10 +304,7 @@ FINDINGS = {
     ),
     "many are counted": (
         [Finding("repeated_rank", "warning", "…", 20 - place, f"s{place}") for place in range(8)],
-        [
-            "! 8 of 3 systems give results a rank that another one has:"
-            " s0 20, s1 19, s2 18, s3 17, s4 16, s5 15 and 2 more"
-        ],
+        ["! 8 of 3 systems repeat ranks in queries: s0 20, s1 19, s2 18, s3 17, s4 16, s5 15 and 2 more"],
     ),
 }
 
