@@ -48,7 +48,7 @@ class Program(TyperGroup):
             return super().invoke(ctx)
         except PASSING:
             raise
-        except (Exception, KeyboardInterrupt) as error:
+        except BaseException as error:  # SystemExit(0) of somebody else's code is no success
             raise typer.Exit(exit_code_for(error)) from None
 
     def main(self, args: Sequence[str] | None = None, *more: Any, **settings: Any) -> Any:

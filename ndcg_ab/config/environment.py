@@ -2,9 +2,11 @@
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from ndcg_ab.config.local_settings import find_local_settings, follow_local_settings
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import server_address_fault, tracker_address_fault
 from ndcg_ab.config.secrets.lookup import (
@@ -67,9 +69,17 @@ def prepare_environment(evaluation: Evaluation | None = None) -> None:
         os.environ.setdefault(name, value)
     if not os.environ.get("PREFECT_API_URL"):
         os.environ.pop("PREFECT_API_URL", None)  # set and empty means none, as for MLFLOW_TRACKING_URI
-    if evaluation is not None and (
-        url := reveal_address(evaluation.prefect.api_url, f"{evaluation.name}: prefect.api_url", evaluation.directory)
-    ):
+    url = None
+    if evaluation is not None:
+        url = reveal_address(evaluation.prefect.api_url, f"{evaluation.name}: prefect.api_url", evaluation.directory)
+        follow_local_settings(bool(url))
+        if not url and (files := find_local_settings()):
+            print(
+                f"ndcg-ab: Prefect's settings in {', '.join(files)} (current folder) are not followed: set them in the"
+                " environment, or name the server with prefect.api_url",
+                file=sys.stderr,
+            )
+    if evaluation is not None and url:
         if fault := server_address_fault(url):
             raise InputError(f"{evaluation.name}: prefect.api_url = {format_value(without_password(url))}: {fault}")
         os.environ["PREFECT_API_URL"] = url

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ndcg_ab.config.loading.variables import VARIABLE, fill_variables
+from ndcg_ab.config.local_settings import guard_prefect
 from ndcg_ab.config.model.references import SecretText, is_reference
 from ndcg_ab.config.secrets.plain_secrets import restore_secrets
 from ndcg_ab.config.secrets.redaction import redact, remember_secret
@@ -148,12 +149,15 @@ def from_file(name: str, where: str, directory: Path) -> str:
 def from_prefect(name: str, where: str, directory: Path) -> str:
     if where.endswith("prefect.api_url"):
         raise InputError(f"{where}: Prefect's own address cannot be in a block of Prefect: say {{env: NAME}}")
+    guard_prefect()
     from prefect.blocks.system import Secret
 
     try:
         block: Any = Secret.load(name)
         return str(block.get())
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise InputError(f"{where}: Prefect has no secret block {name!r}: {type(error).__name__}") from None
 
 
