@@ -8,7 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-FILES = {".env": r"(?im)^\s*(export\s+)?prefect_", "prefect.toml": r"\S", "pyproject.toml": r"\btool\W{1,4}prefect\b"}
+FILES = {  # name -> what is in it if it holds settings that a client of Prefect reads
+    ".env": r"(?im)^\s*(export\s+)?prefect_",
+    "prefect.toml": r"\S",
+    "pyproject.toml": r"\btool\W{1,4}prefect\b(?!\W{1,3}server\b)",
+}
 PROFILES = "PREFECT_PROFILES_PATH"
 MOST = 1_000_000  # characters of a file that are searched
 _are_followed = False

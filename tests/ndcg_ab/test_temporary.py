@@ -129,7 +129,7 @@ def test_no_room_for_a_folder_is_a_sentence(place: Path, monkeypatch: pytest.Mon
 def test_a_process_has_one_folder_until_it_ends(place: Path) -> None:
     assert folder_of_process() == folder_of_process()
     assert mode(folder_of_process()) == "0o700"
-    temporary.remove_folder_of_process()
+    temporary.remove_open_folders()
     assert names_in(place) == []
 
 

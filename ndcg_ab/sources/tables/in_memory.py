@@ -87,8 +87,13 @@ def read_table(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> 
 
 
 def arrow_table(given: InMemoryData) -> pa.Table:
-    with translate_foreign_errors(f"{given.name}: its {type_name(given.data)} cannot be read as an Arrow table"):
+    try:
         return pa.table(given.data)
+    except Exception as error:  # whatever the library that made it raises
+        said = " ".join("; ".join(map(str, error.args)).split()) or type(error).__name__
+        raise InputError(
+            f"{given.name}: its {type_name(given.data)} cannot be read as an Arrow table: {said}"
+        ) from error
 
 
 def type_name(data: Any) -> str:
