@@ -7,7 +7,7 @@ from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 
-from ndcg_ab.config.local_settings import guard_prefect, profiles_path
+from ndcg_ab.config.environment import profiles_path
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history.bundles.bundle import Finished
 
@@ -26,7 +26,6 @@ def run_evaluation(
     """Runs the evaluation, as a flow of Prefect where a server is named.  Raises what a stage raised."""
     if not is_server_named(evaluation):
         return run_unobserved(evaluation, say, force=force, at=at)
-    guard_prefect()
     from .evaluation import run_observed
 
     return run_observed(evaluation, say, force=force, at=at)
@@ -43,7 +42,6 @@ def is_server_named(evaluation: Evaluation) -> bool:
         return False
     if "prefect" not in sys.modules and not may_name_server(profiles_path()):
         return False
-    guard_prefect()
     from .evaluation import named_server
 
     return bool(named_server())

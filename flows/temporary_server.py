@@ -16,7 +16,7 @@ import time
 import urllib.request
 from collections.abc import Mapping
 
-from ndcg_ab.config.local_settings import guard_prefect
+from ndcg_ab.config.environment import guard_prefect
 
 from .stopping import CHILDREN
 

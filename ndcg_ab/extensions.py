@@ -36,21 +36,18 @@ def load_named(group: str, name: str, where: str) -> Any:
 def load_extension(found: EntryPoint) -> Any:
     """What an entry point names. InputError, with the package's name, where it cannot be imported."""
     package = found.dist.name if found.dist else "a package"
-    failure = f"{found.group}: {found.name}: {found.value} of {package} cannot be loaded"
-    with translate_foreign_errors(failure, f"; mend or uninstall {package}"):
+    failure = f"{found.group}: {found.name}: {found.value} of {package} cannot be loaded, mend or uninstall {package}"
+    with translate_foreign_errors(failure):
         return found.load()
 
 
 @contextlib.contextmanager
-def translate_foreign_errors(
-    failure: str, remedy: str = "", kind: Callable[[str], Exception] | None = None
-) -> Iterator[None]:
+def translate_foreign_errors(failure: str, kind: Callable[[str], Exception] | None = None) -> Iterator[None]:
     """Raise InputError for whatever code of others raises, or SilentError for an error that may pass by itself.
 
-    failure: how the sentence begins, as ``python = 'engine:search' failed``. remedy: how it ends. kind: the error to
-    raise instead. SystemExit, CancelledError, GeneratorExit
-    and every other BaseException are among the errors. A KeyboardInterrupt remains one, and so does the exception with
-    which Prefect ends a task that takes too long.
+    failure: how the sentence begins, as ``python = 'engine:search' failed``. kind: the error to raise instead.
+    SystemExit, CancelledError, GeneratorExit and every other BaseException are among the errors. A KeyboardInterrupt
+    remains one, and so does the exception with which Prefect ends a task that takes too long.
     """
     try:
         yield
@@ -59,11 +56,6 @@ def translate_foreign_errors(
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__module__.partition(".")[0] == "prefect":
             raise
-        if kind is None:
-            kind = SilentError if isinstance(error, OSError) and not isinstance(error, FILES) else InputError
-        raise kind(f"{failure}: {error_line(error)}{remedy}") from discreet_error(error)
-
-
-def error_line(error: BaseException) -> str:
-    """Return type and words of an error on one line, as ``KeyError: 'title'``."""
-    return on_one_line(": ".join(filter(None, [type(error).__name__, words_of(error)])), LONGEST)
+        may_pass = isinstance(error, OSError) and not isinstance(error, FILES)
+        said = on_one_line(": ".join(filter(None, [type(error).__name__, words_of(error)])), LONGEST)
+        raise (kind or (SilentError if may_pass else InputError))(f"{failure}: {said}") from discreet_error(error)

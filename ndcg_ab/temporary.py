@@ -7,6 +7,7 @@ them or plant anything in them, and what a process that was killed left is gone 
 import atexit
 import contextlib
 import fcntl
+import functools
 import os
 import re
 import shutil
@@ -26,7 +27,6 @@ ATTEMPTS = 5
 ALONE = 0o700
 MOST_KEPT = 10  # files of a kind that stay until somebody removes them
 _open: list["Folder"] = []
-_of_process: list["Folder"] = []
 
 
 def temporary_root() -> Path:
@@ -162,17 +162,16 @@ def temporary_folder() -> Iterator[Path]:
         yield folder.path
 
 
+@functools.cache
 def folder_of_process() -> Path:
     """A folder that is there until the process ends, the same at every call; InputError where none can be made."""
-    if not _of_process:
-        _of_process.append(made())
-        atexit.register(remove_open_folders)
-    return _of_process[0].path
+    atexit.register(remove_open_folders)
+    return made().path
 
 
 def remove_open_folders() -> None:
     """Remove every temporary folder of a process that ends, also those in which another thread is at work."""
-    _of_process.clear()
+    folder_of_process.cache_clear()
     for folder in list(_open):
         with contextlib.suppress(OSError, ValueError):  # the other thread may remove it, too
             folder.close()

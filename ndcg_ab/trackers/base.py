@@ -121,11 +121,7 @@ class Tracker(ABC):
         slow = f"was given up after {budget.seconds:.0f} s: the server answers, but too slowly"
         if (seconds := budget.left()) <= 0:
             raise TrackingError(slow)
-
-        def log() -> Published:
-            with translate_foreign_errors(f"{self.label} failed", kind=TrackingError):
-                return self.log(bundle)
-
+        log = translate_foreign_errors(f"{self.label} failed", TrackingError)(lambda: self.log(bundle))
         try:
             return run_with_timeout(seconds, log)
         except OverdueError:

@@ -48,7 +48,6 @@ def load_scheduled(configs: list[Path], settings: Sequence[str] = ()) -> "list[E
     """The evaluations; InputError for two of one name, or for Prefect servers that differ."""
     from ndcg_ab.config.environment import prepare_environment
     from ndcg_ab.config.loading.file import read_config
-    from ndcg_ab.config.local_settings import guard_prefect
     from ndcg_ab.trackers import refuse_unknown_tracker
 
     evaluations = [read_config(config, settings) for config in configs]
@@ -62,7 +61,6 @@ def load_scheduled(configs: list[Path], settings: Sequence[str] = ()) -> "list[E
     if len(servers) > 1:
         raise InputError(f"{configs[0]}: prefect.api_url: the configurations name different servers; take them apart")
     prepare_environment(evaluations[0])
-    guard_prefect()
     return evaluations
 
 

@@ -16,7 +16,6 @@ from typing import Any
 from urllib.parse import unquote
 
 from ndcg_ab.config.loading.variables import VARIABLE, fill_variables
-from ndcg_ab.config.local_settings import guard_prefect
 from ndcg_ab.config.model.references import SecretText, is_reference
 from ndcg_ab.config.secrets.plain_secrets import restore_secrets
 from ndcg_ab.config.secrets.redaction import redact, remember_secret
@@ -149,7 +148,6 @@ def from_file(name: str, where: str, directory: Path) -> str:
 def from_prefect(name: str, where: str, directory: Path) -> str:
     if where.endswith("prefect.api_url"):
         raise InputError(f"{where}: Prefect's own address cannot be in a block of Prefect: say {{env: NAME}}")
-    guard_prefect()
     from prefect.blocks.system import Secret
 
     try:
