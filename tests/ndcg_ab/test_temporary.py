@@ -137,3 +137,15 @@ def test_a_process_has_one_folder_until_it_ends(place: Path) -> None:
 def test_nothing_is_left_after_kills(tmp_path: Path) -> None:
     """tests/leaving.py kills more of them."""
     assert list(left_after(2, tmp_path, random.Random(5))) == []
+
+
+def test_of_the_files_that_are_kept_the_oldest_go(place: Path) -> None:
+    others = place / "ndcg-ab-error-mine.log"
+    others.write_text("another ending")
+    made = []
+    for number in range(25):
+        made.append(temporary.write_kept(str(number), "ndcg-ab-error-", ".txt"))
+        os.utime(made[-1], ns=(number, number))
+    made.append(temporary.write_kept("last", "ndcg-ab-error-", ".txt"))
+    assert sorted(place.iterdir()) == sorted([others, *made[16:]])
+    assert made[-1].read_text() == "last"
