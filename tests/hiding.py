@@ -21,6 +21,7 @@ from typing import Any
 from typer.testing import CliRunner
 
 from flows.cli.app import app
+from ndcg_ab import extensions
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.variables import fill_variables
 from ndcg_ab.config.secrets import redaction
@@ -32,7 +33,6 @@ from ndcg_ab.sources import RANKING
 from ndcg_ab.sources.databases import drivers
 from ndcg_ab.sources.files import stores
 from ndcg_ab.sources.files.file import read_file
-from ndcg_ab.sources.functions import modules
 from ndcg_ab.sources.http import answers as http_answers
 from tests.places import DATA
 from tests.repeated import require_work
@@ -74,7 +74,7 @@ def of_a_store(text: str) -> str:
 
 def of_a_function(text: str) -> str:
     def fail() -> None:
-        with modules.name_function_in_errors("module:function", ""):
+        with extensions.translate_foreign_errors("module:function failed"):
             raise KeyError(text)
 
     return raised(fail)

@@ -1,7 +1,7 @@
-"""Runs of the command that are stopped at random moments by Ctrl-C or SIGTERM: a trial of `tests.killing`.
+"""Runs of the command that are stopped at random moments by Ctrl-C, SIGTERM or SIGHUP: a trial of `tests.killing`.
 
-What must be so: exit code 130 or 143, one sentence as the last words on standard error, five seconds at most, no
-process and no working folder left, and the next run that nobody stops is whole.
+What must be so: exit code 130, 143 or 129, one sentence as the last words on standard error, five seconds at most, no
+process, no working folder and no temporary folder left, and the next run that nobody stops is whole.
 """
 
 import contextlib
@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
+from ndcg_ab.flows.stopping import SIGNALS
 from ndcg_ab.history.bundles.rerun_log import REUSED
 from tests.places import ROOT
 from tests.slow.broken_servers import configuration
@@ -53,10 +54,11 @@ def stop_group(folder: Path, count: int, chance: random.Random, fresh: bool, fou
         usual = ended_by_itself(command, environment)
     for turn in range(count):
         changed_run(folder, turn + 1)
-        number, after = chance.choice((signal.SIGINT, signal.SIGTERM)), chance.uniform(0, usual)
+        number, after = chance.choice(SIGNALS), chance.uniform(0, usual)
         stop_run(command, environment, number, after, found)
         left = [path.name for path in (folder / "out" / "small").glob(".*.partial")]
-        found["working folders left"] += report(f"after {after:.2f} s left: {left}" if left else "")
+        left += [path.name for path in (folder / "temporary").iterdir()]
+        found["folders left"] += report(f"after {after:.2f} s left: {left}" if left else "")
     changed_run(folder, count + 1)
     ended_by_itself(command, environment)
     for bundle in (folder / "out" / "small").glob("2*"):

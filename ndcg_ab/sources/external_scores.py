@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from ndcg_ab.config.loading.hints import is_number
 from ndcg_ab.config.model.inputs.external_scores import ScoresSource
 from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.files import named
 from ndcg_ab.sources.base import Source, places_text
 from ndcg_ab.sources.files.file import format_by_name, read_file, refuse_no_file
@@ -112,10 +113,11 @@ class Scores(Source):
     def in_memory(self) -> pa.Table:
         given = self.described.given
         assert given is not None
-        if isinstance(given.data, Mapping):
-            return self.of_rows(rows_by_query(given.data, given.name))
-        layout, columns = self.layout(arrow_table(given).column_names)
-        return self.completed(read_table(given, layout, columns), layout, lambda keys: given.name)
+        with translate_foreign_errors(f"{given.name}: cannot be read"):
+            if isinstance(given.data, Mapping):
+                return self.of_rows(rows_by_query(given.data, given.name))
+            layout, columns = self.layout(arrow_table(given).column_names)
+            return self.completed(read_table(given, layout, columns), layout, lambda keys: given.name)
 
     def layout(self, found: Sequence[str]) -> tuple[Layout, dict[str, str]]:
         """The columns, and the table's names for them.

@@ -129,7 +129,7 @@ def test_no_room_for_a_folder_is_a_sentence(place: Path, monkeypatch: pytest.Mon
 def test_a_process_has_one_folder_until_it_ends(place: Path) -> None:
     assert folder_of_process() == folder_of_process()
     assert mode(folder_of_process()) == "0o700"
-    temporary.remove_folder_of_process()
+    temporary.remove_open_folders()
     assert names_in(place) == []
 
 
@@ -137,3 +137,15 @@ def test_a_process_has_one_folder_until_it_ends(place: Path) -> None:
 def test_nothing_is_left_after_kills() -> None:
     """tests/leaving.py kills more of them."""
     assert leaving.main(["--kills", "2", "--seed", "5"]) == 0
+
+
+def test_of_the_files_that_are_kept_the_oldest_go(place: Path) -> None:
+    others = place / "ndcg-ab-error-mine.log"
+    others.write_text("another ending")
+    made = []
+    for number in range(25):
+        made.append(temporary.write_kept(str(number), "ndcg-ab-error-", ".txt"))
+        os.utime(made[-1], ns=(number, number))
+    made.append(temporary.write_kept("last", "ndcg-ab-error-", ".txt"))
+    assert sorted(place.iterdir()) == sorted([others, *made[16:]])
+    assert made[-1].read_text() == "last"

@@ -374,9 +374,12 @@ def pending_bundles(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Pat
 
     evaluation = read_config(path, settings)
     prepare_environment(evaluation)
+    from ndcg_ab.extensions import translate_foreign_errors
     from ndcg_ab.trackers import make_tracker
 
-    return unpublished_bundles(evaluation, make_tracker(evaluation).address(evaluation)), evaluation
+    with translate_foreign_errors(f"tracker = {evaluation.tracker.name!r} failed"):
+        address = make_tracker(evaluation).address(evaluation)
+    return unpublished_bundles(evaluation, address), evaluation
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

@@ -25,10 +25,11 @@ from ndcg_ab.config.model.costs import LATENCY
 from ndcg_ab.config.model.inputs.sources import PythonSource
 from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.sources.base import Ask, PullRequest, PullResult, RequestCosts, Source
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.costs import CostRecord, in_random_order
-from ndcg_ab.sources.functions.modules import load_function, modules_first_in, name_function_in_errors
+from ndcg_ab.sources.functions.modules import load_function, modules_first_in
 from ndcg_ab.sources.tables.schema import Layout, is_written
 
 Entry = tuple[Any, Any]  # query_id and results, both unchecked
@@ -61,7 +62,7 @@ class Function(Source):
 
     def ranking(self, layout: Layout, queries: Mapping[str, str], costs: CostRecord | None = None) -> pa.Table:
         """costs: takes the time of each call."""
-        with modules_first_in(self.directory):
+        with modules_first_in(self.directory), self.saying_where():
             function = load_function(self.origin, self.directory)
             arguments = reveal_arguments(self.arguments, f"python = {self.origin!r}, arguments", self.directory)
             if costs is not None:
@@ -159,7 +160,7 @@ class Function(Source):
 
     def saying_where(self, place: str = "") -> contextlib.AbstractContextManager[None]:
         """Whatever the function raises, in one sentence; place: as far as it is known, on which query."""
-        return name_function_in_errors(f"python = {self.origin!r}", place)
+        return translate_foreign_errors(f"python = {self.origin!r} failed{place}")
 
 
 END = object()

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from ndcg_ab.config.model.inputs.sources import InMemoryData
 from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.sources.base import Source, places_text
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
@@ -59,8 +60,9 @@ def read_given(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> 
 
     columns maps a field to the table's name for it.  Raises InputError for anything that breaks a rule.
     """
-    in_dictionaries = isinstance(given.data, Mapping)
-    table = read_dictionaries(given, layout) if in_dictionaries else read_table(given, layout, columns)
+    with translate_foreign_errors(f"{given.name}: cannot be read"):
+        in_dictionaries = isinstance(given.data, Mapping)
+        table = read_dictionaries(given, layout) if in_dictionaries else read_table(given, layout, columns)
     if table.num_rows == 0:
         raise InputError(f"{given.name}: there is no {layout.kind} in it")
     return table
