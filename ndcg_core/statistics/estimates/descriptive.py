@@ -201,9 +201,12 @@ def _parts(
     return values if share is None else share * (values - of.mean)
 
 
-def _skewness(values: NDArray[np.float64]) -> float:
+def _skewness(values: NDArray[np.float64]) -> float | None:
     centred = values - values.mean()
-    centred = centred / np.abs(centred).max()  # so that cubes of large values are no infinity
+    largest = float(np.abs(centred).max())
+    if largest <= TIE_TOLERANCE:  # clusters whose sums are alike
+        return None
+    centred = centred / largest  # so that cubes of large values are no infinity
     squares = centred * centred
     return float((squares * centred).mean() / squares.mean() ** 1.5)
 
