@@ -123,8 +123,9 @@ def bound_comparisons(
     counted = {name: counted_queries(engine, metric, known) for name, metric in metrics.items()} if known else {}
     found: dict[Key, Bounds] = {}
     left_out: dict[Key, int] = {}
-    for column in columns:
-        key, values = (column.metric, column.candidate), np.asarray(column.differences, dtype=np.float64)
+    column_of = {(column.metric, column.candidate): column for column in columns}
+    for key, column in column_of.items():
+        values = np.asarray(column.differences, dtype=np.float64)
         metric = metrics.get(column.metric)
         if metric and known:
             found[key] = find_bounds(metric, column.query_ids, values, column.candidate, column.baseline, known)
@@ -143,8 +144,8 @@ def bound_comparisons(
         if row.attribute is None and key in found and least and most:
             kept = replace(
                 row,
-                bound_low=least.difference,
-                bound_high=most.difference,
+                bound_low=clip_mean(least.difference, column_of[key]),
+                bound_high=clip_mean(most.difference, column_of[key]),
                 bound_exact=bool(found[key].is_exact.all()),
                 bound_low_conclusion=least.conclusion,
                 bound_high_conclusion=most.conclusion,
@@ -162,6 +163,14 @@ def widen_bounds(bounds: Bounds, column: Column, share: float) -> Bounds:
     """With as much more of every query as moves the mean by `share` of the column's largest loss."""
     each = share * column.largest_loss / (1.0 if column.scales is None else np.asarray(column.scales))
     return bounds._replace(low=bounds.low - each, high=bounds.high + each)
+
+
+def clip_mean(mean_difference: float | None, column: Column) -> float | None:
+    """Return the mean difference, or the nearest one that the range of the column's metric admits."""
+    if mean_difference is None or column.value_range is None:
+        return mean_difference
+    widest = column.value_range.high - column.value_range.low
+    return min(max(mean_difference, -widest), widest)
 
 
 def row_place(row: Comparison) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from ndcg_core.statistics.hypothesis_tests import bounded_mean
 from ndcg_core.statistics.over_time.attribution import split_change
 from ndcg_core.statistics.over_time.monitor import Evidence, detectable_at, judge_hypotheses, monitor_looks
 from ndcg_core.statistics.paired import Column
-from ndcg_core.statistics.verdicts.comparison import check_guardrails, compare_families
+from ndcg_core.statistics.verdicts.comparison import Comparison, check_guardrails, compare_families
 
 pytestmark = pytest.mark.filterwarnings("error")
 STEPS = (
@@ -76,17 +76,21 @@ class Sparse:
 
     def column(self, candidate: str, metric: str, differences: np.ndarray | None = None) -> Column:
         loss = self.loss * (1.0 if self.scales is None else float(self.scales.max()))
+        values = self.differences() if differences is None else differences
+        room = self.scale - abs(values)
         return Column(
             "old",
             candidate,
             metric,
             tuple(f"q{number:02}" for number in range(self.n)),
-            self.differences() if differences is None else differences,
-            baseline_values=self.scale * self.generator.choice((0.0, 0.0, 0.25, 1 / 3, 1.0), self.n),
+            values,
+            baseline_values=np.maximum(-values, 0.0)
+            + room * self.generator.choice((0.0, 0.0, 1 / 3, 1.0), len(values)),
             weights=self.weights,
             clusters=None if self.members is None else [f"c{member}" for member in self.members],
             smallest_effect=self.margin,
             largest_loss=loss,
+            value_range=means.Interval(0.0, self.scale),
             scales=self.scales,
         )
 
@@ -116,6 +120,19 @@ def assert_finite(found: Any, endless: tuple[str, ...] = ()) -> None:
     assert not wrong
 
 
+def assert_possible(rows: list[Comparison], scale: float) -> None:
+    """scale: the largest value of a metric whose least is 0."""
+    pairs = (("low", "high"), ("simultaneous_low", "simultaneous_high"), ("lower_bound", "high"))
+    for row in rows:
+        ends = [(getattr(row, low), getattr(row, high)) for low, high in pairs]
+        if row.selection is not None:
+            ends.append((row.selection.low, row.selection.high))
+        assert all(-scale <= low <= high <= scale for low, high in ends if low is not None)
+        described = row.descriptive
+        if described is not None and described.relative_low is not None:
+            assert -1 - 1e-12 <= described.relative_low <= described.relative_high
+
+
 def sparse(count: int) -> Any:
     """Runs a test with so many random cases; a failing one is named by its number."""
 
@@ -143,6 +160,7 @@ def test_families(number: int) -> None:
         resampling=case.pick(("sign-flip", "bootstrap", "both")) if procedure == "max-t" else "sign-flip",
     )
     assert_finite(found)
+    assert_possible(found[0], case.scale)
 
 
 @sparse(120)
@@ -151,6 +169,7 @@ def test_guardrails(number: int) -> None:
     columns = [case.column(name, "recall") for name in ("a", "b")]
     found = check_guardrails(columns, alpha=case.alpha, resamples=FEW, workers=1)
     assert_finite(found)
+    assert_possible(found, case.scale)
     assert all(row.queries_needed is None or row.queries_needed >= 2 for row in found)
 
 
@@ -186,9 +205,12 @@ def test_moments_intervals_and_power(number: int) -> None:
     detected = power.queries_to_detect(of, mde, case.margin) if of.deviation > 0 else None
     looked = detectable_at(0.001, case.n, of.deviation, case.pick((None, case.scale))) if of.deviation > 0 else None
     ids = [f"q{place}" for place in range(case.n)]
+    within = of._replace(widest=case.scale)
+    likely = combine_draws([within, within._replace(mean=of.mean * 0.9)], case.alpha)
+    assert -case.scale <= likely.low <= likely.high <= case.scale
     assert_finite(
         [
-            of,
+            of[:4],
             means.interval_from_moments(of, 1 - case.alpha),
             means.t_chances(of, case.margin),
             means.equivalence_p_value(of, case.margin),
@@ -199,7 +221,7 @@ def test_moments_intervals_and_power(number: int) -> None:
                 ids, values, of, baseline_values=abs(values), weights=case.weights, members=members
             ),
             descriptive.wilcoxon(values),
-            combine_draws([of, of._replace(mean=of.mean + case.scale * 0.01)], case.alpha),
+            likely,
             describe_labels(case.column("a", "ndcg", values), 0.5, None, case.alpha),
         ]
     )
@@ -222,7 +244,10 @@ def test_careful_and_proxy_judgments(number: int) -> None:
         scales=None if case.scales is None else case.scales[:count],
     )
     plain = [dataclasses.replace(each, scales=None) for each in (few, proxy)]
-    assert_finite(correct_difference(*plain, proxy.query_ids[:count], case.alpha))
+    corrected = correct_difference(*plain, proxy.query_ids[:count], case.alpha)
+    assert_finite(corrected)
+    if corrected is not None and corrected.low is not None:
+        assert -case.scale <= corrected.low <= corrected.high <= case.scale
     assert_finite(check_balance(proxy, proxy.query_ids[:count]))
     assert_finite(correct_drawn(few, np.asarray(proxy.differences)[:count], 0.1 * case.scale, 1000, case.alpha))
 
