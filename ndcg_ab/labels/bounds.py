@@ -1,7 +1,7 @@
 """What grades of unjudged documents could do to the comparisons (docs/statistics.md, "What is not judged")."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -73,7 +73,7 @@ def add_bounds(
     if sampling.drawn is not None and evaluation.statistics.bounds is not False:
         undrawn = shares_not_drawn(engine, evaluation, sampling.drawn)
     if not metrics and not undrawn:
-        return Bounded(list(systems), leave_open(engine, evaluation, compared), None)
+        return Bounded(list(systems), leave_open(engine, evaluation, metrics, compared), None)
     known = load_known(engine, list(metrics.values())) if metrics else None
     return Bounded(
         bound_systems(engine, metrics, sampling, known, systems) if known else list(systems),
@@ -158,7 +158,7 @@ def bound_comparisons(
             rows.append(kept)
         else:
             rows.append(row)
-    return leave_open(engine, evaluation, rows)
+    return leave_open(engine, evaluation, metrics, rows)
 
 
 def widen_bounds(bounds: Bounds, column: Column, share: float) -> Bounds:
@@ -229,11 +229,13 @@ def unsettled_answers(engine: Engine, evaluation: Evaluation) -> list[tuple[str,
     return [(metrics[metric], system) for metric, system in pairs if metric in metrics]
 
 
-def leave_open(engine: Engine, evaluation: Evaluation, compared: Sequence[Comparison]) -> list[Comparison]:
-    """Return the comparisons; those that show unjudged results and got no bounds are not settled."""
+def leave_open(
+    engine: Engine, evaluation: Evaluation, bounded: Collection[str], compared: Sequence[Comparison]
+) -> list[Comparison]:
+    """Return the comparisons; those with unjudged results on a metric that is not among the bounded are not settled."""
     if evaluation.statistics.bounds is False or evaluation.scores:
         return list(compared)
-    unsure = set(unsettled_answers(engine, evaluation))
+    unsure = {pair for pair in unsettled_answers(engine, evaluation) if pair[0] not in bounded}
     return [
         replace(row, label_settled=False)
         if row.attribute is None
