@@ -196,16 +196,17 @@ def metrics_to_bound(engine: Engine, evaluation: Evaluation) -> list[Metric]:
     longest = max(engine.read("returned", ("returned",))["returned"].to_pylist(), default=0)
     counted = engine.read("grade_count", ("query_id", "grade"))
     queries, grades = (len(pc.unique(counted[name])) for name in ("query_id", "grade"))
+    left = MOST_WANTED if wanted else MOST_STEPS
+    if queries * grades * STEPS_OF_CELL > left:
+        return []
     steps = {
         metric.name: answers[metric.name]
         * 2
         * min(metric.cutoff or longest, longest)
         * (WALKED if is_cascade_measure(metric) else grades)
-        + queries * grades * STEPS_OF_CELL
         for metric in metrics
         if wanted or answers[metric.name]
     }
-    left = MOST_WANTED if wanted else MOST_STEPS
     for name in sorted(steps, key=lambda name: steps[name]):
         left -= steps[name]
         if left < 0:

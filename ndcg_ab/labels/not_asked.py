@@ -23,8 +23,9 @@ def count_left_out_results(engine: Engine, evaluation: Evaluation, changes: Sequ
     if evaluation.statistics.bounds is not False:
         bounded = {metric.name for metric in metrics_to_bound(engine, evaluation)}
         unsure = Counter(name for name, _ in unsettled_answers(engine, evaluation) if name not in bounded)
-        undeclared = [name for name in unsure if not evaluation.metric_named(name).traits.has_bounds]
-        if costly := [name for name in unsure if name not in undeclared]:
+        left = [metric for metric in own_metrics(evaluation.metric_list) if metric.name in unsure]
+        undeclared = [metric.name for metric in left if not metric.traits.has_bounds]
+        if costly := [metric.name for metric in left if metric.traits.has_bounds]:
             advice = (
                 "judge more of them, or take fewer grades or a lower cutoff"
                 if evaluation.statistics.bounds
