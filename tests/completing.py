@@ -33,7 +33,6 @@ from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.score import Result, arrange_places, score_query
 from ndcg_core.measures.unjudged import walk_bounds
 from ndcg_core.measures.unjudged.bounds import why_unbounded
-from ndcg_core.measures.unjudged.many_completions import add_possible_grade
 from ndcg_core.measures.unjudged.places import Judged
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from tests.laboratory import Judgments, Ranking, evaluation_of, pulled_judgments, pulled_ranking
@@ -75,7 +74,7 @@ class Case:
     def possible(self, metric: Metric) -> list[float]:
         """The grades that an unjudged document may have."""
         judged = Judged(tuple(self.levels), np.zeros((1, len(self.levels)), dtype=np.int64))
-        return list(add_possible_grade(metric, judged).grades)
+        return list(judged.add_possible_grade(metric).grades)
 
     def results(self, system: str, query: str) -> list[Result]:
         return list(self.rankings[system].get(query, ()))

@@ -315,8 +315,8 @@ CODES: Mapping[str, Code] = {
     ),
     "not_asked": Code(
         "note",
-        "An analysis that usually runs was left out, because it would take long: how unjudged documents could change the"
-        " verdicts, or what changed in the top results. Verdicts that they could change are open.",
+        "An analysis that usually runs was left out, because it would take long: how unjudged documents could change"
+        " the verdicts, or what changed in the top results. Verdicts that they could change are open.",
         "Turn it on (`statistics.bounds: true`, `--bounds`) if the verdict depends on it, or judge more.",
     ),
     # ---- the configuration

@@ -169,10 +169,10 @@ def widen_bounds(bounds: Bounds, column: Column, share: float) -> Bounds:
 
 def clip_mean(mean_difference: float | None, column: Column) -> float | None:
     """Return the mean difference, or the nearest one that the range of the column's metric admits."""
-    if mean_difference is None or column.value_range is None:
+    known = column.value_range
+    if mean_difference is None or known is None:
         return mean_difference
-    widest = column.value_range.high - column.value_range.low
-    return min(max(mean_difference, -widest), widest)
+    return min(max(mean_difference, known.low - known.high), known.high - known.low)
 
 
 def row_place(row: Comparison) -> tuple[str, ...]:
@@ -237,14 +237,9 @@ def leave_open(
     if evaluation.statistics.bounds is False or evaluation.scores:
         return list(compared)
     unsure = {pair for pair in unsettled_answers(engine, evaluation) if pair[0] not in bounded}
-    return [
-        replace(row, label_settled=False)
-        if row.attribute is None
-        and row.label_settled is None
-        and unsure & {(row.metric, row.baseline), (row.metric, row.candidate)}
-        else row
-        for row in compared
-    ]
+    shows = [unsure & {(row.metric, row.baseline), (row.metric, row.candidate)} for row in compared]
+    found = zip(compared, shows, strict=True)
+    return [replace(row, label_settled=False) if any_shown and not row.attribute else row for row, any_shown in found]
 
 
 def are_few(engine: Engine, evaluation: Evaluation) -> bool:

@@ -26,15 +26,11 @@ def count_left_out_results(engine: Engine, evaluation: Evaluation, changes: Sequ
         left = [metric for metric in own_metrics(evaluation.metric_list) if metric.name in unsure]
         undeclared = [metric.name for metric in left if not metric.traits.has_bounds]
         if costly := [metric.name for metric in left if metric.traits.has_bounds]:
-            advice = (
-                "judge more of them, or take fewer grades or a lower cutoff"
-                if evaluation.statistics.bounds
-                else "ask with statistics.bounds: true (--bounds)"
-            )
+            asking = "" if evaluation.statistics.bounds else ", or ask with statistics.bounds: true (--bounds)"
             yield (
                 f"whether grades of unjudged documents could turn a verdict on {', '.join(costly)} was not asked:"
                 f" {max(unsure[name] for name in costly):,} answers are not wholly judged, and it would take long;"
-                f" {advice}"
+                f" judge more of them{asking}"
             )
         if undeclared:
             yield (

@@ -29,7 +29,6 @@ from ndcg_ab.studies.to_judge import ToJudge
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.unjudged.bounds import why_unbounded
 from ndcg_core.measures.unjudged.completions import Completions
-from ndcg_core.measures.unjudged.many_completions import add_possible_grade
 from ndcg_core.measures.unjudged.next_label import possible_differences, root_mean_square
 from ndcg_core.measures.unjudged.places import Judged, Places
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
@@ -186,7 +185,7 @@ def refuse_unknown_candidates(evaluation: Evaluation, candidates: Iterable[str])
 def read_unjudged(engine: Engine, evaluation: Evaluation) -> Unjudged:
     pool = load_pool(engine, evaluation, evaluation.metric_list)
     known = load_known(engine, evaluation.metric_list)
-    known = replace(known, judged=add_possible_grade(evaluation.metric_list[0], known.judged))
+    known = replace(known, judged=known.judged.add_possible_grade(evaluation.metric_list[0]))
     pool = replace(pool, grades=known.judged.grades)
     rows = np.flatnonzero(~pool.is_judged)
     generator = np.random.default_rng([evaluation.statistics.seed, STREAM])

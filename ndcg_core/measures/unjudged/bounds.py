@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import GAINS, Counted
 from ndcg_core.measures.score import discount, gain, highest_gain
-from ndcg_core.measures.unjudged.many_completions import BY_RULE, add_possible_grade, is_cascade_measure
+from ndcg_core.measures.unjudged.many_completions import BY_RULE, is_cascade_measure
 from ndcg_core.measures.unjudged.places import Bounds, FloatArray, IntArray, Judged, Places, no_places
 from ndcg_core.measures.unjudged.walk_bounds import cascade_bounds
 
@@ -104,7 +104,7 @@ def difference_bounds(
     """
     if reason := why_unbounded(metric):
         raise ValueError(f"metric {metric.name}: no bounds, {reason}")
-    judged = add_possible_grade(metric, judged)
+    judged = judged.add_possible_grade(metric)
     if is_cascade_measure(metric):
         return cascade_bounds(metric, values, candidate, baseline, judged)
     return sum_bounds(metric, values, candidate, baseline, judged)

@@ -10,13 +10,7 @@ from numpy.typing import NDArray
 
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.unjudged.bounds import fixed_factor, make_ideal, net_weights, positive_gains, why_unbounded
-from ndcg_core.measures.unjudged.many_completions import (
-    Grades,
-    Side,
-    add_possible_grade,
-    is_cascade_measure,
-    split_queries,
-)
+from ndcg_core.measures.unjudged.many_completions import Grades, Side, is_cascade_measure, split_queries
 from ndcg_core.measures.unjudged.places import FloatArray, IntArray, Judged, Places
 
 
@@ -30,7 +24,7 @@ class Completions:
     def __init__(self, metric: Metric, judged: Judged, query: IntArray, grades: FloatArray) -> None:
         if reason := why_unbounded(metric):
             raise ValueError(f"metric {metric.name}: no completions, {reason}")
-        judged = add_possible_grade(metric, judged)
+        judged = judged.add_possible_grade(metric)
         self.metric = metric
         self.grades = Grades(metric, judged)
         self.codes = self.grades.codes_of(grades)

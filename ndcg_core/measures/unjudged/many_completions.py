@@ -6,8 +6,6 @@ grades and `judge-next` say of such a measure is about one function of the grade
 against `score_query`.
 """
 
-import math
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -239,22 +237,6 @@ class Grades:
         return of_many(
             Walks(gains, is_nonrelevant, is_below, rank, first_rank, size, relevant, nonrelevant, self.highest)
         )
-
-
-def add_possible_grade(metric: Metric, judged: Judged) -> Judged:
-    """Return what is judged, with a grade that gains something added if the judgments hold none so far.
-
-    It is 1, or else the least that counts as relevant, the highest of the metric, or the least of its gain table.
-    """
-    rule = metric.effective_gain
-    named = (1.0, metric.relevant_from, metric.max_grade) if isinstance(rule, str) else sorted(dict(rule))
-    highest = math.inf if metric.max_grade is None else metric.max_grade
-    gaining = [grade for grade in named if grade is not None and grade <= highest and gain(metric, grade) > 0]
-    if not gaining or any(gain(metric, grade) > 0 for grade in judged.grades):
-        return judged
-    place = bisect_left(judged.grades, gaining[0])
-    grades = (*judged.grades[:place], gaining[0], *judged.grades[place:])
-    return Judged(grades, np.insert(judged.counts, place, 0, axis=1))
 
 
 def is_cascade_measure(metric: Metric) -> bool:

@@ -17,13 +17,7 @@ from numpy.typing import NDArray
 
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.unjudged.bounds import fixed_factor, make_ideal, net_weights, positive_gains, why_unbounded
-from ndcg_core.measures.unjudged.many_completions import (
-    UNJUDGED,
-    Grades,
-    add_possible_grade,
-    is_cascade_measure,
-    split_queries,
-)
+from ndcg_core.measures.unjudged.many_completions import UNJUDGED, Grades, is_cascade_measure, split_queries
 from ndcg_core.measures.unjudged.places import FloatArray, IntArray, Judged, Places
 from ndcg_core.measures.unjudged.walk_bounds import Sides, group_alike
 
@@ -54,7 +48,7 @@ def possible_differences(
     """
     if reason := why_unbounded(metric):
         raise ValueError(f"metric {metric.name}: no effect of a grade, {reason}")
-    judged = add_possible_grade(metric, judged)
+    judged = judged.add_possible_grade(metric)
     known = Grades(metric, judged)
     codes = known.codes_of(np.array(grades))
     moved = differences_of_cascades if is_cascade_measure(metric) else differences_of_sums

@@ -53,10 +53,11 @@ def test_bounds_that_nobody_wants_leave_the_verdict_as_it_is() -> None:
 
 
 def test_a_measure_that_declares_no_bounds_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The metrics are those of no other test: a metric that was read keeps its measure."""
     added = registry.Measure("precision", registry.precision)  # as it was, but for what it declares
     monkeypatch.setitem(registry.MEASURES, "precision", added)
-    found = outcome({}, "precision@1")
+    found = outcome({}, "precision(relevant_from=0.0625)@1")
     assert found.comparisons[0].label_settled is None  # all that it looks at is judged
-    found = outcome({}, "precision@3")
+    found = outcome({}, "precision(relevant_from=0.0625)@3")
     assert found.comparisons[0].label_settled is False
-    assert any("precision@3 is not known: the measure does not declare has_bounds" in note for note in notes(found))
+    assert any("@3 is not known: the measure does not declare has_bounds" in note for note in notes(found))

@@ -16,7 +16,7 @@ from ndcg_core.measures.score import Result, arrange_places, score_query
 from ndcg_core.measures.unjudged import walk_bounds
 from ndcg_core.measures.unjudged.bounds import difference_bounds, why_unbounded
 from ndcg_core.measures.unjudged.completions import Completions
-from ndcg_core.measures.unjudged.many_completions import OF_MANY, add_possible_grade
+from ndcg_core.measures.unjudged.many_completions import OF_MANY
 from ndcg_core.measures.unjudged.next_label import possible_differences
 from ndcg_core.measures.unjudged.places import Bounds, Judged, Places
 from tests.examples import examples
@@ -90,7 +90,7 @@ def completions(metric: Metric, query: Query, grades: tuple[float, ...]) -> list
         placed = arrange_places(metric, ranking, known)[: None if metric.ties == "average" else metric.cutoff]
         shown |= {place.doc_id for place in placed if place.first_rank <= (metric.cutoff or len(placed))}
     open_docs = sorted(shown - known.keys())
-    possible = add_possible_grade(metric, Judged(grades, np.zeros((1, len(grades)), dtype=np.int64))).grades
+    possible = Judged(grades, np.zeros((1, len(grades)), dtype=np.int64)).add_possible_grade(metric).grades
     levels = sorted({0.0, *possible})
     filled = [known | dict(zip(open_docs, each, strict=True)) for each in product(levels, repeat=len(open_docs))]
     return [difference(metric, query, judgments, max(levels)) for judgments in filled]
@@ -273,7 +273,7 @@ def test_a_measure_that_does_not_declare_it_has_no_bounds(monkeypatch: pytest.Mo
 def test_a_grade_that_gains_is_possible_before_any_is_given(
     name: str, grades: tuple[float, ...], possible: tuple[float, ...]
 ) -> None:
-    found = add_possible_grade(parse(name), Judged(grades, np.ones((2, len(grades)), dtype=np.int64)))
+    found = Judged(grades, np.ones((2, len(grades)), dtype=np.int64)).add_possible_grade(parse(name))
     assert found.grades == possible
     assert found.counts.sum(axis=1).tolist() == [len(grades)] * 2
     assert found.counts[:, [possible.index(grade) for grade in grades]].all()
