@@ -33,6 +33,7 @@ from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.score import Result, arrange_places, score_query
 from ndcg_core.measures.unjudged import walk_bounds
 from ndcg_core.measures.unjudged.bounds import why_unbounded
+from ndcg_core.measures.unjudged.places import Judged
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from tests.laboratory import Judgments, Ranking, evaluation_of, pulled_judgments, pulled_ranking
 from tests.repeated import require_work
@@ -71,9 +72,10 @@ class Case:
     def levels(self) -> list[float]:
         return sorted({0.0, *(grade for grades in self.judgments.values() for grade in grades.values())})
 
-    @property
-    def highest(self) -> float:
-        return max(grade for grades in self.judgments.values() for grade in grades.values())
+    def possible(self, metric: Metric) -> list[float]:
+        """The grades that an unjudged document may have."""
+        judged = Judged(tuple(self.levels), np.zeros((1, len(self.levels)), dtype=np.int64))
+        return list(judged.add_possible_grade(metric).grades)
 
     def results(self, system: str, query: str) -> list[Result]:
         return list(self.rankings[system].get(query, ()))
@@ -93,7 +95,7 @@ def drawn(made: random.Random) -> Case:
             len({each.doc_id for system in systems for each in case.results(system, query)} - grades.keys())
             for query, grades in case.judgments.items()
         ]
-        if len(case.levels) ** max(unjudged) <= MOST_COMPLETIONS and case.metrics:
+        if max(2, len(case.levels)) ** max(unjudged) <= MOST_COMPLETIONS and case.metrics:
             return case
 
 
@@ -155,12 +157,12 @@ def filled(case: Case, metric: Metric, query: str, systems: tuple[str, ...]) -> 
             if metric.cutoff is None or at <= metric.cutoff:
                 shown.add(place.doc_id)
     unjudged = sorted(shown - known.keys())
-    for grades in product(case.levels, repeat=len(unjudged)):
+    for grades in product(case.possible(metric), repeat=len(unjudged)):
         yield {**known, **dict(zip(unjudged, grades, strict=True))}
 
 
 def value(case: Case, metric: Metric, system: str, query: str, judgments: Mapping[str, float]) -> float | None:
-    return score_query(metric, case.results(system, query), judgments, case.highest)
+    return score_query(metric, case.results(system, query), judgments, max(case.possible(metric)))
 
 
 def extremes(case: Case, metric: Metric, query: str, systems: tuple[str, ...]) -> Ends | None:

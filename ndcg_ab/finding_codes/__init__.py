@@ -287,8 +287,8 @@ CODES: Mapping[str, Code] = {
     ),
     "not_asked": Code(
         "note",
-        "An analysis that usually runs was left out, because there are too many rows: how unjudged documents could"
-        " change the verdicts, or what changed in the top results.",
+        "An analysis that usually runs was left out, because it would take long: how unjudged documents could change"
+        " the verdicts, or what changed in the top results. Verdicts that they could change are open.",
         "Turn it on (`statistics.bounds: true`, `--bounds`) if the verdict depends on it, or judge more.",
     ),
     # ---- the configuration

@@ -1,6 +1,7 @@
 """What grades of unjudged documents could do to the comparisons (docs/statistics.md, "What is not judged")."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -30,7 +31,8 @@ MOST_STEPS = 2_000_000  # about a second; beyond it bounds must be asked for
 MOST_BROUGHT = 10_000_000  # rows of a table that comes here from a cluster; some hundred megabytes
 PLACE = 600  # bytes that a place takes with all that is computed of it
 WALKED = 20  # steps that a place takes of a metric that is measured again with many sets of grades
-DEEPEST = 1_000  # places that a metric without a cutoff counts for in that
+MOST_WANTED = 100_000_000  # the same of bounds that are asked for
+STEPS_OF_CELL = 8  # steps that a grade takes of a query, whose documents with it are counted: 60 bytes
 Key = tuple[str, str]  # metric, candidate
 
 
@@ -72,10 +74,10 @@ def add_bounds(
     if sampling.drawn is not None and evaluation.statistics.bounds is not False:
         undrawn = shares_not_drawn(engine, evaluation, sampling.drawn)
     if not metrics and not undrawn:
-        return Bounded(list(systems), list(compared), None)
+        return Bounded(list(systems), leave_open(engine, evaluation, metrics, compared), None)
     what = "places whose grades are bounded" if evaluation.statistics.bounds else ""
     if metrics and not engine.has_room("shown_place", PLACE, what, **shown_depths([*metrics.values()])):
-        metrics = {}
+        return Bounded(list(systems), leave_open(engine, evaluation, {}, compared), None)
     known = load_known(engine, list(metrics.values())) if metrics else None
     return Bounded(
         bound_systems(engine, metrics, sampling, known, systems) if known else list(systems),
@@ -127,8 +129,9 @@ def bound_comparisons(
     counted = {name: counted_queries(engine, metric, known) for name, metric in metrics.items()} if known else {}
     found: dict[Key, Bounds] = {}
     left_out: dict[Key, int] = {}
-    for column in columns:
-        key, values = (column.metric, column.candidate), np.asarray(column.differences, dtype=np.float64)
+    column_of = {(column.metric, column.candidate): column for column in columns}
+    for key, column in column_of.items():
+        values = np.asarray(column.differences, dtype=np.float64)
         metric = metrics.get(column.metric)
         if metric and known:
             found[key] = find_bounds(metric, column.query_ids, values, column.candidate, column.baseline, known)
@@ -147,8 +150,8 @@ def bound_comparisons(
         if row.attribute is None and key in found and least and most:
             kept = replace(
                 row,
-                bound_low=least.difference,
-                bound_high=most.difference,
+                bound_low=clip_mean(least.difference, column_of[key]),
+                bound_high=clip_mean(most.difference, column_of[key]),
                 bound_exact=bool(found[key].is_exact.all()),
                 bound_low_conclusion=least.conclusion,
                 bound_high_conclusion=most.conclusion,
@@ -159,7 +162,7 @@ def bound_comparisons(
             rows.append(kept)
         else:
             rows.append(row)
-    return rows
+    return leave_open(engine, evaluation, metrics, rows)
 
 
 def widen_bounds(bounds: Bounds, column: Column, share: float) -> Bounds:
@@ -168,40 +171,79 @@ def widen_bounds(bounds: Bounds, column: Column, share: float) -> Bounds:
     return bounds._replace(low=bounds.low - each, high=bounds.high + each)
 
 
+def clip_mean(mean_difference: float | None, column: Column) -> float | None:
+    """Return the mean difference, or the nearest one that the range of the column's metric admits."""
+    known = column.value_range
+    if mean_difference is None or known is None:
+        return mean_difference
+    return min(max(mean_difference, known.low - known.high), known.high - known.low)
+
+
 def row_place(row: Comparison) -> tuple[str, ...]:
     return (row.family, row.metric, row.baseline, row.candidate)
 
 
 def metrics_to_bound(engine: Engine, evaluation: Evaluation) -> list[Metric]:
-    """The metrics that get bounds: by default those with unjudged results, as many as few steps are enough for."""
+    """Return the metrics that get bounds: by default those with unjudged results.
+
+    As many are taken, the cheapest first, as MOST_STEPS are enough for; MOST_WANTED where bounds are asked for.
+    """
     wanted = evaluation.statistics.bounds
     if wanted is False or evaluation.scores:
         return []
     metrics = [metric for metric in own_metrics(evaluation.metric_list) if why_unbounded(metric) is None]
     if wanted and not metrics:
         raise InputError(f"bounds: {no_bounds(evaluation.metric_list[0])}: take --bounds (statistics.bounds) out")
-    if wanted or not metrics:
-        return metrics
-    coverage = engine.read("coverage", ("metric_id", "judged"))
-    if not are_few(engine, evaluation):
+    if not metrics or not (wanted or are_few(engine, evaluation)):
         return []
-    unsure = coverage.filter(pc.less(coverage["judged"], 1.0))["metric_id"]
-    answers = {each["values"].as_py(): each["counts"].as_py() for each in pc.value_counts(unsure)}
-    grades = len(pc.unique(engine.read("grade_count", ("grade",))["grade"]))
+    answers = Counter(name for name, _ in unsettled_answers(engine, evaluation))
+    longest = max(engine.read("returned", ("returned",))["returned"].to_pylist(), default=0)
+    counted = engine.read("grade_count", ("query_id", "grade"))
+    queries, grades = (len(pc.unique(counted[name])) for name in ("query_id", "grade"))
+    left = MOST_WANTED if wanted else MOST_STEPS
+    if queries * grades * STEPS_OF_CELL > left:
+        return []
     steps = {
-        metric.name: answers[metric.hash]
+        metric.name: answers[metric.name]
         * 2
-        * min(metric.cutoff or DEEPEST, DEEPEST)
+        * min(metric.cutoff or longest, longest)
         * (WALKED if is_cascade_measure(metric) else grades)
         for metric in metrics
-        if answers.get(metric.hash)
+        if wanted or answers[metric.name]
     }
-    left = MOST_STEPS
     for name in sorted(steps, key=lambda name: steps[name]):
         left -= steps[name]
         if left < 0:
             del steps[name]
     return [metric for metric in metrics if metric.name in steps]
+
+
+def unsettled_answers(engine: Engine, evaluation: Evaluation) -> list[tuple[str, str]]:
+    """Return metric and system of every answer with an unjudged result whose grade could move the metric.
+
+    A measure that declares no bounds is among them: what its grades could do is not known.
+    """
+    metrics = {
+        metric.hash: metric.name
+        for metric in own_metrics(evaluation.metric_list)
+        if why_unbounded(metric) is None or not metric.traits.has_bounds
+    }
+    coverage = engine.read("coverage", ("metric_id", "system_id", "judged"))
+    unsure = coverage.filter(pc.less(coverage["judged"], 1.0))
+    pairs = zip(unsure["metric_id"].to_pylist(), unsure["system_id"].to_pylist(), strict=True)
+    return [(metrics[metric], system) for metric, system in pairs if metric in metrics]
+
+
+def leave_open(
+    engine: Engine, evaluation: Evaluation, bounded: Collection[str], compared: Sequence[Comparison]
+) -> list[Comparison]:
+    """Return the comparisons; those with unjudged results on a metric that is not among the bounded are not settled."""
+    if evaluation.statistics.bounds is False or evaluation.scores:
+        return list(compared)
+    unsure = {pair for pair in unsettled_answers(engine, evaluation) if pair[0] not in bounded}
+    shows = [unsure & {(row.metric, row.baseline), (row.metric, row.candidate)} for row in compared]
+    found = zip(compared, shows, strict=True)
+    return [replace(row, label_settled=False) if any_shown and not row.attribute else row for row, any_shown in found]
 
 
 def are_few(engine: Engine, evaluation: Evaluation) -> bool:

@@ -183,5 +183,7 @@ def whether_settled(row: Comparison) -> str:
     """What keeps a verdict from being final, where grades of unjudged documents could turn it; else empty."""
     if row.label_settled is not False or row.conclusion.traits.is_open:
         return ""
+    if row.bound_low is None or row.bound_high is None:
+        return "; unjudged results could turn it, how far was not computed"
     could = "could" if row.bound_exact else "could at most"
     return f"; unjudged results {could} move it to between {signed(row.bound_low)} and {signed(row.bound_high)}"

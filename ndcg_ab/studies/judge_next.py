@@ -18,7 +18,7 @@ from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, Setting, format_value
-from ndcg_ab.labels.bounds import Known, add_bounds, code_numbers, find_bounds, load_known, no_bounds
+from ndcg_ab.labels.bounds import Known, add_bounds, code_numbers, find_bounds, load_known, metrics_to_bound, no_bounds
 from ndcg_ab.labels.grade_chances import Pool, fit_grade_model, has_room_for_pool, load_pool, why_no_model
 from ndcg_ab.labels.imputed_interval import number_unjudged
 from ndcg_ab.pipeline import Say, score_systems
@@ -127,6 +127,11 @@ def find_documents_to_judge(
     refuse_unknown_candidates(evaluation, candidates)
     documents = make_documents(evaluation)
     score_systems(evaluation, engine, say)
+    if not metrics_to_bound(engine, evaluation):
+        said = (
+            f" {evaluation.metrics[0]}: too many places or different grades are looked at; name one with a lower cutoff"
+        )
+        raise InputError(Setting("--metric"), said)
     sampling = read_sampling(engine, evaluation)
     compared = add_bounds(engine, evaluation, sampling, [], make_families(engine, evaluation, sampling)).comparisons
     by_candidate = {row.candidate: row for row in compared}
@@ -180,6 +185,9 @@ def refuse_unknown_candidates(evaluation: Evaluation, candidates: Iterable[str])
 def read_unjudged(engine: Engine, evaluation: Evaluation) -> Unjudged:
     has_room_for_pool(engine, evaluation.metric_list, "documents whose grades are weighed")
     pool = load_pool(engine, evaluation, evaluation.metric_list)
+    known = load_known(engine, evaluation.metric_list)
+    known = replace(known, judged=known.judged.add_possible_grade(evaluation.metric_list[0]))
+    pool = replace(pool, grades=known.judged.grades)
     rows = np.flatnonzero(~pool.is_judged)
     generator = np.random.default_rng([evaluation.statistics.seed, STREAM])
     why_even = why_no_model(pool)
@@ -190,8 +198,7 @@ def read_unjudged(engine: Engine, evaluation: Evaluation) -> Unjudged:
     else:
         chances = np.full((len(rows), len(pool.grades)), 1 / len(pool.grades))
         drawn = generator.choice(pool.grades, (DRAWS, len(rows)))
-    known = number_unjudged(load_known(engine, evaluation.metric_list), pool, rows)
-    return Unjudged(pool, rows, chances, drawn, known, why_even)
+    return Unjudged(pool, rows, chances, drawn, number_unjudged(known, pool, rows), why_even)
 
 
 def label_effects(metric: Metric, column: Column, unjudged: Unjudged, sampling: Sampling) -> Effects:

@@ -189,6 +189,9 @@ class Measure:
     counts_nonrelevant: whether a document that is judged not to be relevant counts in another way than an unjudged one.
     has_cutoff: whether its metrics can have one; else all that was returned counts.
     choices: those of its own. ignores: rules that every metric has, and that cannot change its value.
+    has_bounds: whether `ndcg_core.measures.unjudged` finds the lowest and the highest value that grades of unjudged
+        documents could give. To be declared of a measure whose value is a sum over places, divided by nothing, by the
+        ideal, or by a number that no grade changes, or whose factors or first place are tried there.
     """
 
     name: str
@@ -205,6 +208,7 @@ class Measure:
     has_cutoff: bool = True
     choices: tuple[str, ...] = ()
     ignores: tuple[str, ...] = ()
+    has_bounds: bool = False
 
     def takes(self, choice: str) -> bool:
         """Whether its metrics choose a `gain`, a `discount` or an `ideal`."""
@@ -291,16 +295,16 @@ IDEALS = _by_name(
 )
 MEASURES = _by_name(
     [
-        Measure("ndcg", normalised, gain=CHOSEN, discount=CHOSEN, ideal=CHOSEN),
-        Measure("dcg", cumulated, gain=CHOSEN, discount=CHOSEN, is_bounded=False),
-        Measure("cg", cumulated, gain=CHOSEN, is_bounded=False),
-        Measure("accuracy", accuracy, is_additive=False, is_decided_by_first=True),
-        Measure("precision", precision),
-        Measure("recall", recall, ideal="global"),
-        Measure("rr", reciprocal_rank, is_additive=False, is_decided_by_first=True),
-        Measure("judged", judged_share, gain="judged"),
-        Measure("ap", recall, ideal="global", is_additive=False, factors=precision_factors),
-        Measure("rbp", cumulated, discount="geometric"),
+        Measure("ndcg", normalised, gain=CHOSEN, discount=CHOSEN, ideal=CHOSEN, has_bounds=True),
+        Measure("dcg", cumulated, gain=CHOSEN, discount=CHOSEN, is_bounded=False, has_bounds=True),
+        Measure("cg", cumulated, gain=CHOSEN, is_bounded=False, has_bounds=True),
+        Measure("accuracy", accuracy, is_additive=False, is_decided_by_first=True, has_bounds=True),
+        Measure("precision", precision, has_bounds=True),
+        Measure("recall", recall, ideal="global", has_bounds=True),
+        Measure("rr", reciprocal_rank, is_additive=False, is_decided_by_first=True, has_bounds=True),
+        Measure("judged", judged_share, gain="judged", has_bounds=True),
+        Measure("ap", recall, ideal="global", is_additive=False, factors=precision_factors, has_bounds=True),
+        Measure("rbp", cumulated, discount="geometric", has_bounds=True),
         Measure(
             "err",
             cumulated,
@@ -308,8 +312,9 @@ MEASURES = _by_name(
             is_additive=False,
             factors=stopping_factors,
             choices=("max_grade",),
+            has_bounds=True,
         ),
-        Measure("rprec", recall, ideal="global", factors=within_relevant_factors, has_cutoff=False),
+        Measure("rprec", recall, ideal="global", factors=within_relevant_factors, has_cutoff=False, has_bounds=True),
         Measure(
             "bpref",
             recall,
@@ -319,6 +324,7 @@ MEASURES = _by_name(
             counts_nonrelevant=True,
             has_cutoff=False,
             ignores=("unjudged",),
+            has_bounds=True,
         ),
         Measure(
             "infap",
@@ -329,6 +335,7 @@ MEASURES = _by_name(
             counts_nonrelevant=True,
             is_monotone=False,
             has_cutoff=False,
+            has_bounds=True,
         ),
     ]
 )

@@ -287,8 +287,10 @@ def end_sentence(text: str) -> str:
 
 def explain_label_effect(row: Comparison) -> str:
     """What the grades of unjudged results could do to a verdict; empty where that is not known."""
-    if row.bound_low is None or row.bound_high is None or row.label_settled is None:
+    if row.label_settled is None:
         return ""
+    if row.bound_low is None or row.bound_high is None:
+        return "grades of the unjudged results could change the verdict; how far was not computed"
     between = f"between {signed(row.bound_low)} and {signed(row.bound_high)}"
     if row.bound_low == row.bound_high:
         return ""

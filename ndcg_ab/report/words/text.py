@@ -137,6 +137,8 @@ def format_bounds(comparison: Comparison) -> str | None:
     """
     if not whether_settled(comparison):
         return None
+    if comparison.bound_low is None:
+        return "unjudged grades could turn it; how far was not computed"
     low, high = (
         end.words if end else "" for end in (comparison.bound_low_conclusion, comparison.bound_high_conclusion)
     )

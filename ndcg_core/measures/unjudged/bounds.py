@@ -1,7 +1,8 @@
 """The lowest and the highest value that grades of unjudged documents could give, for the difference of two systems.
 
 One query, two systems: known is what the judged documents give; the unjudged ones that either system shows within the
-cutoff may each have any gain x that a grade of the judgments has, or 0. Others are taken to gain nothing. Then
+cutoff may each have any gain x that a grade of the judgments has, or 0; if none of these grades gains anything, the
+gain of the least grade that does (`add_possible_grade`). Others are taken to gain nothing. Then
 
     D(x) = (c + sum of w_u x_u) / I(x),    w_u = factor of u's place for the candidate - that for the baseline
 
@@ -72,6 +73,8 @@ class Ideal(NamedTuple):
 
 def why_unbounded(metric: Metric) -> str | None:
     """In words, why there are no bounds of a metric; None where there are."""
+    if not metric.traits.has_bounds:
+        return f"the measure {metric.traits.name} does not declare that they can be computed (has_bounds)"
     if metric.unjudged == "condense":
         return "documents without a judgment are taken out of the ranking"
     rule = metric.effective_gain
@@ -101,6 +104,7 @@ def difference_bounds(
     """
     if reason := why_unbounded(metric):
         raise ValueError(f"metric {metric.name}: no bounds, {reason}")
+    judged = judged.add_possible_grade(metric)
     if is_cascade_measure(metric):
         return cascade_bounds(metric, values, candidate, baseline, judged)
     return sum_bounds(metric, values, candidate, baseline, judged)
@@ -208,7 +212,10 @@ def net_weights(metric: Metric, candidate: Places, baseline: Places) -> Net:
 
 def make_ideal(metric: Metric, levels: FloatArray, judged: Judged, numbers: IntArray) -> Ideal:
     gains = np.array([gain(metric, grade) for grade in judged.grades])
-    counts = np.stack([judged.counts[:, gains >= level].sum(axis=1) for level in levels], axis=1)
+    at_level = np.zeros((len(judged.counts), len(levels)), dtype=np.int64)
+    for column in np.flatnonzero(gains > 0):
+        at_level[:, np.searchsorted(levels, gains[column])] += judged.counts[:, column]
+    counts = at_level[:, ::-1].cumsum(axis=1)[:, ::-1]
     longest = int(counts.max(initial=0)) + int(np.bincount(numbers).max(initial=0))
     is_cut = metric.traits.takes("ideal") and metric.ideal_cut == "cutoff"
     end = min(metric.cutoff or longest, longest) if is_cut else longest

@@ -24,6 +24,7 @@ class Completions:
     def __init__(self, metric: Metric, judged: Judged, query: IntArray, grades: FloatArray) -> None:
         if reason := why_unbounded(metric):
             raise ValueError(f"metric {metric.name}: no completions, {reason}")
+        judged = judged.add_possible_grade(metric)
         self.metric = metric
         self.grades = Grades(metric, judged)
         self.codes = self.grades.codes_of(grades)

@@ -48,6 +48,7 @@ def possible_differences(
     """
     if reason := why_unbounded(metric):
         raise ValueError(f"metric {metric.name}: no effect of a grade, {reason}")
+    judged = judged.add_possible_grade(metric)
     known = Grades(metric, judged)
     codes = known.codes_of(np.array(grades))
     moved = differences_of_cascades if is_cascade_measure(metric) else differences_of_sums

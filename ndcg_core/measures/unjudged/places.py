@@ -5,6 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.score import gain
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
@@ -50,6 +53,21 @@ class Judged(NamedTuple):
 
     grades: tuple[float, ...]
     counts: IntArray
+
+    def add_possible_grade(self, metric: Metric) -> "Judged":
+        """Return what is judged, with a grade that gains something added if the judgments hold none so far.
+
+        It is 1, or else the least that counts as relevant, the highest of the metric, or the least of its gain table.
+        """
+        rule = metric.effective_gain
+        named = (1.0, metric.relevant_from, metric.max_grade) if isinstance(rule, str) else sorted(dict(rule))
+        highest = np.inf if metric.max_grade is None else metric.max_grade
+        gaining = [grade for grade in named if grade is not None and grade <= highest and gain(metric, grade) > 0]
+        if not gaining or any(gain(metric, grade) > 0 for grade in self.grades):
+            return self
+        place = int(np.searchsorted(self.grades, gaining[0]))
+        grades = (*self.grades[:place], gaining[0], *self.grades[place:])
+        return Judged(grades, np.insert(self.counts, place, 0, axis=1))
 
 
 class Bounds(NamedTuple):

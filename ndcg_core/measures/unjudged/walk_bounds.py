@@ -227,9 +227,9 @@ def group_alike(documents: Documents, rows: IntArray) -> Iterator[IntArray]:
 
 def count_codes_by_rank(grades: Grades, documents: Documents) -> FloatArray:
     """(queries,): how many completions `codes_by_rank` gives."""
+    is_all_or_none = grades.metric.ideal_traits is None  # as `count_tried_alone` has it
     alone, others = (
-        np.array([len(count_tried_alone(grades, many)) for many in range(int(each.max(initial=0)) + 1)])[each]
-        for each in (documents.alone, documents.others)
+        1 + (np.minimum(each, 1) if is_all_or_none else each) for each in (documents.alone, documents.others)
     )
     sets = 2.0 ** np.minimum(documents.shared, 99)
     return np.asarray(sets * alone * others + documents.counts, dtype=np.float64)

@@ -27,7 +27,7 @@ def combine_draws(of: Sequence[Moments], alpha: float) -> Likely:
     mean = fmean(each.mean for each in of)
     freedom = degrees_of_freedom(fmean(each.freedom for each in of), share, len(of))
     n = of[0].n
-    low, high = interval_from_moments(Moments(n, mean, math.sqrt(total * n), freedom), 1 - alpha)
+    low, high = interval_from_moments(Moments(n, mean, math.sqrt(total * n), freedom, of[0].widest), 1 - alpha)
     return Likely(len(of), mean, low, high, share)
 
 
