@@ -67,9 +67,6 @@ def configured(folder: Path, names: list[str], **keys: Any) -> Evaluation:
     given = {"name": "costs", "directory": folder, "judgments": {"file": "j.csv"}, "systems": systems}
     settings = {"resamples": 1000, "weighted": False, "bounds": False}
     usual = {"statistics": settings, "guardrails": {"latency_ms@p95": 20}}
-        "statistics": {"resamples": 1000, "weighted": False, "bounds": False},
-        "guardrails": {"latency_ms@p95": 20},
-    }
     return Evaluation.model_validate(given | usual | keys)
 
 
