@@ -8,7 +8,7 @@ WORKERS ?= 2
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help soak demo demo-night demo-http check test tested coverage oldest lint fuzz completions kills audit docs reference site
+.PHONY: help soak soaked stops full-disks leaving bombing hiding demo demo-night demo-http check test tested coverage oldest lint fuzz completions kills audit docs reference site
 .PHONY: pictures benchmark calibration clean
 
 # What there is to make: the first line of what stands above each target.
@@ -66,16 +66,29 @@ lint: .venv/ready .venv/linted_sql
 audit: .venv/ready
 	$(BIN)/pytest tests/test_dependencies.py
 
-# What repeats for confidence, for hours: `make test` holds a small case of each. First the tests marked soak.
-soak: .venv/ready coverage fuzz completions kills
+# What repeats for confidence, for hours: `make test` holds a small case of each. What fails ends its own part alone.
+soak: .venv/ready
+	$(MAKE) --no-print-directory --keep-going coverage fuzz completions kills soaked stops full-disks leaving bombing hiding
+
+# The tests marked soak, and the fast ones with every example.
+soaked: .venv/ready
 	$(PYTEST) $(PATIENT) -m soak
 	NDCG_AB_EVERY_EXAMPLE=1 $(PYTEST) $(PATIENT) tests/ndcg_core tests/ndcg_ab tests/sql -m "not slow"
-	$(BIN)/python -m tests.killing --kills 0 --seconds 0 --stops $(KILLS)
-	$(BIN)/python -m tests.full_disks
-	$(BIN)/python -m tests.leaving
-	$(BIN)/python -m tests.bombing
-	$(BIN)/python -m tests.hiding
 PATIENT := -o timeout=0 -o faulthandler_timeout=0
+
+# Stops whole runs by signals, KILLS of them.
+stops: .venv/ready
+	$(BIN)/python -m tests.killing --kills 0 --seconds 0 --stops $(KILLS)
+
+# Runs on disks with too little room, kills commands with temporary files, unpacks bombs, looks for secrets.
+full-disks: .venv/ready
+	$(BIN)/python -m tests.full_disks
+leaving: .venv/ready
+	$(BIN)/python -m tests.leaving
+bombing: .venv/ready
+	$(BIN)/python -m tests.bombing
+hiding: .venv/ready
+	$(BIN)/python -m tests.hiding
 
 # Breaks files and configurations in every way for an hour, or SECONDS: a failing input is kept in build/fuzz/found.
 # Before, texts go through the compiled reader under the address sanitizer, for a tenth of that. Then RANKINGS broken rankings are compared in the quick way and in the careful one, which must tell the same; and

@@ -7,13 +7,13 @@ from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 
+from ndcg_ab.config.environment import profiles_path
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history.bundles.bundle import Finished
 
 from .unobserved import run_unobserved
 
 API_URL = "PREFECT_API_URL"
-HERE = (".env", "prefect.toml", "pyproject.toml")  # where Prefect looks for settings in the current directory
 
 
 def run_evaluation(
@@ -32,25 +32,19 @@ def run_evaluation(
 
 
 def is_server_named(evaluation: Evaluation) -> bool:
-    """Whether a Prefect server is named: in the configuration, the environment, or a profile or file of Prefect's.
+    """Return whether the configuration, the environment or a profile of Prefect names a Prefect server.
 
-    Prefect is imported only where one of its files may name one.
+    Prefect is imported only if its profiles may name one.
     """
     if evaluation.prefect.server or evaluation.prefect.api_url or os.environ.get(API_URL):
         return True
     if find_spec("prefect") is None:  # whose files are then of no use
         return False
-    if "prefect" not in sys.modules and not any(map(may_name_server, files_of_prefect())):
+    if "prefect" not in sys.modules and not may_name_server(profiles_path()):
         return False
     from .evaluation import named_server
 
     return bool(named_server())
-
-
-def files_of_prefect() -> list[Path]:
-    """Where Prefect looks for settings: its profiles, and files of the current directory."""
-    home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
-    return [Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml"), *map(Path, HERE)]
 
 
 def may_name_server(path: Path) -> bool:

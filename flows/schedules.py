@@ -163,7 +163,7 @@ def serve(evaluations: Sequence[Evaluation], say: Callable[[str], None] = print_
 
 
 async def serve_until_stopped(runner: Runner, say: Callable[[str], None]) -> None:
-    """Serves until SIGINT or SIGTERM, then cancels what is running and pauses the schedules.
+    """Serve until SIGINT, SIGTERM or SIGHUP, then cancel what is running and pause the schedules.
 
     Prefect's own handler of SIGTERM never awaits its end, which leaves flow runs in the state Running for ever.
     """
@@ -173,7 +173,9 @@ async def serve_until_stopped(runner: Runner, say: Callable[[str], None]) -> Non
         loop.call_soon_threadsafe(stopped.set)
 
     runner.handle_sigterm = stop  # type: ignore[method-assign]  # start() installs it
-    signal.signal(signal.SIGINT, stop)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup leaves SIGHUP
+            signal.signal(number, stop)
     work, asked = asyncio.create_task(runner.start()), asyncio.create_task(stopped.wait())
     await asyncio.wait((work, asked), return_when=asyncio.FIRST_COMPLETED)
     asked.cancel()

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end the program in order: one sentence, what is half-made removed, within seconds.
+"""Ctrl-C, SIGTERM and SIGHUP end the program in order: one sentence, what is half-made removed, within seconds.
 
 Imports nothing that takes time: signals are obeyed before the rest of the program is imported.
 """
@@ -10,10 +10,13 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from typing import NoReturn
 
 LONGEST = 3.0  # seconds that the clean-up may take
 CHILDREN: "list[subprocess.Popen[bytes]]" = []  # processes that do not outlive this one
+CLEAN_UP: list[Callable[[], None]] = []  # called before the process ends at once
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SHOW_CURSOR = "\r\x1b[K\x1b[?25h"  # what a spinner leaves on a terminal goes, and the cursor comes back
 
 
@@ -25,12 +28,12 @@ class Stopped(KeyboardInterrupt):
 
 
 def obey_signals() -> None:
-    """Makes SIGINT and SIGTERM end this process in order, and a second one at once.
+    """Make SIGNALS end this process in order, and a second one at once.
 
     From here on the interpreter is not torn down at the end: threads of native libraries abort the process then, and
     a signal would come to nothing.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in SIGNALS:
         if signal.getsignal(number) not in (signal.SIG_IGN, stop):  # ignored: as nohup and a shell's & leave it
             signal.signal(number, stop)
     atexit.unregister(end_at_exit)
@@ -66,6 +69,9 @@ def end_at_exit() -> None:
 
 def end(code: int) -> NoReturn:
     """Ends the process and its children at once, with the code of its signal where it was stopped."""
+    for clean_up in CLEAN_UP:
+        with contextlib.suppress(OSError):
+            clean_up()
     for child in CHILDREN:
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             child.kill()

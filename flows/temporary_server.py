@@ -16,6 +16,8 @@ import time
 import urllib.request
 from collections.abc import Mapping
 
+from ndcg_ab.config.environment import guard_prefect
+
 from .stopping import CHILDREN
 
 GRACE = 5.0  # seconds that its orderly end may take
@@ -33,7 +35,7 @@ class TemporaryServer:
             port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}/api"
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "ndcg_ab.flows.temporary_server", "--port", str(port)],
+            [sys.executable, "-P", "-m", "ndcg_ab.flows.temporary_server", "--port", str(port)],
             env={**os.environ, **SETTINGS, **settings},
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
@@ -71,6 +73,7 @@ def end_with_parent() -> None:
 
 
 if __name__ == "__main__":
+    guard_prefect()
     gc.set_threshold(50_000, *gc.get_threshold()[1:])  # its start takes a fifth less
     threading.Thread(target=end_with_parent, daemon=True).start()
     sys.argv = ["uvicorn", *APPLICATION, "--host", "127.0.0.1", *sys.argv[1:]]

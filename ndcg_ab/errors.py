@@ -157,7 +157,7 @@ def words_of(error: BaseException) -> str:
     """What an error says; nothing where it cannot say it: somebody else's function may raise anything."""
     try:
         return str(error)
-    except Exception:
+    except BaseException:
         return ""
 
 

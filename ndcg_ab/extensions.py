@@ -1,4 +1,4 @@
-"""What other packages add to ndcg-ab, by Python entry points: trackers, checks, sources.
+"""The code of others: what packages add by Python entry points (trackers, checks, sources), and the errors it raises.
 
 A package names its addition in its own pyproject.toml, and it is loaded when a configuration asks for it:
 
@@ -6,11 +6,16 @@ A package names its addition in its own pyproject.toml, and it is loaded when a 
     our_dashboard = "our_package.dashboard:Dashboard"
 """
 
+import contextlib
+from collections.abc import Callable, Iterator
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from ndcg_ab.errors import InputError, format_value, words_of
+from ndcg_ab.config.secrets.redaction import discreet_error
+from ndcg_ab.errors import LONGEST, InputError, SilentError, TrackingError, format_value, on_one_line, words_of
 
+# Trouble with files does not pass by itself; every other OSError (ConnectionError, TimeoutError, …) may.
+FILES = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 TRACKERS, CHECKS, SOURCES = "ndcg_ab.trackers", "ndcg_ab.checks", "ndcg_ab.sources"  # groups of entry points
 
 
@@ -30,11 +35,27 @@ def load_named(group: str, name: str, where: str) -> Any:
 
 def load_extension(found: EntryPoint) -> Any:
     """What an entry point names. InputError, with the package's name, where it cannot be imported."""
-    try:
+    package = found.dist.name if found.dist else "a package"
+    failure = f"{found.group}: {found.name}: {found.value} of {package} cannot be loaded, mend or uninstall {package}"
+    with translate_foreign_errors(failure):
         return found.load()
-    except Exception as error:  # the module of somebody else may raise whatever it likes
-        package = found.dist.name if found.dist else "a package"
-        raise InputError(
-            f"{found.group}: {found.name}: {found.value} of {package} cannot be loaded:"
-            f" {type(error).__name__}: {words_of(error)}; mend or uninstall {package}"
-        ) from None
+
+
+@contextlib.contextmanager
+def translate_foreign_errors(failure: str, kind: Callable[[str], Exception] | None = None) -> Iterator[None]:
+    """Raise InputError for whatever code of others raises, or SilentError for an error that may pass by itself.
+
+    failure: how the sentence begins, as ``python = 'engine:search' failed``. kind: the error to raise instead.
+    SystemExit, CancelledError, GeneratorExit and every other BaseException are among the errors. A KeyboardInterrupt
+    remains one, and so does the exception with which Prefect ends a task that takes too long.
+    """
+    try:
+        yield
+    except (InputError, TrackingError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__module__.partition(".")[0] == "prefect":
+            raise
+        may_pass = isinstance(error, OSError) and not isinstance(error, FILES)
+        said = on_one_line(": ".join(filter(None, [type(error).__name__, words_of(error)])), LONGEST)
+        raise (kind or (SilentError if may_pass else InputError))(f"{failure}: {said}") from discreet_error(error)

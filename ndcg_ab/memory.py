@@ -5,8 +5,9 @@ import ctypes
 import os
 import re
 import sys
+import threading
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.temporary import Folder, clear_abandoned, usual
@@ -18,6 +19,8 @@ OURS, SLACK = 350_000_000, 0.1
 ROWS = 200_000_000  # bytes of that for rows on their way; the rest are imports, of which `run` has twice as many
 LEAST_OF_DUCKDB = 180_000_000
 FOR_A_THREAD = 150_000_000  # bytes that each of DuckDB's threads should have
+LOOK = 0.01  # seconds between two looks at what the process holds
+OVER = 1.01  # times the limit at which the work ends
 UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}
 
 
@@ -42,6 +45,48 @@ def too_little(size: str) -> str | None:
     return f"is too little to work with{here}: it is of the whole process, and must be {LEAST // 10**6}MB or more"
 
 
+class LimitReached(InputError):  # noqa: N818 - no error of the user's
+    """The memory that the process holds has reached its limit; made without arguments, as a thread raises it."""
+
+    sentence = ""
+
+    def __init__(self) -> None:
+        super().__init__(self.sentence)
+
+
+class Guard:
+    """A thread that ends the work of the thread that made it when the process holds more memory than its limit.
+
+    limit: in bytes.  said: the limit as the user wrote it.  at_work: the one of this process; None if there is none.
+    """
+
+    at_work: "ClassVar[Guard | None]" = None
+
+    def __init__(self, limit: int, said: str) -> None:
+        self.limit = limit
+        self.said = said
+        self.watched = threading.get_ident()
+        self.done = threading.Event()
+        self.thread = threading.Thread(target=self.watch, daemon=True)
+        Guard.at_work = self
+        self.thread.start()
+
+    def watch(self) -> None:
+        while not self.done.wait(LOOK):
+            if resident() > OVER * self.limit and (held := footprint()) > OVER * self.limit:
+                LimitReached.sentence = (
+                    f"memory limit {self.said!r}: is too little: {held // 10**6:,}MB were in use, and more were needed:"
+                    f" {allow(held * 3 // 2)}"
+                )
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.watched), ctypes.py_object(LimitReached))
+                return
+
+    def close(self) -> None:
+        self.done.set()
+        self.thread.join()
+        Guard.at_work = None
+
+
 class Memory:
     """What one evaluation may take of memory, and a folder of its own for what does not fit; to be closed with `with`.
 
@@ -52,12 +97,14 @@ class Memory:
 
     def __init__(self, limit: str | None = None, spill: Path | None = None, *, has_folder: bool = True) -> None:
         self.limit = None if limit is None else bytes_of(limit)
+        self.said = limit
         self.ours = OURS if limit is None else max(OURS, footprint() + ROWS)
         if limit is not None and (problem := too_little(limit)):
             raise InputError(f"memory limit {limit!r}: {problem}")
         self.spill = usual() if spill is None else spill.absolute()
         self.folder: Path | None = None
         self._made: Folder | None = None
+        self._guard: Guard | None = None
         clear_abandoned()
         try:
             if has_folder:
@@ -69,6 +116,8 @@ class Memory:
                     f"{self.spill}: the folder for what does not fit into memory cannot be written ({error.strerror}):"
                     " name another one with --spill or resources.spill"
                 ) from None
+        if limit is not None and Guard.at_work is None:
+            self._guard = Guard(bytes_of(limit), limit)
 
     def __enter__(self) -> Self:
         return self
@@ -78,6 +127,8 @@ class Memory:
 
     def close(self) -> None:
         """Removes its folder, and the spill folder where that was not there before and nothing else is in it."""
+        if self._guard is not None:
+            self._guard.close()
         if self._made is not None:
             self._made.close()
         self.folder = self._made = None
@@ -95,6 +146,25 @@ class Memory:
         """Bytes that DuckDB may take of the limit, beside what the process held already when this was made."""
         return None if self.limit is None else max(LEAST_OF_DUCKDB, round(self.limit * (1 - SLACK)) - self.ours)
 
+    def has_room(self, rows: int, size: int) -> bool:
+        """Return whether rows of so many bytes each fit beside what the process holds."""
+        return self.limit is None or footprint() + rows * size <= self.limit
+
+    def refuse_beyond(self, rows: int, size: int, what: str) -> None:
+        """Raise InputError with the memory that is needed if rows of so many bytes each have no room."""
+        if not self.has_room(rows, size):
+            needed = footprint() + rows * size
+            raise InputError(
+                f"memory limit {self.said!r}: is too little for {rows:,} {what}, with which the process would hold some"
+                f" {needed // 10**6:,}MB: {allow(needed)}"
+            )
+
+    def for_duckdb_beside(self, held: int) -> int:
+        """Return the bytes that DuckDB may take now; held: bytes of the process that are DuckDB's already."""
+        assert self.limit is not None
+        others = max(self.ours, footprint() - held + ROWS // 2)
+        return max(LEAST_OF_DUCKDB, round(self.limit * (1 - SLACK)) - others)
+
     def threads(self, wanted: int | None) -> int | None:
         """How many threads DuckDB may have: those that are wanted, or fewer where each would have too little memory."""
         if self.for_duckdb is None:
@@ -110,9 +180,19 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
+def allow(size: int) -> str:
+    """Return the advice to allow so many bytes, rounded up to half gigabytes."""
+    return f"allow {-(-size // 500_000_000) * 0.5:g}GB or more with --memory-limit or resources.memory_limit"
+
+
 def footprint() -> int:
     """Bytes of memory that this process holds, once what it let go of is given back; 0 where nobody tells."""
     give_back()
+    return resident()
+
+
+def resident() -> int:
+    """Return the bytes of memory that this process holds now; 0 if the system does not tell."""
     try:
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     except OSError:

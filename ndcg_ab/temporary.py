@@ -7,6 +7,7 @@ them or plant anything in them, and what a process that was killed left is gone 
 import atexit
 import contextlib
 import fcntl
+import functools
 import os
 import re
 import shutil
@@ -24,7 +25,8 @@ USUAL = "ndcg-ab-spill"  # in the folder of temporary files, with the number of 
 LOCKS = re.compile(r"\d+-[0-9a-f]{8}\.(lock|new)")  # the folder may hold other files, as uv.lock
 ATTEMPTS = 5
 ALONE = 0o700
-_of_process: list["Folder"] = []
+MOST_KEPT = 10  # files of a kind that stay until somebody removes them
+_open: list["Folder"] = []
 
 
 def temporary_root() -> Path:
@@ -67,11 +69,14 @@ class Folder:
         """Removes it, and the folder above where that was not there before and nothing else is in it."""
         if self._lock < 0:
             return
-        shutil.rmtree(self.path, ignore_errors=True)
+        for _ in range(ATTEMPTS):  # another thread may go on making files
+            if self.path.exists():
+                shutil.rmtree(self.path, ignore_errors=True)
         for ending in (".lock", ".new"):
             self.path.with_suffix(ending).unlink(missing_ok=True)
         os.close(self._lock)
         self._lock = -1
+        _open.remove(self)
         if not self.was_there:
             with contextlib.suppress(OSError):
                 self.above.rmdir()
@@ -88,6 +93,7 @@ class Folder:
         self.path = self.above / f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
         unseen = self.path.with_suffix(".new")
         self._lock = os.open(unseen, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        _open.append(self)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX)  # before others see it under its name
             unseen.rename(self.path.with_suffix(".lock"))
@@ -156,18 +162,19 @@ def temporary_folder() -> Iterator[Path]:
         yield folder.path
 
 
+@functools.cache
 def folder_of_process() -> Path:
     """A folder that is there until the process ends, the same at every call; InputError where none can be made."""
-    if not _of_process:
-        _of_process.append(made())
-        atexit.register(remove_folder_of_process)
-    return _of_process[0].path
+    atexit.register(remove_open_folders)
+    return made().path
 
 
-def remove_folder_of_process() -> None:
-    """What is left of it at the end of the process, which `os._exit` would leave to the next one."""
-    while _of_process:
-        _of_process.pop().close()
+def remove_open_folders() -> None:
+    """Remove every temporary folder of a process that ends, also those in which another thread is at work."""
+    folder_of_process.cache_clear()
+    for folder in list(_open):
+        with contextlib.suppress(OSError, ValueError):  # the other thread may remove it, too
+            folder.close()
 
 
 def made() -> Folder:
@@ -181,9 +188,13 @@ def made() -> Folder:
 
 
 def write_kept(text: str, prefix: str, suffix: str) -> Path:
-    """A file of this user's alone among temporary files, which stays until somebody removes it."""
+    """Write a file of this user's alone among temporary files, and remove the oldest of its kind beyond MOST_KEPT."""
     with tempfile.NamedTemporaryFile(
         "w", prefix=prefix, suffix=suffix, delete=False, encoding="utf-8", errors="backslashreplace"
     ) as file:
         file.write(text)
+    with contextlib.suppress(OSError):  # another process may remove them, too
+        kept = [path for path in temporary_root().glob(f"{prefix}*{suffix}") if path.lstat().st_uid == os.geteuid()]
+        for path in sorted(kept, key=lambda path: path.lstat().st_mtime_ns)[:-MOST_KEPT]:
+            path.unlink()
     return Path(file.name)

@@ -22,6 +22,12 @@ JOINERS = "\u200c\u200d"  # they belong to Persian, Indic and emoji texts, where
 WRITTEN_OUT = re.compile(f"[{HIDDEN}]|(?<![^\x00-\u02ff])[{JOINERS}]|[{JOINERS}](?![^\x00-\u02ff])")
 FORMULA = ("=", "+", "-", "@")  # what a cell begins with that a spreadsheet computes
 COLOURED = re.compile(r"(\x1b\[[0-9;]*m)")  # which our tables and the libraries' help have on a terminal
+LEAST_WIDTH, MOST_WIDTH = 20, 10_000  # columns that lines are broken for, whatever the terminal has
+
+
+def printable_width(columns: int) -> int:
+    """Return the number of columns to break lines for; a narrower terminal breaks the lines itself."""
+    return max(LEAST_WIDTH, min(columns, MOST_WIDTH))
 
 
 def visible(text: str) -> str:

@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ import pyarrow.parquet as papq
 
 from tests.loopback import Said, serving
 from tests.places import DATA
+from tests.repeated import require_work
 
 SECONDS, MEMORY, DISK = 2.0, 300_000_000, 100_000_000  # what refusing one may take, of a whole process
 MEGA = 1 << 20
@@ -232,11 +233,11 @@ def all_answers(folder: Path, size: int, only: str = "") -> Iterator[tuple[str, 
             yield f"web: {kind}", checking(folder, f"file: {server.address}.run")
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, default=400, help="megabytes that each unpacks to")
     parser.add_argument("--only", default="", help="of what this stands in")
-    given = parser.parse_args()
+    given = parser.parse_args(words)
     folder = Path(tempfile.mkdtemp(prefix="bombing-"))
     worst: list[str] = []
     count, began = 0, time.monotonic()
@@ -255,6 +256,7 @@ def main() -> int:
                 worst += [] if found.is_within else [kind]
     finally:
         shutil.rmtree(folder)
+    require_work("bombing", bombs=count)
     print(f"{count} bombs in {time.monotonic() - began:.0f} s, {len(worst)} of them cost too much: {', '.join(worst)}")
     return bool(worst)
 

@@ -14,12 +14,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import traceback
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ndcg_ab.history import input_cache as known_inputs
 from ndcg_ab.history.bundles import bundle as bundles
+from tests.repeated import require_work
 from tests.slow.broken_servers import configuration
 from tests.small_evaluation import runs, small
 from tests.stops import PROGRESS
@@ -142,22 +144,27 @@ def forked(room: int, folder: Path, undisturbed: Any) -> tuple[list[str], Any]:
     if (child := os.fork()) == 0:
         try:
             answer.write_text(json.dumps(wrong_at(room, folder / "run", undisturbed)))
-        except BaseException as error:
-            answer.write_text(json.dumps([[f"{room / 1e6:.2f} MB: {type(error).__name__}: {error}"], undisturbed]))
+        except BaseException:
+            answer.with_suffix(".error").write_text(traceback.format_exc())
+            os._exit(1)
         os._exit(0)
-    os.waitpid(child, 0)
+    if os.waitpid(child, 0)[1]:
+        raise RuntimeError(f"{room / 1e6:.2f} MB:\n{answer.with_suffix('.error').read_text()}")
     wrong, ended = json.loads(answer.read_text())
     return wrong, ended
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> int | str:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--levels", type=int, default=20, help="numbers of bytes from nearly nothing to enough")
-    options = parser.parse_args()
+    parser.add_argument("--rooms", type=int, nargs="*", help="these numbers of bytes instead")
+    options = parser.parse_args(words)
     levels = [int(ENOUGH * (number + random.random()) / options.levels) for number in range(options.levels)]
+    levels = options.rooms or levels
+    require_work("full_disks", levels=len(levels))
     with tempfile.TemporaryDirectory() as folder:
-        sys.exit("\n".join(wrong_at_levels(levels, Path(folder) / "levels")) or 0)
+        return "\n".join(wrong_at_levels(levels, Path(folder) / "levels")) or 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

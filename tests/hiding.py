@@ -12,7 +12,7 @@ import string
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +21,7 @@ from typing import Any
 from typer.testing import CliRunner
 
 from flows.cli.app import app
+from ndcg_ab import extensions
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.variables import fill_variables
 from ndcg_ab.config.secrets import redaction
@@ -32,9 +33,9 @@ from ndcg_ab.sources import RANKING
 from ndcg_ab.sources.databases import drivers
 from ndcg_ab.sources.files import stores
 from ndcg_ab.sources.files.file import read_file
-from ndcg_ab.sources.functions import modules
 from ndcg_ab.sources.http import answers as http_answers
 from tests.places import DATA
+from tests.repeated import require_work
 
 PART = 6  # letters of a key that show it
 Way = Callable[[str], str]
@@ -73,7 +74,7 @@ def of_a_store(text: str) -> str:
 
 def of_a_function(text: str) -> str:
     def fail() -> None:
-        with modules.name_function_in_errors("module:function", ""):
+        with extensions.translate_foreign_errors("module:function failed"):
             raise KeyError(text)
 
     return raised(fail)
@@ -236,20 +237,21 @@ def shown_parts(seed: int, count: int, ways: dict[str, Way]) -> Iterator[str]:
                         yield f"seed {seed}, case {at}, {name}: {part!r} of {key[:30]!r} in {said[:400]!r}"
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1000, help="keys, each at three places")
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
+    given = parser.parse_args(words)
     began, found = time.monotonic(), 0
     for ways, count in (
         (QUICK, given.count),
-        (WITH_FILES, given.count // 5),
-        ({"a command": by_command}, given.count // 200),
+        (WITH_FILES, max(1, given.count // 5)),
+        ({"a command": by_command}, max(1, given.count // 200)),
     ):
         for each in shown_parts(given.seed, count, ways):
             found += 1
             print(each, flush=True)
+        require_work("hiding", keys=count, ways=len(ways))
         print(f"{count} keys at 3 places in {len(ways)} ways, {time.monotonic() - began:.0f} s", flush=True)
     print(f"{found} showed a part of a key")
     return bool(found)

@@ -16,9 +16,9 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import ndcg_ab.trackers
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -27,6 +27,7 @@ from ndcg_ab.history import input_cache as known_inputs
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles.published import PUBLISHED
 from ndcg_ab.history.timeline.timeline import read_timeline
+from ndcg_ab.pipeline import Context
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources.files.content import digest_of_file
@@ -40,7 +41,10 @@ STAYING = {bundles.BUNDLE, bundles.TABLES, bundles.SCORES, PUBLISHED, bundle_fil
 
 
 class Shelf(Tracker):
-    """A tracker that keeps a file for each bundle, and writes down every time that it took one for new."""
+    """A tracker that keeps a file for each bundle."""
+
+    def address(self, evaluation: Evaluation) -> str:
+        return ""
 
     def log(self, bundle: bundles.Bundle) -> Published:
         shelf = bundle.folder.resolve().parent.parent / TRACKED
@@ -52,13 +56,15 @@ class Shelf(Tracker):
 
 
 def night(evaluation: Evaluation) -> None:
-    """One whole night; as soon as its bundle is called safe, that is written down."""
+    """Perform one whole night, and write down its bundle as soon as that is called safe."""
 
-    def say(bundle: Path, _: bool) -> None:
+    def say(context: Context) -> None:
+        assert context.bundle is not None
         with (evaluation.output_directory / SAID).open("a") as file:
-            file.write(f"{bundle.name}\n")
+            file.write(f"{context.bundle.name}\n")
 
-    perform_run(evaluation, force=True, when_kept=say)
+    if pending := perform_run(evaluation, force=True, when_kept=say).published["pending"]:
+        raise RuntimeError(f"the tracker has no bundle: {pending}")
 
 
 def forked(work: Callable[[], Any], errors: Path) -> int:
@@ -75,28 +81,37 @@ def forked(work: Callable[[], Any], errors: Path) -> int:
 
 
 def ended(child: int) -> int:
-    """How a process ended; below 0: by which signal."""
+    """Wait for a process and return its exit code, below 0 for a signal."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+def ended_well(child: int, errors: Path) -> int:
+    """Wait for a process and return its exit code; raise RuntimeError with its traceback if it failed."""
+    if (code := ended(child)) not in (0, -signal.SIGKILL):
+        told = errors.read_text() if errors.exists() else "it left no traceback"
+        raise RuntimeError(f"a process ended with {code}:\n{told}")
+    return code
+
+
 def kills(folder: Path, count: int, chance: random.Random) -> Counter[str]:
-    """So many nights, each killed at a random moment or just ended, and a last one that nobody kills."""
+    """Kill nights at random moments, and end with one that nobody kills."""
     evaluation, errors, found = small(folder), folder / "errors", Counter[str]()
-    for _ in range(2):  # the first takes longer
+    for turn in range(2):  # the first takes longer
+        changed_run(folder, -1 - turn)
         began = time.monotonic()
-        ended(forked(lambda: night(evaluation), errors))
+        ended_well(forked(lambda: night(evaluation), errors), errors)
         usual = time.monotonic() - began
     for turn in range(count):
         changed_run(folder, turn)
         child = forked(lambda: night(evaluation), errors)
         time.sleep(chance.uniform(0, 1.1 * usual))
         os.kill(child, signal.SIGKILL)
-        found["killed" if ended(child) == -signal.SIGKILL else "ended before"] += 1
+        found["killed" if ended_well(child, errors) else "ended before"] += 1
         if turn % 10 == 9:
-            found["histories that do not open"] += ended(forked(lambda: tables_of(evaluation), errors)) != 0
+            ended_well(forked(lambda: tables_of(evaluation), errors), errors)  # the history opens
     changed_run(folder, count)
-    found["nights that failed"] += ended(forked(lambda: night(evaluation), errors)) != 0
-    return found + counted(evaluation, errors)
+    ended_well(forked(lambda: night(evaluation), errors), errors)
+    return found + counted(evaluation)
 
 
 def together(folder: Path, seconds: float) -> Counter[str]:
@@ -106,13 +121,13 @@ def together(folder: Path, seconds: float) -> Counter[str]:
 
     def write(place: int) -> None:
         turn = 0
-        while time.monotonic() < end:
+        while turn == 0 or (time.monotonic() < end and not errors.exists()):
             changed_run(folder / ("one", "other")[place], turn := turn + 1)
             night(evaluations[place])
 
     def read() -> None:
         reads = 0
-        while time.monotonic() < end:
+        while (reads == 0 or time.monotonic() < end) and not errors.exists():
             if database.history_path(evaluations[0]).exists() and bundles.finished_bundles(
                 evaluations[0].output_directory / "small"
             ):
@@ -123,27 +138,29 @@ def together(folder: Path, seconds: float) -> Counter[str]:
         (folder / "reads").write_text(str(reads))
 
     children = [forked(lambda: write(0), errors), forked(lambda: write(1), errors), forked(read, errors)]
-    found["processes that failed"] = sum(ended(child) != 0 for child in children)
-    found["reads"] = int((folder / "reads").read_text()) if (folder / "reads").exists() else 0
-    return found + counted(evaluations[0], errors)
+    for child in children:
+        ended_well(child, errors)
+    found["reads"] = int((folder / "reads").read_text())
+    return found + counted(evaluations[0])
 
 
-def counted(evaluation: Evaluation, errors: Path) -> Counter[str]:
-    """What is there after all that, and what should not be; errors are shown on standard error."""
+def counted(evaluation: Evaluation) -> Counter[str]:
+    """Count the evaluations that are there, and everything that should not be."""
     found = Counter[str]()
     parent, output = evaluation.output_directory / evaluation.name, evaluation.output_directory
     whole = state(evaluation)
     keys = [key.rpartition("/")[2] for _, key, _ in whole["evaluations"]]
     folders = {name for name in whole["bundles"] if not name.startswith(".")}
+    whole["tables"]["comparison"] = [row for row in whole["tables"]["comparison"] if row[1] != row[2]]  # since last
     rows = {name: Counter(row[0] for row in table) for name, table in whole["tables"].items()}
     found["evaluations"] = len(keys)
     found["lost"] += len(set((output / SAID).read_text().split()) - set(keys)) + len(folders ^ set(keys))
     found["doubled"] += len(keys) - len(set(keys))
     found["ordinals with gaps"] += [row[0] for row in whole["evaluations"]] != list(range(1, len(keys) + 1))
     found["not whole in the history"] += sum(
-        rows[name][ordinal] != rows[name][1]
+        rows[name][number] != rows[name][1] or not rows[name][1]
         for name in ("comparison", "query_score", "input")
-        for ordinal in rows[name]
+        for number in range(1, len(keys) + 1)
     )
     found["not whole on disk"] += sum(set(whole["bundles"][name]) != STAYING for name in folders)
     found["ordinals that differ"] += sum(
@@ -159,51 +176,71 @@ def counted(evaluation: Evaluation, errors: Path) -> Counter[str]:
         )
     found["left over"] += sum(path.name not in folders | known for path in parent.iterdir())
     found["left over"] += sum(path.name not in (evaluation.name, TRACKED, SAID) for path in output.iterdir())
-    if errors.exists():
-        print(errors.read_text(), file=sys.stderr)
     return found
 
 
-GOOD = ("killed", "stopped", "ended before", "evaluations", "reads", TIMES)
+GOOD = ("killed", "stopped", "ended before", "evaluations", "reads", "bundles", TIMES)
 
 
-def main() -> None:
+class Trial(NamedTuple):
+    """A trial with its name, and the counts of which at least one must be above 0, each group by itself."""
+
+    name: str
+    work: tuple[tuple[str, ...], ...]
+    run: Callable[[Path], Counter[str]]
+
+
+def perform(trial: Trial) -> Counter[str]:
+    """Run a trial in a process of its own; raise RuntimeError if it fails, or did no work."""
+    with tempfile.TemporaryDirectory() as directory:
+        folder = Path(directory)
+        ended_well(forked(functools.partial(written, trial.run, folder), folder / "own errors"), folder / "own errors")
+        found = Counter[str](json.loads((folder / "found").read_text()))
+    if idle := [names for names in trial.work if not any(found[name] for name in names)]:
+        raise RuntimeError(f"{trial.name}: nothing was done: {idle} in {dict(found)}")
+    return found
+
+
+def trials(options: argparse.Namespace) -> Iterator[Trial]:
+    """Yield the trials that the options name."""
+    if options.kills:
+        name = f"{options.kills} kills, seed {options.seed}"
+        work = (("killed", "ended before"), ("evaluations",))
+        yield Trial(name, work, lambda folder: kills(folder, options.kills, random.Random(options.seed)))
+    if options.seconds:
+        name = f"two writers and a reader, {options.seconds:g} s"
+        yield Trial(name, (("evaluations",), ("reads",)), lambda folder: together(folder, options.seconds))
+    if options.stops:
+        name = f"{options.stops} stops, seed {options.seed}"
+        work = (("stopped", "ended before"), ("bundles",))
+        yield Trial(name, work, lambda folder: stops(folder, options.stops, random.Random(options.seed)))
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the trials and return 1 if one of them found something wrong; words: in the place of the command line's."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--stops", type=int, default=0, help="whole runs of the command, stopped by a signal")
     parser.add_argument("--seconds", type=float, default=60, help="how long two writers and a reader go on")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
-    options = parser.parse_args()
+    options = parser.parse_args(words)
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a shell in the background has it ignored, also for children
     ndcg_ab.trackers.make_tracker = Shelf
     bundle_files.write_report = plain_page
     stores_of_run()
     is_wrong = False
-    trials: dict[str, Callable[[Path], Counter[str]]] = {
-        f"{options.kills} kills, seed {options.seed}": lambda folder: kills(
-            folder, options.kills, random.Random(options.seed)
-        ),
-        f"two writers and a reader, {options.seconds:g} s": lambda folder: together(folder, options.seconds),
-        f"{options.stops} stops, seed {options.seed}": lambda folder: stops(
-            folder, options.stops, random.Random(options.seed)
-        ),
-    }
-    wanted = (options.kills, options.seconds, options.stops)
-    trials = {name: trial for (name, trial), count in zip(trials.items(), wanted, strict=True) if count}
-    for name, trial in trials.items():
-        with tempfile.TemporaryDirectory() as directory:
-            folder = Path(directory)
-            child = forked(functools.partial(written, trial, folder), folder / "own errors")
-            if ended(child) != 0:
-                sys.exit((folder / "own errors").read_text())
-            found = json.loads((folder / "found").read_text())
-        print(f"{name}: {json.dumps(found)}", flush=True)
+    for trial in trials(options):
+        found = perform(trial)
+        print(f"{trial.name}: {json.dumps(found)}", flush=True)
         is_wrong |= any(value for key, value in found.items() if key not in GOOD)
-    sys.exit(is_wrong)
+    return is_wrong
 
 
-def written(trial: Callable[[Path], Counter[str]], folder: Path) -> None:
-    (folder / "found").write_text(json.dumps(trial(folder)))
+def written(run: Callable[[Path], Counter[str]], folder: Path) -> None:
+    (folder / "found").write_text(json.dumps(run(folder)))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -14,11 +14,12 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.places import DATA
+from tests.repeated import require_work
 
 CONFIG = """
 name: left
@@ -66,10 +67,12 @@ def commands(folder: Path, address: str) -> dict[str, list[str]]:
     }
 
 
-def begun(arguments: list[str], temporary: Path) -> "subprocess.Popen[bytes]":
+def begun(arguments: list[str], temporary: Path, said: Path) -> "subprocess.Popen[bytes]":
+    """Begin a command that writes its errors to a file."""
     environment = os.environ | {"TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": ""}
     command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", *arguments]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with said.open("wb") as file:
+        return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=file)
 
 
 def names_in(folder: Path) -> list[str]:
@@ -97,35 +100,37 @@ def left_after(kills: int, folder: Path, rng: random.Random) -> Iterator[str]:
         met = 0
         for at in range(kills):
             name = list(kinds)[at % len(kinds)]
-            process = begun(kinds[name], temporary)
+            process = begun(kinds[name], temporary, folder / "said")
             deadline = time.monotonic() + rng.uniform(0, 4)
             while time.monotonic() < deadline and process.poll() is None:
                 time.sleep(0.005)
                 if rng.random() < 0.02 and names_in(temporary):
                     break  # half of them in the midst of it
+            if process.returncode:
+                raise RuntimeError(f"{name}: ended with {process.returncode}: {(folder / 'said').read_text()}")
             yield from (f"kill {at}, {name}: others can open {each}" for each in open_to_others(temporary))
             process.kill()
             process.wait()
             met += bool(names_in(temporary))
-        code = begun(kinds["compare"], temporary).wait()
-        if code:
-            yield f"the next command ended with {code}"
+        if code := begun(kinds["compare"], temporary, folder / "said").wait():
+            yield f"the next command ended with {code}: {(folder / 'said').read_text()}"
         yield from (f"after {kills} kills, {met} of which left something: {each}" for each in names_in(temporary))
         if kills > 20 and met < kills / 10:
             yield f"{met} of {kills} kills met a temporary file"
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
+    given = parser.parse_args(words)
     folder = Path(tempfile.mkdtemp(prefix="leaving-"))
     began = time.monotonic()
     try:
         wrong = list(left_after(given.kills, folder, random.Random(given.seed)))
     finally:
         shutil.rmtree(folder)
+    require_work("leaving", kills=given.kills)
     print("\n".join(wrong))
     print(f"{given.kills} kills in {time.monotonic() - began:.0f} s: {len(wrong)} wrong")
     return bool(wrong)

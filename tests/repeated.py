@@ -6,6 +6,12 @@ from typing import Any
 import pytest
 
 
+def require_work(name: str, **counts: int) -> None:
+    """Raise RuntimeError if one of the counts of what a module of `make soak` did is 0."""
+    if idle := [what for what, count in counts.items() if not count]:
+        raise RuntimeError(f"{name}: did nothing: no {', no '.join(idle)}")
+
+
 def mostly_soaked(values: Iterable[Any], kept: Collection[Any]) -> list[Any]:
     """The values as parameters of a test; those that are not kept are marked `soak`."""
     return marked(values, kept, pytest.mark.soak)

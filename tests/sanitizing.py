@@ -9,12 +9,17 @@ together end it with 1.
 
 import argparse
 import random
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.repeated import require_work
+
+MISSING = "there is no C compiler with the sanitizers"
 SOURCE = Path(__file__).with_suffix(".c")
 OPTIONS = ["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
@@ -31,21 +36,25 @@ def compiled(folder: Path, *more: str) -> Path | None:
     return None if made.returncode else program
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> int | str:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--seconds", type=int, default=600)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     with TemporaryDirectory() as folder:
         programs = [compiled(Path(folder)), compiled(Path(folder), "-DPORTABLE")]
         for program in programs:
             if program is None:
-                sys.exit("there is no C compiler with the sanitizers")
+                return MISSING
             print(f"{program.name}, seed {options.seed}: ", end="", flush=True)
             half = max(1, options.seconds // len(programs))
-            if subprocess.run([program, str(options.seed), str(half)]).returncode:
-                sys.exit(1)
+            done = subprocess.run([program, str(options.seed), str(half)], stdout=subprocess.PIPE, text=True)
+            print(done.stdout, end="", flush=True)
+            if done.returncode:
+                return 1
+            require_work("sanitizing", inputs=int((re.match(r"\d+", done.stdout) or "0")[0]))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

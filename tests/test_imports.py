@@ -28,11 +28,11 @@ LAYERS = (  # imports go down only; packages of one line do not know each other
     ("scoring",),
     ("results",),
     ("sources",),
+    ("extensions",),
     ("config", "engines"),
-    ("memory", "other_measures", "full_disks"),
+    ("memory", "other_measures", "full_disks", "thresholds"),
     ("temporary",),
     ("files",),
-    ("extensions",),
     ("errors", "finding_codes", "deadlines", "visible"),
 )
 DEPTH = {package: depth for depth, packages in enumerate(LAYERS) for package in packages}

@@ -117,13 +117,16 @@ def test_everything_works_as_printed(tmp_path: Path) -> None:
     assert (tmp_path / "summary.md").read_text().endswith(comment)
 
 
-COMMENTS: dict[str, tuple[list[str], str]] = {  # comments that are there -> what is done
+BOT, OLD = "github-actions[bot]", "<!-- ndcg-ab -->\n### old"
+COMMENTS: dict[str, tuple[list[tuple[str | None, str | None]], str]] = {  # (author, text) -> what is done
     "none": ([], "create 7"),
-    "others'": (["Nice!", "> <!-- ndcg-ab --> quoted"], "create 7"),
-    "its own": (["Nice!", "<!-- ndcg-ab -->\n### old"], "update 1"),
+    "others'": ([("ann", "Nice!"), (BOT, "> <!-- ndcg-ab --> quoted")], "create 7"),
+    "others' with its mark": ([("ann", OLD), ("github-actions", OLD), ("other[bot]", OLD), (None, OLD)], "create 7"),
+    "its own": ([("ann", "Nice!"), (BOT, OLD)], "update 1"),
+    "its own after another's with its mark": ([("ann", OLD), (BOT, None), (BOT, OLD)], "update 2"),
 }
 PROGRAM = """
-const there = JSON.parse(process.argv[1]).map((body, id) => ({ id, body }))
+const there = JSON.parse(process.argv[1]).map(([login, body], id) => ({ id, body, user: login && { login } }))
 const told = what => console.log(JSON.stringify(what))
 const issues = {
   listComments: 'list',
@@ -149,12 +152,20 @@ def test_the_comment_is_written_once_and_then_changed(name: str, tmp_path: Path)
     assert [json.loads(line) for line in found.stdout.splitlines()] == [[done, "r", "<!-- ndcg-ab -->\n### new"]]
 
 
+OPTION = "begins with '-' and must be a file"
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
+        ({"JUDGMENTS": "--help"}, f"'--help' {OPTION}"),
+        ({"JUDGMENTS": "--json=hacked"}, f"'--json=hacked' {OPTION}"),
+        ({"JUDGMENTS": "-"}, f"'-' {OPTION}"),
+        ({"SYSTEMS": "a.run\n--json=hacked"}, f"'--json=hacked' {OPTION}"),
+        ({"SYSTEMS": "a.run\n  --quiet"}, f"'  --quiet' {OPTION}"),
         ({"GATE": "hard"}, "gate: 'hard' is none of harm, proof, none"),
         ({"SYSTEMS": "$(touch hacked)\n; touch hacked"}, "must be NAME=FILE"),
-        ({"OPTIONS": "--metric ndcg@5;touch hacked"}, "hacked"),
+        ({"OPTIONS": "--metric ndcg@5;touch hacked"}, "ndcg@5;touch"),
     ],
 )
 def test_the_action_refuses_and_runs_nothing_else(given: dict[str, str], said: str, tmp_path: Path) -> None:
@@ -164,3 +175,26 @@ def test_the_action_refuses_and_runs_nothing_else(given: dict[str, str], said: s
     done = stranger.shell(command, usual | given)
     assert done.returncode == 2 and said in done.stderr
     assert not (tmp_path / "hacked").exists() and not (tmp_path / "summary.md").exists()
+
+
+def test_the_action_gives_files_after_its_options(tmp_path: Path) -> None:
+    (command,) = (step["run"] for step in ACTION["runs"]["steps"] if "env" in step)
+    stranger = Stranger(tmp_path)
+    (tmp_path / "ndcg-ab").write_text('#!/bin/sh\nprintf "%s\\n" "$@" > "$RUNNER_TEMP/words"\n')
+    (tmp_path / "ndcg-ab").chmod(0o755)
+    given = {"JUDGMENTS": "a b.qrels", "SYSTEMS": "a.run\n\nb=-x.run", "OPTIONS": "--metric rr", "GATE": "proof"}
+    done = stranger.shell(command, given | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"})
+    assert done.returncode == 0, done.stderr
+    options = ["compare", "--metric", "rr", "--gate", "proof", "--markdown", f"{tmp_path}/ndcg-ab-comment.md"]
+    assert (tmp_path / "words").read_text().splitlines() == [*options, "--", "a b.qrels", "a.run", "b=-x.run"]
+
+
+def test_the_action_installs_the_pinned_packages_of_its_folder(tmp_path: Path) -> None:
+    command = next(step["run"] for step in ACTION["runs"]["steps"] if "pip install" in step.get("run", ""))
+    (tmp_path / "python").write_text('#!/bin/sh\nprintf "%s\\n" "$@" > "$RUNNER_TEMP/words"\n')
+    (tmp_path / "python").chmod(0o755)
+    own = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "GITHUB_ACTION_PATH": str(ROOT)}
+    assert Stranger(tmp_path).shell(command, own).returncode == 0
+    words = (tmp_path / "words").read_text().splitlines()
+    assert words == ["-m", "pip", "install", "--quiet", "--constraint", f"{ROOT}/constraints.txt", str(ROOT)]
+    assert (ROOT / "constraints.txt").is_file()

@@ -11,7 +11,7 @@ sentence; where it is not, the two ways are one from there on.  The command ends
 import argparse
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,7 @@ from ndcg_ab.sources.files import file as files
 from ndcg_ab.sources.files.file import read_file
 from ndcg_ab.sources.tables.top_places import WantedPlaces
 from tests.fuzzing import VALUES, mutated
+from tests.repeated import require_work
 
 QUERIES = 7
 METRICS = [
@@ -153,13 +154,13 @@ def kept_otherwise(folder: Path, seed: int) -> tuple[bool, str | None]:
     return True, None
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
     parser.add_argument("--tables", action="store_true", help="compare what is read alone, a hundred times as fast")
     parser.add_argument("--keep", type=Path, default=Path("build/two_ways"))
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     options.keep.mkdir(parents=True, exist_ok=True)
     plain_files, found = 0, []
     for seed in range(options.seed, options.seed + options.count):
@@ -169,8 +170,9 @@ def main() -> None:
             found.append(told_otherwise)
             print(told_otherwise)
     print(f"{options.count} inputs from seed {options.seed}, {plain_files} of them plain, {len(found)} told otherwise")
-    sys.exit(1 if found else 0)
+    require_work("two_ways", inputs=options.count, plain=plain_files)
+    return bool(found)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

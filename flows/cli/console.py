@@ -12,7 +12,7 @@ import typer
 
 from ndcg_ab.errors import format_value
 from ndcg_ab.files import command_to_paste, write_text
-from ndcg_ab.visible import formulas, visible, visible_json, visible_record
+from ndcg_ab.visible import formulas, printable_width, visible, visible_json, visible_record
 
 from .exit_codes import GATE_FAILED, PASSING, exit_code_for, write_error
 from .memory_check import refuse_little_room
@@ -86,10 +86,10 @@ def output_console() -> "Console":
     from rich.console import Console
 
     if sys.stdout.isatty():
-        return Console(emoji=False)
+        return Console(width=printable_width(Console().width), emoji=False)
     columns = os.environ.get("COLUMNS", "")
-    width = int(columns) if columns.isdecimal() and int(columns) > 0 else NOT_A_TERMINAL
-    return Console(width=width, highlight=False, emoji=False)
+    width = int(columns[:6]) if columns.isdecimal() else 0
+    return Console(width=printable_width(width or NOT_A_TERMINAL), highlight=False, emoji=False)
 
 
 def print_safely(printer: Callable[..., None], *things: object, **options: object) -> None:

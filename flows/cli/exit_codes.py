@@ -17,10 +17,10 @@ from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.deadlines import is_anything_left
 from ndcg_ab.errors import InputError, ParityError, SqlError, on_one_line, shortened, words_of
 from ndcg_ab.full_disks import is_full, no_room
-from ndcg_ab.temporary import remove_folder_of_process, write_kept
+from ndcg_ab.temporary import remove_open_folders, write_kept
 from ndcg_ab.visible import visible
 
-from ..stopping import Stopped, end, obey_signals
+from ..stopping import CLEAN_UP, Stopped, end, obey_signals
 
 GATE_FAILED = 1  # and nothing else
 UNUSABLE = 2  # usage, configuration, data, or what the machine has room for
@@ -48,13 +48,14 @@ class Program(TyperGroup):
             return super().invoke(ctx)
         except PASSING:
             raise
-        except (Exception, KeyboardInterrupt) as error:
+        except BaseException as error:  # SystemExit(0) of somebody else's code is no success
             raise typer.Exit(exit_code_for(error)) from None
 
     def main(self, args: Sequence[str] | None = None, *more: Any, **settings: Any) -> Any:
         if args is not None:  # inside somebody else's process
             return super().main(args, *more, **settings)
         obey_signals()
+        CLEAN_UP.append(remove_open_folders)
         logging.raiseExceptions = False  # no traceback where a handler of Prefect's or MLflow's cannot tell something
         try:
             return super().main(args, *more, **settings)
@@ -72,7 +73,7 @@ def leave_program(code: int) -> NoReturn:
         except OSError as error:
             code = code or exit_code_for(error)
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # else Python tries again, and complains
-    remove_folder_of_process()
+    remove_open_folders()
     if Stopped.number is not None or is_anything_left():
         end(code)
     Stopped.code = code

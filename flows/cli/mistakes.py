@@ -33,6 +33,9 @@ class Command(TyperCommand):
             write_error(said)
             raise typer.Exit(2)
         try:
+            if said := find_repeated_option(self.make_parser(ctx).parse_args(list(args))[2]):
+                write_error(said)
+                raise typer.Exit(2)
             return super().parse_args(ctx, list(args))
         except UsageError as error:
             if said := explain_parser_error(error, options, args):
@@ -40,6 +43,15 @@ class Command(TyperCommand):
                 raise typer.Exit(2) from None
             error.message = shortened(str(error.message), LONGEST_COMPLAINT)
             raise
+
+
+def find_repeated_option(given: Sequence[Any]) -> str | None:
+    """Return the sentence about an option that takes one value and has several; given: a parameter for each value."""
+    for each in given:
+        takes_one = each.param_type_name == "option" and not each.multiple and not each.count
+        if takes_one and (not each.is_flag or each.secondary_opts) and given.count(each) > 1:
+            return f"{each.opts[0]}: is given {given.count(each)} times, and takes one value: give it once"
+    return None
 
 
 def insert_gate_word(args: Sequence[str]) -> list[str]:

@@ -7,6 +7,7 @@ from ndcg_ab.checks.added_checks import run_added_checks
 from ndcg_ab.checks.examples import MOST, examples_of
 from ndcg_ab.checks.grade_order import check_grade_order
 from ndcg_ab.checks.ids.near_ids import check_documents_alike, check_queries_alike
+from ndcg_ab.checks.ids.unicode_forms import check_unicode_forms
 from ndcg_ab.checks.ids.unmatched_ids import check_documents, query_spelling_hint, unshared_queries_hint
 from ndcg_ab.checks.ranking_checks import TableNotice, check_depths, check_rankings, read_notices, remark_findings
 from ndcg_ab.checks.severities import refuse_errors
@@ -62,6 +63,7 @@ def check_tables(
     found += check_loaded_rows(noticed, judgments, rankings, evaluation)
     found += check_rankings(engine, noticed, rankings)
     found += remark_findings("judgments", judgments)
+    found += check_unicode_forms(judgments, rankings)
     unmatched = [finding for finding in found if finding.code == "no_shared_query"]
     if not unmatched:
         found += [*check_queries_alike(judgments, rankings), *check_documents(engine, judgments, rankings)]
@@ -226,8 +228,8 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
             total = len(rows)
             if all(metric.duplicates == "first" for metric in metrics):
                 message = (
-                    f"system {system_id} holds {total} documents more than once for one query (such as {doc_id!r} of"
-                    f" query {query_id!r}): the best placed of them counts (duplicates = first)"
+                    f"system {system_id} holds {total} document{'s' * (total != 1)} more than once for one query (such"
+                    f" as {doc_id!r} of query {query_id!r}): the best placed of them counts (duplicates = first)"
                 )
                 examples = examples_of(pulled, [row[:2] for row in rows[:MOST]])
                 found.append(Finding("duplicate_document", "warning", message, total, system_id, examples=examples))

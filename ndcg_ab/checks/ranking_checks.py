@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -104,6 +104,7 @@ REMARKS = {
     "several_tags": "its file has {count} tags, where one system has one: it may hold several rankings",
     "truncated_last_line": "its last line may be cut",
     "repeated_judgment": "{count} of them repeat another of their file, with the same grade: each counts once",
+    "comment_line": "{count} lines that begin with # are left out as comments",
     "unread_rank": "{count} of its ranks cannot be read, and are not used",
     "failed_query": "{queries} failed and {are} left out of its comparisons",
 }
@@ -116,6 +117,7 @@ def check_ranks(
     found = []
     if row := noticed.get(("repeated_rank", name)):
         query_id = row.places[0][0]
+        of_queries = replace(row, count=row.queries)  # of results or of queries, one unit for all systems
         if pulled.lacks("score"):
             message = (
                 f"system {name} gives {row.count} result{'s' * (row.count != 1)} a rank that another result of the"
@@ -127,7 +129,7 @@ def check_ranks(
                 f"system {name} repeats ranks in {queries_text(row.count)} (such as {query_id!r}); its scores decide"
                 " the order, but one file may hold two rankings"
             )
-        found.append(make_finding("repeated_rank", message, row, name, pulled))
+        found.append(make_finding("repeated_rank", message, of_queries, name, pulled))
     if row := noticed.get(("rank_gap", name)):
         message = (
             f"system {name}: ranks are missing in {queries_text(row.count)} (such as {row.places[0][0]!r}), above the"

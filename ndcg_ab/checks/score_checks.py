@@ -1,7 +1,8 @@
-"""Findings about how much of what a metric looks at is judged."""
+"""Findings about metrics that score no query, and about how much of what a metric looks at is judged."""
 
 from collections.abc import Sequence
 
+from ndcg_ab.engines.base import Engine
 from ndcg_ab.results.outcome import Finding, SystemSummary
 from ndcg_ab.results.wording import FEW_JUDGED, percent_below
 from ndcg_ab.scoring.metric_tables import EVERYTHING
@@ -9,6 +10,7 @@ from ndcg_core.measures.external_metric import make_metric
 
 DIFFERS = 0.1  # a difference between two shares of judged results, as large as what is usually measured
 SLACK = 1e-9
+NO_GAIN = "no query can be scored: no judged document has a grade that gains anything; is the grade column right?"
 
 
 def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
@@ -42,6 +44,18 @@ def check_difference(systems: Sequence[SystemSummary]) -> list[Finding]:
             )
             found.append(Finding("judged_differs", "warning", message, least.queries, least.system_id, metric, gap))
     return found
+
+
+def check_unscored(engine: Engine) -> list[Finding]:
+    """Return an error if no metric scores any query, or a warning for each metric that scores none."""
+    counts: dict[str, int] = {}
+    for name, count in engine.rows("system_summary", ("metric", "relevant_queries"), order="metric_place"):
+        counts[name] = counts.get(name, 0) + count
+    if not any(counts.values()):
+        return [Finding("nothing_scored", "error", NO_GAIN, 0)]
+    message = "{}: no query can be scored with this metric; a gate on it fails"
+    unscored = [name for name, count in counts.items() if not count]
+    return [Finding("nothing_scored", "warning", message.format(name), 0, metric=name) for name in unscored]
 
 
 def metric_place(metric: str) -> tuple[int, str]:

@@ -15,7 +15,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import GATE, GUARDRAILS, INTENDED, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
-from ndcg_core.statistics.estimates.mean_difference import Differences
+from ndcg_core.statistics.estimates.mean_difference import Differences, Interval
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 from ndcg_core.statistics.hypothesis_tests.procedures import Procedure, Resampling
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_families
@@ -264,6 +264,7 @@ def make_column(
         smallest_effect=evaluation.smallest_effect(metric),
         largest_loss=math.inf if known is None else known.width * sampling.largest_scale(part),
         scales=scales,
+        value_range=None if known is None else Interval(*known),
     )
 
 

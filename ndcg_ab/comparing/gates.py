@@ -1,6 +1,8 @@
 """Gates: what must hold for an evaluation to pass, as the configuration declares it before the run."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Gate
@@ -18,19 +20,53 @@ from ndcg_ab.results.decisions import (
 from ndcg_ab.results.outcome import GateResult, Outcome, SystemSummary
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SLICE_GATE, percent_below, queries_text, signed
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.verdict import Verdict
+from ndcg_core.statistics.verdicts.verdict import Obstacle, Verdict
+
+BASELINE = "baseline"
+MUCH_LESS = 0.2  # the share of the queries that the baseline alone may leave unanswered
+NOBODY = "there is no candidate to compare"
 
 
 def check_gates(evaluation: Evaluation, outcome: Outcome) -> tuple[GateResult, ...]:
-    """One result for every gate that the configuration names; nothing where it names none."""
-    return () if evaluation.gate is None else tuple(gate_results(evaluation.gate, outcome))
+    """Return a result for every gate that the configuration names, or nothing if it names none."""
+    if evaluation.gate is None:
+        return ()
+    outcome = without_unscored(outcome)
+    return (*gate_results(evaluation.gate, outcome), *check_baseline_answers(outcome))
+
+
+def check_baseline_answers(outcome: Outcome) -> Iterator[GateResult]:
+    """Yield a failed gate if the baseline answers much less than a candidate, as one that was cut short does."""
+    rows = [row for row in outcome.systems if row.metric == outcome.metrics[0].name and row.unanswered is not None]
+    left = {row.system_id: row.unanswered or 0 for row in rows}
+    own, fewest = left.get(outcome.baseline, 0), min(left.values(), default=0)
+    if own - fewest > MUCH_LESS * max((row.queries for row in rows), default=0):
+        what = f"{outcome.baseline} leaves {queries_text(own)} unanswered, and another system {fewest}"
+        yield GateResult(BASELINE, False, f"{what}: is the ranking of the baseline whole?")
+
+
+def without_unscored(outcome: Outcome) -> Outcome:
+    """Return the outcome with comparisons on metrics that score no query as not testable, whatever values they have."""
+    unscored = {finding.metric for finding in outcome.findings if finding.code == "nothing_scored"}
+    nothing: dict[str, Any] = {"queries": 0, "difference": None, "size": None}
+    nothing |= {"conclusion": Verdict.NOT_TESTABLE, "obstacle": Obstacle.FEW_QUERIES}
+    rows = [replace(row, **nothing) if {row.metric, None} & unscored else row for row in outcome.comparisons]
+    return replace(outcome, comparisons=tuple(rows)) if unscored else outcome
 
 
 def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
+    """Yield a result for each condition of a gate; a comparison over no query, or none at all, never passes."""
     if gate.no_regression:
         primary_rows = [row for row in outcome.comparisons if row.family == PRIMARY]
-        worse = [row for row in primary_rows if is_shown_harm(row) or (gate.proof and measured_state(row).is_harm)]
-        yield result_of_rows(NO_REGRESSION, worse, "no candidate regressed on a primary metric")
+        worse = [
+            row
+            for row in primary_rows
+            if is_shown_harm(row) or (gate.proof and measured_state(row).is_harm) or not row.queries
+        ]
+        if outcome.comparisons:
+            yield result_of_rows(NO_REGRESSION, worse, "no candidate regressed on a primary metric")
+        elif gate.model_fields_set <= {"no_regression", "guardrails", "proof"}:
+            yield GateResult(NO_REGRESSION, False, NOBODY)
     costs = outcome.costs.guarded if outcome.costs else []
     if gate.guardrails and (costs or any(row.family == GUARDRAILS for row in outcome.comparisons)):
         yield margin_gate(GUARDRAILS_GATE, outcome, GUARDRAILS, gate.proof, costs)
@@ -53,6 +89,8 @@ def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
         ]
         messages = [f"{row.attribute} {row.slice}: {failure_text(row)}" for row in worse]
         shown = f"no slice regressed by more than {limit:g}"
+        if outcome.comparisons and not any(row.queries for row in outcome.comparisons if row.attribute is not None):
+            messages = ["there is no slice to compare"]
         yield make_result(SLICE_REGRESSION, messages, shown, [row.candidate for row in worse])
     if gate.unanswered is not None:
         counts = [(row.system_id, row.unanswered or 0) for row in outcome.systems]
@@ -69,6 +107,8 @@ def judged_gate(least: float, summaries: Sequence[SystemSummary]) -> GateResult:
     for row in sorted(summaries, key=lambda row: row.judged or 0.0):
         if row.judged is not None and row.judged < least:
             few.setdefault(row.system_id, row)
+    if all(row.judged is None for row in summaries):
+        return GateResult(JUDGED, False, "no system has a result whose judgment is looked at")
     needed = f"{100 * least:g} % must be"
     messages = []
     for name, row in few.items():
@@ -90,13 +130,15 @@ def margin_gate(
     failed = [row for row in rows if breaks_margin(row, proof)]
     costly = [row for row in costs if breaks_cost_margin(row, proof)]
     failures = [*map(failure_text, failed), *(f"{row.candidate}: {row.sentence}" for row in costly)]
-    passed = "; ".join([*([passed_text(rows)] if rows or not costs else []), *passed_costs(costs)])
+    if not rows and not costs:
+        return GateResult(name, False, NOBODY)
+    passed = "; ".join([*([passed_text(rows)] if rows else []), *passed_costs(costs)])
     return make_result(name, failures, passed, [*(row.candidate for row in failed), *(row.candidate for row in costly)])
 
 
 def breaks_cost_margin(row: CostDifference, proof: bool) -> bool:
     """Whether a gate fails on a guardrail of a cost, as `breaks_margin`."""
-    if row.conclusion is Verdict.WORSE or row.is_beyond:
+    if row.conclusion is Verdict.WORSE or row.is_beyond or not row.queries:
         return True
     return proof and row.conclusion is Verdict.MAY_BE_WORSE
 
@@ -120,8 +162,6 @@ def passed_text(rows: Sequence[Comparison]) -> str:
     """What holds of the comparisons of a gate that passed."""
     same = [row for row in rows if row.conclusion is Verdict.IDENTICAL]
     unproven = [row for row in rows if row.conclusion.fails_margin]
-    if not rows:
-        return "there is no candidate to compare"
     if unproven:
         which = "the one comparison" if len(rows) == 1 else f"{len(unproven)} of {len(rows)} comparisons"
         verb = "is" if len(unproven) == 1 else "are"

@@ -166,8 +166,9 @@ def no_drop_result(evaluation: Evaluation, since: SinceLast | None) -> GateResul
 
 
 def disallowed_drops(evaluation: Evaluation, since: SinceLast) -> Iterator[Comparison]:
-    """What the gate does not allow: drops; every fall; or of the metrics it names falls by more than the difference."""
+    """Yield the drops, every fall, or the falls of named metrics by more than a difference; and what has no query."""
     asked = evaluation.gate.no_drop if evaluation.gate else False
+    yield from (row for row in since.comparisons if row.family == SINCE_LAST and not row.queries)
     for row in since.dropped if asked is True else since.fallen:
         limit = asked.get(row.metric) if isinstance(asked, dict) else 0.0
         if limit is not None and row.difference is not None and row.difference < -limit:

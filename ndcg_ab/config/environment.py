@@ -1,9 +1,13 @@
 """Settings that Prefect and MLflow read when they are imported; a value set by the user always stands."""
 
 import contextlib
+import functools
 import os
+import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import server_address_fault, tracker_address_fault
@@ -41,7 +45,11 @@ DEFAULTS = {
     "GIT_PYTHON_REFRESH": "quiet",
 }
 
-
+LOCAL_FILES = {  # settings files of the current folder -> what is in one that a client of Prefect would read
+    ".env": r"(?im)^\s*(export\s+)?prefect_",
+    "prefect.toml": r"\S",
+    "pyproject.toml": r"\btool\W{1,4}prefect\b(?!\W{1,3}server\b)",
+}
 _parted: dict[str, str] = {}  # Prefect's addresses of this process, and who speaks there
 
 UPLOAD_TIMEOUT = "60"  # seconds without a sign of life: the answer to an upload comes when the file is stored
@@ -73,10 +81,44 @@ def prepare_environment(evaluation: Evaluation | None = None) -> None:
         if fault := server_address_fault(url):
             raise InputError(f"{evaluation.name}: prefect.api_url = {format_value(without_password(url))}: {fault}")
         os.environ["PREFECT_API_URL"] = url
+    elif evaluation is not None and (files := find_local_settings()):
+        guard_prefect()
+        print(
+            f"ndcg-ab: Prefect's settings in {', '.join(files)} (current folder) are not followed: set them in the"
+            " environment, or name the server with prefect.api_url",
+            file=sys.stderr,
+        )
     if evaluation is not None and evaluation.mlflow.tracking_uri is None and not os.environ.get("MLFLOW_TRACKING_URI"):
         embedded_store(evaluation)
     remember_environment()
     hide_prefect_password()
+
+
+def find_local_settings() -> list[str]:
+    """Return the names of the files in the current folder that hold settings of Prefect."""
+    files = {name: Path(name) for name in LOCAL_FILES if Path(name).is_file() and os.access(name, os.R_OK)}
+    return [name for name, file in files.items() if re.search(LOCAL_FILES[name], file.read_text(errors="replace"))]
+
+
+@functools.cache
+def guard_prefect() -> None:
+    """Keep Prefect, which is not imported yet, from reading settings files of the current folder."""
+    from pydantic_settings.sources import ConfigFileSourceMixin, DotEnvSettingsSource
+
+    def guard(read: Any) -> Any:
+        return lambda source, *more, **options: (
+            {} if source.settings_cls.__module__.startswith("prefect.") else read(source, *more, **options)
+        )
+
+    os.environ["PREFECT_PROFILES_PATH"] = str(profiles_path())  # else the files may name another one
+    for kind, method in (ConfigFileSourceMixin, "_read_files"), (DotEnvSettingsSource, "_read_env_files"):
+        setattr(kind, method, guard(getattr(kind, method)))
+
+
+def profiles_path() -> Path:
+    """Return the file of Prefect's profiles that the environment names, or the usual one."""
+    home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
+    return Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml")
 
 
 def hide_prefect_password() -> None:

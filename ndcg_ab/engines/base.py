@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self, TypeGuard
 import pyarrow as pa
 
 from ndcg_ab.engines.remote_table import RemoteTable
-from ndcg_ab.engines.sql_files import SqlFile, affected_tables, narrowed, needed_files, pipeline_files
+from ndcg_ab.engines.sql_files import SqlFile, affected_tables, narrowed, needed_files, pipeline_files, tables_behind
 from ndcg_ab.errors import SqlError
 from ndcg_ab.memory import Memory
 
@@ -128,29 +128,35 @@ class Engine(ABC):
         self.put(name, table)
         self.made[name] = {GIVEN: True}
 
-    def build(self, *targets: str, **parameters: Value) -> None:
-        """Makes the targets and whatever they need, as far as that is not there already.
+    def build(self, *targets: str, passing: Any = (), **parameters: Value) -> None:
+        """Make the targets and all tables that they need, unless those are there already.
 
+        passing: names of tables that are released as soon as nothing that is still to be made reads them.
         parameters: of the targets' own files; what they read uses the settings, or is as it was made.
         Raises SqlError, which names the file.
         """
         stale = [name for name in targets if not self._is_fresh(self.files[name], parameters)]
-        for file in needed_files(stale, self.files, self.made):
+        files = needed_files(stale, self.files, self.made)
+        for place, file in enumerate(files):
             if file.kind != "query":
                 bound = self._bound(file, parameters if file.name in targets else {})
                 self._make(file, bound)
                 if file.name in self.made:  # else it is new, as to a file of a version that did not have it
                     self._forget(file.name)
                 self.made[file.name] = dict(bound)
+            if passing:
+                later = tables_behind(files[place + 1 :], self.files)
+                self.release(*(name for name in passing if name not in later))
 
     def release(self, *names: str) -> None:
-        """Lets go of tables that nothing needs for now; what was made from them stays, and and are made again if asked.
+        """Drop tables and the views that read them; each is made again when something needs it.
 
-        Memory then holds what is still to be read, and not every step that leads to it.
+        Tables that were made from them stay. Memory then holds what is still to be read, and not every step before it.
         """
         for name in names:
             if self.made.pop(name, None) is not None:
                 self._drop(name)
+                self.release(*(file.name for file in self.files.values() if file.kind == "view" and name in file.reads))
 
     def read(
         self,
@@ -226,6 +232,15 @@ class Engine(ABC):
         tests = " and ".join(self._test(column, value, bound) for column, value in (where or {}).items())
         text = f'select count(*) as "count" from "{name}"' + (f" where {tests}" if tests else "")
         return int(self._run(text, bound, self.files.get(name))["count"][0].as_py())
+
+    def has_room(self, name: str, size: int, what: str = "", **parameters: Value) -> bool:
+        """Return whether the rows of a table, of so many bytes each, fit into memory; what: else raise InputError."""
+        if self.memory is None or self.memory.limit is None:
+            return True
+        rows = self.count(name, None, **parameters)
+        if what:
+            self.memory.refuse_beyond(rows, size, what)
+        return self.memory.has_room(rows, size)
 
     @abstractmethod
     def settle(self, queries: Callable[[], Sequence[str]]) -> None:

@@ -133,6 +133,13 @@ def needed_files(targets: Iterable[str], files: Mapping[str, SqlFile], there: Co
     return sorted(found.values(), key=lambda file: file.number)
 
 
+def tables_behind(readers: Iterable[SqlFile], files: Mapping[str, SqlFile]) -> set[str]:
+    """Return the names of all tables that SQL files read, directly or through views."""
+    found = {name for file in readers for name in file.reads}
+    views = [files[name] for name in found if name in files and files[name].kind == "view"]
+    return found | tables_behind(views, files) if views else found
+
+
 def affected_tables(changed: str, files: Mapping[str, SqlFile]) -> set[str]:
     """The tables that a change of one concerns: all that read it, directly or through others."""
     found: set[str] = set()

@@ -11,6 +11,7 @@ from ndcg_ab.finding_codes.clicks import CLICK_CODES
 from ndcg_ab.finding_codes.code import Code
 from ndcg_ab.finding_codes.costs import COST_CODES
 from ndcg_ab.finding_codes.draws import DRAW_CODES
+from ndcg_ab.finding_codes.ids import ID_CODES
 
 SEVERITIES = ("error", "warning", "note", "ignore")  # as a configuration writes them
 
@@ -57,6 +58,12 @@ CODES: Mapping[str, Code] = {
         " replaces by judgments_precedence, and those that stay.",
         "Look at the examples for grades that should not change; judgments_precedence chooses the file that counts.",
     ),
+    "grade_off_scale": Code(
+        "warning",
+        "A later file of judgments has grades above or below all grades of the first file, so they change what the"
+        " best ranking is worth.",
+        "Correct the grades, or bring both files to one scale. If the scale is right, set the code to note.",
+    ),
     "several_judges": Code(
         "note",
         "Documents are judged by several judges; if they disagree, `combine` chooses the grade.",
@@ -87,53 +94,13 @@ CODES: Mapping[str, Code] = {
         " metrics that count relevant documents, reverse the grades: `awk '{$4 = 4 - $4} 1' FILE > NEW` for 1 to 4. If"
         " scores are distances, negate them.",
     ),
+    "nothing_scored": Code(
+        "error",
+        "A metric scores no query: no judged document has a grade that it counts. An error if none of them scores one.",
+        "Check the grade column of the judgments, and the smallest grade that the metrics count (relevant_from).",
+    ),
     # ---- ids
-    "no_shared_query": Code(
-        "error",
-        "A system answers none of the judged queries: the query ids of the two files do not match.",
-        "Spell query ids alike in both files; if possible, the message shows a change that makes them match.",
-    ),
-    "near_query": Code(
-        "warning",
-        "Some query ids of a ranking match no judgment. They would match without white space, case, leading zeros, a"
-        " prefix or an ending.",
-        "Spell them alike in both files. Until then the queries count as unanswered.",
-    ),
-    "unmatched_document": Code(
-        "error",
-        "Hardly any document that a system returns is judged, and another spelling of its ids would match; or none of"
-        " many is judged.",
-        "Spell document ids alike in the ranking and in the judgments. If both are right, and the system only returns"
-        " unjudged documents, set the code to warning.",
-    ),
-    "no_judged_result": Code(
-        "warning",
-        "None of a system's few results is judged, so it scores 0 everywhere.",
-        "Check the document ids. If they are right, judge some of its results.",
-    ),
-    "near_document": Code(
-        "warning",
-        "Some results near the top are unjudged. Their ids would match judged ones without white space, quotes, case,"
-        " leading zeros, a prefix or an ending.",
-        "Spell document ids alike in both files. The usual cause is a part of the collection that was indexed"
-        " differently, or passage ids instead of document ids.",
-    ),
-    "queries_unmatched": Code(
-        "warning",
-        "The file of queries contains none of the judged queries, although slices or weights need it.",
-        "Spell query ids alike in this file and in the judgments.",
-    ),
-    "intended_unknown": Code(
-        "warning",
-        "Some of the queries that the change was meant for are not judged (with scores: not scored). They are left"
-        " out.",
-        "Correct their ids, remove them, or judge them.",
-    ),
-    "unjudged_query": Code(
-        "note",
-        "A system answers queries that nobody judged. They are not scored.",
-        "Nothing, if only a part of the queries was judged.",
-    ),
+    **ID_CODES,
     **CLICK_CODES,
     **DRAW_CODES,
     **COST_CODES,
@@ -199,6 +166,11 @@ CODES: Mapping[str, Code] = {
         "A TREC file has more than one tag (its last column), although it should hold one system's ranking: it may"
         " contain two rankings.",
         "Put each ranking into a file of its own, and make it a system of its own.",
+    ),
+    "comment_line": Code(
+        "note",
+        "A TREC file has lines that begin with #. Those that do not have the fields of a row are left out as comments.",
+        "Nothing, if they are comments. A query id may begin with #: give its lines all fields of a row.",
     ),
     "unread_rank": Code(
         "note",

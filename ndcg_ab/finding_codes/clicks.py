@@ -22,6 +22,11 @@ CLICK_CODES: Mapping[str, Code] = {
         "Impressions or clicks lack the query's text, the document or the place. They are left out.",
         "Log user_query, object_id and position.ordinal with every impression and click.",
     ),
+    "click_deep_place": Code(
+        "warning",
+        "Impressions or clicks have a place beyond 10,000. They are left out.",
+        "Look at what is logged as position.ordinal (place, in counts): it is a place in a list, not an id or a time.",
+    ),
     "click_other_action": Code(
         "note",
         "Events are neither impressions nor clicks, such as add_to_cart. They count nothing.",

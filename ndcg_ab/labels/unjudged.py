@@ -1,4 +1,4 @@
-"""The meaning of unjudged results for the comparisons: their tipping factors and bounds (docs/statistics.md, "What is not judged")."""
+"""Unjudged results and what they mean for comparisons (docs/statistics.md, "What is not judged")."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +27,7 @@ from ndcg_core.statistics.verdicts.record import Unjudged
 from ndcg_core.statistics.verdicts.state import State, state_of
 from ndcg_core.statistics.verdicts.tipping import CANDIDATE, Assumed, find_tipping
 
+RESULT = 200  # bytes that a shown result takes with all that is computed of it
 FEW_SHOWN = 0.1  # share of judged results below which judgments may name the relevant documents alone
 IntArray = NDArray[np.int64]
 
@@ -174,6 +175,7 @@ def read_shown(engine: Engine, metrics: Sequence[Metric]) -> Shown:
     query, documents = number_values(counted["query_id"], query_ids), counted["documents"].to_numpy()
     judged = Judged(query, counted["grade"].to_numpy(), documents.astype(np.int64), len(query_ids), grades)
     depth = max(metric.depth or EVERYTHING for metric in metrics)
+    engine.has_room("shown_place", RESULT, "results that may be unjudged", shown_depth=depth)
     rows = engine.read("shown_place", shown_depth=depth)
     docs = rows["doc_id"].combine_chunks().dictionary_encode()
     numbers = pc.fill_null(docs.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)

@@ -12,7 +12,7 @@ from ndcg_ab.checks.cluster_checks import check_clusters
 from ndcg_ab.checks.cost_checks import check_costs
 from ndcg_ab.checks.data_checks import check_queries, check_scored
 from ndcg_ab.checks.order_checks import check_order
-from ndcg_ab.checks.score_checks import check_coverage
+from ndcg_ab.checks.score_checks import check_coverage, check_unscored
 from ndcg_ab.checks.secret_checks import check_secrets
 from ndcg_ab.checks.severities import apply_severities, refuse_errors
 from ndcg_ab.checks.unit_checks import check_units
@@ -61,12 +61,15 @@ def make_outcome(
     sampling = read_sampling(engine, evaluation)
     weights = sampling.weights
     systems = read_summaries(engine, weights)
+    unscored = [] if evaluation.scores else check_unscored(engine)
+    refuse_errors([*findings, *unscored], evaluation)
     unknown = check_intended(engine, evaluation)
     compared = limit_queries_needed(make_families(engine, evaluation, sampling), sampling.drawn)
     compared = add_unjudged(engine, evaluation, sampling, compared)
     compared = add_labels(engine, evaluation, sampling, systems, compared)
     compared += intended_comparisons(engine, evaluation, sampling)
-    noticed = [*findings, *note_configuration(engine, evaluation), *unknown, *check_clusters(engine, evaluation)]
+    noticed = [*findings, *unscored, *note_configuration(engine, evaluation), *unknown]
+    noticed += check_clusters(engine, evaluation)
     if evaluation.scores:
         systems = [replace(row, unanswered=None) for row in systems]
     else:

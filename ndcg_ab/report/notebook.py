@@ -21,7 +21,7 @@ from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.studies.explain import Explained
 from ndcg_ab.studies.judgments import ComparedJudgments
 from ndcg_ab.studies.power import Asked, Plan
-from ndcg_ab.visible import visible, visible_record
+from ndcg_ab.visible import printable_width, visible, visible_record
 from ndcg_core.statistics.verdicts.verdict import Tone
 
 WIDTH = 200  # columns where there is no terminal, as for the commands
@@ -73,7 +73,7 @@ def format_judgments(compared: ComparedJudgments) -> str:
 def capture_print(show: Callable[[Console], None]) -> str:
     """What is shown, as wide as the terminal; in a notebook, too, it is text and displays nothing by itself."""
     page = io.StringIO()
-    width = shutil.get_terminal_size((WIDTH, 24)).columns
+    width = printable_width(shutil.get_terminal_size((WIDTH, 24)).columns)
     show(
         Console(
             file=page,

@@ -17,7 +17,7 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.parquet as papq
 
-from ndcg_ab import __version__
+from ndcg_ab import __version__, thresholds
 from ndcg_ab.comparing.since_last import SinceLast
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import Budget
@@ -43,7 +43,7 @@ from ndcg_ab.sources import RANKING, Layout, Pulled, make_source
 from ndcg_ab.sources.base import ReducedPull
 from ndcg_ab.sources.files import content
 from ndcg_ab.sources.judgments.gathering import layout_found
-from ndcg_ab.sources.tables.on_disk import FEW, TableOnDisk, TableWriter
+from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_ab.visible import visible
 
@@ -192,7 +192,8 @@ class RunFolder(Store):
     def ranking_rows(self, key: str, memory: Memory | None) -> Any:
         """The rows, which stay in their file where memory is limited and they are many."""
         path = self.path(key)
-        if memory is not None and memory.limit is not None and papq.read_metadata(path).num_rows > FEW:
+        rows = papq.read_metadata(path).num_rows
+        if memory is not None and memory.limit is not None and rows > thresholds.FILE_ROWS:
             return TableOnDisk(path, memory)
         return read_kept(path, RANKING)
 

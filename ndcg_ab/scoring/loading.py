@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ndcg_ab import thresholds
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine, InFiles
 from ndcg_ab.engines.remote_table import RemoteTable
@@ -22,9 +23,9 @@ from ndcg_ab.sources.tables.top_places import ANSWER, KNOWN_RANK, places_of_scor
 from ndcg_core.measures.metric import Metric
 
 NARROWING = ("ties", "unjudged", "measure", "ideal", "ideal_cut")  # choices of which SQL files have parts of their own
+VALUE = 110  # bytes that the value of one query by one metric takes, with all that is computed of it
 COST_SOURCE = pa.schema([("system_id", pa.string()), ("measured", pa.string())])
 COST_STATISTICS = pa.schema([("cost", pa.string()), ("statistic", pa.string()), ("share", pa.float64())])
-MANY = 5_000_000  # results; fewer are ranked in a moment, whole, as bounds need them anyway
 SINGLES = "pulled_single_judgment"  # every judgment with its judge, source and file, where there is more than a grade
 
 
@@ -38,6 +39,9 @@ def load_tables(
     """Puts what was pulled, and the metrics, where the SQL finds them (sql/0x)."""
     if documents := make_documents(evaluation):
         documents.check()
+    if engine.memory and not judgments.elsewhere:
+        values = len(judgments.query_ids) * len(rankings) * len(evaluation.metric_list)
+        engine.memory.refuse_beyond(values, VALUE, "values of queries")
     engine.expect(sum(pulled.count for pulled in (judgments, *rankings.values())))
     engine.number("system_id", rankings)
     engine.number("query_id", query_ids_of(judgments, queries, rankings))
@@ -109,7 +113,8 @@ def put_places(engine: Engine, rankings: Sequence[pa.Table], metrics: Sequence[M
 
     rankings: reduced ones, whose rows stand in the order of their places; none where not all of them are.
     """
-    is_placed = sum(table.num_rows for table in rankings) >= MANY and all(map(goes_by_score, own_metrics(metrics)))
+    are_many = sum(table.num_rows for table in rankings) >= thresholds.PLACED_ROWS
+    is_placed = are_many and all(map(goes_by_score, own_metrics(metrics)))
     engine.narrow(placed={"yes" if is_placed else "no"})
     if not is_placed:
         return

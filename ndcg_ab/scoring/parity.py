@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ndcg_ab import thresholds
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import ParityError
 from ndcg_ab.scoring.counted_places import RESULT, Answer, count_long_answers
@@ -22,9 +23,7 @@ from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Placed, Result, arrange_places, score_query, shared_ideal
 
 TOLERANCE = 1e-9  # of the value, where that is above 1 (dcg, cg)
-BATCH = 250_000  # results that are looked at together, of several systems or queries
 SEEN = 10  # times as many are read for them at the most, of which only those are kept
-LONG = 20_000  # results of one answer beyond which they are counted, and no object is made of each
 SAMPLE = 50  # queries recomputed in every run; all of them where there are no more
 ANSWERS = 1000  # of more systems than return so many for the sample, fewer queries are recomputed
 LEAST = 10  # but so many
@@ -100,7 +99,7 @@ def recompute_sample(engine: Engine, metrics: Sequence[Metric]) -> int:
     answered = engine.rows("answered_query", columns, where={"query_id": sample})
     returned = {(system_id, query_id): count for system_id, query_id, count in answered}
     left = {*product(systems, sample)}
-    long = {answer for answer, count in returned.items() if count > LONG}
+    long = {answer for answer, count in returned.items() if count > thresholds.COUNTED_RESULTS}
     if long:
         wanted = {"query_id": sorted({query_id for _, query_id in long})}
         read = ("system_id", "query_id", *RESULT.names)
@@ -134,7 +133,7 @@ def ranking_rule(metric: Metric) -> tuple[str, ...]:
 def in_batches(
     returned: Mapping[Answer, int], systems: Sequence[str], *, is_uniform: bool
 ) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
-    """Systems and queries of which some `BATCH` results are looked at together at the most, where no answer has more.
+    """Yield systems and queries that together have about `BATCH_RESULTS` results at most, unless one answer has more.
 
     returned: how many results of each answer these are.  is_uniform: several systems can be read together.
     """
@@ -143,15 +142,16 @@ def in_batches(
         by_system.setdefault(system_id, []).append(query_id)
     totals = {name: sum(returned[name, query_id] for query_id in queries) for name, queries in by_system.items()}
     largest = max(totals.values(), default=0)
-    if is_uniform and largest <= BATCH:
-        size = BATCH // max(1, largest)
+    if is_uniform and largest <= thresholds.BATCH_RESULTS:
+        size = thresholds.BATCH_RESULTS // max(1, largest)
         queries = sorted({query_id for _, query_id in returned})
         for start in range(0, len(systems) if returned else 0, size):
             yield systems[start : start + size], queries
         return
     for name, queries in by_system.items():
-        for start in range(0, len(queries), BATCH // LONG):
-            yield [name], queries[start : start + BATCH // LONG]
+        size = max(1, thresholds.BATCH_RESULTS // thresholds.COUNTED_RESULTS)
+        for start in range(0, len(queries), size):
+            yield [name], queries[start : start + size]
 
 
 def read_results(

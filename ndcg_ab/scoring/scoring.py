@@ -14,6 +14,9 @@ from ndcg_ab.sources.spark_tables import make_cluster
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.writing import format_number
 
+# Large tables that only scoring reads; each is released when the last table that reads it has been made.
+STEPS = ("graded_doc", "judged_doc", "dcg_by_rank", "ideal_by_rank", "own_ideal_by_rank", "query_dcg", "query_ideal")
+
 
 class PulledInputs(NamedTuple):
     """The inputs of an evaluation as they were read.
@@ -51,11 +54,8 @@ def open_engine_for(
 def score_metrics(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool = True) -> None:
     """Ranks, grades and scores every metric at once; summed_up: with what there is to say of each system by itself."""
     refuse_missing_gains(engine, metrics)
-    engine.build("dcg_by_rank", *[name for name in engine.files["query_ideal"].reads if name == "own_ideal_by_rank"])
-    engine.release("graded_doc")
-    engine.build("query_score", *["coverage"] * summed_up)
+    engine.build("query_score", *["coverage"] * summed_up, passing=STEPS)
     add_measured(engine, measured_elsewhere(metrics))
-    engine.release("judged_doc", "dcg_by_rank", "ideal_by_rank", "own_ideal_by_rank", "query_dcg", "query_ideal")
     engine.build("paired_difference", *["system_summary"] * summed_up)
 
 

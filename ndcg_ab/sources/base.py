@@ -130,10 +130,12 @@ class Source(ABC):
     """A place that judgments, queries or rankings come from; every kind has a module and a line in `registry`.
 
     origin: the place in messages: a path, module:function, an argument's name.
+    door: the row of `BOUNDS` that bounds it.
     What describes it in a configuration (`ndcg_ab.config.model.evaluation`) says whether it needs the queries.
     """
 
     origin: str
+    door: str
 
     @abstractmethod
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:

@@ -18,6 +18,7 @@ import pyarrow.json as pajson
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource, InMemoryData
 from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.sources.files.file import (
     UNCLEAR,
     convert_options,
@@ -59,7 +60,8 @@ class Documents:
     def at_hand(self) -> Iterator["Documents"]:
         """The same over a file of this machine: a copy of what is elsewhere."""
         if self.described.given is not None:
-            yield self
+            with translate_foreign_errors(f"{self.origin}: cannot be read"):
+                yield self
             return
         with list_parts(self.described, self.directory, {}) as parts:
             if len(parts) > 1:

@@ -13,10 +13,12 @@ import pyarrow.compute as pc
 from ndcg_ab.config.loading.hints import is_number
 from ndcg_ab.config.model.inputs.external_scores import ScoresSource
 from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.files import named
 from ndcg_ab.sources.base import Source, places_text
 from ndcg_ab.sources.files.file import format_by_name, read_file, refuse_no_file
 from ndcg_ab.sources.files.hints import columns_option
+from ndcg_ab.sources.files.json_documents import load_strictly
 from ndcg_ab.sources.files.records import open_parquet, read_records, text_lines
 from ndcg_ab.sources.files.unpacking import open_bytes
 from ndcg_ab.sources.tables.in_memory import arrow_table, read_table
@@ -68,6 +70,8 @@ NO_NUMBERS = re.compile(r"runid|relstring\S*")  # lines of trec_eval that hold a
 class Scores(Source):
     """One file of scores, or scores given as an argument."""
 
+    door = "file"
+
     def __init__(self, described: ScoresSource, directory: Path) -> None:
         self.described = described
         self.path = described.file if described.file.is_absolute() else directory / described.file
@@ -109,10 +113,11 @@ class Scores(Source):
     def in_memory(self) -> pa.Table:
         given = self.described.given
         assert given is not None
-        if isinstance(given.data, Mapping):
-            return self.of_rows(rows_by_query(given.data, given.name))
-        layout, columns = self.layout(arrow_table(given).column_names)
-        return self.completed(read_table(given, layout, columns), layout, lambda keys: given.name)
+        with translate_foreign_errors(f"{given.name}: cannot be read"):
+            if isinstance(given.data, Mapping):
+                return self.of_rows(rows_by_query(given.data, given.name))
+            layout, columns = self.layout(arrow_table(given).column_names)
+            return self.completed(read_table(given, layout, columns), layout, lambda keys: given.name)
 
     def layout(self, found: Sequence[str]) -> tuple[Layout, dict[str, str]]:
         """The columns, and the table's names for them.
@@ -242,7 +247,7 @@ def column_names(path: Path, file_format: str) -> list[str]:
 def read_json(path: Path) -> Any:
     try:
         with open_bytes(path) as file:
-            content = json.loads(file.read())
+            content = load_strictly(file.read())
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: is not JSON: {error}") from None
     if not isinstance(content, dict):

@@ -13,10 +13,12 @@ from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.config.model.inputs.sources import DatabaseSource, ExtensionSource, FileSource, PythonSource, SparkSource
 from ndcg_ab.config.model.inputs.sources import Source as Described
 from ndcg_ab.config.model.operation import Resources
-from ndcg_ab.sources.base import CostsAsked, Pulled, PullRequest, ReducedPull, Source
+from ndcg_ab.sources.base import CostsAsked, Pulled, PullRequest, PullResult, ReducedPull, Source
+from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.costs import cost_columns, costs_of_rows, refuse_unrecorded, without_cost_columns
+from ndcg_ab.sources.judgments.ratings import refuse_ratings
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
-from ndcg_ab.sources.tables.schema import Layout
+from ndcg_ab.sources.tables.schema import JUDGMENT, RANKING, Layout
 from ndcg_ab.sources.tables.top_places import WantedPlaces
 
 
@@ -111,18 +113,43 @@ def pull_source(
     costs: what is recorded of every request, or read from columns of the rows.
     resources: what a source may use that computes; None: everything.
     """
+    if layout.kind == RANKING.kind and isinstance(described, FileSource):
+        from ndcg_ab.sources.tables.one_system import refuse_several_systems
+
+        refuse_several_systems(described, directory, make_source)
     source = make_source(without_cost_columns(described, costs.names) if costs else described, directory)
     if costs is not None:
         refuse_unrecorded(described, costs.names, source.origin)
     if wanted and (reduced := source.reduce(layout, wanted, threads, keep.beside("reduced") if keep else None)):
         read = partial(read_table, source, layout, keep)
-        return ReducedPull(reduced, layout, source, read, costs=read_costs(described, directory, costs))
-    found = source.answer(layout, PullRequest(queries or {}, attributes or {}, folder, keep, costs, resources))
+        return count_rows(ReducedPull(reduced, layout, source, read, costs=read_costs(described, directory, costs)))
+    asked = PullRequest(queries or {}, attributes or {}, folder, keep, costs, resources)
+    found = answer_in_time(source, layout, asked)
     table = found.table
     if keep is not None and not isinstance(table, TableOnDisk):
         table = keep.write([table], layout.schema, lambda: found.table.schema.metadata or {})
     recorded = read_costs(described, directory, costs) if found.costs is None else found.costs
-    return Pulled(table, layout, source, found.documents, costs=recorded)
+    pulled = count_rows(Pulled(table, layout, source, found.documents, costs=recorded))
+    if layout.kind == JUDGMENT.kind and not pulled.elsewhere:
+        refuse_ratings(pulled, described)
+    return pulled
+
+
+def answer_in_time(source: Source, layout: Layout, asked: PullRequest) -> PullResult:
+    """Return the answer of a source; code of others runs in a thread, which is left behind if its time is over."""
+    if source.door not in ("function", "extension"):
+        return source.answer(layout, asked)
+    passage = Passage(BOUNDS[source.door], source.origin)
+    found = passage.wait(lambda: source.answer(layout, asked))
+    passage.count(size=found.table.nbytes)
+    return found
+
+
+def count_rows(pulled: Pulled) -> Pulled:
+    """Return what was pulled; raise InputError if it has more rows than the door of its source allows."""
+    size = pulled.table.nbytes if pulled.elsewhere else 0  # what came is a row for each query
+    Passage(BOUNDS[pulled.source.door], pulled.origin).count(size=size, rows=pulled.count)
+    return pulled
 
 
 def read_costs(described: Any, directory: Path, costs: CostsAsked | None) -> pa.Table | None:

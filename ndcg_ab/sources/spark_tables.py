@@ -44,6 +44,8 @@ def resolve_address(path: str, directory: Path) -> str:
 class ClusterTable(Source):
     """A table of the catalogue, or Parquet files, on a cluster."""
 
+    door = "cluster"
+
     def __init__(self, described: SparkSource, directory: Path) -> None:
         self.described = described
         self.directory = directory

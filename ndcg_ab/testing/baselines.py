@@ -3,10 +3,12 @@
 A baseline is an ordinary ranking file in TSV with the columns query_id, doc_id and rank: every query that was answered,
 each as deep as the metrics look.  Scores are not kept, and queries and ranks are in order, so that a change of the
 ranker changes the lines of the queries that it changes, and no others.  The depth is part of the name:
-``shop.top10.tsv``; ``shop.tsv`` holds whole rankings.
+``shop.top10.tsv``; ``shop.tsv`` holds whole rankings.  ``shop.top10.tsv.sha256`` beside it holds its number of rows and
+its SHA-256 digest: a baseline decides whether a test passes, so it must prove that it is whole.
 """
 
 import csv
+import hashlib
 import io
 import os
 import re
@@ -23,11 +25,13 @@ from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.model.inputs.sources import System
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import RANKING, pull_source
+from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.files.file import read_file
 from ndcg_ab.testing.asserting import CANDIDATE, Margin, compare_with_gate, refuse_unknown_arguments
 from ndcg_core.measures.metric import Metric
 
 COLUMNS = ("query_id", "doc_id", "rank")
+CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")
 COMPARED_ONLY = ("margin", "gate", "smallest_effect", "all_pairs")  # options that need two systems
 NAME = re.compile(r"[\w-][\w.-]*")
 Placed = tuple[str, str, int]  # query_id, doc_id, rank
@@ -89,10 +93,15 @@ class RankingBaseline:
                     f"there is no baseline {self.shown(path)}: make it from this ranking with:"
                     f" python -m pytest --update-rankings {self.place.test}"
                 )
-            stored = load_ranking(path)
+            stored = load_ranking(path, self.place.test)
+            answered = pull_source(evaluation.systems[0].source, RANKING, Path()).query_ids
         except InputError as error:
             raise error.with_traceback(None) from error.__cause__
-        return compare_with_gate(judgments, {self.name: stored, CANDIDATE: candidate}, given)
+        result = compare_with_gate(judgments, {self.name: stored, CANDIDATE: candidate}, given)
+        if lacking := sorted(set(answered) - set(stored)):
+            what = f"lacks query {lacking[0]!r}, which the candidate answers ({len(lacking)} such)"
+            raise broken_baseline(path, what, self.place.test)
+        return result
 
     def path(self, depth: int | None) -> Path:
         """The file that holds so many results of every query; None: all of them."""
@@ -102,21 +111,40 @@ class RankingBaseline:
         return path.relative_to(self.place.root).as_posix() if path.is_relative_to(self.place.root) else str(path)
 
     def write(self, path: Path, rows: Sequence[Placed]) -> None:
-        """Whole or not at all, also where several processes write it; nothing where it is already."""
+        """Write the rows and their digest, each file completely or not at all; nothing if both are there already."""
+        check_order(path, rows, self.place.test)
         page = io.StringIO()
         writer = csv.writer(page, delimiter="\t", lineterminator="\n")
         writer.writerows([COLUMNS, *rows])
         text = page.getvalue().encode()
-        if path.is_file() and path.read_bytes() == text:
+        content = {digest_path(path): digest_text(path, text).encode(), path: text}
+        if all(file.is_file() and file.read_bytes() == found for file, found in content.items()):
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            partial.write_bytes(text)
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        for file, found in content.items():
+            partial = file.with_name(f".{file.name}.{os.getpid()}")
+            try:
+                partial.write_bytes(found)
+                partial.replace(file)
+            finally:
+                partial.unlink(missing_ok=True)
         self.written.append(self.shown(path))
+
+
+def digest_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")
+
+
+def digest_text(path: Path, text: bytes) -> str:
+    """Return the number of rows and the digest of a baseline, whatever its ends of lines, as ``sha256sum`` has them."""
+    text = text.replace(b"\r\n", b"\n")
+    rows = text.count(b"\n") - 1
+    return f"# {rows} rows\n{hashlib.sha256(text).hexdigest()}  {path.name}\n"
+
+
+def broken_baseline(path: Path, what: str, test: str) -> InputError:
+    """Return the error of a baseline that cannot be trusted, with the command that writes it again."""
+    return InputError(f"{path}: {what}: write it again with: python -m pytest --update-rankings {test}")
 
 
 def deepest_cutoff(metrics: Sequence[Metric]) -> int | None:
@@ -164,18 +192,40 @@ def order_results(system: System, depth: int | None, ties: tuple[str, str]) -> l
     return [(query_id, doc_id, rank) for query_id in sorted(found) for doc_id, rank in found[query_id].items()]
 
 
-def load_ranking(path: Path) -> dict[str, dict[str, float]]:
-    """A baseline as a ranking in memory, so that columns and formats of the candidate's file are not looked for in it.
+def load_ranking(path: Path, test: str) -> dict[str, dict[str, float]]:
+    """Return a baseline as a ranking in memory; raise InputError if it is not as it was written.
 
-    InputError names the line that is not as it was written.
+    In memory the columns and formats of the candidate's file are not looked for in it.
     """
+    passage = Passage(BOUNDS["baseline"], str(path))
+    passage.count(size=path.stat().st_size)
     table = read_file(path, RANKING, "tsv", {})
-    found: dict[str, dict[str, float]] = {}
-    for query_id, doc_id, rank in zip(*(table[name].to_pylist() for name in COLUMNS), strict=True):
-        documents = found.setdefault(query_id, {})
-        if rank is None or doc_id in documents:
-            what = f"comes twice in the ranking of query {query_id!r}" if doc_id in documents else "has no rank"
-            advice = "write it again with: python -m pytest --update-rankings"
-            raise InputError(f"{path}: document {doc_id!r} {what}: {advice}")
-        documents[doc_id] = -float(rank)
-    return found
+    passage.count(rows=table.num_rows)
+    rows = list(zip(*(table[name].to_pylist() for name in COLUMNS), strict=True))
+    check_order(path, rows, test)
+    beside = digest_path(path)
+    if not beside.is_file():
+        raise broken_baseline(path, f"nothing proves that it is whole, since {beside.name} is not there", test)
+    promised = beside.read_text("utf-8", "replace")
+    if promised.strip() != digest_text(path, path.read_bytes()).strip():
+        head = promised.split("\n")[0]
+        what = f"was changed since it was written (has {len(rows)} rows, its digest is that of: {head!r})"
+        raise broken_baseline(path, what, test)
+    ranking: dict[str, dict[str, float]] = {}
+    for query_id, doc_id, rank in rows:
+        ranking.setdefault(query_id, {})[doc_id] = -float(rank)
+    return ranking
+
+
+def check_order(path: Path, rows: Sequence[Placed], test: str) -> None:
+    """Raise InputError if the ranks of a query are not 1, 2, 3 …, a document is ranked twice, or an id is no text."""
+    seen: dict[str, set[str]] = {}
+    for query_id, doc_id, rank in rows:
+        documents = seen.setdefault(query_id, set())
+        if CONTROL.search(query_id + doc_id):
+            raise InputError(f"{path}: document {doc_id!r}, query {query_id!r}: ids must not hold control characters")
+        problem = "" if rank == len(documents) + 1 else f"has rank {rank}, and {len(documents) + 1} must be there"
+        problem = "comes twice" if doc_id in documents else problem
+        if problem:
+            raise broken_baseline(path, f"document {doc_id!r} {problem} in the ranking of query {query_id!r}", test)
+        documents.add(doc_id)

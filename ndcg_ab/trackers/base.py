@@ -12,6 +12,7 @@ from ndcg_ab.config.model.operation import Tracking
 from ndcg_ab.config.secrets.lookup import without_password
 from ndcg_ab.deadlines import Budget, OverdueError, run_with_timeout
 from ndcg_ab.errors import InputError, RefusedError, TrackingError
+from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.files import resolved
 from ndcg_ab.full_disks import NoRoomError
 from ndcg_ab.history.bundles.bundle import TABLES, Bundle, read_bundle, unpublished_bundles
@@ -120,8 +121,9 @@ class Tracker(ABC):
         slow = f"was given up after {budget.seconds:.0f} s: the server answers, but too slowly"
         if (seconds := budget.left()) <= 0:
             raise TrackingError(slow)
+        log = translate_foreign_errors(f"{self.label} failed", TrackingError)(lambda: self.log(bundle))
         try:
-            return run_with_timeout(seconds, lambda: self.log(bundle))
+            return run_with_timeout(seconds, log)
         except OverdueError:
             raise TrackingError(slow) from None
 

@@ -8,7 +8,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import TrackerChoice
 from ndcg_ab.errors import InputError, format_value, needs
 from ndcg_ab.extensions import TRACKERS as GROUP
-from ndcg_ab.extensions import extensions, load_extension
+from ndcg_ab.extensions import extensions, load_extension, translate_foreign_errors
 from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.trackers.base import Tracker
 
@@ -56,8 +56,9 @@ def tracker_libraries(evaluation: Evaluation) -> tuple[str, ...]:
 def make_tracker(evaluation: Evaluation) -> Tracker:
     """The tracker that an evaluation's results go to; InputError for an unknown name or wrong options."""
     name = evaluation.tracker.name
-    found = (TRACKERS[name].load() if name in TRACKERS else load_added_tracker(name))(evaluation)
-    found.label = tracker_label(evaluation)
+    with translate_foreign_errors(f"tracker = {name!r} failed"):
+        found = (TRACKERS[name].load() if name in TRACKERS else load_added_tracker(name))(evaluation)
+        found.label = tracker_label(evaluation)
     return found
 
 

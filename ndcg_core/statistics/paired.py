@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ndcg_core.statistics.estimates.mean_difference import (
     Differences,
+    Interval,
     Moments,
     cluster_means,
     compute_moments,
@@ -41,6 +42,8 @@ class Column:
     largest_loss: how much one query can lose at most, scaled, > 0: 1 for metrics within [0, 1], math.inf where it is
         not known.
         Guardrails alone ask for it.
+    value_range: the lowest and the highest value of the metric, unscaled: intervals of the mean difference do not reach
+        beyond its width, nor relative changes below its lowest value; None if it is not known.
     """
 
     baseline: str
@@ -56,6 +59,7 @@ class Column:
     smallest_effect: float | None = None
     largest_loss: float = 1.0
     scales: Differences | None = None
+    value_range: Interval | None = None
 
     def __str__(self) -> str:
         part = f", {self.attribute} {self.slice!r}" if self.attribute else ""
@@ -157,7 +161,9 @@ def moments_over(pairs: Paired, values: FloatArray) -> Moments:
     with n - 1 degrees of freedom would cover too little (docs/draw.md).
     """
     is_drawn = pairs.scales is not None
-    return compute_moments(values, pairs.shares, pairs.units.members, long_tailed=is_drawn)
+    found = compute_moments(values, pairs.shares, pairs.units.members, long_tailed=is_drawn)
+    known = pairs.column.value_range
+    return found if known is None else found._replace(widest=known.high - known.low)
 
 
 def mean_of(pairs: Paired) -> float | None:

@@ -3,8 +3,8 @@
 -- reads:  metric, pulled_failed_query, query_score, scored_query, system
 -- params: -
 -- Unanswered queries are among the queries, unless the metric leaves them out; those on which a system's place
--- failed are neither. Mean and median are taken
--- outside, with an exact sum.
+-- failed are neither. Mean and median are taken outside, with an exact sum. relevant_queries: those of the queries
+-- whose value depends on the ranking, since a judged document has a gain.
 with expected_query as (
     select
         system.system_id,
@@ -13,6 +13,7 @@ with expected_query as (
         metric.name as metric,
         metric.place as metric_place,
         scored_query.query_id,
+        scored_query.is_relevant,
     from metric
     cross join system
     left join scored_query on metric.metric_id = scored_query.metric_id
@@ -25,6 +26,7 @@ select
     expected_query.metric,
     expected_query.metric_place,
     count(query_score.query_id) as queries,
+    count(query_score.query_id) filter (where expected_query.is_relevant) as relevant_queries,
     count(expected_query.query_id) filter (
         where pulled_failed_query.query_id is null and not coalesce(query_score.is_answered, false)
     ) as unanswered,

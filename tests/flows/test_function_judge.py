@@ -252,9 +252,10 @@ def test_a_night_that_fails_keeps_what_was_said_and_asks_the_rest(tmp_path: Path
     ("workers", "body", "said"),
     [
         (1, "1 / 0", "python = 'own_judge:grade' failed on query 'q00', document 'a': ZeroDivisionError"),
-        (4, "float('nan')", "query 'q00', document 'a': grade = nan: must be a finite number, or None"),
-        (1, "'2'", "query 'q00', document 'a': grade = '2': must be a finite number, or None"),
-        (1, "True", "query 'q00', document 'a': grade = True: must be a finite number, or None"),
+        (4, "float('nan')", "query 'q00', document 'a': grade = nan: must be a finite number from"),
+        (1, "'2'", "query 'q00', document 'a': grade = '2': must be a finite number from"),
+        (1, "True", "query 'q00', document 'a': grade = True: must be a finite number from -1,000 to 1,000, or None"),
+        (1, "1001", "query 'q00', document 'a': grade = 1001: must be a finite number from -1,000 to 1,000"),
     ],
 )
 def test_what_it_does_wrong_is_told_in_one_sentence(workers: int, body: str, said: str, tmp_path: Path) -> None:

@@ -4,9 +4,12 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+from ndcg_ab.flows import stopping
+from tests.leaving import names_in
 from tests.places import ROOT
 
 BEGIN = """
@@ -36,7 +39,7 @@ CASES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+@pytest.mark.parametrize("number", stopping.SIGNALS, ids=lambda number: number.name)
 def test_a_process(case: str, number: signal.Signals) -> None:
     process = started(CASES[case])
     began = time.monotonic()
@@ -53,6 +56,43 @@ def started(code: str) -> "subprocess.Popen[str]":
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     return process
+
+
+FOLDERS = """
+from ndcg_ab import temporary
+from ndcg_ab.flows.cli import exit_codes
+stopping.CLEAN_UP.append(temporary.remove_open_folders)
+def hold():
+    with temporary.temporary_folder() as folder:
+        (folder / "copy").write_text("rows")
+        ready()
+        time.sleep(60)
+"""
+STOPPED = {  # who holds a temporary folder when the signal comes
+    "the main thread": "try: hold()\nexcept KeyboardInterrupt: exit_codes.leave_program(0)",
+    "another thread": (
+        "threading.Thread(target=hold, daemon=True).start()\n"
+        "try: time.sleep(60)\nexcept KeyboardInterrupt: exit_codes.leave_program(0)"
+    ),
+    "a main thread that swallows it": "while True:\n    try: hold()\n    except BaseException: hold()",
+}
+
+
+@pytest.mark.parametrize("case", STOPPED)
+def test_a_stop_leaves_no_temporary_folder(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    process = started(FOLDERS + STOPPED[case])
+    process.send_signal(signal.SIGHUP)
+    assert process.communicate(timeout=30)[1] == "ndcg-ab: stopped by SIGHUP\n"
+    assert (process.returncode, names_in(tmp_path)) == (129, [])
+
+
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    code = "signal.signal(signal.SIGHUP, signal.SIG_IGN)\nstopping.obey_signals()\nready()\ntime.sleep(60)"
+    process = started(code)
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate(timeout=30)[1] == "ndcg-ab: stopped by SIGTERM\n"
 
 
 def test_children_end_with_it_and_a_second_signal_ends_it_at_once() -> None:

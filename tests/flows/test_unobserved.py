@@ -113,8 +113,9 @@ NAMED = {
         },
         False,
     ),
-    "in prefect.toml": ({}, {}, {"prefect.toml": '[api]\nurl = "http://127.0.0.1:1/api"\n'}, True),
-    "in pyproject.toml": ({}, {}, {"pyproject.toml": '[tool.prefect.api]\nurl = "http://127.0.0.1:1/api"\n'}, True),
+    "in prefect.toml": ({}, {}, {"prefect.toml": '[api]\nurl = "http://127.0.0.1:1/api"\n'}, False),
+    "in .env": ({}, {}, {".env": "PREFECT_API_URL=http://127.0.0.1:1/api\n"}, False),
+    "in pyproject.toml": ({}, {}, {"pyproject.toml": '[tool.prefect.api]\nurl = "http://127.0.0.1:1/api"\n'}, False),
     "in a pyproject.toml of something else": ({}, {}, {"pyproject.toml": '[project]\nname = "ours"\n'}, False),
 }
 ASK = (
@@ -148,10 +149,6 @@ def test_files_of_a_prefect_that_is_not_installed_name_nothing(tmp_path: Path, m
     [
         ("profiles.toml", 'PREFECT_API_URL = "http://127.0.0.1:4200/api"', True),
         ("profiles.toml", 'active = "ephemeral"\n[profiles.ephemeral]\n', False),
-        ("prefect.toml", '[api]\nurl = "http://127.0.0.1:4200/api"', True),
-        ("pyproject.toml", '[tool.prefect.api]\nurl = "http://127.0.0.1:4200/api"', True),
-        ("pyproject.toml", '[project.urls]\nhome = "https://example.org"', False),
-        (".env", "PREFECT_API_URL=http://127.0.0.1:4200/api", True),
     ],
 )
 def test_a_file_may_name_a_server(name: str, text: str, may: bool, tmp_path: Path) -> None:

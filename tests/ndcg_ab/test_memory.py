@@ -1,18 +1,27 @@
 """A memory limit and a spill folder: what they mean, what is refused, and what is left behind (nothing)."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+from typer.testing import CliRunner
 
 from ndcg_ab import memory
 from ndcg_ab.config.options.resource_options import ResourceOptions, read_resources
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
-from ndcg_ab.memory import LEAST, Memory, bytes_of
+from ndcg_ab.flows.cli.app import app
+from ndcg_ab.flows.cli.exit_codes import exit_code_for
+from ndcg_ab.labels import bounds, grade_chances
+from ndcg_ab.memory import LEAST, LimitReached, Memory, bytes_of
+from ndcg_ab.scoring import loading
+from tests.places import DATA
 
 
 @pytest.mark.parametrize(
@@ -145,9 +154,43 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) 
             process.communicate()
 
 
-def test_a_full_spill_folder_is_a_sentence(tmp_path: Path) -> None:
+def test_a_full_spill_folder_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Memory, "for_duckdb_beside", lambda self, held: 20_000_000)
     with DuckDBEngine(memory_limit="800MB", spill=tmp_path, threads=1) as engine:
-        engine.connection.execute("set memory_limit = '20MB'")
         engine.connection.execute("set max_temp_directory_size = '1MB'")
         with pytest.raises(InputError, match=rf"{tmp_path}: there is no room .*--spill"):
             engine._run("select hash(i) as h from range(5000000) as t(i) order by h", {}, None)
+
+
+def test_work_ends_with_a_sentence_when_the_limit_is_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The outer one of two limits watches, and only while it is open."""
+    with Memory("1GB", tmp_path), Memory("1GB", tmp_path):
+        monkeypatch.setattr(memory, "resident", lambda: 2 * 10**9)
+        with pytest.raises(LimitReached, match=r"^memory limit '1GB': .* 2,000MB were in use.* allow 3GB"):
+            for _ in range(500):
+                time.sleep(0.01)
+    assert memory.Guard.at_work is None
+    monkeypatch.setattr(memory, "resident", lambda: 0)
+    assert exit_code_for(LimitReached()) == 2
+
+
+COMMANDS = {"compare": [], "compare --bounds": ["--bounds"], "judge-next": [], "sensitivity": []}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(("module", "size"), [(loading, "VALUE"), (bounds, "PLACE"), (grade_chances, "POOLED")])
+def test_a_command_without_room_says_what_it_needs(
+    name: str, module: ModuleType, size: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What by default is computed of unjudged documents is left out; what was asked for is refused."""
+    files = [str(DATA / each) for each in ("judgments.qrels", "old.run", "new.run")]
+    monkeypatch.setattr(module, size, 10**9)
+    arguments = [name.partition(" ")[0], *files, *COMMANDS[name], "--memory-limit", "1GB", "--spill", str(tmp_path)]
+    found = CliRunner().invoke(app, arguments)
+    is_left_out = (name, size) in {("compare", "PLACE"), ("compare", "POOLED"), ("compare --bounds", "POOLED")}
+    if is_left_out or (name == "sensitivity" and size != "VALUE"):
+        assert found.exit_code == 0, found.output
+    else:
+        assert found.exit_code == 2
+        said = r"memory limit '1GB': is too little for [\d,]+ \w.*, with which .* some [\d,]+MB: allow [\d.]+GB or more"
+        assert re.search(said, found.output)

@@ -1,7 +1,6 @@
 """Temporary folders: nobody else's, nothing planted, nothing left."""
 
 import os
-import random
 import stat
 import subprocess
 import sys
@@ -15,7 +14,8 @@ from ndcg_ab import temporary
 from ndcg_ab.errors import InputError
 from ndcg_ab.memory import Memory
 from ndcg_ab.temporary import Folder, clear_abandoned, folder_of_process, temporary_folder, usual
-from tests.leaving import left_after, names_in
+from tests import leaving
+from tests.leaving import names_in
 
 
 @pytest.fixture(autouse=True)
@@ -129,11 +129,23 @@ def test_no_room_for_a_folder_is_a_sentence(place: Path, monkeypatch: pytest.Mon
 def test_a_process_has_one_folder_until_it_ends(place: Path) -> None:
     assert folder_of_process() == folder_of_process()
     assert mode(folder_of_process()) == "0o700"
-    temporary.remove_folder_of_process()
+    temporary.remove_open_folders()
     assert names_in(place) == []
 
 
 @pytest.mark.slow
-def test_nothing_is_left_after_kills(tmp_path: Path) -> None:
+def test_nothing_is_left_after_kills() -> None:
     """tests/leaving.py kills more of them."""
-    assert list(left_after(2, tmp_path, random.Random(5))) == []
+    assert leaving.main(["--kills", "2", "--seed", "5"]) == 0
+
+
+def test_of_the_files_that_are_kept_the_oldest_go(place: Path) -> None:
+    others = place / "ndcg-ab-error-mine.log"
+    others.write_text("another ending")
+    made = []
+    for number in range(25):
+        made.append(temporary.write_kept(str(number), "ndcg-ab-error-", ".txt"))
+        os.utime(made[-1], ns=(number, number))
+    made.append(temporary.write_kept("last", "ndcg-ab-error-", ".txt"))
+    assert sorted(place.iterdir()) == sorted([others, *made[16:]])
+    assert made[-1].read_text() == "last"

@@ -32,7 +32,7 @@ from ..options import (
 from ..outputs import json_file, local_inputs
 from ..short_help import HelpAll
 
-NO_SYSTEM = "judgments=judgments"  # an evaluation has a system; this one is not read
+NO_SYSTEM = ("judgments", "judgments")  # an evaluation has a system; this one is not read
 OF_SYSTEMS = (
     *("baseline", "metric", "queries", "smallest_effect", "alpha", "seed", "resamples"),
     *("cluster", "cluster_prefix", "format", "columns"),

@@ -149,12 +149,15 @@ def run(
     """
     with user_errors():
         import_special_lightly()
-        from ndcg_ab.config.loading.file import read_config
+        from ndcg_ab.config.loading.file import find_namesake, read_config
         from ndcg_ab.config.options.resource_options import ResourceOptions, with_resource_options
 
         room = ResourceOptions(threads, memory_limit, spill)
         evaluation = with_resource_options(read_config(config, settings or ()), room)
         json_path = json_file(json, [*local_inputs(evaluation), config])
+        if other := find_namesake(config, evaluation):
+            shared = f"{config} and {other} share one history: both have the name {evaluation.name} and one output"
+            write_error(f"note: {shared}; give one of them another name")
         moment = parse_moment(at)
         with Progress(quiet) as say:
             from ndcg_ab.config.environment import prepare_environment
@@ -371,9 +374,12 @@ def pending_bundles(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Pat
 
     evaluation = read_config(path, settings)
     prepare_environment(evaluation)
+    from ndcg_ab.extensions import translate_foreign_errors
     from ndcg_ab.trackers import make_tracker
 
-    return unpublished_bundles(evaluation, make_tracker(evaluation).address(evaluation)), evaluation
+    with translate_foreign_errors(f"tracker = {evaluation.tracker.name!r} failed"):
+        address = make_tracker(evaluation).address(evaluation)
+    return unpublished_bundles(evaluation, address), evaluation
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

@@ -1,12 +1,12 @@
 """The command that takes a prefix or an ending off the ids of a file, so that they meet those of the other."""
 
 import re
-import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.files.file import format_by_name
+from ndcg_ab.sources.files.hints import filter_command
 
 PLACES = {"query_id": "$1", "doc_id": "$3"}  # in a line of TREC, of judgments and of rankings alike
 PLAIN = re.compile(r"""[!#-&(-\[\]-~]+""")  # what awk and a shell take as it is within their quotes
@@ -46,6 +46,4 @@ def mend_command(own: str, judged: str, ranking: Pulled, judgments: Pulled, fiel
     path = Path(pulled.origin)
     if not PLAIN.fullmatch(cut) or format_by_name(path) != "trec" or not path.is_file():
         return ""
-    script, file = f"'{where} == \"{cut}\" {{{place} = {left}}} 1'", shlex.quote(str(path))
-    is_packed = path.suffix.lower() == ".gz"
-    return f" → gzip -cd {file} | awk {script} > NEW" if is_packed else f" → awk {script} {file} > NEW"
+    return " → " + filter_command(path, f"awk '{where} == \"{cut}\" {{{place} = {left}}} 1'")

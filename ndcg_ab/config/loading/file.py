@@ -1,5 +1,6 @@
 """Reads a configuration file, and says in one sentence each what is wrong with it: key, value, rule."""
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from ndcg_ab.config.model.operation import RULES_OF_PATTERNS
 from ndcg_ab.errors import InputError, Part, RuleError, Setting, format_value, shortened, write_sentence
 from ndcg_ab.files import resolved, unusable
 
+MOST_NEIGHBOURS = 50  # files beside a configuration that are looked at
 LONGEST_RULE = 1000  # characters; a rule may quote a value
 
 
@@ -38,6 +40,22 @@ def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
     for place, text in texts_with_dates(evaluation):
         check_dates(text, f"{layered.origin_of(place, str(path))}: {dotted_key(place)}")
     return evaluation
+
+
+def find_namesake(path: Path, evaluation: Evaluation) -> Path | None:
+    """Return another configuration in the folder of one, with the name and the output of that one, or None.
+
+    A file that extends the configuration, or that it extends, does not count. One that cannot be read does not, either.
+    """
+    text = path.read_text(encoding="utf-8")
+    for other in sorted(path.parent.glob("*.y*ml"))[:MOST_NEIGHBOURS]:
+        with contextlib.suppress(InputError, OSError, ValueError):
+            written = "" if other.name in text or other.samefile(path) else other.read_text(encoding="utf-8")
+            if evaluation.name in written and path.name not in written:
+                found = read_config(other)
+                if (found.name, found.output_directory) == (evaluation.name, evaluation.output_directory):
+                    return other
+    return None
 
 
 RULES = {  # what pydantic calls it -> the rule in our words

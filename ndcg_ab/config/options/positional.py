@@ -43,7 +43,7 @@ def only_judgments(given: Sequence[str], options: Mapping[str, Any]) -> str:
     """The one file beside --system; InputError where there are others, which must be named in the same way."""
     rest = [file for place, file in enumerate(given) if place or options.get("judgments") or is_named(file)]
     if rest:
-        systems = " ".join(f"--system {shlex.quote(system)}" for system in name_systems(rest))
+        systems = " ".join(f"--system {shlex.quote('='.join(system))}" for system in name_systems(rest))
         raise InputError(
             f"{' '.join(map(format_text, rest))}: is no option; say {systems}, or give all files without --system and"
             f" --judgments: {USAGE}"
@@ -57,26 +57,28 @@ def format_text(text: str) -> str:
 
 
 def is_named(text: str) -> bool:
-    """Whether a text is NAME=FILE; a file of the very name is a file, and in an address = names no system."""
+    """Return whether a text is NAME=FILE; an existing file, an address, and a path before the = are no names."""
+    name, equals, file = text.partition("=")
     is_address = re.match(r"[a-z][a-z0-9+.-]*://", text, flags=re.IGNORECASE)
-    return "=" in text and not is_address and not Path(text).exists()
+    is_name = not re.search(r"[/\\]", name) or Path(file).exists()
+    return bool(equals) and is_name and not is_address and not Path(text).exists()
 
 
-def name_systems(texts: Sequence[str]) -> list[str]:
-    """Each as NAME=FILE: names that are not given are those of the files.
+def name_systems(texts: Sequence[str]) -> list[tuple[str, str]]:
+    """Return (name, file) of each text; a file without a name is called after the file.
 
-    What is neither NAME=FILE nor like a file's name stays as it is, to be refused.
+    Raise InputError for a text that is neither NAME=FILE nor like a file's name.
     """
-    alone = [not is_named(text) and bool(re.search(r"[./\\]", text) or Path(text).exists()) for text in texts]
-    taken = [text.partition("=")[0] for text, is_alone in zip(texts, alone, strict=True) if not is_alone]
-    names = iter(distinct_names([text for text, is_alone in zip(texts, alone, strict=True) if is_alone], taken))
-    return [f"{next(names)}={text}" if is_alone else text for text, is_alone in zip(texts, alone, strict=True)]
+    alone = [text for text in texts if not is_named(text) and (re.search(r"[./\\]", text) or Path(text).exists())]
+    named = {text: parse_system(text) for text in texts if text not in alone}
+    names = iter(distinct_names(alone, [name for name, _ in named.values()]))
+    return [named[text] if text in named else (next(names), text) for text in texts]
 
 
 def systems_by_name(texts: Sequence[str]) -> dict[str, Path]:
     """name -> file of every --system; InputError for a name that is given twice."""
     found: dict[str, Path] = {}
-    for name, file in map(parse_system, name_systems(texts)):
+    for name, file in name_systems(texts):
         if name in found:
             raise InputError(f"--system: the name {name!r} is given twice; every system needs its own")
         found[name] = Path(file)

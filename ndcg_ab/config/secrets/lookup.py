@@ -153,7 +153,9 @@ def from_prefect(name: str, where: str, directory: Path) -> str:
     try:
         block: Any = Secret.load(name)
         return str(block.get())
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise InputError(f"{where}: Prefect has no secret block {name!r}: {type(error).__name__}") from None
 
 

@@ -14,22 +14,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ndcg_ab import thresholds
 from ndcg_ab.engines.base import Engine, InFiles, Parameters
 from ndcg_ab.engines.duckdb.settings import OPTIMIZERS, USUAL, duckdb_settings
 from ndcg_ab.engines.sql_files import SqlFile
 from ndcg_ab.engines.views import as_texts, literal, make_views, remembered_state
-from ndcg_ab.errors import LONGEST, SqlError, shortened
+from ndcg_ab.errors import LONGEST, InputError, SqlError, shortened
 from ndcg_ab.memory import Memory
 
 STATE = "engine_state"  # the table in a database file that says which tables were made, with which parameters
-FEW = 50_000  # rows that were put; of no more, the work on a statement is more than the work on its rows
 NO_ROOM = ("max_temp_directory_size", "No space left", "quota exceeded")  # words of an error of the spill folder
-SMALL = 1_000_000  # rows that were pulled; of no more, tables are made again in a moment
 BLOCK = 16_384  # bytes; in a file a table takes a block at least, and DuckDB's own are of 262,144
 WRITING = 0.25  # of DuckDB's memory that writing a file takes: the tables are there, too
-SORTED = 8_000_000  # hashes that are sorted in memory where it is limited
-MANY = 1_000_000  # rows, of which texts become numbers by a join
-READ_ROWS = 1 << 16  # rows that are read at once
 
 
 class DuckDBEngine(Engine):
@@ -80,7 +76,7 @@ class DuckDBEngine(Engine):
     def expect(self, rows: int) -> None:
         """Few rows: what is made and read once is kept, views that several files read too; threads gain nothing."""
         if not (self.is_few and "connection" in self.__dict__):  # that of few rows is not exchanged
-            self.is_few = rows <= FEW
+            self.is_few = rows <= thresholds.FEW_ROWS
 
     def settle(self, queries: Callable[[], Sequence[str]]) -> None:
         """Every row is here, and stays."""
@@ -95,7 +91,7 @@ class DuckDBEngine(Engine):
         Where they are too many for memory, DuckDB groups them, on disk if need be.
         """
         names = ", ".join(f'"{column}"' for column in columns)
-        if self.memory.limit is not None and self.count(name) > SORTED:
+        if self.memory.limit is not None and self.count(name) > thresholds.SORTED_HASHES:
             hashed = f'select hash({names}) as hash from "{name}"'
             text = f"select 1 from ({hashed}) group by hash having count(*) > 1 limit 1"
             with name_file_in_errors(None, self.memory):
@@ -150,7 +146,8 @@ class DuckDBEngine(Engine):
         A text that many rows share becomes a number by a join, which takes a third of the time of a cast in every row.
         """
         source = f'"{name}"'
-        for column in self.numbered.keys() & set(table.column_names) if table.num_rows >= MANY else ():
+        are_many = table.num_rows >= thresholds.JOINED_ROWS
+        for column in self.numbered.keys() & set(table.column_names) if are_many else ():
             if not pa.types.is_dictionary(table[column].type) or table[column].null_count:
                 continue
             texts, codes = code_texts(table[column])
@@ -192,7 +189,17 @@ class DuckDBEngine(Engine):
         self.there[name] = kind.split()[-1]
         self.answers.pop(name, None)
 
+    def _share_memory(self) -> None:
+        """Let DuckDB take what the rest of the process leaves of the limit; what it holds beyond goes to disk."""
+        if self.memory.limit is None or self.is_few:
+            return
+        held = self.connection.execute("select sum(memory_usage_bytes)::bigint from duckdb_memory()").fetchall()[0][0]
+        share = self.memory.for_duckdb_beside(held)
+        with contextlib.suppress(duckdb.OutOfMemoryException):  # more is in use, and cannot leave
+            self.connection.execute(f"set memory_limit = '{share // 1000}KB'")
+
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
+        self._share_memory()
         with name_file_in_errors(file, self.memory):
             self._create(self._kind(file), file.name, file.text, parameters)
 
@@ -215,6 +222,7 @@ class DuckDBEngine(Engine):
         self._clear(name)
 
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
+        self._share_memory()
         with name_file_in_errors(file, self.memory):
             found = self.connection.sql(self._parsed(text), params=dict(parameters) or None)
             return as_texts(found.to_arrow_table())
@@ -243,7 +251,7 @@ class DuckDBEngine(Engine):
     def pieces(self, name: str, columns: Sequence[str], *, where: Parameters | None = None) -> Iterator[pa.Table]:
         text, bound, file = self._selected(name, columns, where, "", {})
         with name_file_in_errors(file, self.memory):
-            for batch in self.connection.sql(text, params=dict(bound) or None).to_arrow_reader(READ_ROWS):
+            for batch in self.connection.sql(text, params=dict(bound) or None).to_arrow_reader(thresholds.READ_ROWS):
                 yield as_texts(pa.Table.from_batches([batch]))
 
     @contextlib.contextmanager
@@ -260,13 +268,15 @@ class DuckDBEngine(Engine):
         By a connection of its own: one that a full disk breaks takes no other along.
         """
         names = self.put_in | {name for name in self.made if self.files[name].kind == "table"}
-        views = make_views(self.whole_files, self.made, names, are_small=self._pulled_rows() <= SMALL)
+        are_small = self._pulled_rows() <= thresholds.QUICKLY_MADE_ROWS
+        views = make_views(self.whole_files, self.made, names, are_small=are_small)
         made = {name: self.made[name] for name in self.made if name in names or name in views}
         config = duckdb_settings(self.memory, self.threads, WRITING) | (few_rows() if self.is_few else {})
         with duckdb.connect(str(path), config=config | {"default_block_size": BLOCK}) as file:
             file.execute("begin")
             for name in sorted(names | views.keys()):
-                rows = self.connection.sql(f'from "{name}"' + " limit 0" * (name in views)).to_arrow_reader(READ_ROWS)
+                found = self.connection.sql(f'from "{name}"' + " limit 0" * (name in views))
+                rows = found.to_arrow_reader(thresholds.READ_ROWS)
                 file.register("incoming", rows)
                 file.execute(f'create table "{name}" as select * from incoming')
             file.register("incoming", remembered_state(self.settings, made, views))
@@ -321,13 +331,15 @@ def few_rows() -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def name_file_in_errors(file: SqlFile | None, memory: Memory) -> Iterator[None]:
-    """An error of DuckDB's says which file it is about, or that the spill folder takes no more."""
+def name_file_in_errors(file: SqlFile | None, memory: Memory, place: str = "a database file") -> Iterator[None]:
+    """Name the SQL file in an error of DuckDB; raise InputError if the spill folder is full or `place` reaches out."""
     try:
         yield
     except duckdb.Error as error:
         if memory.folder is not None and any(words in str(error) for words in NO_ROOM):
             raise memory.no_room(first_line(error)) from error
+        if isinstance(error, duckdb.PermissionException):  # of `close_off`
+            raise InputError(f"{place}: a query or a view reads another file: {first_line(error)}") from None
         if file is None:
             raise
         raise SqlError(f"{file.shown}: {type(error).__name__}: {error}") from error

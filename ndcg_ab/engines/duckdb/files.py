@@ -1,15 +1,16 @@
 """DuckDB over files of others: rows in order, somebody's database."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from ndcg_ab.engines.duckdb.engine import READ_ROWS, first_line, name_file_in_errors
-from ndcg_ab.engines.duckdb.settings import duckdb_settings
+from ndcg_ab import thresholds
+from ndcg_ab.engines.duckdb.engine import first_line, name_file_in_errors
+from ndcg_ab.engines.duckdb.settings import close_off, duckdb_settings
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.memory import Memory
 
@@ -26,23 +27,28 @@ def sorted_rows(path: Path, columns: Sequence[str], by: Sequence[str], memory: M
     text = f"select {names} from read_parquet($path, file_row_number = true) order by {order}"
     config = duckdb_settings(memory, None, share=SORTING)
     with duckdb.connect(config=config) as connection, name_file_in_errors(None, memory):
-        yield from connection.sql(text, params={"path": str(path)}).to_arrow_reader(READ_ROWS)
+        yield from connection.sql(text, params={"path": str(path)}).to_arrow_reader(thresholds.READ_ROWS)
 
 
-@contextlib.contextmanager
-def query_database_file(path: Path, query: str) -> Iterator[pa.RecordBatchReader]:
-    """What somebody's database file answers a query with, batch by batch; the file is opened for reading alone."""
-    config: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-    try:
-        connection = duckdb.connect(str(path), read_only=True, config=config)
-    except duckdb.IOException as error:
-        kind = SilentError if "lock" in str(error).lower() else InputError
-        raise kind(f"{path}: the database cannot be opened: {first_line(error)}") from None
-    with connection:
+def query_database_file(path: Path, query: str, memory: Memory | None = None) -> Generator[Any, None, None]:
+    """Yield the schema of a query's answer, and its batches, from somebody's database file, opened for reading alone.
+
+    memory: its limit and folder; by default no limit, and a folder of its own.
+    """
+    with contextlib.ExitStack() as stack:
+        memory = memory or stack.enter_context(Memory())
+        config = duckdb_settings(memory, None, share=SORTING) | {"preserve_insertion_order": True}
         try:
-            found = connection.sql(query)
-            if found is None:
-                raise InputError(f"{path}: the query gives no table: it must be a SELECT")
-            yield found.to_arrow_reader(READ_ROWS)
+            connection = stack.enter_context(duckdb.connect(str(path), read_only=True, config=config))
+        except duckdb.Error as error:
+            kind = SilentError if "lock" in str(error).lower() else InputError
+            raise kind(f"{path}: the database cannot be opened: {first_line(error)}") from None
+        close_off(connection)
+        connection.execute("set lock_configuration = true")
+        try:
+            with name_file_in_errors(None, memory, str(path)):
+                found = connection.sql(query).to_arrow_reader(thresholds.READ_ROWS)
+                yield found.schema
+                yield from found
         except duckdb.Error as error:
             raise InputError(f"{path}: the query fails: {first_line(error)}") from None

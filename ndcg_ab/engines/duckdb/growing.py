@@ -9,7 +9,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from ndcg_ab.engines.duckdb.engine import DuckDBEngine, few_rows
+from ndcg_ab.engines.duckdb.engine import DuckDBEngine, few_rows, name_file_in_errors
+from ndcg_ab.engines.duckdb.settings import close_off
 from ndcg_ab.engines.sql_files import SqlFile, history_files
 from ndcg_ab.errors import InputError
 
@@ -28,6 +29,7 @@ class GrowingDatabase(DuckDBEngine):
         is_small = path.exists() and path.stat().st_size <= SMALL_FILE
         try:
             self.connection = duckdb.connect(str(path), config=self.config | (few_rows() if is_small else {}))
+            close_off(self.connection)
         except BaseException:
             self.memory.close()
             raise
@@ -58,7 +60,8 @@ class GrowingDatabase(DuckDBEngine):
         """Of a table; none where it is not there."""
         if name not in self._columns:
             try:
-                described = self.connection.execute(f'describe "{name}"').fetchall()
+                with name_file_in_errors(None, self.memory):
+                    described = self.connection.execute(f'describe "{name}"').fetchall()
             except duckdb.CatalogException:
                 return set()
             self._columns[name] = {column for column, *_ in described}

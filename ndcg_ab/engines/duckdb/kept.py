@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ndcg_ab.engines.base import Parameters
 from ndcg_ab.engines.duckdb.engine import STATE, DuckDBEngine
+from ndcg_ab.engines.duckdb.settings import close_off
 from ndcg_ab.engines.sql_files import SqlFile
 from ndcg_ab.engines.views import VIEW, literal
 from ndcg_ab.errors import InputError
@@ -50,6 +51,7 @@ class KeptTables(DuckDBEngine):
         if not path.is_file():
             raise InputError(f"{path}: is gone, and with it the judgments and rankings of the evaluation")
         self.connection.execute(f"attach {literal(str(path))} as {KEPT} (read_only)")
+        close_off(self.connection)
         found = f"select table_name from duckdb_tables() where database_name = {literal(KEPT)}"
         names = {name for (name,) in self.connection.execute(found).fetchall()}
         if not names:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import duckdb
+
 from ndcg_ab.memory import Memory
 
 USUAL = {
@@ -11,6 +13,14 @@ USUAL = {
 }
 # Of DuckDB's optimizers those that few rows need; the others take longer than they save.
 OPTIMIZERS = ("deliminator", "expression_rewriter", "filter_pushdown", "unnest_rewriter", "unused_columns")
+
+
+def close_off(connection: duckdb.DuckDBPyConnection) -> None:
+    """Keep a database, such as the views in it, from reading another file; no setting can allow it again.
+
+    Files that are attached, and the temporary folder, stay within reach.
+    """
+    connection.execute("set enable_external_access = false")
 
 
 def duckdb_settings(memory: Memory, threads: int | None, share: float = 1.0) -> dict[str, Any]:

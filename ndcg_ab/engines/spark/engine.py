@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from ndcg_ab import thresholds
 from ndcg_ab.engines.base import Bound, Engine, Parameters, Value, is_several, one_by_one
 from ndcg_ab.engines.dialects import for_spark
 from ndcg_ab.engines.remote_table import Cluster, RemoteTable
@@ -25,8 +26,6 @@ from ndcg_ab.engines.sql_files import SqlFile
 from ndcg_ab.errors import InputError, SqlError, in_short
 
 TYPES = {pa.string(): "string", pa.float64(): "double", pa.int64(): "bigint", pa.bool_(): "boolean"}
-KEPT = 100_000  # rows of a table from here; with more it is written there, so that it is sent once
-FEW, SEVERAL = 100_000, 10_000_000  # rows of judgments and rankings
 ROWS_OF_PART = 100_000  # that are shuffled, of several rows
 INTERPRETED = {  # what few rows need: plans that are interpreted as they are
     "spark.sql.adaptive.enabled": "false",
@@ -58,8 +57,9 @@ class SparkEngine(Engine):
 
     def expect(self, rows: int) -> None:
         """Few rows are shuffled into few parts, and what is made of them stays in memory; compiling takes too long."""
-        self.is_few = rows <= FEW
-        fitting = {"spark.sql.shuffle.partitions": str(max(2, rows // ROWS_OF_PART))} if rows <= SEVERAL else {}
+        self.is_few = rows <= thresholds.SPARK_FEW_ROWS
+        parts = str(max(2, rows // ROWS_OF_PART))
+        fitting = {"spark.sql.shuffle.partitions": parts} if rows <= thresholds.SPARK_SEVERAL_ROWS else {}
         fitting |= INTERPRETED if self.is_few else {}
         for key in ("spark.sql.shuffle.partitions", *INTERPRETED):
             if key in fitting and key not in self.given:
@@ -119,7 +119,7 @@ class SparkEngine(Engine):
                 [], ", ".join(f"{quoted(each.name)} {TYPES[each.type]}" for each in plain)
             )
         frame = self.session.createDataFrame(table.cast(plain))
-        return self._kept(name, frame) if table.num_rows > KEPT else frame
+        return self._kept(name, frame) if table.num_rows > thresholds.SPARK_SENT_ROWS else frame
 
     def _kept(self, name: str, frame: DataFrame) -> DataFrame:
         """Written under a new name: the old rows may be what the new ones are made from.
@@ -170,7 +170,7 @@ def survey_digest(place: RemoteTable, surveyed: pa.Table) -> str:
     """SHA-256, 32 hex digits, of what a survey found: the same content, the same digest, in any order of rows."""
     found = hashlib.sha256(repr([column.name for column in place.columns if column.source]).encode())
     ordered = surveyed.select(["query_id", "rows", "mixed", "added"]).sort_by("query_id")
-    for batch in ordered.to_batches(KEPT):
+    for batch in ordered.to_batches(thresholds.SPARK_SENT_ROWS):
         found.update(repr(batch.to_pydict()).encode())
     return found.hexdigest()[:32]
 

@@ -77,6 +77,7 @@ class Timeline:
     systems: the baseline first, then as the configuration gives them, then those that it has no more.
     reused: the nights in which nothing had changed, each with the ordinal of the evaluation that stands for it.
     over_nights: what all of them say together, on every primary metric; None where nothing was tested.
+    latest_value: how many of the latest evaluations reach back to one with a value of the metric; None if none has one.
     """
 
     name: str
@@ -86,6 +87,15 @@ class Timeline:
     comparisons_so_far: int
     reused: tuple[Reused, ...] = ()
     over_nights: RepeatedTests | None = None
+    latest_value: int | None = None
+
+    @property
+    def lacking(self) -> str:
+        """A sentence if no evaluation shown has a value of the metric, else empty."""
+        if any(value is not None for each in self.evaluations for value in each.values.values()):
+            return ""
+        further = f"; --last {self.latest_value} goes back to one that has" if self.latest_value else ""
+        return f"no evaluation shown has a value of {self.metric}{further}"
 
 
 class PastComparison(NamedTuple):
@@ -155,7 +165,11 @@ def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) 
     shown = found[-last:] if last else found
     reused = tuple(row for row in past.reused if row.began >= shown[0].began)
     systems = in_one_order(evaluation, [name for each in shown for name in each.values])
-    return Timeline(evaluation.name, past.metric, tuple(systems), tuple(shown), past.so_far, reused, past.over_nights)
+    known = [any(value is not None for value in each.values.values()) for each in reversed(found)]
+    latest = known.index(True) + 1 if any(known) else None
+    return Timeline(
+        evaluation.name, past.metric, tuple(systems), tuple(shown), past.so_far, reused, past.over_nights, latest
+    )
 
 
 def in_one_order(evaluation: Evaluation, names: Iterable[str]) -> list[str]:

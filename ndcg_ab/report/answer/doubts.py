@@ -34,7 +34,7 @@ class Doubt(NamedTuple):
 
 def list_doubts(outcome: Outcome) -> list[Doubt]:
     """What questions decisions; most often nothing."""
-    return [*find_unscored_metrics(outcome), *find_hardly_judged(outcome), *grave_findings(outcome)]
+    return [*grave_findings(outcome), *find_hardly_judged(outcome)]
 
 
 def reasons_for_doubt(outcome: Outcome) -> dict[str, str]:
@@ -66,15 +66,6 @@ def grave_findings(outcome: Outcome) -> Iterator[Doubt]:
             systems = len({row.system_id for row in outcome.systems})
             sentences = format_finding_group(code, "", list(most.values()), systems)
             yield Doubt("; ".join(sentences), frozenset(most), reason)
-
-
-def find_unscored_metrics(outcome: Outcome) -> Iterator[Doubt]:
-    """Says so where no metric can score any query."""
-    if outcome.systems and not any(row.queries for row in outcome.systems):
-        sentence = (
-            "no query can be scored: no judged document has a grade that gains anything; is the grade column right?"
-        )
-        yield Doubt(sentence, frozenset(), "no query can be scored")
 
 
 def find_hardly_judged(outcome: Outcome) -> Iterator[Doubt]:

@@ -10,7 +10,7 @@ from ndcg_ab.results.wording import FEW_JUDGED, percent_below
 from ndcg_core.measures.external_metric import make_metric
 
 # code of a finding that questions every number of a system -> in a few words
-GRAVE = {"rank_disagrees": "{} ranks disagree with the scores"}
+GRAVE = {"nothing_scored": "nothing is scored", "rank_disagrees": "{} ranks disagree with the scores"}
 NAMED = 6  # systems that a finding names; more are counted
 MOST_NOTES = 3  # notes of comparisons and slices that are shown
 
@@ -102,18 +102,23 @@ def format_finding_group(code: str, about: str, group: Sequence[Finding], system
     return [SHORT[code](about, group, systems)]
 
 
-def count_formatter(verb: str, what: str) -> Callable[[str, Sequence[Finding], int], str]:
-    """``all 5 systems answer 81 unjudged queries``; ``answer unjudged queries: bm25 81, ance 80``."""
+def count_formatter(verb: str, verbs: str, noun: str, nouns: str) -> Callable[[str, Sequence[Finding], int], str]:
+    """Return a formatter of counts that belong to one system each, never to all systems together.
+
+    ``each of 5 systems answers 81 unjudged queries``; ``2 of 5 systems answer unjudged queries: bm25 81, ance 80``.
+    verb, noun: of one system, and of a count of 1. verbs, nouns: of several.
+    """
 
     def text(about: str, group: Sequence[Finding], systems: int) -> str:
         if len(group) == 1:
             return group[0].message
         counts = {finding.count for finding in group}
         if len(counts) == 1 and len(group) == systems > 1:
-            return f"{'both' if systems == 2 else f'all {systems}'} systems {verb} {counts.pop()} {what}"
+            count = counts.pop()
+            return f"each of {systems} systems {verb} {count} {noun if count == 1 else nouns}"
         ordered = sorted(group, key=lambda finding: -finding.count)
         each = join_first([f"{finding.system} {finding.count}" for finding in ordered])
-        return f"{len(group)} of {systems} systems {verb} {what}: {each}"
+        return f"{len(group)} of {systems} systems {verbs} {nouns}: {each}"
 
     return text
 
@@ -141,11 +146,10 @@ def format_tied_group(about: str, group: Sequence[Finding], systems: int) -> str
 SHORT: dict[str, Callable[[str, Sequence[Finding], int], str]] = {
     "few_judged": format_judged_group,
     "tied_places": format_tied_group,
-    "unjudged_query": count_formatter("answer", "unjudged queries"),
-    "unanswered_query": count_formatter("return nothing for", "judged queries"),
-    "rank_disagrees": count_formatter("give", "queries ranks that disagree with their scores, which decide"),
-    "repeated_rank": count_formatter("give", "results a rank that another one has"),
-    "duplicate_document": count_formatter("hold", "documents more than once"),
+    "unjudged_query": count_formatter("answers", "answer", "unjudged query", "unjudged queries"),
+    "unanswered_query": count_formatter("returns nothing for", "return nothing for", "judged query", "judged queries"),
+    "repeated_rank": count_formatter("repeats ranks in", "repeat ranks in", "query", "queries"),
+    "duplicate_document": count_formatter("holds", "hold", "document more than once", "documents more than once"),
 }
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ndcg_ab.errors import InputError
 from ndcg_ab.history.timeline.timeline import QueryValue, Timeline
 from ndcg_ab.report.pictures.figures import save_figure, skip_schema_checks
 from ndcg_ab.report.pictures.style import BETTER, DASHES, INK, LINES, SOFT, WORSE, chart_config
@@ -36,7 +37,9 @@ def save(figure: "Figure", title: str, path: Path) -> None:
 
 
 def draw_timeline(timeline: Timeline, path: Path) -> None:
-    """The systems' means in the order of the nights, one line for each; what regressed is marked."""
+    """Draw the systems' means over the nights, a line each, with verdicts marked; InputError if there is no mean."""
+    if timeline.lacking:
+        raise InputError(f"{path}: {timeline.lacking}")
     nights = [night_label(each.ordinal, each.began) for each in timeline.evaluations]
     rows = [
         {"night": night, "series": name, "value": each.values.get(name)}

@@ -72,6 +72,8 @@ def print_timeline(console: Console, timeline: Timeline, *, details: bool = Fals
     print_sparklines(
         console, {system: [each.values.get(system) for each in timeline.evaluations] for system in named}, named
     )
+    if timeline.lacking:
+        console.print(timeline.lacking, markup=False, highlight=False)
     console.print(f"[dim]{format_legend(timeline, wide=wide)}[/]", highlight=False)
     if details:
         print_repeated_tests(console, timeline.over_nights)
@@ -232,11 +234,11 @@ def format_years(timeline: Timeline) -> str:
 
 
 def print_sparklines(console: Console, values: dict[str, list[float | None]], named: dict[str, str]) -> None:
-    """The latest values that fit, on one scale; the names behind them where letters stand for them."""
-    short = max(map(len, named.values()))
+    """Print the latest values that fit as bars on one scale, if there are any, and the names that letters stand for."""
+    short = max(map(len, named.values()), default=0)
     known = [value for found in values.values() for value in found if value is not None]
     scale = (min(known, default=0.0), max(known, default=0.0))
-    for system, found in values.items():
+    for system, found in values.items() if known else ():
         fitting = found[-max(10, console.width - short - 2) :]
         console.print(
             f"{named[system]:>{short}}  {draw_sparkline(fitting, scale)}",
@@ -244,10 +246,9 @@ def print_sparklines(console: Console, values: dict[str, list[float | None]], na
             highlight=False,
             overflow="crop",
         )
-    console.print(
-        f"[dim]{'':>{short}}  {BARS[0]} {format_plain(scale[0])}  {BARS[-1]} {format_plain(scale[1])}[/]",
-        highlight=False,
-    )
+    if known:
+        ends = f"{BARS[0]} {format_plain(scale[0])}  {BARS[-1]} {format_plain(scale[1])}"
+        console.print(f"[dim]{'':>{short}}  {ends}[/]", highlight=False)
     for system, letter in named.items():
         if letter != system:
             console.print(f"{letter:>{short}}: {system}", markup=False, highlight=False)

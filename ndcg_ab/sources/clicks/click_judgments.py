@@ -20,6 +20,8 @@ from ndcg_ab.sources.tables.schema import JUDGMENT, Layout
 class ClickJudgments(Source):
     """The grades of documents by their clicks; events: where these come from."""
 
+    door = "click log"
+
     def __init__(self, described: ClicksSource, directory: Path, events: Source) -> None:
         self.described = described.clicks
         self.directory = directory

@@ -7,7 +7,7 @@ collectors write it into the event as `user_query`, and it is needed there.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,13 +18,14 @@ from ndcg_ab.config.model.inputs.clicks import Clicks
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import PullRequest, Remark, Source
+from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.clicks.json_events import DEFAULTS, NOWHERE, is_json, json_event_pieces
 from ndcg_ab.sources.files.file import format_by_name, refuse_no_file
 from ndcg_ab.sources.files.guessing import column_names
 from ndcg_ab.sources.files.parts import list_parts, name_part_in_errors
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
 from ndcg_ab.sources.tables.on_disk import TableWriter, read_batches
-from ndcg_ab.sources.tables.schema import Field, Layout
+from ndcg_ab.sources.tables.schema import MOST_RANK, Field, Layout
 
 UBI = Layout(
     "event",
@@ -64,7 +65,8 @@ EVENTS = pa.schema(
 )
 TEXTS = ("text", "doc_id", "client")  # columns whose texts repeat
 IMPRESSION, CLICKS = "impression", ("click", "click_through")
-MOST_PLACES = 1_000_000_000
+MOST_PLACES = BOUNDS["click log"].largest  # the deepest place that counts: a model has a number for each
+MOST_SHOWN = 10**12  # of one row: sums over millions of rows fit into 64 bits
 NEEDED = ("user_query", "object_id", "ordinal")  # of an impression or a click
 
 
@@ -87,9 +89,10 @@ def read_events(described: Clicks, source: Source, directory: Path, keep: TableW
     value and the rule, for what cannot be read.
     """
     place = described.source
+    passage = Passage(BOUNDS["click log"], source.origin)
     kind = described.events or guess_kind(place, directory)
     if kind == "table":
-        return read_counts(source.pull(COUNTS, {}), source.origin)
+        return read_counts(next(passage.each([source.pull(COUNTS, {})])), source.origin)
     if isinstance(place, FileSource) and is_json(place, directory):
         UBI.refuse_unknown(str(place.file), place.columns)
         pieces = file_pieces(place, directory)
@@ -97,7 +100,7 @@ def read_events(described: Clicks, source: Source, directory: Path, keep: TableW
         pieces = table_pieces(source, keep and keep.beside("table"))
     usual = CLICKS[:1] if described.model == "opensearch" else CLICKS
     chosen = EventFilter(tuple(name.lower() for name in described.actions or usual))
-    kept = map(chosen.select, pieces)
+    kept = map(chosen.select, passage.each(pieces))
     table = pa.concat_tables([EVENTS.empty_table(), *kept]) if keep is None else keep.write(kept, EVENTS, names=TEXTS)
     return ReadEvents(table, source.origin, chosen.read, chosen.remarks(source.origin))
 
@@ -134,12 +137,12 @@ def guess_kind(place: Any, directory: Path) -> str:
 def with_numbers(table: pa.Table, origin: str, before: int) -> pa.Table:
     """The places of a table's events as numbers; -1 where there is none. before: rows that stand before."""
     given = pc.fill_null(table["ordinal"], NOWHERE)
-    is_whole = pc.and_(pc.equal(given, pc.floor(given)), pc.less(given, MOST_PLACES))
-    right = pc.and_(is_whole, pc.greater_equal(given, NOWHERE))
+    right = pc.and_(pc.equal(given, pc.floor(given)), pc.greater_equal(given, NOWHERE))
     if (row := pc.index(right, False).as_py()) >= 0:
         value = f"{given[row].as_py():g}"
         raise InputError(f"{origin}, event {before + row + 1}: ordinal = {value}: must be a whole number, 0 or more")
-    return table.set_column(table.column_names.index("ordinal"), "ordinal", given.cast(pa.int64()))
+    numbers = pc.min_element_wise(given, float(MOST_RANK)).cast(pa.int64())
+    return table.set_column(table.column_names.index("ordinal"), "ordinal", numbers)
 
 
 class EventFilter:
@@ -154,8 +157,9 @@ class EventFilter:
         self.others = Counter[str]()
         self.used: set[str] = set()
         self.has_shown = self.has_clicked = False
-        self.lacking = 0
+        self.lacking = self.deep = 0
         self.examples: list[str] = []
+        self.deep_rows: list[dict[str, Any]] = []
 
     def select(self, events: pa.Table) -> pa.Table:
         """Those of a piece in the columns of `EVENTS`; events: in the columns of `UBI`, `ordinal` as whole numbers."""
@@ -173,6 +177,11 @@ class EventFilter:
         self.lacking += lacking.num_rows
         self.examples += incomplete_examples(lacking.slice(0, MOST_EXAMPLES - len(self.examples)))
         kept = pc.and_(is_used, is_whole)
+        is_deep = pc.greater_equal(events["ordinal"], MOST_PLACES)
+        deep = events.filter(pc.and_(kept, is_deep))
+        self.deep += deep.num_rows
+        self.deep_rows += deep.select(NEEDED).slice(0, MOST_EXAMPLES - len(self.deep_rows)).to_pylist()
+        kept = pc.and_(kept, pc.invert(is_deep))
         self.has_shown = self.has_shown or bool(pc.any(is_shown.filter(kept)).as_py())
         self.has_clicked = self.has_clicked or bool(pc.any(is_click.filter(kept)).as_py())
         self.read += events.num_rows
@@ -181,7 +190,7 @@ class EventFilter:
         columns = {
             "text": rows["user_query"],
             "doc_id": rows["object_id"],
-            "place": pc.add(rows["ordinal"], 1),
+            "place": pc.add_checked(rows["ordinal"], 1),
             "search_id": without_blanks(rows["search_id"]),
             "client": without_blanks(client),
             "shown": is_shown.filter(kept).cast(pa.int64()),
@@ -213,7 +222,7 @@ class EventFilter:
             events = f"{self.lacking:,} event{'s' * (self.lacking != 1)}"
             told = f"{events} without the query's text, the document or the place: left out"
             found.append(Remark("click_incomplete", self.lacking, tuple(self.examples), told))
-        return tuple(found)
+        return (*found, *deep_remarks(self.deep, "event", self.deep_rows))
 
 
 def without_blanks(texts: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -229,11 +238,21 @@ def incomplete_examples(rows: pa.Table) -> list[str]:
     return found
 
 
+def deep_remarks(count: int, word: str, rows: Sequence[Mapping[str, Any]]) -> list[Remark]:
+    """Return the remark on events, or rows of counts, that were left out because their place is too deep."""
+    told = f"{count:,} {word}{'s' * (count != 1)} beyond place {MOST_PLACES:,}: left out"
+    examples = tuple(", ".join(f"{name} {format_value(value)}" for name, value in row.items()) for row in rows)
+    return [Remark("click_deep_place", count, examples, told)] if count else []
+
+
 def read_counts(table: pa.Table, origin: str) -> ReadEvents:
     """Rows of query, document, place, shown, clicked; raises InputError for counts that cannot be."""
     rules: Mapping[str, tuple[Any, str]] = {
         "place": (pc.less(table["place"], 1), "must be 1 or more: the first place is 1"),
-        "shown": (pc.less(table["shown"], 0), "must be 0 or more"),
+        "shown": (
+            pc.or_(pc.less(table["shown"], 0), pc.greater(table["shown"], MOST_SHOWN)),
+            f"must be 0 or more, and no more than {MOST_SHOWN:,}",
+        ),
         "clicked": (
             pc.or_(pc.less(table["clicked"], 0), pc.greater(table["clicked"], table["shown"])),
             "must be 0 or more, and no more than shown",
@@ -243,9 +262,15 @@ def read_counts(table: pa.Table, origin: str) -> ReadEvents:
         if (row := pc.index(broken, True).as_py()) >= 0:
             about = f" (shown = {table['shown'][row].as_py()})" if name == "clicked" else ""
             raise InputError(f"{origin}, row {row + 1}: {name} = {table[name][row].as_py()}{about}: {rule}")
+    is_deep = pc.greater(table["place"], MOST_PLACES)
+    deep = table.filter(is_deep)
+    first = deep.select(COUNTS.schema.names[:3]).slice(0, MOST_EXAMPLES).to_pylist()
+    remarks = tuple(deep_remarks(deep.num_rows, "row", first))
+    read, table = table.num_rows, table.filter(pc.invert(is_deep))
     if not pc.any(pc.greater(table["clicked"], 0)).as_py():
-        raise InputError(f"{origin}: clicked is 0 in every row: clicks that nobody made say nothing")
+        where = f" up to place {MOST_PLACES:,}" if remarks else ""
+        raise InputError(f"{origin}: clicked is 0 in every row{where}: clicks that nobody made say nothing")
     nothing = pa.nulls(table.num_rows, pa.string())
     columns = [table["query"].cast(pa.string()), table["document"], table["place"], nothing, nothing]
     columns += [table["shown"], table["clicked"]]
-    return ReadEvents(pa.table(columns, names=EVENTS.names).cast(EVENTS), origin, table.num_rows, ())
+    return ReadEvents(pa.table(columns, names=EVENTS.names).cast(EVENTS), origin, read, remarks)

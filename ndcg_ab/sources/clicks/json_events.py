@@ -4,6 +4,7 @@ A field is at a path of keys with dots between, or under one key that has the do
 alone: the same event, flattened.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
@@ -20,8 +21,8 @@ from ndcg_ab.sources.files.json_documents import document_records
 from ndcg_ab.sources.files.records import PIECE, json_row, text_lines
 from ndcg_ab.sources.files.streams import BLOCK, JsonObjectStream, LongLineError, UnusualError, line_blocks
 from ndcg_ab.sources.files.unpacking import open_bytes
-from ndcg_ab.sources.tables.columns import holds_byte_below
-from ndcg_ab.sources.tables.schema import Field, Layout, read_value
+from ndcg_ab.sources.tables.columns import holds_byte_below, holds_long_text
+from ndcg_ab.sources.tables.schema import MOST_RANK, Field, Layout, is_plain_number, read_value
 
 DEFAULTS = {  # field -> where UBI has it
     "action_name": "action_name",
@@ -127,13 +128,14 @@ def first_value(table: pa.Table, paths: list[tuple[str, ...]]) -> pa.ChunkedArra
 
 
 def is_odd(table: pa.Table) -> bool:
-    """Whether an action is missing, a place below 0, or a text holds a control character."""
+    """Whether an action is missing, a place below 0, an id too long, or a text holds a control character."""
     texts = [chunk for name in table.column_names if name != "ordinal" for chunk in table[name].chunks]
     return (
         table["action_name"].null_count > 0
         or bool(pc.any(pc.equal(table["action_name"], "")).as_py())
         or bool(pc.any(pc.less(table["ordinal"], 0)).as_py())
         or any(holds_byte_below(32, chunk) for chunk in texts)
+        or holds_long_text(table["object_id"])
     )
 
 
@@ -196,6 +198,8 @@ def event_value(field: Field, value: Any, where: str) -> Any:
     is_number = field.type == pa.int64()
     if value in (None, "") and not field.required:
         return NOWHERE if is_number else ""
+    if is_number and is_plain_number(text := str(value).strip()) and MOST_RANK <= float(text) < math.inf:
+        return MOST_RANK  # which is left out, however it is written
     found = read_value(field, cast(object, value), where)
     if is_number and cast(int, found) < 0:
         raise InputError(f"{where}: {field.name} = {format_value(value)}: must be 0 or more: UBI counts places from 0")

@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +16,11 @@ from ndcg_ab.config.model.inputs.connections import plain_address
 from ndcg_ab.config.model.inputs.sources import DatabaseSource
 from ndcg_ab.config.secrets.lookup import redact, remember_secret, reveal_secrets
 from ndcg_ab.errors import InputError, SilentError, needs, on_one_line
+from ndcg_ab.memory import Memory
+from ndcg_ab.sources.boundary import BOUNDS, Passage, Pieces
+from ndcg_ab.sources.databases.statement import read_only_statement
+from ndcg_ab.sources.files.unpacking import TABLE_RATIO, allowed_ratio
+from ndcg_ab.temporary import temporary_folder
 
 SCHEMES = {  # of an address -> the ADBC driver
     "postgresql": "postgresql",
@@ -29,7 +35,16 @@ SCHEMES = {  # of an address -> the ADBC driver
 }
 FILES = ("sqlite", "duckdb")  # databases that are one file
 SQLITE_START, DUCKDB_START = b"SQLite format 3\0", b"DUCK"
-WITH_TRANSACTIONS = ("postgresql", "sqlite")
+WRITE_AHEAD = b"\2\2"  # in the header of a SQLite file
+READ_ONLY = {  # driver -> what is said before the query; a limit that the server's administrator set stays
+    "postgresql": (
+        "set transaction read only",
+        "select set_config('statement_timeout', '{milliseconds}', true)"
+        " where current_setting('statement_timeout') = '0'",
+    ),
+    "sqlite": ("pragma trusted_schema = off", "pragma query_only = on"),
+}
+GIVING_UP = 5.0  # seconds after which a server ends what nobody waits for any more
 PATIENCE = "10"  # seconds for a connection to PostgreSQL
 STATEMENT = {  # driver -> what its statements are told: few rows in memory; SQLite tells types by the first batch
     "postgresql": {"adbc.postgresql.batch_size_hint_bytes": str(1 << 20)},
@@ -40,38 +55,45 @@ BUSY = re.compile(  # said to who connects, without a SQLSTATE
     r"starting up|shutting down|in recovery|terminating connection|too many (clients|connections)|connection slots"
 )
 SAID = re.compile(r"(?:FATAL|ERROR):\s*(?P<said>[^\n]*)")
-Answering = tuple[str, pa.RecordBatchReader]
+Answering = tuple[str, Pieces]
 
 
 @contextlib.contextmanager
-def query_database(described: DatabaseSource, directory: Path) -> Iterator[Answering]:
-    """The place for messages, and the batches that the database answers the query with.
+def query_database(described: DatabaseSource, directory: Path, memory: Memory | None = None) -> Iterator[Answering]:
+    """Yield the place for messages, and the answer to the query: its schema first, and then its batches.
 
-    Raises InputError for what is wrong, SilentError where the database did not answer, and may later.
+    memory: the limit for a database file; by default none.  Raises InputError for what is wrong or exceeds the bounds
+    of its door, SilentError if the database did not answer, and may later.
     """
+    place, door, answer = answer_query(described, directory, memory)
+    bounds = BOUNDS[door]._replace(seconds=described.database.timeout)
+    if door == "database file":  # a view of some bytes can give rows without end
+        in_proportion = allowed_ratio(TABLE_RATIO) * Path(place).stat().st_size
+        bounds = bounds._replace(bytes=bounds.bytes + in_proportion)
+    with contextlib.closing(Passage(bounds, place).await_each(answer)) as found:
+        yield place, found
+
+
+def answer_query(described: DatabaseSource, directory: Path, memory: Memory | None) -> tuple[str, str, Pieces]:
+    """Return the place for messages, the door, and the answer to the query, which begins when it is iterated over."""
     database = described.database
     uri = reveal_secrets(database.uri, "database", directory)
     options = {
         key: str(reveal_secrets(value, f"database.options.{key}", directory)) for key, value in database.options.items()
     }
-    query = described.query.strip().rstrip("; \n\t")
     if uri is not None and (file := database_file(uri, database.driver, directory)) is not None:
         kind = file_database_kind(file)
+        query = read_only_statement(described.query, str(file))
         if kind == "duckdb":
-            with query_by_duckdb(file, query) as reader:
-                yield str(file), reader
-            return
+            return str(file), "database file", query_by_duckdb(file, query, memory)
         needs(f"database: {file}", "adbc_driver_manager", "adbc_driver_sqlite")
-        with query_by_adbc(
-            "sqlite", str(file), {"uri": f"file:{quote(str(file))}?mode=ro", **options}, query
-        ) as reader:
-            yield str(file), reader
-        return
+        return str(file), "database file", query_by_sqlite(file, options, query, database.timeout)
     place = plain_address(uri) if uri and "://" in uri else database.driver or "database"
+    query = read_only_statement(described.query, place)
     needs(f"database: {place}", "adbc_driver_manager")
     driver = database.driver or driver_for(uri, place)
-    with query_by_adbc(driver, place, driver_parameters(driver, uri, options), query, directory) as reader:
-        yield place, reader
+    told = driver_parameters(driver, uri, options)
+    return place, "database", query_by_adbc(driver, place, told, query, database.timeout, directory)
 
 
 def database_file(uri: str, driver: str | None, directory: Path) -> Path | None:
@@ -93,14 +115,30 @@ def file_database_kind(file: Path) -> str:
         )
     try:
         with file.open("rb") as opened:
-            start = opened.read(16)
+            start = opened.read(100)
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror}") from None
     if start[8:12] == DUCKDB_START:
         return "duckdb"
     if start.startswith(SQLITE_START):
+        refuse_cut_sqlite(file, start)
         return "sqlite"
     raise InputError(f"{file}: is no database of SQLite or DuckDB: name a file of rows with `file`")
+
+
+def refuse_cut_sqlite(file: Path, header: bytes) -> None:
+    """Raise InputError if a SQLite file is shorter than its header says.
+
+    The header counts pages if its two change counters are equal (https://www.sqlite.org/fileformat.html, 1.3.7). Pages
+    that are only in a write-ahead log are not counted.
+    """
+    page = int.from_bytes(header[16:18], "big")
+    pages = int.from_bytes(header[28:32], "big")
+    size, promised = file.stat().st_size, (65536 if page == 1 else page) * pages
+    if header[24:28] == header[92:96] and size < promised:
+        raise InputError(
+            f"{file}: the database is cut short, copy it again: it promises {promised:,} bytes and has {size:,}"
+        )
 
 
 def driver_for(uri: str | None, place: str) -> str:
@@ -142,11 +180,32 @@ def driver_library(driver: str, directory: Path) -> str:
     return str(importlib.import_module(f"adbc_driver_{driver}")._driver_path())
 
 
-@contextlib.contextmanager
+def query_by_sqlite(file: Path, options: dict[str, str], query: str, seconds: float) -> Pieces:
+    """Yield the answer of a SQLite file, or of a copy if SQLite would write `-wal` and `-shm` beside the file.
+
+    Notes
+    -----
+    SQLite does so, with `mode=ro` too, if a database has a write-ahead log and nobody else has it open.
+    """
+    log, index = (file.with_name(file.name + ending) for ending in ("-wal", "-shm"))
+    with contextlib.ExitStack() as stack:
+        with file.open("rb") as opened:
+            is_alone = opened.read(20)[18:] == WRITE_AHEAD and not index.exists()
+        folder = stack.enter_context(temporary_folder()) if is_alone else file.parent
+        for each in (file, log) if is_alone else ():
+            if each.exists():
+                shutil.copyfile(each, folder / each.name)
+        told = {"uri": f"file:{quote(str(folder / file.name))}?mode=ro", **options}
+        yield from query_by_adbc("sqlite", str(file), told, query, seconds)
+
+
 def query_by_adbc(
-    driver: str, place: str, told: dict[str, str], query: str, directory: Path = Path()
-) -> Iterator[pa.RecordBatchReader]:
-    """The batches, through the plain interface: the one of PEP 249 imports pandas and polars, 60 MB."""
+    driver: str, place: str, told: dict[str, str], query: str, seconds: float, directory: Path = Path()
+) -> Pieces:
+    """Yield the schema and the batches, through the plain interface: that of PEP 249 imports pandas and polars, 60 MB.
+
+    seconds: after which a server ends the query; who waits gives up a little sooner.
+    """
     import adbc_driver_manager as adbc
     from adbc_driver_manager._reader import AdbcRecordBatchReader  # its errors have a SQLSTATE, pyarrow's have none
 
@@ -156,8 +215,12 @@ def query_by_adbc(
         with convert_driver_error(place, driver, told, "cannot be opened"):
             opened = stack.enter_context(adbc.AdbcDatabase(driver=driver_library(driver, directory), **told))
             connection = stack.enter_context(adbc.AdbcConnection(opened))
-            if driver in WITH_TRANSACTIONS:
+            with contextlib.suppress(adbc.NotSupportedError):
                 connection.set_autocommit(False)  # nothing is committed, whatever the query does
+            for text in READ_ONLY.get(driver, ()):
+                with adbc.AdbcStatement(connection) as statement:
+                    statement.set_sql_query(text.format(milliseconds=round(1000 * (seconds + GIVING_UP))))
+                    statement.execute_update()
         with convert_driver_error(place, driver, told, "the query fails"):
             statement = stack.enter_context(adbc.AdbcStatement(connection))
             statement.set_options(**STATEMENT.get(driver, {}))
@@ -166,7 +229,8 @@ def query_by_adbc(
             reader = stack.enter_context(contextlib.closing(AdbcRecordBatchReader._import_from_c(stream.address)))
             if not reader.schema.names:
                 raise InputError(f"{place}: the query gives no table: it must be a SELECT")
-            yield reader
+            yield reader.schema
+            yield from reader
 
 
 def secret_texts(told: dict[str, str]) -> Iterator[str]:
@@ -230,9 +294,7 @@ def driver_error_text(error: Exception, told: dict[str, str], place: str) -> str
     return on_one_line(text, 500).rstrip(".")
 
 
-@contextlib.contextmanager
-def query_by_duckdb(file: Path, query: str) -> Iterator[pa.RecordBatchReader]:
+def query_by_duckdb(file: Path, query: str, memory: Memory | None) -> Pieces:
     from ndcg_ab.engines.duckdb.files import query_database_file
 
-    with query_database_file(file, query) as reader:
-        yield reader
+    return query_database_file(file, query, memory)

@@ -3,21 +3,23 @@
 A batch is brought to the columns of the layout as it comes: what is kept of five million rows is one copy.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.config.model.inputs.sources import DatabaseSource
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.sources.base import Source
+from ndcg_ab.sources.base import PullRequest, PullResult, Source
 from ndcg_ab.sources.databases.drivers import query_database
 from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
 from ndcg_ab.sources.files.records import parquet_rows, records_table
-from ndcg_ab.sources.tables.columns import breaks_a_rule
+from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_values, select_columns
 from ndcg_ab.sources.tables.digests import whole_column
-from ndcg_ab.sources.tables.schema import Field, Layout, is_id_type
+from ndcg_ab.sources.tables.on_disk import TableWriter
+from ndcg_ab.sources.tables.schema import Field, Layout, is_id_type, is_text_type
 
 POSTGRESQL_TYPE = b"POSTGRESQL:type"  # what its driver says of a column: PostgreSQL's name of the type
 PADDED = b"bpchar"  # char(n): spaces are added up to n letters
@@ -29,22 +31,34 @@ ID_TYPES = {b"text", b"varchar", PADDED, b"name", b"char", b"uuid", b"int2", b"i
 class DatabaseQuery(Source):
     """What a database answers a query with."""
 
+    door = "database"
+
     def __init__(self, described: DatabaseSource, directory: Path) -> None:
         self.origin = described.origin
         self.described = described
         self.directory = directory
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
+        return self.read(layout, None)
+
+    def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
+        return PullResult(self.read(layout, asked.keep))
+
+    def read(self, layout: Layout, keep: TableWriter | None) -> Any:
+        """Return the rows; keep: puts them into a file as they come; None: into memory."""
         layout.refuse_unknown(self.origin, self.described.columns)
-        with query_database(self.described, self.directory) as (place, reader):
-            parts = read_batches(reader.schema, reader, place, layout, self.described.columns)
-        return join_parts(parts, layout)
+        with query_database(self.described, self.directory, keep.memory if keep else None) as (place, answer):
+            parts = read_batches(next(answer), answer, place, layout, self.described.columns)
+            if keep is None:
+                return join_parts(list(parts), layout)
+            whole = (select_columns(part, layout, {name: name for name in part.column_names}) for part in parts)
+            return keep.write(whole, layout.schema)
 
 
 def read_batches(
     schema: pa.Schema, batches: Iterable[pa.RecordBatch], place: str, layout: Layout, columns: dict[str, str]
-) -> list[pa.Table]:
-    """The rows in the columns of `layout` that the query gives, batch by batch.
+) -> Iterator[pa.Table]:
+    """Yield the rows in the columns of `layout` that the query gives, batch by batch.
 
     columns maps a field to the query's name for it.  Raises InputError for anything that breaks a rule.
     """
@@ -52,17 +66,18 @@ def read_batches(
     fields = [field for field in layout.fields if field.name in chosen]
     for field in fields:
         refuse_type(schema.field(chosen[field.name]), field, place)
-    parts: list[pa.Table] = []
+    empty: set[str] | None = None
     rows = 0
     for batch in batches:
         if batch.num_rows:
             refuse_decimals(batch, fields, chosen, f"{place}, row", rows)
-            parts.append(convert_batch(batch, fields, chosen, layout, f"{place}, row", rows))
-            refuse_gaps(parts, f"{place}, row {rows + 1}")
+            part = convert_batch(batch, fields, chosen, layout, f"{place}, row", rows)
+            empty = empty_columns(part) if empty is None else empty
+            refuse_gaps(empty, empty_columns(part), f"{place}, row {rows + 1}")
             rows += batch.num_rows
-    if not parts:
+            yield part
+    if empty is None:
         raise InputError(f"{place}: the query gives no rows: there is no {layout.kind} to read")
-    return parts
 
 
 def column_hint(_kind: str, mapping: Mapping[str, str]) -> str:
@@ -74,13 +89,12 @@ def refuse_type(given: pa.Field, field: Field, place: str) -> None:
     """Columns of a type that cannot be meant."""
     kind, name = stored_type(given.type), postgresql_type(given)
     if field.type == pa.string():
-        is_whole = pa.types.is_decimal(kind) and kind.scale <= 0
         is_known = name in ID_TYPES if name else is_uuid(given.type) or not isinstance(given.type, pa.BaseExtensionType)
-        if is_known and (is_id_type(kind) or is_whole or is_uuid(given.type) or pa.types.is_null(kind)):
+        if is_known and (is_id_type(kind) or is_uuid(given.type) or pa.types.is_null(kind)):
             return
         rule, wanted = "must be text or a whole number", "text"
     else:
-        kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null, is_text)
+        kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null, is_text_type)
         if name != MONEY and any(is_kind(kind) for is_kind in kinds):
             return
         rule, wanted = "must be a number", "integer" if pa.types.is_boolean(kind) else "double precision"
@@ -125,10 +139,6 @@ def is_uuid(kind: pa.DataType) -> bool:
     return isinstance(kind, pa.UuidType)
 
 
-def is_text(kind: pa.DataType) -> bool:
-    return any(each(kind) for each in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
-
-
 def convert_batch(
     batch: pa.RecordBatch, fields: list[Field], chosen: dict[str, str], layout: Layout, place: str, before: int
 ) -> pa.Table:
@@ -162,14 +172,12 @@ def plain_column(batch: pa.RecordBatch, name: str, field: Field) -> pa.Array:
         column = column.storage
     if (described.metadata or {}).get(POSTGRESQL_TYPE) == PADDED:
         return pc.utf8_rtrim(column, " ")
-    if pa.types.is_decimal(column.type):
-        return pc.cast(column, field.type if field.type == pa.string() else pa.float64())
     return column
 
 
 def cast_column(column: pa.Array, field: Field, layout: Layout) -> pa.Array:
     """In the type of the field; the queries of a ranking, which repeat, are kept once each."""
-    made = pc.cast(column, field.type)
+    made = cast_values(column, field.type)
     if is_repeated(field, layout):
         return pc.cast(pc.dictionary_encode(made), ANY_TEXT)
     return pa.concat_arrays([made, made[:0]])  # a copy: the driver's buffers are larger than what is in them
@@ -189,11 +197,11 @@ def empty_columns(part: pa.Table) -> set[str]:
     return {name for name in part.column_names if part[name].null_count == part.num_rows}
 
 
-def refuse_gaps(parts: list[pa.Table], where: str) -> None:
-    """A column that has values in some batches alone."""
-    if odd := empty_columns(parts[0]) ^ empty_columns(parts[-1]):
+def refuse_gaps(first: set[str], here: set[str], where: str) -> None:
+    """Raise InputError if a column that is empty in the first rows is not empty here, or the other way round."""
+    if odd := first ^ here:
         name = sorted(odd)[0]
-        if name in empty_columns(parts[-1]):
+        if name in here:
             raise InputError(f"{where}: {name} is missing: every row needs one, as the rows before it have")
         raise InputError(f"{where}: {name} appears here, but not in the rows before it")
 

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ndcg_ab.sources.tables.columns import refuse_inexact
 from ndcg_ab.sources.tables.schema import RANKING
 from ndcg_ab.sources.tables.top_places import (
     ANSWER,
@@ -41,7 +42,10 @@ def wanted_rows(places: WantedPlaces) -> WantedRows:
 
 def reduce_text(text: bytes | bytearray, length: int, line_end: bytes, wanted: WantedRows) -> ReducedRanking:
     """What is kept of lines of text, each of which ends with line_end; NotPlainError where they are not plain."""
-    return make_reduced(ranking_reader.reduce(text, length, line_end, wanted.places.depth, wanted.ids), wanted)
+    found = make_reduced(ranking_reader.reduce(text, length, line_end, wanted.places.depth, wanted.ids), wanted)
+    for name in ("lowest_score", "highest_score"):
+        refuse_inexact(found.answers[name])
+    return found
 
 
 def reduce_ranking(ranking: pa.Table, wanted: WantedRows) -> ReducedRanking:

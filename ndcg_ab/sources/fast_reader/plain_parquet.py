@@ -34,15 +34,18 @@ class RowGroups:
     def rankings(self, place: int) -> Iterator[pa.Table]:
         """The rows of a group in pieces, held to the rules of tables here, or by the compiled pass."""
         if not hasattr(self.here, "file"):
-            self.here.file = papq.ParquetFile(self.path, pre_buffer=False)
-        columns = list(self.chosen.values())
+            self.here.file = papq.ParquetFile(self.path, pre_buffer=False, page_checksum_verification=True)
+        columns, rows = list(self.chosen.values()), 0
         for batch in self.here.file.iter_batches(BATCH, row_groups=[place], columns=columns, use_threads=False):
             table, is_compiled = pa.Table.from_batches([batch]), ranking_reader is not None
             ranking = cast_columns(table, RANKING, self.chosen, "", validate=not is_compiled).combine_chunks()
             if ranking["score"].null_count or (not is_compiled and breaks_a_rule(ranking, spaces=False)):
                 raise NotPlainError
+            rows += ranking.num_rows
             if ranking.num_rows:
                 yield ranking
+        if rows != self.here.file.metadata.row_group(place).num_rows:
+            raise NotPlainError
 
 
 class ReducedGroup(NamedTuple):

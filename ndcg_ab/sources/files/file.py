@@ -21,10 +21,12 @@ from ndcg_ab.config.loading.hints import similar_file_hint
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, in_short
 from ndcg_ab.sources.base import PullRequest, PullResult, Source, places_text, read_remarks, with_remarks
+from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.fast_reader.choice import reduce_file
 from ndcg_ab.sources.files.hints import FORMAT, folder_hint, packed_hint
 from ndcg_ab.sources.files.parts import list_parts, name_part_in_errors
-from ndcg_ab.sources.files.records import find_lines, gather_pieces, open_parquet, read_rows
+from ndcg_ab.sources.files.records import COMMENT, find_lines, gather_pieces, open_parquet, read_rows
+from ndcg_ab.sources.files.stores import door_of
 from ndcg_ab.sources.files.streams import (
     BLOCK,
     DeferredErrorStream,
@@ -35,7 +37,7 @@ from ndcg_ab.sources.files.streams import (
     defer_errors,
     line_blocks,
 )
-from ndcg_ab.sources.files.unpacking import is_packed, open_bytes
+from ndcg_ab.sources.files.unpacking import is_packed, open_bytes, refuse_other_counts
 from ndcg_ab.sources.tables.columns import (
     BrokenRuleError,
     TableRules,
@@ -73,6 +75,7 @@ class File(Source):
         self.origin = str(directory / described.file) if is_path else described.origin
         self.described = described
         self.directory = directory
+        self.door = door_of(described.file)
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> Any:
         return self.read(layout, None)
@@ -100,6 +103,7 @@ class File(Source):
         if not isinstance(described.file, Path) or not (path := self.directory / described.file).is_file():
             return None
         file_format = described.format or format_by_name(path)
+        refuse_no_file(path)
         return reduce_file(path, file_format, described.columns, wanted, threads, keep=keep)
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
@@ -183,7 +187,8 @@ def read_if_clean(
             pieces = jsonl_pieces(path, layout, columns, in_pieces=keep is not None)
         else:
             pieces = delimited_pieces(path, layout, "," if file_format == "csv" else "\t", columns, keep is not None)
-        return gather_pieces(TableRules(spaces=False).each(pieces), layout, keep)
+        rules = TableRules(spaces=False, from_text=file_format != "parquet")
+        return gather_pieces(rules.each(pieces), layout, keep)
     except UNCLEAR:
         return None
 
@@ -196,6 +201,7 @@ def refuse_no_file(path: Path) -> None:
         raise InputError(f"{path}: is not a file{folder_hint(path) if path.is_dir() else ''}")
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty")
+    Passage(BOUNDS["file"], str(path)).count(size=path.stat().st_size)
 
 
 def refuse_packed(path: Path, layout: Layout, file_format: str) -> None:
@@ -244,9 +250,8 @@ def read_trec_text(path: Path, stream: Any, layout: Layout, delimiter: str, keep
     with given as text:
         pieces = trec_pieces(text, layout, delimiter, tags, in_pieces=keep is not None)
         is_ranking = layout.kind == "ranking"
-        return gather_pieces(
-            TableRules(spaces=True).each(pieces), layout, keep, lambda: tag_remarks(path, tags) if is_ranking else []
-        )
+        rules = TableRules(spaces=True, from_text=True)
+        return gather_pieces(rules.each(pieces), layout, keep, lambda: tag_remarks(path, tags) if is_ranking else [])
 
 
 def add_tags(tags: dict[str, int], column: pa.ChunkedArray, before: int) -> None:
@@ -278,7 +283,7 @@ def trec_pieces(
     for table in csv_pieces(stream, options, in_pieces):
         if any(breaks_text_rule(table[name], spaces=True) for name in unused):
             raise pa.ArrowInvalid("fields are missing, or there are too many")
-        if any(pc.any(pc.starts_with(texts, "#")).as_py() for texts in distinct_texts(table["query_id"])):
+        if any(pc.any(pc.equal(texts, COMMENT)).as_py() for texts in distinct_texts(table["query_id"])):
             raise pa.ArrowInvalid("there are comments")
         if TAG in unused:
             add_tags(tags, table[TAG], rows)
@@ -357,11 +362,13 @@ def parquet_pieces(path: Path, layout: Layout, columns: dict[str, str], *, in_pi
         check_types(file.schema_arrow, layout, chosen, str(path))
         wanted = list(chosen.values())
         try:
-            if not in_pieces:
-                yield cast_columns(file.read(columns=wanted), layout, chosen, str(path))
-                return
-            for batch in file.iter_batches(AT_ONCE, columns=wanted):
-                yield cast_columns(pa.Table.from_batches([batch]), layout, chosen, str(path))
+            whole = (file.read(columns=wanted) for _ in range(not in_pieces))
+            batches = (pa.Table.from_batches([batch]) for batch in file.iter_batches(AT_ONCE, columns=wanted))
+            rows = 0
+            for table in batches if in_pieces else whole:
+                rows += table.num_rows
+                yield cast_columns(table, layout, chosen, str(path))
+            refuse_other_counts(path, file, rows, wanted)
         except (InputError, pa.ArrowException):
             raise
         except Exception as error:  # a broken file makes the library raise nearly anything

@@ -3,26 +3,20 @@
 import csv
 import dataclasses
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.files.file import format_by_name
+from ndcg_ab.sources.files.hints import SYNONYMS, bare_name
+from ndcg_ab.sources.files.parts import local_parts
 from ndcg_ab.sources.files.records import open_parquet
 from ndcg_ab.sources.files.unpacking import open_bytes
 from ndcg_ab.sources.tables.schema import names_text
 
 JUDGMENTS, RANKING, QUERIES = "judgments", "ranking", "queries"
-NAMES = {  # field -> other names that files have for it, the likeliest first
-    "query_id": ("qid", "query-id", "queryid", "topic", "topic_id", "query"),
-    "doc_id": ("docid", "corpus-id", "document_id", "doc", "document", "pid", "url", "product_id", "item_id"),
-    "grade": ("rating", "relevance", "label", "rel", "judgment", "judgement"),
-    "score": ("similarity", "relevance_score", "sim"),
-    "rank": ("position", "pos"),
-    "text": ("query_text", "query", "question"),
-}
+NAMES = {**SYNONYMS, "text": ("text", "querytext", "query", "question")}  # field -> other names that files have for it
 FIELDS = {  # kind -> the fields that such a file has
     JUDGMENTS: ("query_id", "doc_id", "grade"),
     RANKING: ("query_id", "doc_id", "score", "rank"),
@@ -56,7 +50,7 @@ def guess_content(path: Path, kind: str | None = None) -> Guess:
     if path.is_dir():
         raise InputError(f"{path}: is not a file")
     if found == "trec":
-        line = first_line(path)
+        line = first_line(path, is_trec=True)
         if (other := guess_delimited(line)) is None:
             return Guess(path, kind or trec_kind(path, line), None, {})
         found = other
@@ -76,20 +70,22 @@ def column_names(path: Path, file_format: str) -> Sequence[str]:
 
 
 def local_columns(described: Any, directory: Path) -> Sequence[str]:
-    """The columns of a file of this machine that has names for them; of every other place none."""
+    """Return the columns of a table in files of this machine, by the first of its parts; of other places none."""
     place = getattr(described, "file", None)
-    if not isinstance(place, Path) or not (directory / place).is_file():
+    if not isinstance(place, Path) or not ((directory / place).exists() or described.parts):
         return ()
-    file_format = described.format or format_by_name(directory / place)
-    return () if file_format == "trec" else column_names(directory / place, file_format)
+    first = local_parts(described, place, directory)[0]
+    file_format = described.format or format_by_name(first.path)
+    return [*first.values, *(() if file_format == "trec" else column_names(first.path, file_format))]
 
 
-def first_line(path: Path) -> str:
-    """The first line that is not empty."""
+def first_line(path: Path, *, is_trec: bool = False) -> str:
+    """Return the first line that is not empty; is_trec: and no comment, which has not the fields of a row."""
     try:
         with open_bytes(path) as file:
             while line := file.readline(LONGEST_LINE):
-                if line.strip():
+                is_comment = is_trec and line.startswith(b"#") and len(line.split()) not in TREC_FIELDS
+                if line.strip() and not is_comment:
                     return line.decode("utf-8-sig", errors="replace").strip("\r\n")
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
@@ -142,11 +138,13 @@ def kind_by_columns(path: Path, names: Sequence[str]) -> str:
         return JUDGMENTS
     if {"query_id", "doc_id"} <= has and has & {"score", "rank"}:
         return RANKING
-    if "query_id" in has and "doc_id" not in has:
+    others = [name for name in names if name != field_column("query_id", names)]
+    is_text_there = "doc_id" not in has or field_column("text", others) is not None
+    if "query_id" in has and is_text_there and not has & {"score", "rank", "grade"}:
         return QUERIES
     raise InputError(
         f"{path}: the columns ({names_text(names)}) are those of neither judgments (query_id, doc_id, grade)"
-        " nor a ranking (query_id, doc_id, score or rank) nor queries (query_id, text)"
+        " nor a ranking (query_id, doc_id, score or rank) nor queries (query_id, text): give its columns these names"
     )
 
 
@@ -164,10 +162,5 @@ def match_columns(names: Sequence[str], kind: str) -> dict[str, str]:
 
 def field_column(field: str, names: Sequence[str]) -> str | None:
     """The column of a field: of its own name, else of one of its other names."""
-    plain = {re.sub(r"[^a-z0-9]", "", name.lower()): name for name in reversed(names)}
-    for name in (field, *NAMES[field]):
-        if name in names:
-            return name
-        if (found := plain.get(re.sub(r"[^a-z0-9]", "", name))) is not None:
-            return found
-    return None
+    by_bare = {bare_name(name): name for name in reversed(names)}
+    return field if field in names else next((by_bare[name] for name in NAMES[field] if name in by_bare), None)

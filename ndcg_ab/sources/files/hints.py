@@ -10,13 +10,13 @@ from ndcg_ab.errors import shortened
 
 # A field -> what others call its column, in small letters and digits alone, the likeliest first.
 SYNONYMS = {
-    "query_id": ("queryid", "qid", "query", "topicid", "topic", "searchid", "q"),
+    "query_id": ("queryid", "qid", "topicid", "topic", "searchid", "query", "q"),
     "doc_id": (
-        *("docid", "did", "documentid", "document", "doc", "docno", "pid", "passageid", "productid", "product"),
-        *("itemid", "item", "sku", "asin", "url", "id"),
+        *("docno", "docid", "corpusid", "did", "documentid", "document", "doc", "pid", "passageid", "productid"),
+        *("product", "itemid", "item", "sku", "asin", "url", "id"),
     ),
-    "grade": ("grade", "rating", "label", "relevance", "rel", "judgment", "judgement", "gain", "rated"),
-    "score": ("score", "sim", "similarity", "relevancescore", "bm25", "value", "relevance"),
+    "grade": ("rating", "relevance", "grade", "label", "rel", "judgment", "judgement", "gain", "rated"),
+    "score": ("score", "similarity", "relevancescore", "sim", "bm25", "value", "relevance"),
     "rank": ("rank", "position", "pos", "place"),
 }
 MAPPING = {"judgment": "--judgments-columns", "ranking": "--columns"}
@@ -70,9 +70,9 @@ def wrong_header_hint(kind: str, found: Sequence[str], fields: Sequence[str]) ->
             if sign in found[0]:
                 return f"its first line is divided by {word}{delimiter_hint(kind, sign)}"
     if found and any(is_numeric(name) for name in found) and not any(guess_column(field, found) for field in fields):
-        header = ",".join(fields[:3])
         return (
-            f"its first line ({shortened(', '.join(found))}) is data, not a header; put a first line above it: {header}"
+            f"its first line ({shortened(', '.join(found))}) is data, not a header; put a first line above it:"
+            f" {','.join(fields[:3])} (a name for each of its {len(found)} columns, divided as they are)"
         )
     return None
 
@@ -119,6 +119,14 @@ def awk_command(kind: str, parts: Sequence[str]) -> str | None:
             return '$1, $2, $3, $4, $5, "run"'
         return '$1, "Q0", $2, $3, $4, $5' if is_numeric(parts[2]) else None
     return None
+
+
+def filter_command(path: Path, program: str) -> str:
+    """Return the command that sends a file, unpacked, through a program."""
+    file = shlex.quote(str(path))
+    unpack = {".gz": "gzip -cd", ".zst": "zstd -cd"}.get(path.suffix.lower())
+    new = "NEW" + next((end for end in path.suffixes if end.lower() in (".csv", ".tsv")), "")
+    return f"{unpack} {file} | {program} > {new}" if unpack else f"{program} {file} > {new}"
 
 
 def is_header(parts: Sequence[str]) -> bool:

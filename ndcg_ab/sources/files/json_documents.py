@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,21 +13,26 @@ from ndcg_ab.sources.tables.schema import Layout
 IN_DOCUMENTS = {"judgment": "grade", "ranking": "score"}  # what a document's key leads to
 
 
-class JsonObject(dict[str, Any]):
-    """An object, and which of its keys are in it more than once."""
+class RepeatedKeyError(ValueError):
+    """A key that comes twice in one object of JSON."""
 
-    twice: frozenset[str] = frozenset()
+    def __init__(self, key: object) -> None:
+        super().__init__(f"key {format_value(key)} comes twice in one object: a key must come once")
 
 
-def make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = JsonObject(pairs)
+def load_strictly(text: str | bytes) -> Any:
+    """Return the value of a JSON text; raise RepeatedKeyError if a key comes twice in one of its objects."""
+    return json.loads(text, object_pairs_hook=make_strict_object)
+
+
+def make_strict_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
     if len(found) < len(pairs):
-        known: set[str] = set()
-        found.twice = frozenset(key for key, _ in pairs if key in known or known.add(key))  # type: ignore[func-returns-value]
+        raise RepeatedKeyError(Counter(key for key, _ in pairs).most_common(1)[0][0])
     return found
 
 
-DECODER = json.JSONDecoder(object_pairs_hook=make_object)
+DECODER = json.JSONDecoder(object_pairs_hook=make_strict_object)
 BETWEEN = re.compile(r"[ \t\r\n,:]*")
 Placed = Iterator[tuple[int, dict[str, Any]]]  # a line, or a place in the text, and the record that starts there
 
@@ -49,7 +55,7 @@ def is_document(line: str, layout: Layout) -> bool:
 def document_records(path: Path, text: str, layout: Layout, columns: Mapping[str, str]) -> Placed:
     """(line, record) of every entry; InputError names the line of what is no JSON, or no record."""
     try:
-        json.loads(text)
+        load_strictly(text)
     except json.JSONDecodeError as error:
         where = f"{path}, line {error.lineno}"
         raise InputError(f"{where}: is not JSON ({error.msg} at character {error.colno})") from None
@@ -81,13 +87,6 @@ def placed_records(path: Path, text: str, layout: Layout, columns: Mapping[str, 
         else:
             for doc_id, inner, number in read_members(text, place):
                 yield inner, {"query_id": key, "doc_id": doc_id, IN_DOCUMENTS[layout.kind]: number}
-
-
-def refuse_twice(where: str, row: Mapping[str, Any], chosen: Mapping[str, str]) -> None:
-    """A key that is needed and is twice in one object: nobody can say which of its values is meant."""
-    for column in chosen.values():
-        if column in getattr(row, "twice", ()):
-            raise InputError(f"{where}: key {format_value(column)} comes twice in one object: a key must come once")
 
 
 def refuse_lists(where: str, row: Mapping[str, Any], layout: Layout) -> None:

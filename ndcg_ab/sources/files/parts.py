@@ -22,6 +22,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.sources.files.hints import folder_hint
 from ndcg_ab.sources.files.records import explain_broken_parquet, open_parquet
 from ndcg_ab.sources.files.stores import Store, open_store
+from ndcg_ab.sources.files.unpacking import refuse_other_counts
 from ndcg_ab.temporary import ALONE, temporary_folder
 
 PARQUET = (".parquet", ".pq")
@@ -167,9 +168,12 @@ def with_values(path: Path, values: Mapping[str, str | None], target: Path) -> P
         for name in added:
             schema = schema.append(pa.field(name, pa.string()))
         with papq.ParquetWriter(target, schema) as writer:
+            rows = 0
             for batch in file.iter_batches():
+                rows += batch.num_rows
                 columns = [pa.repeat(pa.scalar(values[name], pa.string()), batch.num_rows) for name in added]
                 writer.write_batch(pa.record_batch([*batch.columns, *columns], schema=schema))
+            refuse_other_counts(path, file, rows, schema.names)
     return target
 
 

@@ -16,18 +16,19 @@ from ndcg_ab.errors import InputError, format_value, in_short
 from ndcg_ab.files import named
 from ndcg_ab.sources.base import Remark, remarks_metadata, with_remarks
 from ndcg_ab.sources.files.hints import is_header, is_numeric, other_format_hint
-from ndcg_ab.sources.files.json_documents import DECODER, document_records, is_document, refuse_lists, refuse_twice
+from ndcg_ab.sources.files.json_documents import DECODER, document_records, is_document, refuse_lists
 from ndcg_ab.sources.files.streams import LONGEST_LINE, LongLineError, line_blocks
-from ndcg_ab.sources.files.unpacking import open_bytes, open_table
+from ndcg_ab.sources.files.unpacking import open_bytes, open_table, refuse_other_counts
 from ndcg_ab.sources.tables.format_warnings import FormatWatch, UnreadRankError
 from ndcg_ab.sources.tables.on_disk import TableWriter
-from ndcg_ab.sources.tables.schema import Layout, check_types, read_value
+from ndcg_ab.sources.tables.schema import Layout, check_types, is_plain_number, read_value
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
 
 PIECE = 1 << 16  # rows
+COMMENT = "#"  # begins a line of TREC that is none of its rows
 BLANKS = " \t\v\f\r"  # white space in TREC text is that of ASCII, as for trec_eval
 Record = tuple[int, dict[str, Any]]  # line (or row) number, field -> raw value
 csv.field_size_limit(1 << 30)  # Python's own is 128 kB; here a line has a limit
@@ -40,7 +41,7 @@ def read_rows(
 
     keep: puts it into a file; None: into memory.
     """
-    if file_format == "trec" and layout.kind == "ranking":
+    if file_format == "trec":
         try:
             return read_watched(path, layout, keep, without_ranks=False)
         except UnreadRankError:
@@ -52,9 +53,9 @@ def read_rows(
 
 
 def read_watched(path: Path, layout: Layout, keep: TableWriter | None, *, without_ranks: bool) -> Any:
-    """A TREC ranking with its remarks; where a rank is no number, the scores alone order it."""
+    """A TREC file with its remarks; where a rank is no number, the scores alone order it."""
     watched = FormatWatch(path, without_ranks=without_ranks)
-    found = watched.each(trec_records(path, layout))
+    found = watched.each(trec_records(path, layout, watched.comments))
     placed = ((f"{path}, line {line}", record) for line, record in found)
     return gather_pieces(record_pieces(placed, layout), layout, keep, watched.remarks)
 
@@ -126,7 +127,7 @@ def find_lines(
 
 def read_records(path: Path, layout: Layout, file_format: str, columns: dict[str, str]) -> Iterator[Record]:
     if file_format == "trec":
-        yield from trec_records(path, layout)
+        yield from trec_records(path, layout, [])
     elif file_format == "jsonl":
         yield from json_records(path, layout, columns)
     elif file_format == "parquet":
@@ -162,7 +163,8 @@ def text_lines(path: Path, longest: int | None = LONGEST_LINE) -> Iterator[tuple
         ) from None
 
 
-def trec_records(path: Path, layout: Layout) -> Iterator[Record]:
+def trec_records(path: Path, layout: Layout, comments: list[str]) -> Iterator[Record]:
+    """Yield the records of a TREC file; comments: receives the places of the lines that are left out as comments."""
     assert layout.trec is not None
     places, width = layout.trec
     shapes = {"judgment": "query_id 0 doc_id grade", "ranking": "query_id Q0 doc_id rank score tag"}
@@ -170,9 +172,12 @@ def trec_records(path: Path, layout: Layout) -> Iterator[Record]:
     first = True
     for number, line in text_lines(path):
         inner = line.strip(BLANKS + "\n")
-        if not inner or inner.startswith("#"):
+        if not inner:
             continue
         parts = re.split(f"[{BLANKS}]+", inner)
+        if inner.startswith(COMMENT) and not is_row(parts, layout):
+            comments.append(f"{path}, line {number}")
+            continue
         if first and len(parts) == width and is_header(parts) and not is_numeric(parts[max(places.values())]):
             raise InputError(
                 f"{path}, line {number}: {format_value(inner)} is a header, and a TREC file has none: take the line"
@@ -187,6 +192,13 @@ def trec_records(path: Path, layout: Layout) -> Iterator[Record]:
         first = False
         record = {name: parts[place] for name, place in places.items()}
         yield number, record | {"tag": parts[5]} if layout.kind == "ranking" else record
+
+
+def is_row(parts: Sequence[str], layout: Layout) -> bool:
+    """Return whether a line that begins with # has the fields of a row: a query id may begin so."""
+    places, width = layout.trec or ({}, 0)
+    numbers = [parts[place] for name, place in places.items() if name in ("grade", "score") and place < len(parts)]
+    return len(parts) == width and parts[0] != COMMENT and all(map(is_plain_number, numbers))
 
 
 def cut_line_text(line: str) -> str:
@@ -234,7 +246,6 @@ def json_records(path: Path, layout: Layout, columns: dict[str, str]) -> Iterato
     for number, row in rows:
         refuse_lists(f"{path}, line {number}", row, layout)
         chosen = layout.check_columns(f"{path}, line {number}", list(row), columns)
-        refuse_twice(f"{path}, line {number}", row, chosen)
         yield number, {name: row[column] for name, column in chosen.items()}
 
 
@@ -278,6 +289,7 @@ def parquet_records(path: Path, layout: Layout, columns: dict[str, str]) -> Iter
             for row in parquet_rows(batch):
                 number += 1
                 yield number, {name: row[column] for name, column in chosen.items()}
+        refuse_other_counts(path, file, number, list(chosen.values()))
 
 
 def parquet_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from ndcg_ab.config.model.inputs.connections import Storage, plain_address
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.secrets.lookup import remember_secret, reveal_secrets
 from ndcg_ab.errors import InputError, SilentError, in_short, needs, on_one_line
+from ndcg_ab.sources.boundary import BOUNDS, Passage
 
 PIECE = 1 << 22  # bytes
 PATIENCE = 30.0  # seconds for a connection, and for every piece
@@ -34,6 +35,13 @@ REFUSED = (401, 403, 407)
 TRANSIENT = (408, 425, 429)
 
 
+def door_of(file: Path | str) -> str:
+    """Return the door in `BOUNDS` that a file, or what is at an address, comes through."""
+    if isinstance(file, Path):
+        return "file"
+    return "web server" if file.lower().startswith(("http://", "https://")) else "object store"
+
+
 class Store(ABC):
     """A place of objects. path: of the object, or the pattern. shown: the address without secrets."""
 
@@ -46,9 +54,14 @@ class Store(ABC):
     def address_of(self, name: str) -> str:
         return self.shown.removesuffix(self.path) + name
 
-    @abstractmethod
     def fetch(self, name: str, target: Path) -> None:
-        """Copies an object to a file; InputError where it is not there, is refused, or changed meanwhile."""
+        """Copy an object to a file; raise InputError if it is not there, is refused, changes, or exceeds its bounds."""
+        passage = Passage(BOUNDS[door_of(self.shown)], self.address_of(name))
+        passage.wait(lambda: self.copy(name, target, passage))
+
+    @abstractmethod
+    def copy(self, name: str, target: Path, passage: Passage) -> None:
+        """Copy an object to a file, and count its bytes."""
 
     def has(self, name: str) -> bool:
         raise NotImplementedError
@@ -94,10 +107,11 @@ class ObjectStore(Store):
             container, _, path = rest.partition("@")
             self.path = f"{container}/{path.partition('/')[2]}"
 
-    def fetch(self, name: str, target: Path) -> None:
+    def copy(self, name: str, target: Path, passage: Passage) -> None:
         with self.meaning(), self.system.open_input_stream(name, compression=None) as stream, target.open("wb") as file:
             before = object_mark(stream.metadata())
             while piece := stream.read(PIECE):
+                passage.count(size=len(piece))
                 file.write(piece)
         with self.meaning(), self.system.open_input_stream(name, compression=None) as stream:
             if object_mark(stream.metadata()) != before:
@@ -210,7 +224,7 @@ class WebStore(Store):
     def address_of(self, name: str) -> str:
         return self.shown
 
-    def fetch(self, name: str, target: Path) -> None:
+    def copy(self, name: str, target: Path, passage: Passage) -> None:
         needs(f"reading {self.shown}", "httpx")
         import httpx
 
@@ -218,7 +232,8 @@ class WebStore(Store):
             with httpx.Client(timeout=PATIENCE, headers=AS_IT_IS) as client, target.open("wb") as file:
                 with contextlib.closing(last_answer(client, self.address)) as answer:
                     self.refuse(answer.status_code)
-                    for piece in answer.iter_raw(PIECE):
+                    for piece in answer.iter_raw():
+                        passage.count(size=len(piece))
                         file.write(piece)
                 before = web_mark(answer.headers)
                 if any(before):

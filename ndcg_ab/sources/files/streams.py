@@ -193,7 +193,7 @@ def even_spaces(text: bytes) -> bytes:
 
 
 class EvenLinesStream(io.RawIOBase):
-    """The lines of a TREC file with single spaces between fields and without comments; UnusualError for a long one."""
+    """The lines of a TREC file with single spaces between fields; UnusualError for a long one."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
@@ -206,7 +206,7 @@ class EvenLinesStream(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         try:
             while not self.rest and (block := next(self.blocks, None)) is not None:
-                self.rest = without_comments(even_spaces(block))
+                self.rest = even_spaces(block)
         except LongLineError:
             raise UnusualError("a long line") from None
         block, self.rest = self.rest[:size], self.rest[size:]
@@ -215,10 +215,3 @@ class EvenLinesStream(io.RawIOBase):
     def close(self) -> None:
         self.file.close()
         super().close()
-
-
-def without_comments(text: bytes) -> bytes:
-    """Even lines without those that begin with #."""
-    if b"#" not in text or not (text.startswith(b"#") or b"\n#" in text):
-        return text
-    return b"".join(line for line in text.splitlines(keepends=True) if not line.startswith(b"#"))

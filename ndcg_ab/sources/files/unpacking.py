@@ -13,7 +13,7 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
@@ -216,8 +216,9 @@ def unpack(content: bytes, packing: Packing, most: int) -> bytes:
 
 
 def open_table(path: Path, **options: Any) -> "ParquetFile":
-    """A Parquet file, open; InputError where its own account promises more than it may unpack to.
+    """Open a Parquet file; raise InputError if its counts disagree, or promise more than it may unpack to.
 
+    The checksums of its pages, if it has any, are held against the pages that are read.
     What it unpacks to are its pages, or its rows at eight bytes for every value: some bytes can say "a billion times".
     Raises whatever the library does over broken bytes.
     """
@@ -225,6 +226,7 @@ def open_table(path: Path, **options: Any) -> "ParquetFile":
     from pyarrow.parquet import ParquetFile
 
     packing = find_packing(path)
+    options["page_checksum_verification"] = True
     if packing is None:
         file = ParquetFile(path, **options)
     else:
@@ -232,8 +234,8 @@ def open_table(path: Path, **options: Any) -> "ParquetFile":
             file = ParquetFile(pa.BufferReader(stream.read()), **options)
     about = file.metadata
     size, ratio = path.stat().st_size, allowed_ratio(TABLE_RATIO)
-    groups = (about.row_group(place) for place in range(about.num_row_groups))
-    pages = sum(group.column(at).total_uncompressed_size for group in groups for at in range(group.num_columns))
+    # What a group says of a column ends the process if it is broken, unless pages of the column have been read before.
+    pages = sum(about.row_group(place).total_byte_size for place in range(about.num_row_groups))
     if max(pages, 8 * about.num_rows * about.num_columns) > TABLE_GRACE + ratio * size:
         file.close()
         raise InputError(
@@ -242,3 +244,24 @@ def open_table(path: Path, **options: Any) -> "ParquetFile":
             f" set {SETTING} to more"
         )
     return file
+
+
+def refuse_other_counts(path: Path, file: "ParquetFile", rows: int, columns: Collection[str]) -> None:
+    """Raise InputError, and close the Parquet file, if it promises another number of rows than were read.
+
+    rows: that were read of the columns. Its footer promises rows for the file, for each group, and values for each flat
+    column. What it says of a column that was not read is left alone: a broken footer can end the process there.
+    """
+    about = file.metadata
+    groups = [about.row_group(place) for place in range(about.num_row_groups)]
+    promised = {about.num_rows, sum(group.num_rows for group in groups)}
+    for at in range(about.num_columns):
+        column = about.schema.column(at)
+        if column.path in columns and not column.max_repetition_level:
+            promised.add(sum(group.column(at).num_values for group in groups))
+    if promised != {rows}:
+        other = max(promised - {rows})
+        file.close()
+        raise InputError(
+            f"{path}: the Parquet file is broken, write it again: it promises {other:,} rows and holds {rows:,}"
+        )

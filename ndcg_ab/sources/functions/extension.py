@@ -15,15 +15,16 @@ import pyarrow as pa
 from ndcg_ab.config.model.inputs.sources import ExtensionSource, InMemoryData
 from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.errors import InputError
-from ndcg_ab.extensions import SOURCES, load_named
+from ndcg_ab.extensions import SOURCES, load_named, translate_foreign_errors
 from ndcg_ab.sources.base import Source
-from ndcg_ab.sources.functions.modules import name_function_in_errors
 from ndcg_ab.sources.tables.in_memory import InMemorySource, is_table
 from ndcg_ab.sources.tables.schema import Layout
 
 
 class Extension(Source):
     """A source of another package, chosen by ``extension:``."""
+
+    door = "extension"
 
     def __init__(self, described: ExtensionSource, directory: Path) -> None:
         self.name = described.extension
@@ -36,8 +37,8 @@ class Extension(Source):
         """What the extension returns; raises InputError where it is not installed, fails, or breaks a rule."""
         read = load_named(SOURCES, self.name, "extension = ")
         arguments = reveal_arguments(self.arguments, f"{self.origin}, arguments", self.directory)
-        with name_function_in_errors(self.origin, ""):
+        with translate_foreign_errors(f"{self.origin} failed"):
             data = read(layout.kind, dict(queries), self.directory, **arguments)
-        if not isinstance(data, Mapping) and not is_table(data):
-            raise InputError(f"{self.origin} returned {type(data).__name__}: must return a table or dictionaries")
+            if not isinstance(data, Mapping) and not is_table(data):
+                raise InputError(f"{self.origin} returned {type(data).__name__}: must return a table or dictionaries")
         return InMemorySource(InMemoryData(self.origin, data), self.columns).pull(layout, queries)

@@ -14,6 +14,7 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -24,16 +25,20 @@ from ndcg_ab.config.model.costs import LATENCY
 from ndcg_ab.config.model.inputs.sources import PythonSource
 from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.sources.base import Ask, PullRequest, PullResult, RequestCosts, Source
+from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.costs import CostRecord, in_random_order
-from ndcg_ab.sources.functions.modules import load_function, modules_first_in, name_function_in_errors
-from ndcg_ab.sources.tables.schema import Layout
+from ndcg_ab.sources.functions.modules import load_function, modules_first_in
+from ndcg_ab.sources.tables.schema import Layout, is_written
 
 Entry = tuple[Any, Any]  # query_id and results, both unchecked
 
 
 class Function(Source):
     """A function of the user's, found beside the configuration or installed."""
+
+    door = "function"
 
     def __init__(self, described: PythonSource, directory: Path) -> None:
         self.origin = described.python
@@ -57,7 +62,7 @@ class Function(Source):
 
     def ranking(self, layout: Layout, queries: Mapping[str, str], costs: CostRecord | None = None) -> pa.Table:
         """costs: takes the time of each call."""
-        with modules_first_in(self.directory):
+        with modules_first_in(self.directory), self.saying_where():
             function = load_function(self.origin, self.directory)
             arguments = reveal_arguments(self.arguments, f"python = {self.origin!r}, arguments", self.directory)
             if costs is not None:
@@ -103,7 +108,7 @@ class Function(Source):
         with self.saying_where(f" on query {format_value(query_id)}"):
             began = time.perf_counter()
             results = function(text, **arguments)
-            found = list(results) if isinstance(results, Iterator) else results
+            found = list(islice(results, BOUNDS["function"].rows + 1)) if isinstance(results, Iterator) else results
             return found, {LATENCY: 1000 * (time.perf_counter() - began)}
 
     @contextlib.contextmanager
@@ -145,14 +150,17 @@ class Function(Source):
     def checked_rows(self, entries: Iterable[Entry]) -> list[tuple[str, str, float]]:
         """(query_id, doc_id, score) of all that a function returned; it may still be at work on the results."""
         rows: list[tuple[str, str, float]] = []
+        passage = Passage(BOUNDS[self.door], f"python = {self.origin!r}")
         for query_id, results in entries:
             with self.saying_where(f" on query {format_value(query_id)}"):
-                rows += [(query_id, *pair) for pair in checked_results(self.origin, query_id, results)]
+                some = islice(checked_results(self.origin, query_id, results), passage.bounds.rows - len(rows) + 1)
+                rows += [(query_id, *pair) for pair in some]
+                passage.count(rows=len(rows) - passage.rows)
         return rows
 
     def saying_where(self, place: str = "") -> contextlib.AbstractContextManager[None]:
         """Whatever the function raises, in one sentence; place: as far as it is known, on which query."""
-        return name_function_in_errors(f"python = {self.origin!r}", place)
+        return translate_foreign_errors(f"python = {self.origin!r} failed{place}")
 
 
 END = object()
@@ -160,7 +168,7 @@ END = object()
 
 def checked_results(name: str, query_id: Any, results: Any) -> Iterable[tuple[str, float]]:
     where = f"python = {name!r}, query {format_value(query_id)}"
-    if not is_text(query_id):
+    if not is_written(query_id):
         raise InputError(f"{where}: the query_id must be text that is not empty")
     if not isinstance(results, Iterable) or isinstance(results, str | Mapping):
         raise InputError(f"{where}: {format_value(results)}: the results must be pairs (doc_id, score)")
@@ -168,21 +176,16 @@ def checked_results(name: str, query_id: Any, results: Any) -> Iterable[tuple[st
         if not isinstance(result, tuple | list) or len(result) != 2:
             raise InputError(f"{where}: {format_value(result)}: every result must be a pair (doc_id, score)")
         doc_id, score = result
-        if not is_text(doc_id):
+        if not is_written(doc_id):
             raise InputError(f"{where}: doc_id = {format_value(doc_id)}: must be text that is not empty")
         if not is_finite(score):
             raise InputError(
                 f"{where}, document {format_value(doc_id)}: score = {format_value(score)}: must be a finite number"
             )
+        if isinstance(score, int) and abs(score) > BOUNDS["function"].largest:
+            what = f"document {format_value(doc_id)}: score = {format_value(score)}"
+            raise InputError(f"{where}, {what}: must be between -2^53 and 2^53, or a float: others become equal")
         yield doc_id, float(score)
-
-
-def is_text(value: Any) -> bool:
-    """Not empty, and what UTF-8 can hold."""
-    try:
-        return isinstance(value, str) and len(value.encode()) > 0
-    except UnicodeEncodeError:
-        return False
 
 
 def is_finite(value: Any) -> bool:

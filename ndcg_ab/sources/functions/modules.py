@@ -11,13 +11,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ndcg_ab.config.secrets.redaction import discreet_error
-from ndcg_ab.errors import LONGEST, InputError, SilentError, on_one_line, words_of
+from ndcg_ab.errors import InputError
+from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.files import resolved
 
 OURS = {"ndcg_ab", "ndcg_core"}
-# Trouble with files does not pass by itself; every other OSError (ConnectionError, TimeoutError, …) may.
-FILES = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 
 
 @contextlib.contextmanager
@@ -56,32 +54,16 @@ def is_another(top: str, directory: Path) -> bool:
 def load_function(name: str, directory: Path) -> Callable[..., Any]:
     """The function that ``module:function`` names; to be called inside `modules_first_in`."""
     module_name, _, function_name = name.partition(":")
-    try:
-        module: ModuleType = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name != module_name.partition(".")[0]:
-            raise InputError(f"python = {name!r}: importing it failed: {error_line(error)}") from discreet_error(error)
-        raise InputError(f"python = {name!r}: there is no module {error.name!r} in {directory} or installed") from None
-    except (Exception, SystemExit) as error:
-        raise InputError(f"python = {name!r}: importing it failed: {error_line(error)}") from discreet_error(error)
-    function = getattr(module, function_name, None)
+    with translate_foreign_errors(f"python = {name!r}: importing it failed"):
+        try:
+            module: ModuleType = importlib.import_module(module_name)
+        except ModuleNotFoundError as error:
+            if error.name != module_name.partition(".")[0]:
+                raise
+            raise InputError(
+                f"python = {name!r}: there is no module {error.name!r} in {directory} or installed"
+            ) from None
+        function = getattr(module, function_name, None)
     if not callable(function):
         raise InputError(f"python = {name!r}: module {module_name!r} has no function {function_name!r}")
     return function  # type: ignore[no-any-return]
-
-
-def error_line(error: BaseException) -> str:
-    """KeyError: 'title'"""
-    return on_one_line(": ".join(filter(None, [type(error).__name__, words_of(error)])), LONGEST)
-
-
-@contextlib.contextmanager
-def name_function_in_errors(origin: str, place: str) -> Iterator[None]:
-    """What a function raises, in one sentence; origin: its place in messages; place: where, as `` on query 'q1'``."""
-    try:
-        yield
-    except InputError:
-        raise
-    except (Exception, SystemExit) as error:
-        kind = SilentError if isinstance(error, OSError) and not isinstance(error, FILES) else InputError
-        raise kind(f"{origin} failed{place}: {error_line(error)}") from discreet_error(error)

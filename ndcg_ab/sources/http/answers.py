@@ -9,10 +9,11 @@ from typing import Any
 
 from ndcg_ab.config.model.inputs.http import HttpRequest, HttpResults
 from ndcg_ab.errors import InputError, beginning, format_value, on_one_line, shortened
+from ndcg_ab.sources.boundary import BOUNDS
 from ndcg_ab.sources.costs import MOST_COST
-from ndcg_ab.sources.tables.schema import LONGEST_ID
+from ndcg_ab.sources.files.json_documents import RepeatedKeyError, load_strictly
+from ndcg_ab.sources.tables.schema import LONGEST_ID, is_written
 
-EXACT = 2**53  # whole numbers beyond it share a double with others
 LONGEST = 500  # characters of a title or an address
 MOST_KEYS = 12  # in a message
 EXCERPT = 200  # characters of an answer in a message
@@ -93,7 +94,7 @@ class AnswerReader:
 
     def hit(self, hit: Any, place: int) -> Hit:
         doc_id = self.found("id", hit)
-        if isinstance(doc_id, bool) or not isinstance(doc_id, str | int) or doc_id == "" or not is_utf8(str(doc_id)):
+        if isinstance(doc_id, bool) or not isinstance(doc_id, str | int) or not is_written(str(doc_id)):
             raise QueryError(
                 f"hit {place}: results.id = {self.written.id!r} finds {json_type(doc_id)}, and must find a text or a"
                 f" whole number; the hit {keys_text(hit)}"
@@ -111,7 +112,7 @@ class AnswerReader:
         path = f"{where}: results.score = {self.written.score!r}"
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise QueryError(f"{path} finds {json_type(value)}, and must find a number; the hit {keys_text(hit)}")
-        if isinstance(value, int) and abs(value) > EXACT:
+        if isinstance(value, int) and abs(value) > BOUNDS["search engine"].largest:
             raise QueryError(
                 f"{path} finds {format_value(value)}, beyond 2^53, where different scores become equal: leave"
                 " results.score"
@@ -129,7 +130,7 @@ class AnswerReader:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             return None
         text = " ".join(beginning(str(value), LONGEST).split())
-        return text if text and is_utf8(text) else None
+        return text if is_written(text) else None
 
     def found(self, field: str, content: Any) -> Any:
         if field not in self.paths:
@@ -161,9 +162,11 @@ def compile_path(path: str, where: str) -> Any:
 def parse_answer(content: bytes) -> Any:
     """The JSON of an answer."""
     try:
-        return json.loads(content)
+        return load_strictly(content)
     except RecursionError:
         raise QueryError("the answer is nested too deeply to be read") from None
+    except RepeatedKeyError as error:
+        raise QueryError(f"the answer cannot be read: {error}") from None
     except ValueError as error:
         start = content[:ENOUGH].decode(errors="replace").strip()
         if start.startswith("<"):
@@ -193,11 +196,3 @@ def excerpt(value: Any) -> str:
     """The begin of what an engine said, on one line, without the secrets that are known here."""
     text = on_one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), EXCERPT)
     return text if text.isprintable() else shortened(ascii(text)[1:-1], EXCERPT)
-
-
-def is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

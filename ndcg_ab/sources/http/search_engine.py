@@ -38,6 +38,8 @@ ANSWERS = "answers.jsonl"
 class SearchEngine(Source):
     """What is asked over HTTP."""
 
+    door = "search engine"
+
     def __init__(self, described: HttpSource, directory: Path) -> None:
         self.described = described.http
         self.origin = described.origin

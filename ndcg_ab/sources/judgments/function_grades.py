@@ -22,9 +22,11 @@ from typing import Any
 from ndcg_ab.config.model.inputs.sources import JudgeSource
 from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.sources.functions.function import is_finite
-from ndcg_ab.sources.functions.modules import load_function, modules_first_in, name_function_in_errors
+from ndcg_ab.sources.functions.modules import load_function, modules_first_in
 from ndcg_ab.sources.judgments.grade_cache import Say, open_grade_cache
+from ndcg_ab.sources.judgments.ratings import MOST_GRADE
 
 KEYS = 1  # to be raised with every change of what a key is made from
 
@@ -79,7 +81,8 @@ class AskedFunction:
         given = self.described.given
         with contextlib.nullcontext() if given else modules_first_in(self.directory), open_grade_cache(say) as known:
             function = given.data if given else load_function(self.origin, self.directory)
-            keys = self.keys_of(function, pairs, named_module(function) if given else function_module(function))
+            with translate_foreign_errors(f"python = {self.origin!r} failed"):
+                keys = self.keys_of(function, pairs, named_module(function) if given else function_module(function))
             if keys is None:
                 say(f"{self.origin}: no source tells what it does, so that it is asked every time")
             found = known.take(keys, since) if keys else {}
@@ -127,17 +130,16 @@ class AskedFunction:
         self, function: Callable[..., Any], query: Query, document: Document, arguments: Mapping[str, Any]
     ) -> float | None:
         place = f"query {format_value(query.query_id)}, document {format_value(document.doc_id)}"
-        with name_function_in_errors(f"python = {self.origin!r}", f" on {place}"):
+        with translate_foreign_errors(f"python = {self.origin!r} failed on {place}"):
             found = function(query, document, **arguments)
-        if found is None:
-            return None
-        if not is_finite(found):
-            raise InputError(
-                f"python = {self.origin!r}, {place}: grade = {format_value(found)}: must be a finite number, or None"
-                " where it"
-                " cannot say"
-            )
-        return float(found)
+            if found is None:
+                return None
+            if not is_finite(found) or abs(found) > MOST_GRADE:
+                raise InputError(
+                    f"python = {self.origin!r}, {place}: grade = {format_value(found)}: must be a finite number from"
+                    f" -{MOST_GRADE:,} to {MOST_GRADE:,}, or None where it cannot say"
+                )
+            return float(found)
 
 
 def ask_in_threads(

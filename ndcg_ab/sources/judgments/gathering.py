@@ -148,7 +148,8 @@ def gather_judgments(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
         raise disagreement_error(error, keys, units, source) from None
     table = keys.append_column("grade", pa.array(found.grades, pa.float64())).cast(JUDGMENT.schema)
     remarks = [*(remark for part in parts for remark in part.remarks), *count_repeated(singles, source)]
-    remarks += [*file_remarks(found, names, how, keys), *judge_remarks(found, units, how)]
+    remarks += [*file_remarks(found, names, how, keys), *scale_remarks(parts, names)]
+    remarks += judge_remarks(found, units, how)
     source.table = table
     return Pulled(with_remarks(table, remarks), JUDGMENT, source, singles=singles)
 
@@ -306,6 +307,20 @@ def file_remarks(found: CombinedGrades, names: Sequence[str], how: Gathering, ke
             f" (judgments_precedence = {how.precedence})"
         )
         remarks.append(Remark("more_judgments", later.added + later.changed, tuple(examples), told))
+    return remarks
+
+
+def scale_remarks(parts: Sequence[Pulled], names: Sequence[str]) -> list[Remark]:
+    """Return a remark on each later file with grades above or below all grades of the first file."""
+    remarks = []
+    low, high = pc.min_max(parts[0].table["grade"]).as_py().values()
+    for name, part in zip(names[1:], parts[1:], strict=True):
+        grades = part.table["grade"]
+        outside = part.table.filter(pc.or_(pc.less(grades, low), pc.greater(grades, high)))
+        rows = outside.slice(0, MOST_EXAMPLES).to_pylist()
+        examples = [f"query {row['query_id']!r}, document {row['doc_id']!r}: {row['grade']:g}" for row in rows]
+        told = f"{name}: {outside.num_rows:,} of its grades are outside {low:g} to {high:g}, the grades of {names[0]}"
+        remarks += [Remark("grade_off_scale", outside.num_rows, tuple(examples), told)] * bool(rows)
     return remarks
 
 

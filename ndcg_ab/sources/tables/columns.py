@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.sources.files.streams import UnusualError
-from ndcg_ab.sources.tables.schema import MOST_RANK, Layout, check_types
+from ndcg_ab.sources.tables.schema import IDS, LONGEST_ID, MOST_RANK, Layout, check_types
 
 OPTIONAL = (
     "score",
@@ -50,11 +50,25 @@ def cast_columns(
             place = table.schema.get_field_index(chosen[field.name])
             column = table[place]
             if pa.types.is_integer(field.type) and not pa.types.is_integer(column.type):
-                column = pc.cast(column, pa.float64())  # as text, 0x1F would be a whole number
-            table = table.set_column(place, chosen[field.name], pc.cast(column, field.type))
+                column = cast_values(column, pa.float64())  # as text, 0x1F would be a whole number
+            table = table.set_column(place, chosen[field.name], cast_values(column, field.type))
     if validate:
         table.validate(full=True)
     return select_columns(table, layout, chosen)
+
+
+def cast_values(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
+    """Return a column in another type; raise UnusualError if doubles may not hold its whole numbers."""
+    made = pc.cast(column, kind)
+    if pa.types.is_floating(kind) and not pa.types.is_floating(column.type):
+        refuse_inexact(made)
+    return made
+
+
+def refuse_inexact(column: pa.ChunkedArray | pa.Array) -> None:
+    """Raise UnusualError if a double is so large that the whole number it was made of may have been another one."""
+    if pc.any(pc.greater_equal(pc.abs(column), float(MOST_RANK))).as_py():
+        raise UnusualError("a number beyond 2^53")
 
 
 def holds_byte_below(limit: int, chunk: pa.Array) -> bool:
@@ -71,6 +85,11 @@ def breaks_text_rule(column: pa.ChunkedArray, *, spaces: bool) -> bool:
     )
 
 
+def holds_long_text(column: pa.ChunkedArray) -> bool:
+    """Return whether a text has more bytes than an id may have characters."""
+    return any(pc.any(pc.greater(pc.binary_length(chunk), LONGEST_ID)).as_py() for chunk in distinct_texts(column))
+
+
 def distinct_texts(column: pa.ChunkedArray) -> list[pa.Array]:
     """The texts in it, each once where it is a dictionary."""
     is_dictionary = pa.types.is_dictionary(column.type)
@@ -84,11 +103,12 @@ class BrokenRuleError(UnusualError):
 class TableRules:
     """What holds of every table; a column that may be absent is not where it holds nothing at all.
 
-    spaces: that white space in a text is suspicious too.
+    spaces: that white space in a text is suspicious too. from_text: that its numbers were written as text.
     """
 
-    def __init__(self, *, spaces: bool) -> None:
+    def __init__(self, *, spaces: bool, from_text: bool = False) -> None:
         self.spaces = spaces
+        self.from_text = from_text
         self.rows = 0
         self.nulls = Counter[str]()
 
@@ -107,11 +127,13 @@ class TableRules:
                 self.nulls[name] += column.null_count
                 if is_null(column):
                     continue
-            if column.null_count or self.is_broken(column):
+            if column.null_count or self.is_broken(column) or (name in IDS and holds_long_text(column)):
                 raise BrokenRuleError(f"in {name}")
 
     def is_broken(self, column: pa.ChunkedArray) -> bool:
         if pa.types.is_floating(column.type):
+            if self.from_text:
+                refuse_inexact(column)
             return not pc.all(pc.is_finite(column)).as_py()
         if pa.types.is_integer(column.type):
             bounds = pc.min_max(column).as_py()

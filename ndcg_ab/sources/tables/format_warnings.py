@@ -54,6 +54,7 @@ class FormatWatch:
         self.without_ranks = without_ranks
         self.unread = 0
         self.examples: list[str] = []
+        self.comments: list[str] = []
         self.tags: dict[str, int] = {}
 
     def each(self, found: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -71,5 +72,7 @@ class FormatWatch:
             yield line, record
 
     def remarks(self) -> list[Remark]:
-        unread = [Remark("unread_rank", self.unread, tuple(self.examples))] if self.unread else []
-        return unread + tag_remarks(self.path, self.tags)
+        found = [Remark("unread_rank", self.unread, tuple(self.examples))] if self.unread else []
+        if self.comments:
+            found.append(Remark("comment_line", len(self.comments), tuple(self.comments[:MOST_EXAMPLES])))
+        return found + tag_remarks(self.path, self.tags)

@@ -15,7 +15,9 @@ import pyarrow as pa
 
 from ndcg_ab.config.model.inputs.sources import InMemoryData
 from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.sources.base import Source, places_text
+from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
 from ndcg_ab.sources.files.records import parquet_rows, records_table
 from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_columns, select_columns
@@ -33,6 +35,8 @@ def is_table(data: Any) -> bool:
 
 class InMemorySource(Source):
     """A table, or dictionaries, given as an argument."""
+
+    door = "file"
 
     def __init__(self, given: InMemoryData, columns: dict[str, str]) -> None:
         self.origin = given.name
@@ -56,8 +60,9 @@ def read_given(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> 
 
     columns maps a field to the table's name for it.  Raises InputError for anything that breaks a rule.
     """
-    in_dictionaries = isinstance(given.data, Mapping)
-    table = read_dictionaries(given, layout) if in_dictionaries else read_table(given, layout, columns)
+    with translate_foreign_errors(f"{given.name}: cannot be read"):
+        in_dictionaries = isinstance(given.data, Mapping)
+        table = read_dictionaries(given, layout) if in_dictionaries else read_table(given, layout, columns)
     if table.num_rows == 0:
         raise InputError(f"{given.name}: there is no {layout.kind} in it")
     return table
@@ -86,6 +91,8 @@ def read_table(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> 
 
 def arrow_table(given: InMemoryData) -> pa.Table:
     try:
+        if isinstance(given.data, pa.RecordBatchReader):  # which may be without end
+            return pa.Table.from_batches(Passage(BOUNDS["extension"], given.name).each(given.data), given.data.schema)
         return pa.table(given.data)
     except Exception as error:  # whatever the library that made it raises
         said = " ".join("; ".join(map(str, error.args)).split()) or type(error).__name__

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ndcg_ab import thresholds
 from ndcg_ab.memory import Memory
 
-FEW = 200_000  # rows that are not worth a file
 GROUP = 1 << 17  # rows that are compressed, and read again, together
 AT_ONCE = 1 << 16  # rows that are looked at together
 
@@ -120,7 +120,7 @@ def first_pieces(pieces: Iterable[pa.Table]) -> tuple[pa.Table | None, Iterator[
     for piece in rest:
         taken.append(piece)
         count += piece.num_rows
-        if count > FEW:
+        if count > thresholds.FILE_ROWS:
             return pa.concat_tables(taken), rest
     return (pa.concat_tables(taken) if taken else None), None
 

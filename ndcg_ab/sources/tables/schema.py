@@ -4,12 +4,14 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import NoReturn
 
 import pyarrow as pa
 
 from ndcg_ab.errors import InputError, format_value, shortened
+from ndcg_ab.sources.boundary import EXACT
 from ndcg_ab.sources.files.hints import (
     closest_first,
     columns_option,
@@ -252,8 +254,9 @@ def query_layout(
 
 PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", flags=re.ASCII)
 MOST_COLUMNS = 12  # in a message
-LONGEST_ID = 100_000  # characters; whatever is longer is a document, and no name of one
-MOST_RANK = 2**53  # the ranks below it are exact in every tool
+LONGEST_ID = 10_000  # characters; whatever is longer is a document, and no name of one
+IDS = ("query_id", "doc_id", "object_id", "document")  # fields that hold one, of rankings, judgments and clicks
+MOST_RANK = EXACT  # the ranks below it are exact in every tool
 
 
 def is_plain_number(text: str) -> bool:
@@ -266,6 +269,8 @@ def read_value(field: Field, value: object, where: str) -> str | float | int:
         return field.blank
     if value is None:
         raise InputError(f"{where}: {field.name} is missing: every row needs one")
+    if isinstance(value, Decimal) and value == value.to_integral_value():
+        value = int(value)
     if value in ("", b"") or (field.type != pa.string() and not str(value).strip()):
         raise InputError(f"{where}: {field.name} is empty: every row needs one")
     if field.type == pa.string():
@@ -287,7 +292,22 @@ def read_value(field: Field, value: object, where: str) -> str | float | int:
         if abs(whole) >= MOST_RANK:
             raise InputError(f"{where}: {field.name} = {format_value(text)}: must be between -2^53 and 2^53")
         return whole
+    digits = text.lstrip("+-0")
+    is_exact = abs(parsed) < MOST_RANK or not digits.isdecimal() or int(digits) == abs(int(parsed))
+    if not is_exact and field.blank is None:
+        raise InputError(
+            f"{where}: {field.name} = {format_value(text)}: is a whole number beyond 2^53 that a double cannot hold"
+            f" ({int(parsed)} is next to it), so that different numbers become equal: divide all, or write their ranks"
+        )
     return parsed
+
+
+def is_written(value: object) -> bool:
+    """Return whether a value is a text that is not empty, and that UTF-8 can hold."""
+    try:
+        return isinstance(value, str) and len(value.encode()) > 0
+    except UnicodeEncodeError:
+        return False
 
 
 def read_text(field: Field, value: object, where: str) -> str:
@@ -298,11 +318,10 @@ def read_text(field: Field, value: object, where: str) -> str:
         text.encode()
     except UnicodeError:
         raise InputError(f"{where}: {field.name} = {format_value(value)}: must be text that UTF-8 can hold") from None
-    if len(text) > LONGEST_ID and field.name in ("query_id", "doc_id"):
+    if len(text) > LONGEST_ID and field.name.rpartition(".")[2] in IDS:
         raise InputError(
             f"{where}: {field.name} = {format_value(value)}: is {len(text):,} characters long, and must be no longer"
-            " than"
-            f" {LONGEST_ID:,}: is it an id?"
+            f" than {LONGEST_ID:,}: is it an id?"
         )
     return text
 
@@ -326,7 +345,8 @@ def check_types(schema: pa.Schema, layout: Layout, chosen: Mapping[str, str], wh
 
 def is_id_type(given: pa.DataType) -> bool:
     inner = given.value_type if pa.types.is_dictionary(given) else given
-    return pa.types.is_integer(inner) or is_text_type(inner) or pa.types.is_binary(inner)
+    is_whole = pa.types.is_integer(inner) or (pa.types.is_decimal(inner) and inner.scale <= 0)
+    return is_whole or is_text_type(inner) or pa.types.is_binary(inner)
 
 
 def is_text_type(given: pa.DataType) -> bool:

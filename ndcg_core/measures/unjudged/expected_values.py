@@ -129,7 +129,7 @@ class ShownPair:
     @cached_property
     def chances(self) -> GradeChances:
         """The chance of each grade of an unjudged result, by rank band."""
-        return estimate_chances(self.judged, self.candidate, self.baseline)
+        return estimate_chances(self.metric, self.judged, self.candidate, self.baseline)
 
     @cached_property
     def judged_gains(self) -> FloatArray:

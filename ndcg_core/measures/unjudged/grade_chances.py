@@ -38,13 +38,26 @@ def band_of(rank: IntArray) -> IntArray:
     return np.searchsorted(BANDS, rank, side="left").astype(np.int64)
 
 
-def estimate_chances(judged: Judged, *systems: Places) -> GradeChances:
+def least_gaining_grade(metric: Metric) -> float | None:
+    """Return the least grade that may gain something before any does: 1, or the least that the metric names."""
+    rule = metric.effective_gain
+    named = (1.0, metric.relevant_from, metric.max_grade) if isinstance(rule, str) else sorted(dict(rule))
+    highest = np.inf if metric.max_grade is None else metric.max_grade
+    gaining = (grade for grade in named if grade is not None and grade <= highest and gain(metric, grade) > 0)
+    return next(gaining, None)
+
+
+def estimate_chances(metric: Metric, judged: Judged, *systems: Places) -> GradeChances:
     """Return the distribution of the grades of judged results of all systems, by rank band.
 
     Each band counts the distribution over all bands as two results more. If no result is judged, every band has the
-    distribution of the judgments. Raises ValueError if there is no judgment at all.
+    distribution of the judgments. If no grade gains anything so far, the least that may counts as one result. Raises
+    ValueError if there is no judgment at all.
     """
     grades = np.array(judged.grades)
+    least = None if any(gain(metric, grade) > 0 for grade in judged.grades) else least_gaining_grade(metric)
+    if least is not None:
+        grades = np.array(sorted({*judged.grades, least}))
     counts = np.zeros((len(BANDS) + 1, len(grades)))
     for places in systems:
         rows = places.take(places.is_judged)
@@ -54,6 +67,8 @@ def estimate_chances(judged: Judged, *systems: Places) -> GradeChances:
         overall = np.bincount(np.searchsorted(grades, judged.grade), judged.documents, len(grades)).astype(np.float64)
     if not overall.any():
         raise ValueError("no document is judged, must be at least one")
+    if least is not None:
+        overall[grades == least] += 1.0
     chances = counts + SHRINKAGE * overall / overall.sum()
     return GradeChances(grades, chances / chances.sum(axis=1, keepdims=True))
 

@@ -12,6 +12,7 @@ from ndcg_core.statistics.distributions import ndtr, ndtri
 from ndcg_core.statistics.estimates.mean_difference import Differences, Interval, compute_moments, relative_weights
 from ndcg_core.statistics.hypothesis_tests.flips import DEFAULT_RESAMPLES, DEFAULT_SEED, TIE_TOLERANCE
 
+LEAST_OTHERS = 1e-9  # of the heaviest weight: less is a rounding error
 _BATCH = 2**19  # queries drawn together: 4 MB for each array of them
 
 
@@ -90,8 +91,12 @@ def _acceleration(values: NDArray[np.float64], share: NDArray[np.float64] | None
     """a = sum(u^3) / (6 sum(u^2)^1.5), u_i = mean of the means that leave one query out - the mean without query i."""
     weight = np.ones(len(values)) if share is None else share
     parts = weight * values
-    without = (parts.sum() - parts) / (weight.sum() - weight)
+    without = (parts.sum() - parts) / np.maximum(weight.sum() - weight, LEAST_OTHERS * weight.max())
     influence = without.mean() - without
+    largest = float(np.abs(influence).max())
+    if largest == 0:
+        return 0.0
+    influence /= largest  # so that cubes of small values are not 0
     return float((influence**3).sum() / (6 * np.square(influence).sum() ** 1.5))
 
 

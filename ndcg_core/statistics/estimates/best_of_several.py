@@ -82,7 +82,8 @@ def make_selection(best: int, of: Sequence[Moments], ratio: FloatArray, alpha: f
     def share(mean: float) -> float:
         return truncated_share(chosen, mean, room, reach)
 
-    low, estimate, high = (_falling_to(share, level, chosen, reach) for level in (1 - inner / 2, 0.5, inner / 2))
+    levels = (1 - inner / 2, 0.5, inner / 2)
+    low, estimate, high = (chosen.clip(_falling_to(share, level, chosen, reach)) for level in levels)
     return Selection(len(of), estimate, low, high)
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ndcg_core.statistics.distributions import bdtr, ndtr
 from ndcg_core.statistics.estimates.mean_difference import (
     Differences,
+    Interval,
     Moments,
     compute_moments,
     interval_from_moments,
@@ -93,13 +94,14 @@ def describe_differences(
     weights: Differences | None = None,
     members: NDArray[np.intp] | None = None,
     smallest_effect: float | None = None,
+    value_range: Interval | None = None,
 ) -> Descriptive:
     """Describes n >= 2 finite differences, rows sorted by query_id, in which every tie is exactly 0.
 
     of: `moments(differences, weights, members)`. level: of the relative change's interval, in (0, 1). baseline_values:
     n of the metric. weights: n numbers > 0. members: the number of each query's cluster; None without clusters.
-    smallest_effect: > 0, in the metric's unit. Raises ValueError for sequences of other lengths than n, wrong weights
-    and settings out of range.
+    smallest_effect: > 0, in the metric's unit. value_range: the metric's lowest and highest value, if known.
+    Raises ValueError for sequences of other lengths than n, wrong weights and settings out of range.
     """
     values = np.asarray(differences, dtype=np.float64)
     n, units = len(values), of.n if members is None else len(values)
@@ -110,6 +112,9 @@ def describe_differences(
         share = None
     wins, losses = int(np.count_nonzero(values > 0)), int(np.count_nonzero(values < 0))
     relative, low, high = _relative(values, of, baseline_values, share, members, level)
+    if value_range is not None and low is not None and high is not None:  # nobody loses more than all there is
+        low = max(low, min(-1.0, high)) if value_range.low >= 0 else low
+        high = min(high, max(1.0, low)) if value_range.high <= 0 else high
     spread = of if members is None else compute_moments(values, share)
     above, within, below = (None, None, None) if smallest_effect is None else t_chances(of, smallest_effect)
     top_share, carriers = _carried(query_ids, values, share, of)
@@ -186,7 +191,8 @@ def _relative(
         baseline, mean = -baseline, -mean
     relative = of.mean / mean
     deviation = compute_moments(values - relative * baseline, share, members).deviation / mean
-    return relative, *interval_from_moments(of._replace(mean=relative, deviation=deviation), level)
+    relatively = of._replace(mean=relative, deviation=deviation, widest=of.widest / mean)
+    return relative, *interval_from_moments(relatively, level)
 
 
 def _parts(
@@ -201,9 +207,12 @@ def _parts(
     return values if share is None else share * (values - of.mean)
 
 
-def _skewness(values: NDArray[np.float64]) -> float:
+def _skewness(values: NDArray[np.float64]) -> float | None:
     centred = values - values.mean()
-    centred = centred / np.abs(centred).max()  # so that cubes of large values are no infinity
+    largest = float(np.abs(centred).max())
+    if largest <= TIE_TOLERANCE:  # clusters whose sums are alike
+        return None
+    centred = centred / largest  # so that cubes of large values are no infinity
     squares = centred * centred
     return float((squares * centred).mean() / squares.mean() ** 1.5)
 

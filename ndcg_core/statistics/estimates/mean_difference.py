@@ -52,12 +52,18 @@ class Moments(NamedTuple):
     n: queries, >= 2. mean: of the differences, weighted where weights were given. deviation: >= 0, such that
     deviation / sqrt(n) is the standard error of the mean; unweighted, the standard deviation with n - 1.
     freedom: degrees of freedom, > 0; n - 1 unless weights or long tails leave fewer.
+    widest: how far from 0 the true mean can lie, > 0: the width of the metric's range; infinite if that is not known.
     """
 
     n: int
     mean: float
     deviation: float
     freedom: float
+    widest: float = math.inf
+
+    def clip(self, value: float) -> float:
+        """Return the value, or the nearest one that the true mean can have."""
+        return min(max(value, -self.widest), self.widest)
 
     @property
     def error(self) -> float:
@@ -279,7 +285,7 @@ def not_worse_p_value(of: Moments, margin: float) -> float:
 def lower_bound(of: Moments, alpha: float = 0.05) -> float:
     """Lower one-sided (1 - alpha) bound of the mean, in its unit: mean - t(1 - alpha, freedom) * error."""
     _check_probability("alpha", alpha)
-    return of.mean - _t_quantile(1 - alpha, of.freedom) * of.error
+    return of.clip(of.mean - _t_quantile(1 - alpha, of.freedom) * of.error)
 
 
 def reach_alone(of: Moments, level: float, comparisons: int = 1) -> float:
@@ -307,9 +313,9 @@ def reach_together(of: Moments, quantile: float, level: float) -> float | None:
 
 
 def interval_reaching(of: Moments, reach: float) -> Interval:
-    """mean -/+ reach * error, in the unit of the differences."""
+    """Return mean -/+ reach * error, in the unit of the differences, within what the mean can be (`of.widest`)."""
     margin = reach * of.error
-    return Interval(of.mean - margin, of.mean + margin)
+    return Interval(of.clip(of.mean - margin), of.clip(of.mean + margin))
 
 
 def detectable_effect(of: Moments, reach: float, power: float = 0.8) -> float:

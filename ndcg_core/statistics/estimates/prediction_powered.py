@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from ndcg_core.statistics.distributions import stdtr, stdtrit
 from ndcg_core.statistics.estimates.mean_difference import (
+    Interval,
     Moments,
     compute_moments,
     effective_number,
@@ -55,6 +56,7 @@ class Judged:
     is_careful: (N,) whether the query is judged carefully. is_scored: (N,) whether it has a careful difference.
     shares: (N,) weights > 0, or None. members: (N,) the number of each query's cluster, from 0 on, or None.
     known_mean: the proxy mean that the careful queries' is held against; None: that of the others.
+    value_range: the lowest and the highest value of the metric, if known.
     """
 
     proxy: FloatArray
@@ -64,6 +66,7 @@ class Judged:
     shares: FloatArray | None = None
     members: NDArray[np.intp] | None = None
     known_mean: float | None = None
+    value_range: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,7 @@ def correct_difference(careful: Column, proxy: Column, judged: Collection[str], 
             np.array([query_id in known for query_id in ids], dtype=np.bool_),
             pairs.shares,
             members,
+            value_range=careful.value_range,
         ),
         alpha,
     )
@@ -134,6 +138,7 @@ def correct_drawn(
             exact.shares,
             exact.units.members,
             known_mean,
+            careful.value_range,
         ),
         alpha,
     )
@@ -187,8 +192,8 @@ def estimate_from_arrays(given: Judged, alpha: float) -> ProxyCorrected | None:
     careful = int(np.count_nonzero(given.is_scored))
     return ProxyCorrected(
         difference=difference,
-        low=difference - width,
-        high=difference + width,
+        low=alone.clip(difference - width),
+        high=alone.clip(difference + width),
         p_value=2 * float(stdtr(freedom, -abs(difference) / math.sqrt(variance))),
         careful_queries=careful,
         cheap_queries=len(given.proxy),
@@ -247,7 +252,9 @@ def _moments(given: Judged) -> Moments | None:
         _, members = np.unique(given.members[scored], return_inverse=True)
     if np.count_nonzero(scored) < 2 or (members is not None and members.max() < 1):
         return None
-    return compute_moments(given.careful[scored], shares, members)
+    found = compute_moments(given.careful[scored], shares, members)
+    known = given.value_range
+    return found if known is None else found._replace(widest=known.high - known.low)
 
 
 def _part(values: FloatArray, weights: FloatArray) -> _Part:

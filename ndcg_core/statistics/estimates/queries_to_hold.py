@@ -41,7 +41,8 @@ def queries_to_hold(
     loss = margin - largest_loss
     spread = math.sqrt(float(shares @ np.square(x - float(shares @ x))))
     both = float(ndtri(1 - alpha)) + float(ndtri(power))
-    count = max((both * spread / (mean + margin)) ** 2, -math.log(alpha) * largest_loss / (mean + margin), 2.0)
+    root = min(both * spread / (mean + margin), math.sqrt(MOST_QUERIES))
+    count = min(max(root**2, -math.log(alpha) * largest_loss / (mean + margin), 2.0), float(MOST_QUERIES))
 
     def room(n: float) -> float:
         """By how many deviations the sample that one of five is below passes; rises with the root of n."""
@@ -79,19 +80,17 @@ def _binned(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _chances_below(x: FloatArray, counts: NDArray[np.int64], loss: float) -> FloatArray:
     """P(sum of count_i gamma_i x_i + E loss <= 0) of each row of counts, by its saddle point; loss < 0."""
-    scale = max(float(np.abs(x).max()), -loss)
-    y = np.append(x, loss) / scale
+    values = np.append(x, loss) / max(float(np.abs(x).max()), -loss)
     c = np.column_stack([counts, np.ones(len(counts))]).astype(np.float64)
-    c[:, y == 0] = 0.0
-    present = c > 0
-    most = np.where(present, y, -np.inf).max(axis=1)
-    least = np.where(present, y, np.inf).min(axis=1)
+    y = np.where(c > 0, values, 0.0)  # what a sample lacks: 1 - s y may be at or below 0 of it, and 0 * nan is no 0
+    most, least = y.max(axis=1), y.min(axis=1)
     low = 1 / least * (1 - 1e-12)
     never = most <= 0
     high = np.where(never, 0.0, 1 / np.where(never, 1.0, most) * (1 - 1e-12))
-    s = np.clip(-(c @ y) / np.maximum(c @ np.square(y), 1e-300), low / 2, high / 2)
+    squares = np.maximum(np.einsum("ij,ij->i", c, np.square(y)), 1e-300)
+    s = np.clip(-np.einsum("ij,ij->i", c, y) / squares, low / 2, high / 2)
     for _ in range(NEWTON_STEPS):
-        ratios = y / (1 - np.multiply.outer(s, y))
+        ratios = y / (1 - s[:, None] * y)
         slope = np.einsum("ij,ij->i", c, ratios)
         bend = np.einsum("ij,ij->i", c, np.square(ratios))
         low, high = np.where(slope < 0, s, low), np.where(slope < 0, high, s)
@@ -101,8 +100,8 @@ def _chances_below(x: FloatArray, counts: NDArray[np.int64], loss: float) -> Flo
             s = following
             break
         s = following
-    cumulant = -np.einsum("ij,ij->i", c, np.log1p(-np.multiply.outer(s, y)))
-    ratios = y / (1 - np.multiply.outer(s, y))
+    cumulant = -np.einsum("ij,ij->i", c, np.log1p(-s[:, None] * y))
+    ratios = y / (1 - s[:, None] * y)
     r = np.sign(s) * np.sqrt(np.maximum(-2 * cumulant, 0.0))
     u = s * np.sqrt(np.einsum("ij,ij->i", c, np.square(ratios)))
     near = np.abs(r) < 1e-4

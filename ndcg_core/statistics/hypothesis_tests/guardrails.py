@@ -68,7 +68,7 @@ def bound_of(pairs: Paired, of: Moments, margin: float, alpha: float) -> Bound:
     needed = bounded.queries_to_rule_out(margin, alpha, worst, shares)
     return Bound(
         bounded.not_worse_p_value(values, margin, worst, shares),
-        bounded.lower_bound(values, alpha, worst, shares),
+        of.clip(bounded.lower_bound(values, alpha, worst, shares)),
         GAFFKE,
         of.mean < -margin and bounded.not_worse_p_value(-np.minimum(values, worst), -margin, worst, shares) < alpha,
         needed,

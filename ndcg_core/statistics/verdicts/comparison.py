@@ -355,9 +355,10 @@ def _interval(pairs: Paired, of: Moments, settings: _Settings) -> Interval:
     level = 1 - settings.alpha
     if settings.interval_method == "t":
         return interval_from_moments(of, level)
-    return bca_interval(
+    found = bca_interval(
         pairs.units.values, level=level, resamples=settings.resamples, seed=settings.seed, weights=pairs.units.shares
     )
+    return Interval(of.clip(found.low), of.clip(found.high))
 
 
 def _described(pairs: Paired, of: Moments, settings: _Settings) -> Descriptive:
@@ -370,6 +371,7 @@ def _described(pairs: Paired, of: Moments, settings: _Settings) -> Descriptive:
         weights=pairs.shares,
         members=pairs.units.members,
         smallest_effect=pairs.column.smallest_effect,
+        value_range=pairs.column.value_range,
     )
     if pairs.scales is None:
         return found

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.slow
 
 DATA = ROOT / "tests" / "data"
 SYSTEMS = ["--system", f"old={DATA}/old.run", "--system", f"new={DATA}/new.run"]
+QRELS = DATA / "judgments.qrels"
 FILES = ["--judgments", f"{DATA}/judgments.qrels", *SYSTEMS]
 WORDS = ["--queries", f"{DATA}/queries.tsv", "--documents", f"{DATA}/documents.tsv"]
 
@@ -76,6 +77,14 @@ def test_grades_that_came_in_are_not_asked_for_again(tmp_path: Path) -> None:
     more.write_text(f"{first['query_id']} 0 {first['doc_id']} 1\n")
     rest = listed(*FILES, "-n", "30", "--more-judgments", str(more))
     assert (first["query_id"], first["doc_id"]) not in {(row["query_id"], row["doc_id"]) for row in rest}
+
+
+@pytest.mark.parametrize("metric", ["ndcg@10", "precision(relevant_from=2)@5", "rr", "err@5", "bpref"])
+def test_what_is_unjudged_is_listed_while_no_grade_gains_anything(tmp_path: Path, metric: str) -> None:
+    """A judge can give a grade that nobody gave so far."""
+    judgments = tmp_path / "zero.qrels"
+    judgments.write_text("".join(f"{line.rsplit(maxsplit=1)[0]} 0\n" for line in QRELS.read_text().splitlines()))
+    assert listed("--judgments", str(judgments), *SYSTEMS, "--metric", metric)
 
 
 def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from ndcg_ab.config.secrets import plain_secrets, redaction
+from tests import mistaking
 from tests.mistaking import run
 
 pytestmark = pytest.mark.slow
@@ -22,7 +23,7 @@ def _forgets_secrets() -> Iterator[None]:
 
 
 def test_whatever_is_wrong_ends_in_a_short_message() -> None:
-    assert run(40, seed=3) == []
+    assert mistaking.main(["--count", "40", "--seed", "3", "--processes", "0"]) == 0
 
 
 @pytest.mark.soak

@@ -162,7 +162,10 @@ def test_one_system_alone() -> None:
 
 
 def test_a_query_set_that_no_metric_can_score() -> None:
-    result = ndcg_ab.compare({"q": {"a": 0}}, {"old": {"q": {"a": 1.0}}, "new": {"q": {"a": 1.0}}})
+    found = {"q": {"a": 0}}, {"old": {"q": {"a": 1.0}}, "new": {"q": {"a": 1.0}}}
+    with pytest.raises(ndcg_ab.InputError, match=r"no query can be scored: .* \[nothing_scored\]"):
+        ndcg_ab.compare(*found)
+    result = ndcg_ab.compare(*found, findings={"nothing_scored": "warning"})
     assert "not testable" in Elements(result._repr_html_()).words
     assert "no query can be scored" in str(result)
 

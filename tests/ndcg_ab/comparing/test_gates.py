@@ -5,11 +5,13 @@ import functools
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
 from typer.testing import CliRunner
 
+import ndcg_ab
 from ndcg_ab.comparing.gates import check_gates, gate_results
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -68,6 +70,7 @@ def gates(outcome: Outcome, **keys: object) -> list[tuple[str, bool, str]]:
     return [(one.name, one.passed, one.message) for one in found]
 
 
+NONE_COMPARED = "there is no candidate to compare"
 NOBODY = "no candidate regressed on a primary metric"
 SHOWN = "the one comparison is shown to be not worse than its margin"
 
@@ -196,6 +199,27 @@ ROWS = {
         {"judged": 0.5},
         with_rows(systems=(system("old"), system("new", judged=None, unanswered=8))),
         [("judged", True, "at least 50 % of every system's results are judged")],
+    ),
+    "no system has a share of judged results": (
+        {"judged": 0.5},
+        with_rows(systems=(system("old", judged=None), system("other system", judged=None))),
+        [("judged", False, "no system has a result whose judgment is looked at")],
+    ),
+    "a comparison of no query": (
+        {"no_regression": True},
+        with_rows(verdict("not testable (n = 0)", None, queries=0)),
+        [("no regression", False, "new against old, ndcg@2: not testable (n = 0)")],
+    ),
+    "a comparison of one query": (
+        {"no_regression": True},
+        with_rows(verdict("not testable (n = 1)", None, queries=1)),
+        [("no regression", True, NOBODY)],
+    ),
+    "no margin is compared": ({"not_worse": {"ndcg@2": 0.1}}, with_rows(), [("not worse", False, NONE_COMPARED)]),
+    "no slice is compared": (
+        {"slice_regression": 0.1},
+        with_rows(verdict("improved", 0.2)),
+        [("slice regression", False, "there is no slice to compare")],
     ),
     "a slice regressed by more": (
         {"slice_regression": 0.05},
@@ -346,3 +370,73 @@ def test_the_exit_code_is_1_and_everything_is_kept(tmp_path: Path, monkeypatch: 
     assert [(gate["name"], gate["passed"]) for gate in said] == [("no regression", False), ("unanswered", True)]
     (tracked,) = (tmp_path / "out" / "json_lines" / "t").iterdir()
     assert json.loads(bundle.with_name("published.json").read_text())["url"] == str(tracked)
+
+
+# ---- what is not computed never passes
+
+NO_GRADE = {word: {"good": 0.0, "bad": -1.0} for word in WORDS}
+RANKED = {"old": {word: {"good": 2.0, "bad": 1.0} for word in WORDS}}
+RANKED["new"] = RANKED["old"]
+POLICIES = ["exclude", "zero", "one"]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("systems", [RANKED, {"old": RANKED["old"]}], ids=["two", "one"])
+def test_nothing_scored_is_an_error_with_a_gate_and_without(policy: str, systems: dict[str, Any]) -> None:
+    metrics = [f"ndcg(no_relevant={policy})@2", f"precision(no_relevant={policy})@1"]
+    for gate in (False, True, {"judged": 0.1}):
+        with pytest.raises(InputError, match=r"^no query can be scored: .* \[nothing_scored\]$"):
+            ndcg_ab.compare(NO_GRADE, systems, metrics=metrics, gate=gate)
+    result = ndcg_ab.compare(NO_GRADE, systems, metrics=metrics, gate=True, findings={"nothing_scored": "ignore"})
+    assert [gate.passed for gate in result.gates] == [False]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("condition", ["no_regression", "guardrails", "not_worse"])
+def test_a_metric_that_scores_nothing_fails_its_gate(policy: str, condition: str) -> None:
+    """Beside one that does; whatever a query without a relevant document counts."""
+    empty = ndcg_ab.parse(f"precision(relevant_from=9, no_relevant={policy})@1").name
+    gate = {"no_regression": False, "guardrails": condition == "guardrails"} | {condition: True}
+    options = {"guardrails": {empty: 0.1}} if condition == "guardrails" else {}
+    gate |= {"not_worse": {empty: 0.1}} if condition == "not_worse" else {}
+    roles = {"metrics": ["ndcg@2", empty], "primary_metrics": "all"}
+    roles = {"metrics": "ndcg@2"} if options else roles
+    result = ndcg_ab.compare(JUDGMENTS, RANKED, gate=gate, **roles, **options)
+    assert [(each.name.replace(" ", "_"), each.passed) for each in result.gates] == [(condition, False)]
+    assert "not testable (n = 0)" in result.gates[0].message
+    assert [found.metric for found in result.findings if found.code == "nothing_scored"] == [empty]
+    with pytest.raises(InputError, match="nothing_scored"):
+        ndcg_ab.compare(JUDGMENTS, RANKED, metrics=["ndcg@2", empty], strict=True)
+
+
+def test_systems_that_share_no_query_pass_no_gate() -> None:
+    metric = "ndcg(unanswered=exclude)@2"
+    halves = {
+        "old": {word: RANKED["old"][word] for word in WORDS[:4]},
+        "new": {word: RANKED["old"][word] for word in WORDS[4:]},
+    }
+    result = ndcg_ab.compare(JUDGMENTS, halves, metrics=metric, gate={"not_worse": {metric: 0.1}})
+    assert {gate.name: gate.passed for gate in result.gates} == {"no regression": False, "not worse": False}
+
+
+def test_one_system_passes_no_comparing_gate() -> None:
+    alone = {"old": RANKED["old"]}
+    for gate in (True, {"proof": True}, {"not_worse": {"ndcg@2": 0.1}}):
+        (found,) = ndcg_ab.compare(JUDGMENTS, alone, metrics="ndcg@2", gate=gate).gates
+        assert (found.passed, found.message) == (False, NONE_COMPARED)
+    assert ndcg_ab.compare(JUDGMENTS, alone, metrics="ndcg@2", gate={"judged": 0.5})._outcome.gate == "passed"
+
+
+@pytest.mark.parametrize("left", range(1, 9))
+@pytest.mark.parametrize("policy", ["zero", "exclude"])
+def test_a_baseline_that_answers_much_less_fails_the_gate(left: int, policy: str) -> None:
+    """As one whose file was cut: it would let every regression pass."""
+    cut = {word: RANKED["old"][word] for word in WORDS[:left]}
+    systems = {"old": cut, "new": RANKED["new"]}
+    result = ndcg_ab.compare(JUDGMENTS, systems, metrics=f"ndcg(unanswered={policy})@2", gate={"unanswered": 8})
+    found = [gate.message for gate in result.gates if not gate.passed]
+    gone = f"{8 - left} quer{'y' if left == 7 else 'ies'}"
+    told = f"old leaves {gone} unanswered, and another system 0: is the ranking of the baseline whole?"
+    assert found == ([told] if left < 7 else [])
+    turned = ndcg_ab.compare(JUDGMENTS, dict(reversed(systems.items())), metrics="ndcg@2", gate={"unanswered": 8})
+    assert not [gate for gate in turned.gates if gate.name == "baseline"], "a candidate that answers less is compared"

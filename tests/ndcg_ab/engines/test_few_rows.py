@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from ndcg_ab import thresholds
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine, GrowingDatabase, growing
 from ndcg_ab.engines.duckdb import engine as engine_module
@@ -53,7 +54,7 @@ def small() -> Evaluation:
 
 
 def outcome_of_few(monkeypatch: pytest.MonkeyPatch, few: int) -> str:
-    monkeypatch.setattr(engine_module, "FEW", few)
+    monkeypatch.setattr(thresholds, "FEW_ROWS", few)
     with DuckDBEngine() as engine:
         found: str = evaluate(small(), engine)[0].to_json()
         assert engine.is_few == (few > 0)
@@ -65,7 +66,7 @@ def test_a_small_comparison_takes_few_statements(monkeypatch: pytest.MonkeyPatch
     counted: list[str] = []
     database = Counting(engine_module.shared_database(os.getpid()), counted)
     monkeypatch.setattr(engine_module, "shared_database", lambda process: database)
-    few = outcome_of_few(monkeypatch, engine_module.FEW)
+    few = outcome_of_few(monkeypatch, thresholds.FEW_ROWS)
     assert 50 < len(counted) <= STATEMENTS
     assert few == outcome_of_few(monkeypatch, -1), "the same of many rows"
 

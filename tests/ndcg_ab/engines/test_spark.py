@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
+from ndcg_ab import thresholds
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import open_kept
 from ndcg_ab.errors import InputError
@@ -190,11 +191,10 @@ def here(folder: Path, output: str) -> Evaluation:
 @pytest.fixture(scope="module")
 def both(master: str, folder: Path) -> Both:
     """A real cluster writes every table, as those of many rows are written."""
-    from ndcg_ab.engines.spark import engine
 
     done = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "FEW", engine.FEW if master == LOCAL else -1)
+        patch.setattr(thresholds, "SPARK_FEW_ROWS", thresholds.SPARK_FEW_ROWS if master == LOCAL else -1)
         for each in (here(folder, "pulled"), evaluation(folder, **on(master, folder))):
             call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
             done.append(perform_run(each, call).bundle)

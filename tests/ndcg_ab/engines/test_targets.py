@@ -8,8 +8,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from ndcg_ab import thresholds
 from ndcg_ab.engines.duckdb import DuckDBEngine, KeptTables
-from ndcg_ab.engines.duckdb import engine as engine_module
 from ndcg_ab.engines.sql_files import SqlFile
 from ndcg_ab.errors import SqlError
 
@@ -111,12 +111,12 @@ def test_rows_are_chosen_and_ordered(engine: Counting) -> None:
     assert engine.count("number", {"n": 2}) == 1
 
 
-@pytest.mark.parametrize(("small", "made"), [(0, []), (engine_module.SMALL, ["number", "large"])])
+@pytest.mark.parametrize(("small", "made"), [(0, []), (thresholds.QUICKLY_MADE_ROWS, ["number", "large"])])
 def test_a_database_file_remembers_what_was_made_in_it(
     small: int, made: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And with which parameters; where it is small, they are made again."""
-    monkeypatch.setattr(engine_module, "SMALL", small)
+    monkeypatch.setattr(thresholds, "QUICKLY_MADE_ROWS", small)
     with Counting() as engine:
         engine.put("pulled_number", pa.table({"n": [1, 2, 3]}))
         engine.set(least=3)

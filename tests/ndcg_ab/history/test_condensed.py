@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from ndcg_ab import thresholds
 from ndcg_ab.engines.duckdb import DuckDBEngine, KeptTables
 from ndcg_ab.engines.duckdb import engine as engine_module
 from ndcg_ab.errors import InputError
@@ -59,15 +60,15 @@ def kinds_of(path: Path) -> dict[str, str]:
         return dict(connection.execute(select).fetchall())
 
 
-BOTH = [(engine_module.SMALL, engine_module.FEW), (0, -1)]
-MIXED = [(engine_module.SMALL, -1), (0, engine_module.FEW)]
+BOTH = [(thresholds.QUICKLY_MADE_ROWS, thresholds.FEW_ROWS), (0, -1)]
+MIXED = [(thresholds.QUICKLY_MADE_ROWS, -1), (0, thresholds.FEW_ROWS)]
 
 
 @pytest.mark.parametrize(("most", "few"), [*BOTH, *(pytest.param(*pair, marks=pytest.mark.soak) for pair in MIXED)])
 def test_every_table_has_its_rows(most: int, few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small ones are views of what was pulled, and of others none is."""
-    monkeypatch.setattr(engine_module, "SMALL", most)
-    monkeypatch.setattr(engine_module, "FEW", few)
+    monkeypatch.setattr(thresholds, "QUICKLY_MADE_ROWS", most)
+    monkeypatch.setattr(thresholds, "FEW_ROWS", few)
     path = tmp_path / "kept.duckdb"
     with DuckDBEngine() as engine:
         evaluate(small(tmp_path), engine)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from ndcg_ab import thresholds
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.engines.duckdb import DuckDBEngine
@@ -121,8 +122,8 @@ def test_the_sample_is_recomputed_whole_however_answers_are_read(
     evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch, long: int, batch: int
 ) -> None:
     """Every value is compared, of long answers and of short ones: a wrong one is found wherever it stands."""
-    monkeypatch.setattr(parity, "LONG", long)
-    monkeypatch.setattr(parity, "BATCH", batch)
+    monkeypatch.setattr(thresholds, "COUNTED_RESULTS", long)
+    monkeypatch.setattr(thresholds, "BATCH_RESULTS", batch)
     compared: list[tuple[str, str, str]] = []
     agree = parity.refuse_disagreement
 
@@ -156,7 +157,7 @@ def test_long_answers_become_no_objects(evaluation: Evaluation, monkeypatch: pyt
             made.append(len(results))
             yield answer, results
 
-    monkeypatch.setattr(parity, "LONG", 4)
+    monkeypatch.setattr(thresholds, "COUNTED_RESULTS", 4)
     monkeypatch.setattr(parity, "read_results", counting)
     with DuckDBEngine() as engine:
         score_systems(evaluation, engine)

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from ndcg_ab import thresholds
 from ndcg_ab.checks.checked_loading import load_and_check
 from ndcg_ab.checks.ids import near_ids
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.engines.duckdb import engine as engine_module
 from ndcg_ab.pipeline import pull_inputs
 from ndcg_ab.pipeline.conclude import make_outcome
-from ndcg_ab.scoring import loading, parity
+from ndcg_ab.scoring import parity
 from ndcg_ab.scoring.metric_tables import rank_rule
 from ndcg_ab.scoring.parity import recompute_sample
 from ndcg_ab.scoring.scoring import PulledInputs, score_metrics
@@ -87,12 +87,12 @@ def test_known_places_come_to_the_same(
 ) -> None:
     """bounds: of these everything that is shown is ranked, later."""
     evaluation = made(tmp_path, random.Random(seed), METRICS, bounds=bounds)
-    monkeypatch.setattr(engine_module, "FEW", 0)
+    monkeypatch.setattr(thresholds, "FEW_ROWS", 0)
     with DuckDBEngine() as engine:
         ranked = found_of(evaluation, engine)
         assert not engine.may_hold("placed", "yes")
-    monkeypatch.setattr(loading, "MANY", 1)
-    monkeypatch.setattr(engine_module, "MANY", 1)
+    monkeypatch.setattr(thresholds, "PLACED_ROWS", 1)
+    monkeypatch.setattr(thresholds, "JOINED_ROWS", 1)
     with DuckDBEngine() as engine:
         placed = found_of(evaluation, engine)
         assert not engine.may_hold("placed", "no")
@@ -103,7 +103,7 @@ def test_known_places_come_to_the_same(
 
 @pytest.mark.parametrize("metric", ["ndcg(ties=average)@3", "ndcg(score_precision=float32)@3", "rr(ties=doc_id_asc)@3"])
 def test_another_order_is_made_of_all_results(metric: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "MANY", 1)
+    monkeypatch.setattr(thresholds, "PLACED_ROWS", 1)
     with DuckDBEngine() as engine:
         found_of(made(tmp_path, random.Random(1), ["ndcg@3", metric]), engine)
         assert not engine.may_hold("placed", "yes")

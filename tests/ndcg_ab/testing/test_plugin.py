@@ -3,6 +3,8 @@
 The plugin is found by its entry point, as everywhere; an installation from before it needs ``make check`` once.
 """
 
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -65,7 +67,7 @@ def test_a_baseline_is_asked_for_made_held_and_replaced(suite: Suite, pytester: 
     made.assert_outcomes(passed=1)
     made.stdout.fnmatch_lines(["ndcg-ab: baseline written: tests/baselines/shop.top5.tsv"])
     assert path.read_text().startswith("query_id\tdoc_id\trank\nbread\tbread-song\t1\n")
-    assert [each.name for each in path.parent.iterdir()] == [path.name]
+    assert sorted(each.name for each in path.parent.iterdir()) == [path.name, f"{path.name}.sha256"]
 
     same = suite(NEW)
     same.assert_outcomes(passed=1)
@@ -156,7 +158,7 @@ def kept(folder: Path, ranking: Any, metrics: Sequence[str], **options: Any) -> 
     """The text of the baseline that is made from a ranking."""
     judgments = {"q1": {"a": 1, "b": 0, "c": 2}}
     baseline(folder, update=True).assert_not_worse(judgments, ranking, metrics=metrics, **options)
-    (path,) = folder.iterdir()
+    (path,) = folder.glob("*.tsv")
     return path.read_text().removeprefix("query_id\tdoc_id\trank\n").replace("\t", " ").replace("\n", "; ")
 
 
@@ -221,7 +223,7 @@ def test_the_kept_ranking_has_the_values_of_the_ranking(metrics: list[str], tmp_
         query_id, _, doc_id, _, score, _ = line.split()
         rough.setdefault(query_id, {})[doc_id] = round(float(score))
     baseline(tmp_path, update=True).assert_not_worse(JUDGMENTS, rough, metrics=metrics)
-    (path,) = tmp_path.iterdir()
+    (path,) = tmp_path.glob("*.tsv")
     same = compare(JUDGMENTS, {"kept": path, "rough": rough}, metrics=metrics)
     assert {row.conclusion for row in same.comparisons} == {"identical"}
 
@@ -235,23 +237,98 @@ def test_columns_are_those_of_the_candidate_alone(tmp_path: Path) -> None:
     baseline(tmp_path / "kept").assert_not_worse({"q1": {"a": 1}}, path, metrics=["ndcg@2"], columns=columns)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("<<<<<<< HEAD\n", "shop.top2.tsv, line 2: 1 field, the header names 3"),
-        ("q1\ta\t1\nq1\ta\t2\n", "shop.top2.tsv: document 'a' comes twice in the ranking of query 'q1': write it"),
-    ],
-)
-def test_a_baseline_that_was_torn_is_refused(text: str, said: str, tmp_path: Path) -> None:
-    (tmp_path / "shop.top2.tsv").write_text(f"query_id\tdoc_id\trank\n{text}")
-    with pytest.raises(InputError) as error:
-        baseline(tmp_path).assert_not_worse({"q1": {"a": 1}}, {"q1": {"a": 1.0}}, metrics="ndcg@2")
-    assert said in str(error.value)
+def cut(text: str) -> str:
+    return "".join(text.splitlines(keepends=True)[:31])
+
+
+# damage -> what it makes of the text, what is said
+DAMAGE: dict[str, tuple[Callable[[str], str], str]] = {
+    "cut after 30 rows": (
+        cut,
+        r"was changed since it was written \(has 30 rows, its digest is that of: '# 95 rows'\): write it",
+    ),
+    "without its first query": (lambda text: text.replace("bread", "broad"), "was changed .*has 95 rows"),
+    "two documents changed over": (
+        lambda text: (
+            text.replace("bread-song", "x").replace("bread-rye", "bread-song").replace("\tx\t", "\tbread-rye\t")
+        ),
+        "was changed",
+    ),
+    "negative ranks": (lambda text: re.sub(r"\t(\d)\n", r"\t-\1\n", text), "rank"),
+    "ranks from 2": (lambda text: re.sub(r"\t(\d)\n", r"\t2\1\n", text), "has rank 21, and 1 must be there"),
+    "a gap": (lambda text: text.replace("\t3\n", "\t7\n", 1), "has rank 7, and 3 must be there"),
+    "a control character": (
+        lambda text: text.replace("bread-song", "bread-\x1bsong"),
+        "must not hold control characters",
+    ),
+    "a conflict of a merge": (lambda text: text + "<<<<<<< HEAD\n", "line 97: 1 field, the header names 3"),
+    "a document twice": (
+        lambda text: text + text.splitlines()[-1].replace("\t5", "\t6") + "\n",
+        "comes twice in the ranking of query '.*': write it",
+    ),
+    "empty": (lambda text: "", "the file is empty"),
+    "no row": (lambda text: "query_id\tdoc_id\trank\n", "there is no ranking in the file|there is no result"),
+}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a baseline of 95 rows."""
+    folder = tmp_path_factory.mktemp("whole")
+    baseline(folder, update=True).assert_not_worse(JUDGMENTS, NEW, metrics="ndcg@5")
+    assert (folder / "shop.top5.tsv.sha256").read_text().startswith("# 95 rows\n")
+    baseline(folder).assert_not_worse(JUDGMENTS, NEW, metrics="ndcg@5")
+    return folder
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_baseline_that_is_not_as_it_was_written_is_refused(damage: str, whole: Path, tmp_path: Path) -> None:
+    change, said = DAMAGE[damage]
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "shop.top5.tsv"
+    path.write_text(change(path.read_text()))
+    assert path.read_text() != (whole / path.name).read_text()
+    with pytest.raises(InputError, match=said) as error:
+        baseline(tmp_path).assert_not_worse(JUDGMENTS, NEW, metrics="ndcg@5")
+    assert str(error.value).startswith(str(path)) and "\n" not in str(error.value)
+
+
+def test_ends_of_lines_of_another_system_are_no_damage(whole: Path, tmp_path: Path) -> None:
+    for file in whole.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    baseline(tmp_path).assert_not_worse(JUDGMENTS, NEW, metrics="ndcg@5")
+
+
+@pytest.mark.parametrize("digest", [None, "", "# 95 rows\n", "# 96 rows\n0000  shop.top5.tsv\n"])
+def test_a_baseline_without_its_digest_is_refused_until_it_is_written_again(
+    digest: str | None, whole: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "shop.top5.tsv.sha256"
+    path.unlink() if digest is None else path.write_text(digest)
+    said = "nothing proves that it is whole" if digest is None else "was changed since it was written"
+    with pytest.raises(InputError, match=f"{said}.*: write it again with: python -m pytest --update-rankings test.py"):
+        baseline(tmp_path).assert_not_worse(JUDGMENTS, NEW, metrics="ndcg@5")
+    baseline(tmp_path, update=True).assert_not_worse(JUDGMENTS, NEW, metrics="ndcg@5")
+    baseline(tmp_path).assert_not_worse(JUDGMENTS, NEW, metrics="ndcg@5")
+
+
+def test_a_query_that_the_candidate_answers_and_the_baseline_lacks_is_an_error(tmp_path: Path) -> None:
+    assert kept(tmp_path, TIED, ["ndcg@2"])
+    more = {**TIED, "q3": {"a": 1.0}, "q4": {"a": 1.0}}
+    with pytest.raises(InputError, match=r"lacks query 'q3', which the candidate answers \(2 such\): write it again"):
+        baseline(tmp_path).assert_not_worse({"q1": {"a": 1}}, more, metrics="ndcg@2")
+
+
+def test_a_candidate_with_a_control_character_makes_no_baseline(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="ids must not hold control characters"):
+        baseline(tmp_path, update=True).assert_not_worse({"q1": {"a\x1b": 1}}, {"q1": {"a\x1b": 1.0}}, metrics="ndcg@2")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_ranking_that_is_refused_leaves_the_baseline(tmp_path: Path) -> None:
     assert kept(tmp_path, TIED, ["ndcg@2"])
-    (path,) = tmp_path.iterdir()
+    (path,) = tmp_path.glob("*.tsv")
     before = path.read_bytes()
     with pytest.raises(InputError):
         kept(tmp_path, {"q1": {"a": "many"}}, ["ndcg@2"])

@@ -63,6 +63,8 @@ class Database(Model):
         default_factory=dict, description="Options of the driver; secrets as {env: NAME}."
     )
 
+    timeout: float = Field(3600.0, gt=0, le=86400, description="Seconds for the query, to its last row.")
+
     @field_validator("uri")
     @classmethod
     def _not_empty(cls, value: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ndcg_ab.config.loading.file import read_config
+from ndcg_ab.config.loading.file import find_namesake, read_config
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource, PythonSource
 from ndcg_ab.errors import InputError
@@ -275,3 +275,23 @@ systems:
     old, new = read(tmp_path, text).systems
     assert (old.name, new.name) == ("old", "new")
     assert new.source == old.source
+
+
+@pytest.mark.parametrize(
+    ("other", "is_found"),
+    [
+        ("name: shop\n", True),
+        ("name: shop\noutput: elsewhere\n", False),
+        ("name: another  # not shop\n", False),
+        ("name: shop\nextends: night.yaml\n", False),
+        ("name: [shop\n", False),
+    ],
+)
+def test_another_configuration_with_the_name_and_the_output_is_found(
+    other: str, is_found: bool, tmp_path: Path
+) -> None:
+    inputs = "judgments: j.qrels\nsystems:\n- {name: a, file: a.run}\n- {name: b, file: b.run}\n"
+    for name, head in (("night.yaml", "name: shop\n"), ("day.yml", other)):
+        (tmp_path / name).write_text(head if "extends" in head else head + inputs)
+    path = tmp_path / "night.yaml"
+    assert find_namesake(path, read_config(path)) == (tmp_path / "day.yml" if is_found else None)

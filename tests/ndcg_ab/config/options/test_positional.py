@@ -9,13 +9,13 @@ from ndcg_ab.config.options.positional import distinct_names, name_systems, plac
 from ndcg_ab.errors import InputError
 
 
-def placed(**options: Any) -> tuple[str, list[str]]:
+def placed(**options: Any) -> tuple[str, list[tuple[str, str]]]:
     found = place_files(options, "compare")
     return found["judgments"], found["system"]
 
 
 def test_the_first_is_the_judgments_and_the_others_are_rankings() -> None:
-    expected = ("q.qrels", ["old=runs/old.run", "new=runs/new.run.gz"])
+    expected = ("q.qrels", [("old", "runs/old.run"), ("new", "runs/new.run.gz")])
     files = ["runs/old.run", "runs/new.run.gz"]
     assert placed(files=["q.qrels", *files]) == expected
     assert placed(files=files, judgments="q.qrels") == expected
@@ -38,11 +38,25 @@ def test_names_are_the_plainest_that_tell_files_apart(files: list[str], names: l
 
 
 def test_a_name_that_is_given_is_nobody_else_s(tmp_path: Path) -> None:
-    assert name_systems(["new=a.run", "runs/new.run"]) == ["new=a.run", "runs=runs/new.run"]
+    assert name_systems(["new=a.run", "runs/new.run"]) == [("new", "a.run"), ("runs", "runs/new.run")]
     strange = tmp_path / "a=b"
     strange.touch()
-    assert name_systems([str(strange), "https://x.org/r?a=b"]) == [f"a=b={strange}", "r=https://x.org/r?a=b"]
-    assert name_systems(["new"]) == ["new"], "no file is called so: to be refused"
+    address = "https://x.org/r?a=b"
+    assert name_systems([str(strange), address]) == [("a=b", str(strange)), ("r", address)]
+    with pytest.raises(InputError, match="--system 'new': must be NAME=FILE"):
+        name_systems(["new"])
+
+
+@pytest.mark.parametrize("name", ["bm25_k1=0.9.run", "a=b=c.run", "=x.run", "x=.run", "k1=0.9,b=0.4.csv.gz"])
+def test_a_file_name_may_hold_equals_signs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    for path in (Path(name), Path("runs") / name):
+        path.touch()
+        for placing in ({"files": ["q", str(path)]}, {"judgments": "q", "system": [str(path)]}):
+            assert [file for _, file in placed(**placing)[1]] == [str(path)]
+        assert placed(judgments="q", system=[f"my={path}"])[1] == [("my", str(path))]
+    assert name_systems(["gone/k=1.run"])[0][1] == "gone/k=1.run", "a folder is in no name"
 
 
 @pytest.mark.parametrize(

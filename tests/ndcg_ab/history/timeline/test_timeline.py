@@ -1,9 +1,11 @@
 """`ndcg-ab history`: the table, one query, the JSON, the picture; and docs/history.md, whose queries are run."""
 
+import contextlib
 import io
 import json
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,15 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles.published import mark_published
-from ndcg_ab.history.timeline.timeline import Evaluated, Reused, Timeline, failure_text, read_timeline
+from ndcg_ab.history.timeline.digest import make_digest
+from ndcg_ab.history.timeline.timeline import (
+    Evaluated,
+    Reused,
+    Timeline,
+    failure_text,
+    read_timeline,
+    timeline_json,
+)
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.pictures import commands
 from ndcg_ab.report.pictures.commands import draw_query_values, draw_timeline
@@ -26,7 +36,8 @@ from ndcg_ab.results.codec import records_table
 from ndcg_ab.results.decisions import Choice
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.places import ROOT
-from tests.small_evaluation import changed_run, plain_page, rows_of, small, unlogged
+from tests.small_evaluation import changed_run, plain_page, rows_of, small, undrawn, unlogged
+from tests.small_evaluation import nights as nights_of
 
 pytestmark = pytest.mark.slow
 
@@ -258,6 +269,42 @@ def test_a_release_of_judgments_is_named() -> None:
 )
 def test_rankings_that_changed_are_one_word(changed: tuple[str, ...], text: str) -> None:
     assert format_changed_inputs(night(1, 3, changed=changed)) == text
+
+
+@pytest.mark.parametrize("values", [{}, {"old": None, "new": None}, {"old": None}, {"old": 0.5}, {LONG: None}], ids=str)
+@pytest.mark.parametrize("count", [1, 2])
+def test_every_view_takes_nights_without_a_value(values: dict[str, float | None], count: int, tmp_path: Path) -> None:
+    """A metric that the configuration names anew has no value in earlier nights, and one that it dropped in later."""
+    nights = tuple(night(number, number, values=values) for number in range(1, count + 1))
+    found = Timeline("n", "ndcg@10", tuple(values), nights, 0, latest_value=7)
+    told = "no evaluation shown has a value of ndcg@10; --last 7 goes back to one that has"
+    has_value = values.get("old") is not None
+    for width in (80, 130):
+        for details in (False, True):
+            lines = [line.rstrip() for line in printed(found, width, details=details)]
+            assert (told in lines, any("█ 0.5000" in line for line in lines)) == (not has_value, has_value)
+    assert len(json.loads(timeline_json(found))["evaluations"]) == count
+    assert make_digest(found, datetime(2026, 1, 1, tzinfo=UTC)).evaluations == count
+    for ending in ("svg", "png"):
+        with contextlib.nullcontext() if has_value else pytest.raises(InputError, match=re.escape(told)):
+            draw_timeline(found, tmp_path / f"x.{ending}")
+        assert (tmp_path / f"x.{ending}").exists() == has_value
+
+
+def test_the_latest_night_may_lack_the_metric(tmp_path: Path) -> None:
+    """The advice works: the number of evaluations that it names reaches one with a value."""
+    earlier = small(tmp_path)
+    nights_of(tmp_path, 2)
+    undrawn(small(tmp_path, metrics=["precision@5"]))
+    found = command(earlier, "--last", "1")
+    assert (found.exit_code, found.stderr) == (0, "")
+    (told,) = re.findall("no evaluation shown has a value of ndcg@10; (--last [0-9]+) goes back", found.stdout)
+    assert told == "--last 2"
+    assert "no evaluation shown" not in command(earlier, *told.split()).stdout
+    for words in (["--json", "-"], ["--since", "1d"], ["--query", "tea"], ["--metric", "precision@5"], ["--details"]):
+        assert command(earlier, "--last", "1", *words).exit_code == 0, words
+    drawn = command(earlier, "--last", "1", "--picture", str(tmp_path / "x.png"))
+    assert (drawn.exit_code, drawn.stderr.count("\n")) == (2, 1)
 
 
 def command(evaluation: Evaluation, *words: str) -> Any:

@@ -10,6 +10,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+import ndcg_ab
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.report.answer.answer import make_answer
 from ndcg_ab.report.answer.doubts import find_hardly_judged
@@ -260,7 +261,7 @@ FINDINGS = {
     ),
     "the same of all": (
         [Finding("unjudged_query", "note", "…", 81, name) for name in ("a", "b", "c")],
-        ["i all 3 systems answer 81 unjudged queries"],
+        ["i each of 3 systems answers 81 unjudged queries"],
     ),
     "different, the most first": (
         [Finding("unanswered_query", "warning", "…", count, name) for name, count in (("a", 1), ("c", 12))],
@@ -303,10 +304,7 @@ FINDINGS = {
     ),
     "many are counted": (
         [Finding("repeated_rank", "warning", "…", 20 - place, f"s{place}") for place in range(8)],
-        [
-            "! 8 of 3 systems give results a rank that another one has:"
-            " s0 20, s1 19, s2 18, s3 17, s4 16, s5 15 and 2 more"
-        ],
+        ["! 8 of 3 systems repeat ranks in queries: s0 20, s1 19, s2 18, s3 17, s4 16, s5 15 and 2 more"],
     ),
 }
 
@@ -408,8 +406,10 @@ def test_a_guardrail_that_is_identical_speaks_neither_for_nor_against(outcome: O
 
 
 def test_nothing_to_score_stands_above_everything() -> None:
-    found = outcome_of({"q": {"a": 0}}, {"old": {"q": in_order("a")}, "new": {"q": in_order("b")}}, ["ndcg@3"])
-    lines = printed(found, 200)
+    systems = {"old": {"q": {"a": 1.0}}, "new": {"q": {"b": 1.0}}}
+    options = {"nothing_scored": "warning", "unmatched_document": "warning"}
+    found = ndcg_ab.compare({"q": {"a": 0}}, systems, metrics="ndcg@3", findings=options)
+    lines = printed(found._outcome, 200)
     assert lines[0] == (
         "! no query can be scored: no judged document has a grade that gains anything; is the grade column right?"
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab import evaluate
+from ndcg_ab import evaluate, thresholds
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.inputs.judgments import JudgmentSource
 from ndcg_ab.config.model.operation import Resources
@@ -215,7 +215,7 @@ def test_events_that_are_more_than_a_few_go_to_a_file(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(click_judgments, "grade_clicks", note_and_grade)
     in_memory = source_of(log).grade({"q1": "soup"})
-    monkeypatch.setattr(on_disk, "FEW", 10)
+    monkeypatch.setattr(thresholds, "FILE_ROWS", 10)
     for allowed in (Resources(), Resources(memory_limit="1GB", spill=tmp_path / "room")):
         found = source_of(log).grade({"q1": "soup"}, allowed)
         assert found.table.equals(in_memory.table) and found.remarks == in_memory.remarks

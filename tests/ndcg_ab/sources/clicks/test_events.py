@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
+from ndcg_ab import thresholds
 from ndcg_ab.checks.ranking_checks import findings_of
 from ndcg_ab.config.model.inputs.clicks import Clicks
 from ndcg_ab.errors import InputError
@@ -163,7 +165,7 @@ def test_several_objects_on_a_line_are_refused(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
 def test_events_that_are_many_go_to_a_file(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_disk, "FEW", 3)
+    monkeypatch.setattr(thresholds, "FILE_ROWS", 3)
     monkeypatch.setattr(on_disk, "AT_ONCE", 2)
     names = ("action_name", "user_query", "object_id", "ordinal", "query_id", "client_id")
     values = [("impression" if at % 3 else "click", "pasta", f"d{at}", at, f"s{at}", f"c{at}") for at in range(9)]
@@ -185,7 +187,7 @@ def test_events_that_are_many_go_to_a_file(form: str, tmp_path: Path, monkeypatc
 
 
 def test_the_event_that_breaks_a_rule_is_counted_over_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_disk, "FEW", 1)
+    monkeypatch.setattr(thresholds, "FILE_ROWS", 1)
     monkeypatch.setattr(on_disk, "AT_ONCE", 2)
     path = tmp_path / "events.csv"
     path.write_text("action_name,user_query,object_id,ordinal\n" + "impression,a,d,0\n" * 4 + "click,a,d,1.5\n")
@@ -342,3 +344,59 @@ def test_other_actions_can_be_clicks_and_places_can_be_floats(tmp_path: Path) ->
     assert [finding.message for finding in findings_of(found.remarks, "clicks")][1].startswith(
         "clicks: 1 event without the query's text, the document or the place: left out (such as"
     )
+
+
+LARGE = [10_000, 2**31 - 1, 10**12, 2**53, 2**63 - 1, 1e300]  # ordinals from 0: the last one that counts is 9,999
+
+
+@pytest.mark.parametrize("ordinal", LARGE)
+@pytest.mark.parametrize("form", ["plain", "careful", "csv", "parquet", "duckdb"])
+def test_events_beyond_the_deepest_place_are_left_out(form: str, ordinal: float, tmp_path: Path) -> None:
+    events = [*TWO, event("click", 9_999, "d3"), event("click", ordinal, "d4")]
+    names = ("action_name", "user_query", "object_id", "ordinal", "query_id")
+    rows = [[each["action_name"], "pasta", *event_place(each), each["query_id"]] for each in events]
+    table = pa.table(dict(zip((*names[:4], "search_id"), map(list, zip(*rows, strict=True)), strict=True)))
+    path, keys = tmp_path / f"log.{form}", {"events": "ubi"} if form == "csv" else {}
+    if form in ("plain", "careful"):
+        odd = "\n" + json.dumps(event("login", "3")) + "\n" if form == "careful" else ""
+        path = written(tmp_path, [*events, *([odd] if odd else [])])
+    elif form == "csv":
+        path.write_text("\n".join(",".join(map(str, row)) for row in [table.column_names, *rows]) + "\n")
+    elif form == "parquet":
+        papq.write_table(table, path)
+    if form == "duckdb":
+        with duckdb.connect(path) as database:
+            database.register("rows_of_log", table)
+            database.execute("create table log as select * from rows_of_log")
+        described = Clicks.model_validate({"database": str(path), "query": "select * from log"})
+        found = read_events(described, make_source(described.source, tmp_path), tmp_path)
+    else:
+        found = read(path, **keys)
+    assert found.table["doc_id"].to_pylist() == ["d1", "d1", "d2", "d3"]
+    assert found.table["place"].to_pylist() == [1, 1, 3, 10_000]
+    remarks = {remark.code: remark for remark in found.remarks}
+    assert remarks["click_deep_place"].count == 1 and "'d4'" in remarks["click_deep_place"].examples[0]
+
+
+def event_place(each: dict[str, Any]) -> tuple[str, float]:
+    attributes = each["event_attributes"]
+    return attributes["object"]["object_id"], attributes["position"]["ordinal"]
+
+
+@pytest.mark.parametrize("place", [10_001, 2**31 - 1, 10**12, 2**53 - 1])
+def test_counts_beyond_the_deepest_place_are_left_out(place: int, tmp_path: Path) -> None:
+    path = tmp_path / "counts.csv"
+    path.write_text(f"{HEAD}a,d1,10000,9,2\na,d2,{place},9,3\n")
+    found = read(path)
+    assert found.table["place"].to_pylist() == [10_000] and found.read == 2
+    assert [(each.code, each.count) for each in found.remarks] == [("click_deep_place", 1)]
+    path.write_text(f"{HEAD}a,d1,10000,9,0\na,d2,{place},9,3\n")
+    with pytest.raises(InputError, match="clicked is 0 in every row up to place 10,000"):
+        read(path)
+
+
+def test_counts_that_no_sum_can_hold_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "counts.csv"
+    path.write_text(f"{HEAD}a,d1,1,{10**12},1\na,d2,1,{10**12 + 1},1\n")
+    with pytest.raises(InputError, match=r"row 2: shown = 1000000000001: must be 0 or more, and no more than 1,000"):
+        read(path)

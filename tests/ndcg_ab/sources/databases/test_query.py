@@ -19,11 +19,15 @@ from ndcg_ab.config.loading.schema import json_schema
 from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.loading.yaml_files import read_yaml
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.inputs.clicks import ClicksSource
 from ndcg_ab.config.model.inputs.sources import System, TableSource
 from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.memory import Memory
 from ndcg_ab.sources import JUDGMENT, RANKING, pull_source
 from ndcg_ab.sources.databases import drivers
 from ndcg_ab.sources.databases import query as databases
+from ndcg_ab.sources.tables.on_disk import TableOnDisk, writer_for
+from ndcg_ab.sources.tables.schema import query_layout
 from tests import servers
 
 ROWS = [("q1", "d1", 1.5), ("q1", "d2", 0.5), ("q2", "d1", 3.0)]
@@ -157,11 +161,49 @@ def test_what_is_wrong_is_said_in_one_sentence(database: Any, query: str, said: 
     assert not (files / "nowhere.db").exists()
 
 
-def test_a_database_is_read_and_not_written(files: Path) -> None:
-    for database in ("lists.db", "warehouse.duckdb"):
-        with pytest.raises(InputError, match=r"(?i)the query fails: .*read-?only"):
-            judgments(files, database, "delete from judgment returning query_id, doc_id, grade")
-        assert len(judgments(files, database)) == 3
+KINDS = {  # what is read of a database -> columns that it needs
+    "judgment": (JUDGMENT, "'1' as grade"),
+    "ranking": (RANKING, "'1' as score"),
+    "query": (query_layout((), needs_text=True, needs_weight=False), "'1' as text"),
+    "clicks": (JUDGMENT, "'click' as action_name, '1' as user_query, 'd' as object_id, 0 as ordinal"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_view_reads_no_other_file_whatever_is_read_of_the_database(kind: str, tmp_path: Path) -> None:
+    layout, columns = KINDS[kind]
+    (tmp_path / "secret.txt").write_text("planted")
+    with duckdb.connect(str(tmp_path / "a.duckdb")) as made:
+        view = f"select content as query_id, content as doc_id, {columns} from read_text('{tmp_path}/secret.txt')"
+        made.execute(f"create view v as {view}")
+    place = {"database": "a.duckdb", "query": "select * from v"}
+    described = ClicksSource.model_validate({"clicks": place}) if kind == "clicks" else TableSource(**place).source
+    with pytest.raises(InputError, match=r"a\.duckdb: a query or a view reads another file: Permission") as caught:
+        pull_source(described, layout, tmp_path, {"q": "1"})
+    assert "planted" not in str(caught.value)
+
+
+def test_a_view_of_sqlite_is_not_trusted(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "a.db") as made:
+        made.execute("create view v as select file as query_id, name as doc_id, 1 as grade from pragma_database_list")
+    with pytest.raises(InputError, match="unsafe use of virtual table"):
+        judgments(tmp_path, "a.db", "select * from v")
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
+def test_rows_go_to_disk_as_they_come(kind: str, tmp_path: Path) -> None:
+    number = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 250000) select "
+    rows = f"{number} 'q' || i % 9 as query_id, 'd' || i as doc_id, i * 1.0 as score from n"
+    if kind == "duckdb":
+        rows = "select 'q' || range % 9 as query_id, 'd' || range as doc_id, range * 1.0 as score from range(250000)"
+    for path in (tmp_path / "duckdb", tmp_path / "sqlite"):
+        with duckdb.connect(str(path)) if path.name == "duckdb" else sqlite3.connect(path) as made:
+            made.execute("create table t (a int)")
+    system = System.model_validate({"name": "a", "database": str(tmp_path / kind), "query": rows})
+    with Memory("1GB") as memory:
+        kept = pull_source(system.source, RANKING, tmp_path, keep=writer_for(memory, "rows"))
+        assert isinstance(kept.table, TableOnDisk) and kept.count == 250_000
+        assert kept.digest == pull_source(system.source, RANKING, tmp_path).digest
 
 
 @pytest.fixture(scope="module")
@@ -172,6 +214,107 @@ def socket() -> Iterator[Path]:
 
 def address(socket: Path, name: str = "postgres") -> str:
     return f"postgresql://postgres:geheim@/{name}?host={socket}"
+
+
+WRITING = {
+    "delete from judgment returning query_id, doc_id, grade": "begins with 'delete'",
+    "insert into judgment values ('q', 'd', 1) returning *": "begins with 'insert'",
+    "with w as (insert into judgment values ('q', 'd', 1) returning *) select * from w": "holds INSERT, which writes",
+    "with w as (delete from judgment returning *) select * from w": "holds DELETE, which writes",
+    "with w as (select 1) update judgment set grade = 1 returning *": "holds UPDATE, which writes",
+    "select * into made from judgment": "holds INTO, which writes",
+    "copy judgment to '{file}'": "begins with 'copy'",
+    "copy (select 1) to program 'touch {file}'": "begins with 'copy'",
+    "-- select\n/* select */ copy judgment to '{file}'": "begins with 'copy'",
+    "(((create table made (a int))))": "begins with 'create'",
+    "select * from judgment; copy judgment to '{file}'": "holds several statements",
+    "select ';' as query_id; drop table judgment": "holds several statements",
+    "select E'\\'' as query_id; drop table judgment; --'": "holds several statements",
+    "select $a$;$a$ as query_id; vacuum": "holds several statements",
+    "explain analyze delete from judgment": "begins with 'explain'",
+    "attach '{file}' as other": "begins with 'attach'",
+    "pragma journal_mode = delete": "begins with 'pragma'",
+    " ; ": "begins with ';'",
+}
+READING = (
+    "select * from judgment -- of all nights",
+    "select * from judgment; -- of all nights",
+    "/* into; */ select query_id, doc_id, grade from judgment where doc_id <> 'insert into; x' ;;",
+    'with "delete" as (select * from judgment) select * from "delete"',
+    "with v(query_id, doc_id, grade) as (values ('q1', 'd1', 1.5), ('q1', 'd2', 0.5), ('q2', 'd1', 3)) select * from v",
+    "(select * from judgment)",
+    "table judgment",
+)
+
+
+def places(files: Path, request: pytest.FixtureRequest) -> Iterator[str]:
+    yield from ("lists.db", "warehouse.duckdb")
+    if servers.POSTGRESQL:
+        yield address(request.getfixturevalue("judged"))
+
+
+@pytest.fixture(scope="module")
+def judged(socket: Path) -> Path:
+    rows = "create table judgment as select * from (values ('q1', 'd1', 1.5), ('q1', 'd2', 0.5), ('q2', 'd1', 3.0)) v"
+    words = ["psql", "-q", "-h", str(socket), "-U", "postgres", "-c", f"{rows}(query_id, doc_id, grade)"]
+    subprocess.run(words, check=True)
+    return socket
+
+
+@pytest.mark.slow
+def test_a_query_reads_and_does_not_write(files: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    before = sorted(tmp_path.iterdir())
+    for database in places(files, request):
+        for query, said in WRITING.items():
+            with pytest.raises(InputError, match=said) as caught:
+                judgments(files, database, query.replace("{file}", str(tmp_path / "written")))
+            assert "it must be one statement that reads: SELECT, WITH, VALUES or TABLE" in str(caught.value)
+        assert judgments(files, database) == ROWS
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.slow
+def test_a_query_may_be_any_statement_that_reads(files: Path, request: pytest.FixtureRequest) -> None:
+    for database in places(files, request):
+        for query in READING[:-2] if database == "lists.db" else READING:  # SQLite has no TABLE, nor such parentheses
+            assert judgments(files, database, query) == ROWS, (database, query)
+    values = "values ('q1', 'd1', 1.5), ('q1', 'd2', 0.5), ('q2', 'd1', 3)"
+    columns = {"query_id": "column1", "doc_id": "column2", "grade": "column3"}
+    assert judgments(files, "lists.db", values, columns=columns) == ROWS
+
+
+@pytest.mark.slow
+def test_a_query_of_postgresql_ends_in_its_time(socket: Path, tmp_path: Path) -> None:
+    query = "select 'q' as query_id, 'd' as doc_id, pg_sleep(30) is null as grade"
+    began = time.monotonic()
+    with pytest.raises(InputError, match=r"takes more than 0.3 seconds for 0 bytes, .* allow more with `database: \{"):
+        judgments(tmp_path, {"uri": address(socket), "timeout": 0.3}, query)
+    assert time.monotonic() - began < 5
+    shown = "select 'q' as query_id, 'd' as doc_id, extract(epoch from current_setting('statement_timeout')::interval)"
+    assert judgments(tmp_path, {"uri": address(socket), "timeout": 7}, f"{shown} as grade") == [("q", "d", 12.0)]
+
+
+@pytest.mark.parametrize("is_open", [False, True], ids=["closed", "in use"])
+@pytest.mark.parametrize("has_rows", [False, True], ids=["empty log", "rows in the log"])
+def test_nothing_appears_beside_a_database_with_a_log(is_open: bool, has_rows: bool, tmp_path: Path) -> None:
+    """SQLite's own way with `mode=ro` leaves -shm and -wal."""
+    (data := tmp_path / "data").mkdir()
+    writer = sqlite3.connect(tmp_path / "lists.db")
+    writer.execute("pragma journal_mode = wal")
+    writer.execute("create table judgment (query_id text, doc_id text, grade real)")
+    writer.commit()
+    writer.execute("pragma wal_checkpoint(truncate)")
+    writer.executemany("insert into judgment values (?, ?, ?)", ROWS)
+    writer.commit()
+    if not has_rows:
+        writer.execute("pragma wal_checkpoint(truncate)")
+    for name in ("lists.db", "lists.db-wal"):
+        (data / name).write_bytes((tmp_path / name).read_bytes())
+    folder = tmp_path if is_open else data
+    before = {path.name for path in folder.iterdir()}
+    assert judgments(folder, "lists.db") == ROWS
+    assert {path.name for path in folder.iterdir()} == before
+    writer.close()
 
 
 @pytest.mark.slow
@@ -196,12 +339,26 @@ SAID = {
     "select 1 as query_id, 2 as doc_id, 'NaN'::float8 as grade": "row 1: grade = 'nan': must be a finite number",
     "select 1 as query_id, 2 as doc_id, 1 / (50 - g) as grade from generate_series(1, 99) g": "division by zero",
     "select * from nope": 'the query fails: relation "nope" does not exist',
-    "create table made (a int)": "the query gives no table: it must be a SELECT",
-    "selec": 'the query fails: syntax error at or near "selec"',
+    "select selec from": "the query fails: syntax error at end of input",
+    "select nextval('counted') as grade, 1 as query_id, 2 as doc_id": "cannot execute nextval() in a read-only",
+    "select made_it() as grade, 1 as query_id, 2 as doc_id": "cannot execute CREATE TABLE in a read-only transaction",
+    "select 1 as grade, 2 as query_id, 3 as doc_id from held for update": "cannot execute SELECT FOR UPDATE in a",
 }
 
 
+@pytest.fixture(scope="module")
+def prepared(socket: Path) -> Path:
+    """A sequence, a table and a function that writes."""
+    words = ["psql", "-q", "-h", str(socket), "-U", "postgres", "-v", "ON_ERROR_STOP=1", "-c"]
+    body = (
+        "create function made_it() returns int language plpgsql as $$ begin create table made (a int); return 1; end $$"
+    )
+    subprocess.run([*words, f"create sequence counted; create table held (a int); {body}"], check=True)
+    return socket
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("prepared")
 @pytest.mark.parametrize(("query", "said"), SAID.items())
 def test_what_postgresql_refuses(query: str, said: str, socket: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:

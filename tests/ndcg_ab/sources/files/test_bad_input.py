@@ -3,6 +3,8 @@
 import gzip
 import itertools
 import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -105,8 +107,13 @@ JUDGMENTS: dict[str, Case] = {
     ),
     "JSON of documents, one twice": (
         "q.json",
-        '{"q1": {"a": 1}, "q2": {"b": 1}, "q1": {\n"a": 2}}',
-        ["q.json, lines 1 and 2: document 'a' of query 'q1' is judged 1 and 2"],
+        '{"q1": {"a": 1}, "q2": {"b": 1, \n"b": 2}}',
+        ["q.json: cannot be read as JSON: key 'b' comes twice in one object"],
+    ),
+    "JSON of documents, a query twice": (
+        "q.json",
+        '{"q1": {"a": 1}, "q2": {"b": 1},\n"q1": {"c": 2}}',
+        ["q.json: cannot be read as JSON: key 'q1' comes twice in one object: a key must come once"],
     ),
     "a missing key": (
         "q.jsonl",
@@ -133,7 +140,11 @@ JUDGMENTS: dict[str, Case] = {
         ["q.jsonl, line 1: cannot be read as JSON"],
     ),
     "no Parquet": ("q.parquet", "PAR1 nonsense PAR1", ["q.parquet: is not a Parquet file"]),
-    "a key twice": ("q.jsonl", JSON.replace('"a"', '"a", "doc_id": "b"'), ["line 1: key 'doc_id' comes twice in one"]),
+    "a key twice": (
+        "q.jsonl",
+        JSON.replace('"a"', '"a", "doc_id": "b"'),
+        ["line 1: cannot be read as JSON: key 'doc_id'"],
+    ),
     "a quote inside a field": ("q.csv", CSV + 'q1,"q"9",1\n', ["q.csv, line 2: cannot be read as CSV"]),
     "null in the place of an object": ("q.jsonl", JSON + "null\n", ["q.jsonl, line 2: 'null'", "one JSON object"]),
     "two objects on a line": ("q.jsonl", JSON.strip() + JSON, ["q.jsonl, line 1: is not JSON (Extra data"]),
@@ -329,8 +340,9 @@ def refused(folder: Path, command: Sequence[str], words: Sequence[str]) -> None:
 
 def compare(folder: Path, *options: str, judgments: str = "qrels") -> list[str]:
     command = ["compare", "--judgments", str(folder / judgments), "--system", f"old={folder / 'old.run'}"]
-    outputs = ["--json", str(folder / "out.json"), "--per-query", str(folder / "out.csv")]
-    return [*command, *outputs, *options]
+    for option, name in (("--json", "out.json"), ("--per-query", "out.csv")):
+        command += [option, str(folder / name)] * (option not in options)
+    return [*command, *options]
 
 
 def put(folder: Path, name: str, content: str | bytes) -> None:
@@ -356,6 +368,20 @@ def test_bad_parquet(case: str, folder: Path) -> None:
     columns, words = PARQUET[case]
     papq.write_table(pa.table(columns), folder / "a.pq")
     refused(folder, compare(folder, judgments="a.pq"), words)
+
+
+@pytest.mark.slow
+def test_a_broken_column_of_a_parquet_file_ends_no_process(folder: Path) -> None:
+    """The library ends the process over it where a group of rows is asked for what it says of its columns."""
+    papq.write_table(pa.table({"query_id": ["q1"], "doc_id": ["a"], "grade": [1.0]}), folder / "a.pq")
+    whole = (folder / "a.pq").read_bytes()
+    may_be_null, never_null = b"\x25\x02\x18\x05grade", b"\x25\x00\x18\x05grade"
+    assert whole.count(may_be_null) == 1
+    (folder / "a.pq").write_bytes(whole.replace(may_be_null, never_null))
+    command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "check", str(folder / "a.pq"), str(folder / "old.run")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "a.pq: the Parquet file is broken, write it again" in done.stderr
 
 
 def test_parquet_with_text_that_is_none(folder: Path) -> None:
@@ -429,8 +455,7 @@ def test_a_bad_function(case: str, folder: Path) -> None:
 def findings(folder: Path, judgments: str, ranking: str) -> dict[str, tuple[str, int]]:
     put(folder, "qrels", judgments)
     put(folder, "old.run", ranking)
-    command = compare(folder)
-    found = RUNNER.invoke(app, [*command, "--json", "-"])
+    found = RUNNER.invoke(app, compare(folder, "--json", "-"))
     assert found.exit_code == 0, found.output
     return {row["code"]: (row["severity"], row["count"]) for row in json.loads(found.stdout)["findings"]}
 

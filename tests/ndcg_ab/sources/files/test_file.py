@@ -294,8 +294,9 @@ def texts(*, trec: bool) -> st.SearchStrategy[str]:
 
 def tables(layout: Layout, *, trec: bool) -> st.SearchStrategy[list[Row]]:
     text, number = texts(trec=trec), st.floats(allow_nan=False, allow_infinity=False)
-    query = text.filter(lambda each: not (trec and each.startswith("#")))  # in TREC such a line is a comment
-    values = [number] if layout is JUDGMENT else [number, st.integers(-(2**53) + 1, 2**53 - 1) | st.integers(0, 99)]
+    query = text.filter(lambda each: not (trec and each == "#"))  # in TREC such a line is a comment
+    grade = st.floats(-1000, 10)  # higher ones are times or ids, where documents are small numbers
+    values = [grade] if layout is JUDGMENT else [number, st.integers(-(2**53) + 1, 2**53 - 1) | st.integers(0, 99)]
     row: st.SearchStrategy[Row] = st.tuples(query, text, *values)
     return st.lists(row, min_size=1, max_size=8, unique_by=lambda row: row[:2])
 

@@ -54,6 +54,30 @@ def test_what_a_file_is_taken_for(
     assert (found.kind, found.format, found.columns) == (kind, file_format, columns)
 
 
+DOCUMENT_NAMES = ("docno", "DOCNO", "sku", "asin", "passage_id", "item", "product_id", "did", "title_of_nobody")
+ORDER_NAMES = ("score", "rank", "bm25", "similarity", "Position", "rating", "grade", "label")
+
+
+@pytest.mark.parametrize("more", ["", "query", "text", "lang"])
+@pytest.mark.parametrize("ordered", ORDER_NAMES)
+@pytest.mark.parametrize("document", DOCUMENT_NAMES)
+def test_a_score_a_rank_or_a_grade_is_never_in_queries(document: str, ordered: str, more: str, tmp_path: Path) -> None:
+    names = [name for name in ("qid", document, ordered, more) if name]
+    (tmp_path / "f.csv").write_text(",".join(names) + "\n")
+    if document == "title_of_nobody":
+        with pytest.raises(InputError, match="give its columns these names"):
+            guess_content(tmp_path / "f.csv")
+        return
+    found = guess_content(tmp_path / "f.csv")
+    assert found.kind == (JUDGMENTS if ordered in ("rating", "grade", "label") else RANKING)
+    assert (found.columns["query_id"], found.columns["doc_id"]) == ("qid", document)
+
+
+def test_pyterrier_numbers_documents_beside_their_ids(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("qid,docid,docno,rank,score,query\n")
+    assert guess_content(tmp_path / "r.csv").columns == {"query_id": "qid", "doc_id": "docno"}
+
+
 def test_parquet(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as papq
@@ -73,6 +97,7 @@ def test_parquet(tmp_path: Path) -> None:
             "the columns (a, b) are those of neither judgments (query_id, doc_id, grade) nor a ranking",
         ),
         ("a.csv", b"query_id,doc_id\n", "the columns (query_id, doc_id) are those of neither"),
+        ("a.csv", b"query,docno\n", "the columns (query, docno) are those of neither"),
         ("a.jsonl", b"5\n", "the columns (none) are those of neither"),
         ("a.run", b"\n\n", "the file is empty"),
         ("a.gz", b"\x1f\x8bxx", "the gzip file is broken, write it again: "),

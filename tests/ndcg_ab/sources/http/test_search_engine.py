@@ -179,6 +179,8 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
     "HTML": (b"<!doctype html><title>Log in</title>", {}, "no JSON but HTML (<!doctype html><title>Log in</title>)"),
     "broken JSON": (b'{"hits": [', {}, "the answer is no whole JSON: Expecting value"),
     "no content": (b"", {}, "the answer is empty (asked 2 times)"),
+    "a key twice": (b'{"hits": [], "hits": []}', {}, "cannot be read: key 'hits' comes twice in one object"),
+    "an id twice": (b'{"hits": [{"_id": "a", "_id": "b"}]}', {}, "cannot be read: key '_id' comes twice in one object"),
     "a deep nest": (b"[" * 100_000, {}, "the answer is nested too deeply"),
     "too much": (b" " * 300_000, {}, "larger than most_bytes = 200000"),
     "too many hits": ({"hits": [{"id": str(at)} for at in range(4)]}, {}, "4 hits came, more than depth = 3"),

@@ -44,12 +44,21 @@ def test_later_files_add_and_correct_by_the_precedence(tmp_path: Path, precedenc
 
 
 def test_what_each_file_changed_is_told(tmp_path: Path) -> None:
-    first, second = pull_judgments(evaluation_of(tmp_path, *TWO_FILES)).remarks
+    first, second, *others = pull_judgments(evaluation_of(tmp_path, *TWO_FILES)).remarks
     assert (first.code, first.count) == ("more_judgments", 2)
     assert first.told == "b.csv: adds 1, changes 1 and leaves 1 of those before it (judgments_precedence = last)"
     assert first.examples == ("query 'q', document 'd': 1 is now 3",)
     assert second.told == "c.csv: adds 0, changes 1 and leaves 0 of those before it (judgments_precedence = last)"
     assert second.examples == ("query 'q', document 'd': 3 is now 2",)
+    assert [(each.code, each.count) for each in others] == [("grade_off_scale", 1)]
+    assert others[0].told == "b.csv: 1 of its grades are outside 0 to 2, the grades of a.csv"
+
+
+@pytest.mark.parametrize(("grade", "count"), [(22, 1), (-5, 1), (3, 1), (2, 0), (0, 0), (1.5, 0)])
+def test_a_later_grade_outside_the_scale_is_reported(grade: float, count: int, tmp_path: Path) -> None:
+    files = ("query_id,doc_id,grade\nq,d,0\nq,e,2\n", f"query_id,doc_id,grade\nq,f,{grade}\n")
+    found = pull_judgments(evaluation_of(tmp_path, *files)).remarks
+    assert sum(each.count for each in found if each.code == "grade_off_scale") == count
 
 
 THREE_JUDGES = JUDGED + "q,d,0,ann\nq,d,3,bob\nq,d,3,cy\nq,e,1,ann\nq,e,2,bob\nq,f,2,ann\n"

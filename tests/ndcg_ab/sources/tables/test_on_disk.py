@@ -11,6 +11,7 @@ import pyarrow.parquet as papq
 import pytest
 from typer.testing import CliRunner
 
+from ndcg_ab import thresholds
 from ndcg_ab.checks.ranking_checks import count_neighbours, is_copy
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
@@ -34,7 +35,7 @@ ROWS = [(f"q{at % 7}", f"d{at * 7919 % 1009}é", 1 + at % 13 / 8, at // 7 + 1) f
 @pytest.fixture(autouse=True)
 def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rankings of a few rows go to files, in groups of a few rows."""
-    monkeypatch.setattr(spilled, "FEW", 10)
+    monkeypatch.setattr(thresholds, "FILE_ROWS", 10)
     monkeypatch.setattr(spilled, "GROUP", 64)
     monkeypatch.setattr(spilled, "AT_ONCE", 50)
 

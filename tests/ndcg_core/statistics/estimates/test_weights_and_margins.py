@@ -32,7 +32,8 @@ margins = st.integers(1, 1_000).map(lambda value: value / 1_000)
 
 def test_two_weighted_differences_by_hand() -> None:
     # shares 1/2 and 3/2; mean (.1 x 1 + .3 x 3) / 4 = .25; residuals .5 x -.15 = -.075 and 1.5 x .05 = .075
-    n, mean, _, freedom = of = compute_moments([0.1, 0.3], [1, 3])
+    of = compute_moments([0.1, 0.3], [1, 3])
+    n, mean, _, freedom = of[:4]
     assert n == 2
     assert mean == pytest.approx(0.25)
     # the variance of one difference is (.1 - .3)^2 / 2 = .02, that of (w1 d1 + w2 d2) / 4 is .02 x (1 + 9) / 16

@@ -1,0 +1,108 @@
+"""The bounds of what comes from outside: bytes, rows, seconds and the largest whole number, for each door."""
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+from ndcg_ab.config.model.inputs.connections import Database
+from ndcg_ab.config.model.inputs.http import HttpRequest
+from ndcg_ab.deadlines import BackgroundTask, OverdueError
+from ndcg_ab.errors import InputError
+
+T = TypeVar("T")
+Pieces = Generator[Any, None, None]
+GIB, HOUR = 1 << 30, 3600.0
+START = 40.0  # seconds before a pace is kept
+EXACT = 2**53  # a double cannot hold every whole number beyond it
+
+
+class Bounds(NamedTuple):
+    """The most that may come through one door.
+
+    bytes: of one file, one answer, or the rows of one query.  rows: of one table.  seconds: until all of it is there;
+    infinite for what has an end from the beginning.  remedy: what to do if more is meant.  largest: of whole numbers.
+    pace: bytes that must come in a second.
+    """
+
+    bytes: int
+    rows: int
+    seconds: float
+    remedy: str
+    largest: int = EXACT
+    pace: int = 0
+
+
+ROWS = 1_000_000_000
+COPY = "if it is meant, download it with another tool, and name the copy"
+QUERY = "choose fewer rows, or allow more with `database: {timeout: SECONDS}`"
+SMALL_FILE = "choose fewer rows, or set NDCG_AB_UNPACK_RATIO to more"
+FILES = "write it into files, and name these"
+http, timeout = HttpRequest.model_fields, Database.model_fields["timeout"].default
+BOUNDS = {
+    "file": Bounds(1024 * GIB, ROWS, math.inf, "split it"),
+    "baseline": Bounds(GIB // 4, 5_000_000, math.inf, "keep fewer queries"),
+    "web server": Bounds(GIB, ROWS, HOUR, COPY, pace=10_000),
+    "object store": Bounds(64 * GIB, ROWS, 6 * HOUR, COPY),
+    "database": Bounds(64 * GIB, ROWS, timeout, QUERY),
+    "database file": Bounds(GIB, ROWS, timeout, SMALL_FILE),  # and for each byte of the file as many as of Parquet
+    "search engine": Bounds(http["most_bytes"].default, ROWS, http["deadline"].default, "ask for less"),
+    "function": Bounds(16 * GIB, ROWS // 10, 24 * HOUR, FILES),
+    "extension": Bounds(16 * GIB, ROWS, 24 * HOUR, FILES),
+    "click log": Bounds(1024 * GIB, ROWS, 24 * HOUR, "leave out the oldest events", largest=10_000),
+    "cluster": Bounds(16 * GIB, 100 * ROWS, math.inf, "choose rows with `where`"),  # a row comes for each query
+}
+
+
+class Passage:
+    """Data on their way through one door, refused as soon as they exceed its bounds."""
+
+    def __init__(self, bounds: Bounds, place: str) -> None:
+        self.bounds, self.place = bounds, place
+        self.began = time.monotonic()
+        self.bytes = self.rows = 0
+
+    def count(self, *, size: int = 0, rows: int = 0) -> None:
+        """Add bytes and rows that came; raise InputError if they are too many or too late."""
+        self.bytes, self.rows = self.bytes + size, self.rows + rows
+        for name in ("bytes", "rows"):
+            if getattr(self, name) > (most := getattr(self.bounds, name)):
+                self.refuse(f"gives more than {most:,} {name}")
+        if self.is_overdue():
+            self.refuse_late()
+
+    def seconds(self) -> float:
+        """Return the seconds that may pass until the next bytes."""
+        most, pace = self.bounds.seconds, self.bounds.pace
+        return min(most, START + self.bytes / pace) if pace else most
+
+    def is_overdue(self) -> bool:
+        return time.monotonic() - self.began > self.seconds()
+
+    def refuse_late(self) -> NoReturn:
+        self.refuse(f"takes more than {self.seconds():,g} seconds for {self.bytes:,} bytes")
+
+    def refuse(self, what: str) -> NoReturn:
+        raise InputError(f"{self.place}: {what}, the most that is allowed: {self.bounds.remedy}")
+
+    def wait(self, work: Callable[[], T]) -> T:
+        """Return the result of work, done in a thread that is left behind if its time is over."""
+        try:
+            return BackgroundTask(work).wait(self.is_overdue)
+        except OverdueError:
+            self.refuse_late()
+
+    def each(self, pieces: Iterable[Any]) -> Iterator[Any]:
+        """Yield the pieces of a table, and count them."""
+        for piece in pieces:
+            self.count(size=getattr(piece, "nbytes", 0), rows=getattr(piece, "num_rows", 0))
+            yield piece
+
+    def await_each(self, pieces: Pieces) -> Pieces:
+        """Yield the pieces of a table, each of which is waited for with `wait`, and count them."""
+        try:
+            yield from self.each(iter(lambda: self.wait(lambda: next(pieces, None)), None))
+        finally:
+            with contextlib.suppress(ValueError):  # still at work in a thread
+                pieces.close()

@@ -1,0 +1,31 @@
+"""Lines of TREC that begin with #: rows if they have the fields of one, else comments, which are counted."""
+
+from pathlib import Path
+
+import pytest
+
+from ndcg_ab.config.model.inputs.sources import FileSource
+from ndcg_ab.sources.files.file import read_file
+from ndcg_ab.sources.files.guessing import guess_content
+from ndcg_ab.sources.files.records import read_rows
+from ndcg_ab.sources.registry import pull_source
+from ndcg_ab.sources.tables.schema import JUDGED, JUDGMENT, RANKING, Layout
+
+ROWS = {"judgment": "{} 0 d1 1", "ranking": "{} Q0 d1 1 2.5 tag"}
+COMMENTS = ("# a comment", "#", "#q9", "#q9 0", "# seven words that are no row 7", "# pooled by 3", "#q9 0 d1 high x y")
+
+
+@pytest.mark.parametrize("layout", [JUDGMENT, JUDGED, RANKING], ids=["judgment", "judged", "ranking"])
+@pytest.mark.parametrize("query_id", ["#1", "##é"])
+@pytest.mark.parametrize("sign", ["\t", "  "])
+@pytest.mark.parametrize("comment", ["", *COMMENTS])
+def test_a_query_id_may_begin_so(layout: Layout, query_id: str, sign: str, comment: str, tmp_path: Path) -> None:
+    path = tmp_path / "trec"
+    lines = [ROWS[layout.kind].format(each).replace(" ", sign) for each in (query_id, "q2")]
+    path.write_text("\n".join([*[comment] * bool(comment), *lines, *[comment] * bool(comment)]) + "\n")
+    found = pull_source(FileSource(file=path), layout, tmp_path)
+    assert found.query_ids == [query_id, "q2"]
+    assert [(each.code, each.count) for each in found.remarks] == [("comment_line", 2)] * bool(comment)
+    assert read_rows(path, layout, "trec", {}).num_rows == read_file(path, layout, None, {}).num_rows == 2
+    if len(comment.split()) not in (4, 6):  # else the first line alone does not tell
+        assert guess_content(path).kind.startswith(layout.kind)

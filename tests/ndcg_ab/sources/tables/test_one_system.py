@@ -1,0 +1,74 @@
+"""A table with the rankings of several systems below each other is refused, whatever it is in."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as papq
+import pytest
+from typer.testing import CliRunner
+
+import ndcg_ab
+from flows.cli.app import app
+from ndcg_ab.errors import InputError
+
+ROWS = {"query_id": ["q1", "q1", "q2", "q2"], "doc_id": ["d1", "d2", "d1", "d2"], "score": [4.0, 3.0, 2.0, 1.0]}
+SAID = "names 2 systems (a, b), and a ranking is of one system: give the rows of each system"
+
+
+def rankings(column: str, values: list[Any]) -> pa.Table:
+    return pa.table({column: values, **ROWS})
+
+
+def write(folder: Path, ending: str, table: pa.Table) -> Path:
+    path = folder / f"both.{ending}"
+    if ending == "parquet":
+        papq.write_table(table, path)
+    elif ending == "csv":
+        pacsv.write_csv(table, path)
+    else:
+        lines = [pa.table(table).slice(row, 1).to_pylist()[0] for row in range(table.num_rows)]
+        path.write_text("".join(f"{line}\n".replace("'", '"') for line in lines))
+    (folder / "j.qrels").write_text("q1 0 d1 1\nq2 0 d1 1\n")
+    return path
+
+
+@pytest.mark.parametrize("column", ["system_id", "System", "run_id", "tag"])
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_files(ending: str, column: str, tmp_path: Path) -> None:
+    path = write(tmp_path, ending, rankings(column, ["a", "a", "b", "b"]))
+    judgments, new = str(tmp_path / "j.qrels"), str(tmp_path / "new.yaml")
+    for command in (["compare", judgments, str(path)], ["check", judgments, str(path)], ["check", str(path)],
+                    ["init", judgments, str(path), "--output-file", new]):  # fmt: skip
+        found = CliRunner().invoke(app, command)
+        assert found.exit_code == 2 and SAID in found.stderr and "both." in found.stderr, (command, found.stderr)
+    assert not Path(new).exists()
+    config = tmp_path / "c.yaml"
+    config.write_text(f"name: n\njudgments: j.qrels\nsystems: [{{name: a, file: {path.name}}}]\nmetrics: [ndcg]\n")
+    assert SAID in CliRunner().invoke(app, ["check", str(config)]).stderr
+
+
+def test_python(tmp_path: Path) -> None:
+    judgments = {"q1": {"d1": 1}, "q2": {"d1": 1}}
+    with pytest.raises(InputError, match="names 2 systems") as caught:
+        ndcg_ab.compare(judgments, {"x": rankings("run", ["a", "b", "a", "b"])})
+    assert "systems['x']" in str(caught.value)
+    assert ndcg_ab.compare(judgments, {"x": rankings("run", ["a", "a", "a", "a"])})
+    assert ndcg_ab.compare(judgments, {"x": rankings("run", [0.5, 1.5, 2.5, 3.5])}), "no names"
+
+
+def test_parts_and_partitions(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"whole/system={name}").mkdir(parents=True)
+        papq.write_table(pa.table(ROWS), tmp_path / f"whole/system={name}/part.parquet")
+    (tmp_path / "more").mkdir()
+    papq.write_table(rankings("run_tag", ["a", "a", "b", "b"]), tmp_path / "more/part.parquet")
+    for folder in ("whole", "more"):
+        with pytest.raises(InputError, match="names 2 systems"):
+            ndcg_ab.compare({"q1": {"d1": 1}}, {"x": tmp_path / folder})
+
+
+def test_one_system_may_be_named(tmp_path: Path) -> None:
+    path = write(tmp_path, "csv", rankings("system_id", ["a"] * 4))
+    assert CliRunner().invoke(app, ["compare", str(tmp_path / "j.qrels"), str(path), "-q"]).exit_code == 0

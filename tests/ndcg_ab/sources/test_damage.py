@@ -1,0 +1,168 @@
+"""Damaged inputs are refused, or read as they were: each container shows by its own proofs that it is whole.
+
+A proof is what a container says of its content: a checksum (gzip, zstd, a page of Parquet, a block of DuckDB), a count
+(rows of Parquet) or its end (gzip, zstd, JSON, the length that a server announces). Text without an end has none.
+"""
+
+import gzip
+import json
+import random
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as papq
+import pytest
+
+from ndcg_ab.config.model.inputs.sources import DatabaseSource, FileSource
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.base import PullRequest
+from ndcg_ab.sources.fast_reader.choice import reduce_file
+from ndcg_ab.sources.registry import make_source
+from ndcg_ab.sources.tables.schema import RANKING
+from ndcg_ab.sources.tables.top_places import WantedPlaces
+
+QUERIES, DEPTH = 12, 25
+ROWS = [
+    {"query_id": f"q{query:02}", "doc_id": f"d{(query * 7 + place) % 90}", "score": 50.0 - place - query / 64}
+    for query in range(QUERIES)
+    for place in range(DEPTH)
+]
+TEXT = "".join(
+    f"{row['query_id']} Q0 {row['doc_id']} {at % DEPTH + 1} {row['score']} t\n" for at, row in enumerate(ROWS)
+)
+
+
+def write_parquet(path: Path) -> None:
+    table = pa.Table.from_pylist(ROWS)
+    papq.write_table(table, path, row_group_size=100, write_page_checksum=True)
+
+
+def write_sqlite(path: Path) -> None:
+    with sqlite3.connect(path) as database:
+        database.execute("create table hit (query_id text, doc_id text, score real)")
+        database.executemany("insert into hit values (?, ?, ?)", [tuple(row.values()) for row in ROWS])
+    database.close()
+
+
+def write_duckdb(path: Path) -> None:
+    table = pa.Table.from_pylist(ROWS)
+    with duckdb.connect(path) as database:
+        database.register("hits", table)
+        database.execute("create table hit as select * from hits")
+
+
+def write_document(path: Path) -> None:
+    found: dict[str, dict[str, float]] = {}
+    for row in ROWS:
+        found.setdefault(str(row["query_id"]), {})[str(row["doc_id"])] = float(row["score"])  # type: ignore[arg-type]
+    path.write_text(json.dumps(found))
+
+
+def write_checked_zstd(path: Path) -> None:
+    if shutil.which("zstd") is None:
+        pytest.skip("the command zstd, which writes checksums, is not installed")
+    path.write_bytes(subprocess.run(["zstd", "-q", "-c"], input=TEXT.encode(), capture_output=True, check=True).stdout)
+
+
+class Container(NamedTuple):
+    """name: of the file. write: makes it. shows_changes: whether it proves every byte, or only that it is not cut."""
+
+    name: str
+    write: Callable[[Path], Any]
+    shows_changes: bool = False
+
+
+CONTAINERS = {
+    "gzip": Container("a.run.gz", lambda path: path.write_bytes(gzip.compress(TEXT.encode(), mtime=0)), True),
+    "zstd": Container("a.run.zst", lambda path: path.write_bytes(pa.compress(TEXT.encode(), "zstd", asbytes=True))),
+    "zstd with a checksum": Container("a.run.zst", write_checked_zstd, True),
+    "Parquet": Container("a.parquet", write_parquet, True),
+    "a list in JSON": Container("a.json", lambda path: path.write_text(json.dumps(ROWS))),
+    "JSON by query": Container("a.json", write_document),
+    "SQLite": Container("a.db", write_sqlite),
+    "DuckDB": Container("a.duckdb", write_duckdb, True),
+}
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    if path.suffix in (".db", ".duckdb"):
+        query = "select query_id, doc_id, score from hit order by rowid"
+        described: Any = DatabaseSource.model_validate({"database": str(path), "query": query})
+    else:
+        described = FileSource.model_validate({"file": path})
+    table = make_source(described, path.parent).answer(RANKING, PullRequest({})).table
+    rows: list[dict[str, Any]] = table.select(["query_id", "doc_id", "score"]).to_pylist()
+    return rows
+
+
+def read_if_whole(path: Path, content: bytes) -> list[dict[str, Any]]:
+    """Return the rows of a file with this content, those of the undamaged file if it is refused."""
+    path.write_bytes(content)
+    try:
+        return read(path)
+    except InputError:
+        return ROWS
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_a_cut_container_is_refused_or_read_as_it_was(name: str, tmp_path: Path) -> None:
+    container = CONTAINERS[name]
+    path = tmp_path / container.name
+    container.write(path)
+    assert read(path) == ROWS
+    content = path.read_bytes()
+    size = len(content)
+    for length in (1, 10, size // 4, size // 2, 3 * size // 4, size - 100, size - 9, size - 8, size - 4, size - 1):
+        assert read_if_whole(path, content[:length]) == ROWS, length
+
+
+@pytest.mark.parametrize("name", [name for name, each in CONTAINERS.items() if each.shows_changes])
+def test_a_changed_byte_is_refused_or_changes_nothing(name: str, tmp_path: Path) -> None:
+    """A footer of Parquet has no checksum: its counts have a test of their own."""
+    container, chance = CONTAINERS[name], random.Random(24)
+    path = tmp_path / container.name
+    container.write(path)
+    content = path.read_bytes()
+    end = len(content) - (8 + int.from_bytes(content[-8:-4], "little") if name == "Parquet" else 0)
+    for _ in range(40):
+        changed, place = bytearray(content), chance.randrange(end)
+        changed[place] ^= 1 << chance.randrange(8)
+        assert read_if_whole(path, bytes(changed)) == ROWS, place
+
+
+def test_both_ways_through_parquet_look_at_the_checksums(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    write_parquet(path)
+    assert reduce_file(path, "parquet", {}, WantedPlaces(5, frozenset())) is not None
+    content = bytearray(path.read_bytes())
+    scores = papq.read_metadata(path).row_group(0).column(2)
+    content[scores.data_page_offset + scores.total_compressed_size - 1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"the Parquet file is broken, write it again: .*CRC"):
+        read(path)
+    assert reduce_file(path, "parquet", {}, WantedPlaces(5, frozenset())) is None
+
+
+def count_in_footer(content: bytes, rows: int, other: int, at: int) -> bytes:
+    """Write another count, of as many bytes, over one of the places of a footer that hold a count of rows."""
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    old, new = (bytes([0x16, (2 * each & 0x7F) | 0x80, 2 * each >> 7]) for each in (rows, other))
+    places = [place for place in range(footer, len(content)) if content.startswith(old, place)]
+    return content[: places[at]] + new + content[places[at] + 3 :]
+
+
+@pytest.mark.parametrize("at", range(5))
+def test_counts_of_a_footer_that_disagree_are_refused(at: int, tmp_path: Path) -> None:
+    """The rows of the file, the values of its three columns, the rows of its only group."""
+    path = tmp_path / "a.parquet"
+    table = pa.Table.from_pylist(ROWS)
+    papq.write_table(table, path, store_schema=False, write_statistics=False)
+    path.write_bytes(count_in_footer(path.read_bytes(), len(ROWS), len(ROWS) - 49, at))
+    with pytest.raises(InputError, match="the Parquet file is broken, write it again: it promises"):
+        read(path)

@@ -1,0 +1,319 @@
+"""Code of others may raise anything: it is one sentence and exit code 2, whatever kind of code raises it."""
+
+import asyncio
+import builtins
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from flows.cli.app import app
+from ndcg_ab import extensions
+from ndcg_ab.checks.added_checks import run_added_checks
+from ndcg_ab.config.model.inputs.external_scores import ScoresSource
+from ndcg_ab.config.model.inputs.sources import (
+    ExtensionSource,
+    FileSource,
+    InMemoryData,
+    JudgeSource,
+    PythonSource,
+)
+from ndcg_ab.deadlines import Budget
+from ndcg_ab.errors import InputError, TrackingError
+from ndcg_ab.flows.cli.commands.running import pending_bundles
+from ndcg_ab.sources import RANKING
+from ndcg_ab.sources.documents import Documents
+from ndcg_ab.sources.external_scores import Scores
+from ndcg_ab.sources.functions.extension import Extension
+from ndcg_ab.sources.functions.function import Function
+from ndcg_ab.sources.judgments.function_grades import AskedFunction, Document, Query
+from ndcg_ab.sources.tables.in_memory import InMemorySource
+from ndcg_ab.trackers import Published, Tracker, make_tracker, refuse_unknown_tracker
+from tests.slow.broken_servers import configuration
+from tests.small_evaluation import small
+
+QUERIES = {"q1": "soup", "q2": "stew"}
+CONTEXT: Any = None
+
+
+class Own(BaseException):
+    """An error of somebody else's, which is no Exception."""
+
+
+class Mute(BaseException):
+    """An error that cannot say what it is."""
+
+    def __str__(self) -> str:
+        raise SystemExit(0)
+
+
+ERRORS: dict[str, Callable[[], BaseException]] = {
+    "SystemExit: 0": lambda: SystemExit(0),
+    "SystemExit: 3": lambda: SystemExit(3),
+    "SystemExit": lambda: SystemExit(),
+    "CancelledError": asyncio.CancelledError,
+    "GeneratorExit": GeneratorExit,
+    "MemoryError": MemoryError,
+    "RecursionError: too deep": lambda: RecursionError("too deep"),
+    "StopIteration": StopIteration,
+    "Own: mine": lambda: Own("mine"),
+    "BaseExceptionGroup: two (1 sub-exception)": lambda: BaseExceptionGroup("two", [GeneratorExit()]),
+    "Mute": Mute,
+}
+
+
+class Raising(Mapping[str, Any]):
+    """A mapping that raises when its entries are read."""
+
+    def __init__(self, fail: Callable[[], NoReturn]) -> None:
+        self.fail = fail
+
+    def __getitem__(self, key: str) -> Any:
+        self.fail()
+
+    def __iter__(self) -> Iterator[str]:
+        self.fail()
+
+    def __len__(self) -> int:
+        return 1
+
+
+class RaisingTable:
+    """A table that raises when it is read."""
+
+    def __init__(self, fail: Callable[[], NoReturn]) -> None:
+        self.fail = fail
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        self.fail()
+
+
+class EntryPoint:
+    """An entry point of a package that is not installed."""
+
+    name, value, group, dist = "foreign", "foreign:thing", "a group", None
+
+    def __init__(self, thing: Callable[[], Any]) -> None:
+        self.load = thing
+
+
+class Place:
+    """Where a kind of foreign code is tried: a folder, and what raises."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, fail: Callable[..., NoReturn]) -> None:
+        self.folder, self.fail, self.monkeypatch = folder, fail, monkeypatch
+        monkeypatch.setattr(builtins, "fail_here", fail, raising=False)
+
+    def function(self, code: str, **keys: Any) -> Function:
+        """A source whose module holds the code."""
+        (self.folder / "foreign_module.py").write_text(code)
+        sys.modules.pop("foreign_module", None)
+        return Function(PythonSource(python="foreign_module:search", **keys), self.folder)
+
+    def adds(self, thing: Any) -> None:
+        """An installed package whose only entry point is the thing."""
+        self.monkeypatch.setattr(extensions, "entry_points", lambda group: [EntryPoint(lambda: thing)])
+
+    def tracker(self, method: str) -> Any:
+        """An evaluation whose tracker raises in one of its methods."""
+        fail = self.fail
+        made = {
+            "log": lambda self, bundle: Published("1", "", "", "", new=True),
+            "address": lambda self, evaluation: "here",
+        }
+        self.adds(type("Lines", (Tracker,), made | {method: lambda *_: fail()}))
+        return small(self.folder, tracker="foreign")
+
+
+def called(place: Place) -> object:
+    return place.function("def search(queries): fail_here()").pull(RANKING, QUERIES)
+
+
+def called_per_query(place: Place) -> object:
+    return place.function("def search(text): fail_here()", per_query=True).pull(RANKING, QUERIES)
+
+
+def imported(place: Place) -> object:
+    return place.function("fail_here()").pull(RANKING, QUERIES)
+
+
+def looked_for(place: Place) -> object:
+    return place.function("def __getattr__(name): fail_here()").pull(RANKING, QUERIES)
+
+
+def yielding(place: Place) -> object:
+    return place.function("def search(queries):\n    yield 'q1', [('d1', 1.0)]\n    fail_here()").pull(RANKING, QUERIES)
+
+
+def with_lazy_results(place: Place) -> object:
+    code = "def results():\n    yield 'd1', 1.0\n    fail_here()\ndef search(queries): return {'q1': results()}"
+    return place.function(code).pull(RANKING, QUERIES)
+
+
+def with_a_lazy_mapping(place: Place) -> object:
+    place.monkeypatch.setattr(builtins, "lazy_mapping", Raising(place.fail), raising=False)
+    return place.function("def search(queries): return lazy_mapping").pull(RANKING, QUERIES)
+
+
+def judge(place: Place, workers: int = 1) -> object:
+    described = JudgeSource(python="here:judge", workers=workers)
+    described.hold(InMemoryData("judge", lambda query, document: place.fail()))
+    pairs = [(Query("q1", "soup", {}), Document("d1"))]
+    return AskedFunction(described, place.folder).grades_of(pairs, lambda text: None)
+
+
+def judge_in_threads(place: Place) -> object:
+    return judge(place, workers=2)
+
+
+def entry_point(place: Place) -> object:
+    place.monkeypatch.setattr(extensions, "entry_points", lambda group: [EntryPoint(place.fail)])
+    return extensions.load_named("a group", "foreign", "checks: ")
+
+
+def extension(place: Place) -> object:
+    place.adds(lambda *_: place.fail())
+    return Extension(ExtensionSource(extension="foreign"), place.folder).pull(RANKING, QUERIES)
+
+
+def extension_with_a_lazy_mapping(place: Place) -> object:
+    place.adds(lambda *_: Raising(place.fail))
+    return Extension(ExtensionSource(extension="foreign"), place.folder).pull(RANKING, QUERIES)
+
+
+def check(place: Place) -> object:
+    place.adds(lambda *_: place.fail())
+    return run_added_checks(CONTEXT, small(place.folder, checks=["foreign"]))
+
+
+def lazy_check(place: Place) -> object:
+    place.adds(lambda *_: (place.fail() for _ in "1"))
+    return run_added_checks(CONTEXT, small(place.folder, checks=["foreign"]))
+
+
+def tracker(place: Place) -> object:
+    refuse_unknown_tracker(place.tracker("__init__"))
+    return None
+
+
+def address_of_a_tracker(place: Place) -> object:
+    evaluation = place.tracker("address")
+    config = configuration(evaluation, place.folder)
+    return pending_bundles(config)
+
+
+def dictionaries(place: Place) -> object:
+    return InMemorySource(InMemoryData("candidate", Raising(place.fail)), {}).pull(RANKING, {})
+
+
+def table(place: Place) -> object:
+    return InMemorySource(InMemoryData("candidate", RaisingTable(place.fail)), {}).pull(RANKING, {})
+
+
+def documents(place: Place) -> object:
+    source = FileSource(file="documents")
+    source.hold(InMemoryData("documents", Raising(place.fail)))
+    return Documents(source, place.folder).of(pa.chunked_array([["d1"]]))
+
+
+def scores(place: Place) -> object:
+    source = ScoresSource(file="scores", system="new")
+    source.hold(InMemoryData("scores", Raising(place.fail)))
+    return Scores(source, place.folder).in_memory()
+
+
+KINDS = [
+    called,
+    called_per_query,
+    imported,
+    looked_for,
+    yielding,
+    with_lazy_results,
+    with_a_lazy_mapping,
+    judge,
+    judge_in_threads,
+    entry_point,
+    extension,
+    extension_with_a_lazy_mapping,
+    check,
+    lazy_check,
+    tracker,
+    address_of_a_tracker,
+    dictionaries,
+    table,
+    documents,
+    scores,
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_whatever_it_raises_is_a_sentence(
+    kind: Callable[[Place], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for words, make in ERRORS.items():
+
+        def fail(*_: object, make: Callable[[], BaseException] = make) -> NoReturn:
+            raise make()
+
+        is_in_a_generator = words == "StopIteration" and kind in (yielding, with_lazy_results, lazy_check)
+        with pytest.raises(InputError) as found:
+            kind(Place(tmp_path, monkeypatch, fail))
+        said = str(found.value)
+        assert ("RuntimeError" if is_in_a_generator else words) in said or kind is table, said
+        assert said.count("\n") == 0
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_a_stop_remains_a_stop(
+    kind: Callable[[Place], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        kind(Place(tmp_path, monkeypatch, fail))
+
+
+def test_what_prefect_ends_a_task_with_passes() -> None:
+    cancelled = type("CancelledError", (asyncio.CancelledError,), {"__module__": "prefect._internal"})
+    with pytest.raises(cancelled), extensions.translate_foreign_errors("it failed"):
+        raise cancelled
+
+
+@pytest.mark.parametrize("words", ERRORS)
+def test_a_tracker_that_raises_leaves_the_logging_pending(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise ERRORS[words]()
+
+    evaluation = Place(tmp_path, monkeypatch, fail).tracker("log")
+    with pytest.raises(TrackingError) as found:
+        make_tracker(evaluation).log_in_time(CONTEXT, Budget(30.0))
+    assert str(found.value) == f"foreign failed: {words}"
+
+
+@pytest.mark.parametrize("words", ["SystemExit: 0", "GeneratorExit", "CancelledError", "Own: mine"])
+def test_the_command_ends_with_2(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise ERRORS[words]()
+
+    Place(tmp_path, monkeypatch, fail).adds(fail)
+    config = configuration(small(tmp_path, checks=["foreign"]), tmp_path)
+    found = CliRunner().invoke(app, ["check", str(config), "--quiet"])
+    assert (found.exit_code, found.stderr) == (2, f"ndcg-ab: checks: foreign: fails: {words}\n")
+
+
+@pytest.mark.parametrize("words", ERRORS)
+def test_what_slips_through_is_no_success_and_no_failed_gate(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise ERRORS[words]()
+
+    monkeypatch.setenv("NDCG_AB_DEBUG", "1")
+    monkeypatch.setattr("ndcg_ab.config.loading.file.read_config", fail)
+    found = CliRunner().invoke(app, ["run", "none.yaml"])
+    assert found.exit_code == (2 if words == "MemoryError" else 70)
