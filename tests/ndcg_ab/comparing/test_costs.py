@@ -65,7 +65,8 @@ def folder_with(folder: Path, skipped: dict[str, str] | None = None) -> Path:
 def configured(folder: Path, names: list[str], **keys: Any) -> Evaluation:
     systems = [{"name": name, "file": f"{name}.csv"} for name in ("base", *names)]
     given = {"name": "costs", "directory": folder, "judgments": {"file": "j.csv"}, "systems": systems}
-    usual = {"statistics": {"resamples": 1000, "weighted": False, "bounds": False}, "guardrails": {"latency_ms@p95": 20}}
+    statistics = {"resamples": 1000, "weighted": False, "bounds": False}
+    usual = {"statistics": statistics, "guardrails": {"latency_ms@p95": 20}}
     return Evaluation.model_validate(given | usual | keys)
 
 
