@@ -63,10 +63,10 @@ def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
             for row in primary_rows
             if is_shown_harm(row) or (gate.proof and measured_state(row).is_harm) or not row.queries
         ]
-        if outcome.comparisons:
-            yield result_of_rows(NO_REGRESSION, worse, "no candidate regressed on a primary metric")
-        elif gate.model_fields_set <= {"no_regression", "guardrails", "proof"}:
+        if not outcome.comparisons and gate.model_fields_set <= {"no_regression", "guardrails", "proof"}:
             yield GateResult(NO_REGRESSION, False, NOBODY)
+        else:
+            yield result_of_rows(NO_REGRESSION, worse, "no candidate regressed on a primary metric")
     costs = outcome.costs.guarded if outcome.costs else []
     if gate.guardrails and (costs or any(row.family == GUARDRAILS for row in outcome.comparisons)):
         yield margin_gate(GUARDRAILS_GATE, outcome, GUARDRAILS, gate.proof, costs)

@@ -61,15 +61,12 @@ def make_outcome(
     sampling = read_sampling(engine, evaluation)
     weights = sampling.weights
     systems = read_summaries(engine, weights)
-    unscored = [] if evaluation.scores else check_unscored(engine)
-    refuse_errors([*findings, *unscored], evaluation)
     unknown = check_intended(engine, evaluation)
     compared = limit_queries_needed(make_families(engine, evaluation, sampling), sampling.drawn)
     compared = add_unjudged(engine, evaluation, sampling, compared)
     compared = add_labels(engine, evaluation, sampling, systems, compared)
     compared += intended_comparisons(engine, evaluation, sampling)
-    noticed = [*findings, *unscored, *note_configuration(engine, evaluation), *unknown]
-    noticed += check_clusters(engine, evaluation)
+    noticed = [*findings, *note_configuration(engine, evaluation), *unknown, *check_clusters(engine, evaluation)]
     if evaluation.scores:
         systems = [replace(row, unanswered=None) for row in systems]
     else:
@@ -147,7 +144,8 @@ def note_scoring(
 ) -> list[Finding]:
     """What is noticed of rankings and judgments once they are scored."""
     ours = own_metrics(metrics)
-    return [*check_order(engine, ours, weights), *check_scored(engine, ours), *check_coverage(systems)]
+    unscored = check_unscored(engine)
+    return [*unscored, *check_order(engine, ours, weights), *check_scored(engine, ours), *check_coverage(systems)]
 
 
 def note_configuration(engine: Engine, evaluation: Evaluation) -> list[Finding]:

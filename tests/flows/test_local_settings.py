@@ -128,7 +128,7 @@ def test_a_profile_of_the_user_s_stands_and_a_configuration_lets_them_count(here
     profile = 'active = "a"\n[profiles.a]\nPREFECT_API_URL = "http://ours/api"\n'
     (here.parent / "home" / "profiles.toml").write_text(profile)
     assert shown(here) == {"http://ours/api None"}
-    assert shown(here, prefect={"api_url": "http://theirs/api"}) == {"http://theirs/api **********"}
+    assert shown(here, prefect={"api_url": "http://theirs/api"}) == {"http://theirs/api planted:word"}
 
 
 @pytest.mark.slow

@@ -163,7 +163,7 @@ def test_what_is_usual_comes_through(door: str, tmp_path: Path, monkeypatch: pyt
     PULLS[door](tmp_path, 1, monkeypatch)
 
 
-@pytest.mark.parametrize(("door", "bound"), product(PULLS, ("bytes", "rows", "seconds", "largest")))
+@pytest.mark.parametrize(("door", "bound"), [*product(PULLS, ("bytes", "rows", "seconds", "largest"))])
 def test_what_is_more_than_a_bound_is_refused(
     door: str, bound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
