@@ -44,7 +44,7 @@ def judged(rng: Rng, draw: Draw, n: int, effect: float) -> Comparison:
     ids = tuple(f"q{number:05d}" for number in range(n))
     column = Column("old", "new", "ndcg@10", ids, draw(rng, n), smallest_effect=effect)
     seed = int(rng.integers(2**32))
-    return compare_family([column], resamples=RESAMPLES, seed=seed, resampling="both", workers=1)[0]
+    return compare_family([column], resamples=RESAMPLES, seed=seed, workers=1)[0]
 
 
 def cell(rng: Rng, repetitions: int, draw: Draw, n: int) -> list[Row]:

@@ -44,9 +44,9 @@ def columns_of(differences: FloatArray, smallest: float | None = None) -> list[C
 
 
 def compared(rng: Rng, differences: FloatArray, smallest: float | None = None, **settings: object) -> list[Comparison]:
-    """The columns as candidates of one max-T family."""
+    """The columns as candidates of one family that decides."""
     columns = columns_of(differences, smallest)
-    known = {"alpha": ALPHA, "resamples": RESAMPLES, "seed": _seed(rng), "workers": 1, "exploratory": True, **settings}
+    known = {"alpha": ALPHA, "resamples": RESAMPLES, "seed": _seed(rng), "workers": 1, **settings}
     return compare_family(columns, **known)  # type: ignore[arg-type]
 
 
@@ -56,16 +56,15 @@ def _seed(rng: Rng) -> int:
 
 def power(rng: Rng, repetitions: int, queries: int, columns: int) -> list[Row]:
     """How often the first column, better by the MDE of a spread known to be 1, has adjusted p <= .05."""
-    pilot = [compared(rng, correlated(rng, queries, columns))[0] for _ in range(PILOT)]
+    pilot = [correlated(rng, queries, columns) for _ in range(PILOT)]
+    family = float(np.mean([(compared(rng, each)[0].mde or 0.0) / each[:, 0].std(ddof=1) for each in pilot]))
     alone = minimal_detectable_effect(queries, 1.0)
-    family = alone * float(np.mean([(row.mde or 0.0) / (row.mde_alone or 1.0) for row in pilot]))
     shift = np.zeros(columns)
     found = dict.fromkeys((family, alone), 0.0)
     for effect in found:
         shift[0] = effect
         tables = (correlated(rng, queries, columns) + shift for _ in range(repetitions))
-        p_values = [sign_flip(each, resamples=RESAMPLES, seed=_seed(rng), workers=1).p_adjusted[0] for each in tables]
-        found[effect] = rejected(p_values)
+        found[effect] = rejected([compared(rng, each)[0].p_adjusted or 1.0 for each in tables])
     setting = f"n = {queries}, {columns} column{'s' * (columns > 1)}"
     rows = [Row("power at the family's MDE, adjusted p", setting, repetitions, found[family], FAMILY_POWER)]
     if columns > 1:

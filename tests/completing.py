@@ -196,7 +196,7 @@ def wrong(case: Case, counted: Counter[str]) -> Iterator[str]:
         mock.patch.object(walk_bounds, "MOST_TRIED", case.tried),
         mock.patch.object(walk_bounds, "MOST_CELLS", case.cells),
     ):
-        statistics = {"bounds": True, "resampling": "sign-flip"}
+        statistics = {"bounds": True}
         evaluation = evaluation_of(list(case.rankings), [metric.name for metric in case.metrics], statistics=statistics)
         tables = {name: pulled_ranking(name, ranking) for name, ranking in case.rankings.items()}
         loading.load_tables(engine, pulled_judgments(case.judgments), Queries(), tables, evaluation)

@@ -170,20 +170,9 @@ IntervalMethod = Annotated[
     str | None,
     of_statistics(metavar="METHOD", help="t, or bca for the bootstrap. (default t)"),
 ]
-Resampling = Annotated[
-    str | None,
-    of_statistics(metavar="METHOD", help="sign-flip, bootstrap, or both, which must agree. (default both)"),
-]
 Bounded = Annotated[
     bool | None,
     of_statistics("--bounds/--no-bounds", help="Compute the effect of unjudged documents. (default if it is quick)"),
-]
-Exploratory = Annotated[
-    str | None,
-    of_statistics(
-        metavar="PROCEDURE",
-        help="benjamini-hochberg or max-t for slices, pairs and secondary metrics. (default first)",
-    ),
 ]
 JsonFile = Annotated[
     str | None,

@@ -52,13 +52,10 @@ def compare(
     resamples: int = 10_000,
     seed: int = 1935,
     interval: Literal["t", "bca"] = "t",
-    resampling: Literal["both", "sign-flip", "bootstrap"] = "both",
-    exploratory: Literal["benjamini-hochberg", "max-t"] = "benjamini-hochberg",
     weighted: bool | None = None,
     cluster_prefix: str | None = None,
     clustered: bool | None = None,
     all_pairs: bool = False,
-    preview: bool = False,
     bounds: bool | None = None,
     gate: Mapping[str, Any] | bool | None = None,
     findings: Mapping[str, str] | None = None,
@@ -101,7 +98,7 @@ def compare(
         a user) as one; by default where queries have a column `cluster`.  cluster_prefix: or by their ids up to the
         last of this text, "_" for 106_1.
     gate: what must hold, as under `gate:` in a configuration (docs/gates.md); True for no regression and guardrails.
-    alpha: from 1e-9 to .5.  resamples, seed, resampling, interval, exploratory: of the tests.  preview: t tests.
+    alpha: from 1e-9 to .5.  resamples, seed, interval: of the tests.
     bounds: what grades of unjudged documents could do to each difference; by default where that is quick.
     findings: code -> error, warning, note or ignore (docs/findings.md).  strict: warnings are errors.
     columns, format: of the rankings, field -> column name and the files' format; likewise of the others.

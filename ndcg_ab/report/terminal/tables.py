@@ -104,9 +104,8 @@ def print_tables(console: Console, outcome: Outcome) -> None:
             print_dimmed(console, format_family(outcome, family))
         for sampled in filter(None, (format_weights(outcome), format_clusters(outcome))):
             print_dimmed(console, sampled)
-        preview = any(row.procedure.startswith("t,") for row in outcome.comparisons)
-        flips = "a preview, without flips" if preview else f"{outcome.resamples} resamples, seed {outcome.seed}"
         again = add_recomputed_count(outcome, "{} computed again by the Python core, and equal")
+        flips = f"{outcome.resamples} resamples, seed {outcome.seed}"
         print_dimmed(console, f"alpha {outcome.alpha:g}, {flips}; {again}")
     if outcome.findings or make_answer(outcome).is_clean:
         print_findings(console, outcome.findings)

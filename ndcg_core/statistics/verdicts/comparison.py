@@ -1,7 +1,7 @@
 """A candidate against the baseline on one metric: from paired differences to one verdict each, as a family.
 
 The unit is the query. p_value comes from the sign-flip test (`hypothesis_tests.sign_flip`, with the sources),
-p_adjusted from step-down max-T or Benjamini-Hochberg over the family; the interval from Student's t
+p_adjusted from both step-down max-T tests or Benjamini-Hochberg over the family; the interval from Student's t
 (`estimates.mean_difference`); the words of size, equivalence and the minimal detectable effect from what intervals
 need to hold together (`hypothesis_tests.simultaneous`); the verdict's rules and words are in
 `verdicts.verdict`.
@@ -41,7 +41,7 @@ from ndcg_core.statistics.hypothesis_tests.guardrails import (
     rules_out_rare,
     unseen_losses,
 )
-from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, Procedure, Resampling, adjust_families
+from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, adjust_families
 from ndcg_core.statistics.paired import (
     Column,
     Paired,
@@ -88,20 +88,17 @@ def compare_family(
     resamples: int = DEFAULT_RESAMPLES,
     workers: int | None = None,
     family: str = "primary",
-    procedure: Procedure = "max-t",
     exploratory: bool = False,
     least_queries: int = 2,
     interval_method: IntervalMethod = "t",
-    resampling: Resampling = "sign-flip",
 ) -> list[Comparison]:
     """One Comparison per column, in the order of the columns; p_adjusted covers all of them together.
 
     alpha: in (0, 1). seed >= 0, resamples >= 1, workers >= 1: see `hypothesis_tests.sign_flip.sign_flip`.
-    procedure: `max-t` (step-down, and simultaneous intervals), `benjamini-hochberg` on sign-flip p-values, or `t-holm`
-        for a quick look: the t test with Holm's adjustment, no flips.
-    resampling: of a max-t family: `sign-flip`, exact where differences are symmetric about 0, or `bootstrap`, the
-        studentised one, which asks for a mean of 0 alone (`hypothesis_tests.bootstrap_max_t`). `both`: the larger
-        p_adjusted of the two, in families that decide (not exploratory) of at most 500 columns and 1,000 units.
+    exploratory: True for a family that only suggests where to look: Benjamini-Hochberg on sign-flip p-values. A family
+        that decides has the larger p_adjusted of two step-down max-T tests: sign flips, exact where differences are
+        symmetric about 0, and the studentised bootstrap, which asks for a mean of 0 alone
+        (`hypothesis_tests.bootstrap_max_t`). Its simultaneous intervals are the wider ones.
     least_queries: columns with fewer queries are not tested, and not of the family's size; >= 2.
     p_value depends on a column's own query ids and differences, on seed and resamples: not on the order of its
     queries, on the other columns or on their queries, nor on workers.
@@ -116,11 +113,9 @@ def compare_family(
         seed=seed,
         resamples=resamples,
         workers=workers,
-        procedure=procedure,
         exploratory=exploratory,
         least_queries=least_queries,
         interval_method=interval_method,
-        resampling=resampling,
     )
     return found
 
@@ -132,11 +127,9 @@ def compare_families(
     seed: int = DEFAULT_SEED,
     resamples: int = DEFAULT_RESAMPLES,
     workers: int | None = None,
-    procedure: Procedure = "max-t",
     exploratory: bool = False,
     least_queries: int = 2,
     interval_method: IntervalMethod = "t",
-    resampling: Resampling = "sign-flip",
     described: bool = True,
 ) -> list[list[Comparison]]:
     """`compare_family` of every family, by its name, bit for bit; max-T draws its flips once for all of them.
@@ -146,7 +139,7 @@ def compare_families(
     """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha == {alpha}, must lie between 0 and 1")
-    if procedure != "t-holm" and 1 / (resamples + 1) > alpha:
+    if 1 / (resamples + 1) > alpha:
         raise ValueError(f"resamples == {resamples}, must be at least {round(1 / alpha)} for alpha == {alpha}")
     if least_queries < 2:
         raise ValueError(f"least_queries == {least_queries}, must be at least 2")
@@ -161,8 +154,7 @@ def compare_families(
         ([family[at] for at in numbers], [each for at in numbers if (each := of[at]) is not None])
         for family, of, numbers in zip(paired, known, testable, strict=True)
     ]
-    how = FamilyTest(procedure, resampling, exploratory, alpha, seed, resamples, workers)
-    results = adjust_families(chosen, how)
+    results = adjust_families(chosen, FamilyTest(alpha, seed, resamples, workers), exploratory=exploratory)
     found = []
     for name, family, of, numbers, tested, own in zip(families, paired, known, testable, results, chosen, strict=True):
         tests = dict(zip(numbers, tested, strict=True))
@@ -183,8 +175,6 @@ def check_guardrails(
     seed: int = DEFAULT_SEED,
     resamples: int = DEFAULT_RESAMPLES,
     workers: int | None = None,
-    procedure: Procedure = "max-t",
-    resampling: Resampling = "sign-flip",
     plan: bool = True,
 ) -> list[Comparison]:
     """One Comparison per column: is the candidate not worse than the column's smallest_effect?
@@ -194,7 +184,7 @@ def check_guardrails(
     are not adjusted: every guardrail of a candidate must hold, and that all hold by mistake is no likelier than that
     one does (R. L. Berger, Technometrics 24, 1982). Over several candidates nothing is adjusted.
     What is not shown to hold may be shown to be worse than the baseline: by the two-sided test of a family of all
-    columns (seed, resamples, workers, procedure, resampling: as of `compare_family`), so that harm is found by mistake
+    columns (seed, resamples, workers: as of `compare_family`), so that harm is found by mistake
     in any of them with a chance of alpha / 2 at most where none is worse.
     plan: whether `queries_needed` of what is open is asked for, which takes some 50 ms a column.
     Raises ValueError as `compare_family`, for a column without smallest_effect, and for a difference below
@@ -208,8 +198,8 @@ def check_guardrails(
     paired = sort_by_query(columns)
     known = [moments_of(pairs) for pairs in paired]
     tested = [(pairs, of) for pairs, of in zip(paired, known, strict=True) if of is not None]
-    how = FamilyTest(procedure, resampling, False, alpha, seed, resamples, workers)
-    (harms,) = adjust_families([([pairs for pairs, _ in tested], [of for _, of in tested])], how)
+    guarded = [pairs for pairs, _ in tested], [of for _, of in tested]
+    (harms,) = adjust_families([guarded], FamilyTest(alpha, seed, resamples, workers))
     harm_of = iter(harms)
     settings = _Settings(family, False, alpha, DEFAULT_SEED, DEFAULT_RESAMPLES, "t", guardrail=True)
     found = []
@@ -284,7 +274,6 @@ def _comparison(
         least_queries=settings.least_queries,
         flippable=None if clusters is not None or facts.differing == wins + losses else facts.differing,
         clusters=clusters,
-        second_p_adjusted=test.second[1] if test and test.second else None,
         mde_alone=_detectable_alone(of, settings.alpha) if of and of.deviation > 0 else None,
         queries_needed=_queries_for_effect(facts, concluded.kind),
         bounded_p_value=difference_p_value(pairs) if settings.described and concluded.kind.is_detected else None,

@@ -44,11 +44,6 @@ def notes(facts: Facts, *, skewed: bool = False, guardrail: bool = False) -> tup
         found.append(f"{lost} would go unseen with {units} {many}")
     if skewed and facts.differing >= least:
         found.append("skewed differences: the interval may be off")
-    if facts.differing >= least and facts.test.second is not None:
-        name, p_adjusted = facts.test.second
-        is_found = p_adjusted <= facts.alpha
-        if is_found != (facts.test.p_adjusted <= facts.alpha):
-            found.append(f"{name} finds {'a' if is_found else 'no'} difference (p = {p_adjusted:.4f})")
     return tuple(found)
 
 

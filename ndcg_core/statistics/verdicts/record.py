@@ -119,8 +119,8 @@ class Comparison:
         query.
     low, high: bounds of the (1 - alpha) confidence interval of the mean difference, in the metric's unit; not adjusted
         for the family; None for n < 2.
-    p_value: sign-flip p, two-sided, in (0, 1]; of a guardrail one-sided, from its bound, and of a preview the t test's,
-        in [0, 1]; None where not tested.
+    p_value: sign-flip p, two-sided, in (0, 1]; of a guardrail one-sided, from its bound, in [0, 1]; None where not
+        tested.
     p_adjusted: adjusted over the family, in [p_value, 1]; None where p_value is.
     mde: mean difference, in the metric's unit, > 0, that the family's test at alpha finds with 80 % power; None for
         n < 2 and where the differences do not vary.
@@ -147,8 +147,6 @@ class Comparison:
     clusters: the clusters of queries that were flipped as wholes; None where every query is a unit of its own.
     mde_alone: what mde would be without the rest of the family, in (0, mde]; None where mde is, and in records of
         before, whose mde it is.
-    second_p_adjusted: in (0, 1], where flips and studentised bootstrap are both asked: the smaller adjusted p, if
-        p_adjusted is the larger, else the bootstrap's; None where one is asked alone.
     selection: of the candidate with the largest difference among several, on a metric that decides; else None.
     bound_method: of a guardrail what lower_bound and p_value come from: `gaffke`, or `t` where it is not known how much
         a query can lose; else None.
@@ -226,7 +224,6 @@ class Comparison:
     clusters: Clusters | None = None
     mde_alone: float | None = None
     selection: Selection | None = None
-    second_p_adjusted: float | None = None
     bound_method: str | None = None
     needed: int | None = None
     cheap: ProxyCorrected | None = None

@@ -202,8 +202,7 @@ class Tested:
 
     p_value, p_adjusted, procedure: see `verdicts.comparison.Comparison`. certain: whether p_adjusted has no
     Monte-Carlo error. reaches: of guardrails, which are tested alone, none. factor: p_adjusted over the share of flips
-    that it comes from. second: another procedure and its p_adjusted, where that was looked at as well. harm: of a
-    guardrail the adjusted p of the two-sided test.
+    that it comes from. harm: of a guardrail the adjusted p of the two-sided test.
     """
 
     p_value: float
@@ -212,7 +211,6 @@ class Tested:
     certain: bool
     reaches: Reaches = ALONE
     factor: float = 1.0
-    second: tuple[str, float] | None = None
     harm: float | None = None
 
 

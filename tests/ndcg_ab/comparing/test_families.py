@@ -342,30 +342,6 @@ def test_the_bootstrap_interval_is_an_option(folder: Path) -> None:
         assert without(row, *names) == without(other, *names)
 
 
-def test_exploratory_families_by_max_t(folder: Path) -> None:
-    options = ["--metric", "ndcg@3", "--secondary", "rr", "--secondary", "precision@1"]
-    content = compare(folder, *options, "--exploratory", "max-t")
-    flips = ("--resampling", "sign-flip")
-    primary = compare(folder, "--primary", "rr", "--primary", "precision@1", *flips)["comparisons"]
-    # What only families that decide have, and what is fitted as deep as the deepest of all metrics looks.
-    decides = ("selection", "second_p_adjusted", "notes", "likely")
-    expected = [without(row | {"family": "secondary", "exploratory": True}, *decides) for row in primary]
-    found = rows(content, "secondary")
-    assert [without(row, *decides) for row in found] == expected
-    assert {(row["selection"], row["second_p_adjusted"]) for row in found} == {(None, None)}
-
-
-def test_a_preview_flips_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("sign_flip_statistic", "sign_flip_p_values", "quantile_statistic"):
-        monkeypatch.setattr(f"ndcg_core.statistics.hypothesis_tests.procedures.{name}", None)
-    found = compare(folder, "--metric", "rr", "--secondary", "precision@1", "--preview")["comparisons"]
-    assert {row["procedure"] for row in found} == {"t, Holm"}
-    assert all(row["p_value"] == row["descriptive"]["p_t"] for row in found)
-    for smaller, larger in (sorted(pair, key=lambda row: row["p_value"]) for pair in (found[:2], found[2:])):
-        assert smaller["p_adjusted"] == min(1, 2 * smaller["p_value"])
-        assert larger["p_adjusted"] == max(smaller["p_adjusted"], larger["p_value"])
-
-
 def test_the_tables_name_families_and_details(folder: Path) -> None:
     options = ["--metric", "rr", "--queries", "queries:plain.csv", "--slice", "language", "--all-pairs"]
     options += ["--smallest-slice", "20"]
@@ -498,7 +474,11 @@ BAD: dict[str, tuple[list[str], list[str]]] = {
     "alpha out of reach": (["--alpha", "0.001", "--resamples", "500"], ["--resamples = 500", "alpha = 0.001", "1000"]),
     "small slices": (["--smallest-slice", "5"], ["--smallest-slice = 5: must be 6 or more"]),
     "an interval": (["--interval", "z"], ["--interval = 'z': must be 't' or 'bca'"]),
-    "a procedure": (["--exploratory", "holm"], ["--exploratory = 'holm': must be 'benjamini-hochberg' or 'max-t'"]),
+    "a removed option": (
+        ["--exploratory", "max-t"],
+        ["--exploratory was taken out", "leave it out"],
+    ),
+    "a removed flag": (["--preview"], ["--preview was taken out, since every evaluation is tested in full"]),
 }
 
 

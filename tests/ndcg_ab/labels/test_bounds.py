@@ -66,7 +66,7 @@ NONE = "ndcg(unjudged=condense)@3"
 
 
 def concluded(judgments: Judgments, rankings: Rankings, metrics: tuple[str, ...], **keys: Any) -> Outcome:
-    statistics = {"resampling": "sign-flip"} | dict(keys.pop("statistics", {}))
+    statistics = dict(keys.pop("statistics", {}))
     evaluation = evaluation_of(list(rankings), metrics, statistics=statistics, **keys)
     with DuckDBEngine(1) as engine:
         tables = {name: pulled_ranking(name, ranking) for name, ranking in rankings.items()}

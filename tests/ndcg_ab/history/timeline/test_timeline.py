@@ -37,7 +37,7 @@ FULL: dict[str, Any] = {
     "slices": {"by": ["language"], "smallest": 6},
     "metrics": ["ndcg@10", "recall@5"],
     "gate": {"no_regression": True},
-    "statistics": {"resamples": 100, "resampling": "sign-flip"},
+    "statistics": {"resamples": 100},
 }
 
 

@@ -53,7 +53,7 @@ def test_what_is_no_difference_of_the_two_has_no_p_value() -> None:
 
 def test_a_family_of_pairs_is_that_without_the_shortcut(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = [*columns(SYSTEMS["smooth"]), *columns(SYSTEMS["few that differ"])[:1]]
-    settings = {"procedure": "benjamini-hochberg", "resamples": 700}
+    settings = {"exploratory": True, "resamples": 700}
     quick = compare_family(pairs, **settings)
     asked = []
     monkeypatch.setattr(procedures, "p_values_of_two", lambda *given, **more: asked.append(1) or {})

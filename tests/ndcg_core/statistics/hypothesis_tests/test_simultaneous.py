@@ -14,7 +14,7 @@ from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_ef
 from ndcg_core.statistics.verdicts.comparison import Comparison, compare_family
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.examples import examples
-from tests.ndcg_core.statistics.columns import around, column, compare, family
+from tests.ndcg_core.statistics.columns import around, by_flips, column, compare, family
 
 
 @settings(max_examples=examples(30), deadline=None)
@@ -40,7 +40,7 @@ def test_simultaneous_intervals_by_all_patterns_of_signs(
         largest = np.maximum(largest, np.sqrt(n / (1 + (n - 1) / t**2)))
         expected.append((mean, n, error, stats.t.ppf(1 - alpha / 2, n**2 / s2 - 1) * error, s2))
     c = np.sort(largest)[math.ceil((1 - alpha) * len(patterns)) - 1]
-    for row, (mean, n, error, alone, s2) in zip(compare_family(columns, alpha=alpha), expected, strict=True):
+    for row, (mean, n, error, alone, s2) in zip(by_flips(columns, alpha=alpha), expected, strict=True):
         if n <= c**2 + 1e-9:
             assert row.simultaneous_low is row.simultaneous_high is None
             continue
