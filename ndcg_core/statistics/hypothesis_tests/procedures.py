@@ -4,6 +4,7 @@ Sources: `hypothesis_tests.sign_flip` (max-T, the flips), `hypothesis_tests.boot
 bootstrap), `hypothesis_tests.multiplicity` (Benjamini-Hochberg).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -26,8 +27,10 @@ from ndcg_core.statistics.hypothesis_tests.simultaneous import quantile_statisti
 from ndcg_core.statistics.paired import FloatArray, Paired, all_units, centre_units, flippable_count, units_table
 from ndcg_core.statistics.verdicts.verdict import TESTABLE, Reaches, Tested
 
-SECOND_COLUMNS, SECOND_UNITS = 500, 1_000
-"""The largest families that the bootstrap looks at beside the flips: a tenth of a second at most."""
+EFFORT, OF_DRAWING = 2_000_000_000, 60
+"""Resamples x units x (columns + OF_DRAWING) of a bootstrap: some .3 s. Drawing a unit costs as much as 60 columns."""
+AT_LEAST = 100
+"""How often alpha holds the p-value of the fewest resamples: 2,000 of them at .05."""
 
 
 class FamilyTest(NamedTuple):
@@ -37,6 +40,12 @@ class FamilyTest(NamedTuple):
     seed: int
     resamples: int
     workers: int | None
+
+    def for_bootstrap(self, units: int, columns: int) -> "FamilyTest":
+        """Return the settings with as many resamples as a bootstrap of this size has: fewer for a large family."""
+        affordable = EFFORT // max(1, units * (columns + OF_DRAWING))
+        least = math.ceil(AT_LEAST / self.alpha)
+        return self._replace(resamples=min(self.resamples, max(least, affordable)))
 
     @property
     def of_draws(self) -> dict[str, Any]:
@@ -115,7 +124,7 @@ def max_t(families: Sequence[tuple[Sequence[Paired], Sequence[Moments]]], how: F
     found: list[list[Tested]] = []
     for number, ((paired, of), units, flipped) in enumerate(zip(families, rows, joint, strict=True)):
         p_values = _own_p_values(paired, np.array(flipped.p_value), units, how)
-        found.append(_tested(flipped, p_values, _reaches(of, how.alpha, known.get(number))))
+        found.append(_tested(flipped, p_values, _reaches(of, how.alpha, known.get(number)), how.resamples))
     return found
 
 
@@ -126,7 +135,7 @@ def bootstrap_family(paired: Sequence[Paired], of: Sequence[Moments], how: Famil
     shares = _shares(paired, units)
     if shares is None and any(len(pairs.units.names) < len(units) for pairs in paired):
         shares = units_table(paired, [np.ones(len(pairs.units.names)) for pairs in paired], units)
-    levels = _levels(how.alpha)
+    levels, how = _levels(how.alpha), how.for_bootstrap(len(units), len(paired))
     found = bootstrap_max_t(
         [each.mean for each in of],
         residuals,
@@ -146,7 +155,7 @@ def bootstrap_family(paired: Sequence[Paired], of: Sequence[Moments], how: Famil
             for each, error in zip(of, linear.tolist(), strict=True)
         ]
     return [
-        Tested(p_value, adjusted, "studentised bootstrap, step-down max-T", False, reach)
+        Tested(p_value, adjusted, "studentised bootstrap, step-down max-T", False, reach, resamples=how.resamples)
         for p_value, adjusted, reach in zip(found.p_value, found.p_adjusted, reaches, strict=True)
     ]
 
@@ -161,24 +170,22 @@ def _studentised(of: Moments, quantile: float, linear_error: float, level: float
 def apply_both_tests(
     family: Sequence[Paired], of: Sequence[Moments], flipped: list[Tested], how: FamilyTest
 ) -> list[Tested]:
-    """Return a family as flips and bootstrap together test it: p_adjusted is the larger, the reaches are the wider.
-
-    The bootstrap is left out of families of more than `SECOND_COLUMNS` columns or `SECOND_UNITS` units.
-    """
-    if not family or len(family) > SECOND_COLUMNS or len(all_units(family)) > SECOND_UNITS:
+    """Return a family as flips and bootstrap together test it: p_adjusted is the larger, the reaches are the wider."""
+    if not family:
         return flipped
     drawn = bootstrap_family(family, of, how)
     return [_of_both(*rows) for rows in zip(flipped, drawn, strict=True)]
 
 
 def _of_both(flipped: Tested, drawn: Tested) -> Tested:
-    larger = max(flipped.p_adjusted, drawn.p_adjusted)
+    larger = max((flipped, drawn), key=lambda tested: tested.p_adjusted)
     pairs = zip(flipped.reaches, drawn.reaches, strict=True)
     return replace(
         flipped,
-        p_adjusted=larger,
+        p_adjusted=larger.p_adjusted,
         procedure=flipped.procedure.replace(", ", " and studentised bootstrap, ", 1) + " (the larger p)",
-        certain=flipped.certain and larger == flipped.p_adjusted,
+        certain=larger.certain,
+        resamples=larger.resamples,
         reaches=Reaches(*(None if None in pair else max(filter(None, pair)) for pair in pairs)),
     )
 
@@ -196,7 +203,7 @@ def _reaches(of: Sequence[Moments], alpha: float, quantiles: Sequence[float] | N
     return [Reaches(*(reach_together(each, *known) for known in zip(quantiles, levels, strict=True))) for each in of]
 
 
-def _tested(flipped: SignFlip, p_values: FloatArray, reaches: Sequence[Reaches]) -> list[Tested]:
+def _tested(flipped: SignFlip, p_values: FloatArray, reaches: Sequence[Reaches], resamples: int) -> list[Tested]:
     p_adjusted = raise_down_the_order(flipped.p_adjusted, p_values, flipped.statistic)
     family = f"{'exact ' if flipped.jointly_enumerated else ''}step-down max-T"
     return [
@@ -206,6 +213,7 @@ def _tested(flipped: SignFlip, p_values: FloatArray, reaches: Sequence[Reaches])
             f"{'exact ' if exact else ''}sign-flip, {family}",
             flipped.jointly_enumerated,
             reach,
+            resamples=resamples,
         )
         for p_value, adjusted, exact, reach in zip(
             p_values.tolist(), p_adjusted, flipped.enumerated, reaches, strict=True
@@ -241,6 +249,7 @@ def false_discovery_family(paired: Sequence[Paired], of: Sequence[Moments], how:
             all(exact),
             reach,
             factor=adjusted / p_value,
+            resamples=how.resamples,
         )
         for p_value, adjusted, is_exact, reach in zip(
             p_values, benjamini_hochberg(p_values), exact, _reaches(of, how.alpha), strict=True

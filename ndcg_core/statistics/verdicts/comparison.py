@@ -294,7 +294,6 @@ def _facts(pairs: Paired, of: Moments | None, test: Tested | None, size: int, se
         mde=_detectable(of, test, size, alpha) if of and of.deviation > 0 else None,
         smallest_effect=pairs.column.smallest_effect,
         alpha=alpha,
-        resamples=settings.resamples,
         least_queries=settings.least_queries,
         clusters=len(pairs.units.names) if pairs.is_clustered else None,
         unseen=unseen_losses(pairs, alpha),

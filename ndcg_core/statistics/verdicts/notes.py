@@ -28,9 +28,9 @@ def notes(facts: Facts, *, skewed: bool = False, guardrail: bool = False) -> tup
     if least <= facts.differing < SMALL_SAMPLE:
         found.append("small sample")
     if facts.differing >= least and not facts.test.certain:
-        if _at_floor(facts.test, facts):
+        if _at_floor(facts.test, facts.alpha):
             found.append("resamples are too few for so many comparisons; raise resamples")
-        elif _near_alpha(facts.test, facts):
+        elif _near_alpha(facts.test, facts.alpha):
             found.append("within Monte-Carlo error of alpha; raise resamples")
     if not facts.rules_out_rare:
         found.append(f"within {facts.smallest_effect:g} by its interval, but rare losses are not ruled out")
@@ -47,17 +47,17 @@ def notes(facts: Facts, *, skewed: bool = False, guardrail: bool = False) -> tup
     return tuple(found)
 
 
-def _at_floor(test: Tested, facts: Facts) -> bool:
+def _at_floor(test: Tested, alpha: float) -> bool:
     """Whether no flip reached the difference, and an adjustment that multiplies p still lifts it above alpha."""
-    floor = 1 / (facts.resamples + 1)
-    return test.factor > 1 and test.p_adjusted > facts.alpha and math.isclose(test.p_value, floor, rel_tol=1e-12)
+    floor = 1 / (test.resamples + 1)
+    return test.factor > 1 and test.p_adjusted > alpha and math.isclose(test.p_value, floor, rel_tol=1e-12)
 
 
-def _near_alpha(test: Tested, facts: Facts) -> bool:
+def _near_alpha(test: Tested, alpha: float) -> bool:
     """Whether other flips might well put p_adjusted on the other side of alpha: three standard errors."""
-    share = facts.alpha / test.factor
-    error = test.factor * math.sqrt(share * (1 - share) / facts.resamples)
-    return abs(test.p_adjusted - facts.alpha) <= 3 * error
+    share = alpha / test.factor
+    error = test.factor * math.sqrt(share * (1 - share) / test.resamples)
+    return abs(test.p_adjusted - alpha) <= 3 * error
 
 
 def unit_notes(pairs: Paired, of: Moments | None) -> tuple[str, ...]:

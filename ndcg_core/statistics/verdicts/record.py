@@ -130,7 +130,7 @@ class Comparison:
     family: name of the comparisons that p_adjusted covers. family_size: how many of them were tested (have a p_value).
     procedure: how p_value and p_adjusted were made; `exact` where all patterns of signs were counted.
     alpha: threshold for p_adjusted, in (0, 1).
-    seed, resamples: of the flips, as asked for; enough to repeat the test.
+    seed, resamples: as they were set; enough to repeat the tests. (A large family has fewer bootstrap resamples.)
     exploratory: whether the family only suggests where to look (secondary metrics, slices, pairs).
     attribute, slice: the queries' attribute and value, of a slice; else None.
     baseline_mean: the baseline's mean over the same queries, weighted alike; None where it is not known.

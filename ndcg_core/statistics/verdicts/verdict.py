@@ -202,7 +202,7 @@ class Tested:
 
     p_value, p_adjusted, procedure: see `verdicts.comparison.Comparison`. certain: whether p_adjusted has no
     Monte-Carlo error. reaches: of guardrails, which are tested alone, none. factor: p_adjusted over the share of flips
-    that it comes from. harm: of a guardrail the adjusted p of the two-sided test.
+    that it comes from. resamples: drawn for p_adjusted. harm: of a guardrail the adjusted p of the two-sided test.
     """
 
     p_value: float
@@ -211,6 +211,7 @@ class Tested:
     certain: bool
     reaches: Reaches = ALONE
     factor: float = 1.0
+    resamples: int = 1
     harm: float | None = None
 
 
@@ -242,7 +243,6 @@ class Facts:
     mde: float | None
     smallest_effect: float | None
     alpha: float
-    resamples: int
     least_queries: int = 2
     clusters: int | None = None
     rules_out_rare: bool = True

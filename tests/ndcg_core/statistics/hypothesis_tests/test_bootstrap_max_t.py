@@ -1,6 +1,7 @@
 """The studentised bootstrap against its definition, resample by resample; what it must not depend on, and is for."""
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -144,6 +145,19 @@ def test_a_family_that_decides_has_the_larger_p_and_the_wider_reach_of_both_test
     assert any(
         (one.p_adjusted <= 0.05) != (other.p_adjusted <= 0.05) for one, other in zip(flipped, drawn, strict=True)
     )
+
+
+def test_both_tests_decide_at_every_size_with_fewer_resamples_where_it_is_large() -> None:
+    how = FamilyTest(alpha=0.05, seed=3, resamples=10_000, workers=1)
+    assert how.for_bootstrap(1_001, 1) == how
+    assert how._replace(alpha=0.001).for_bootstrap(10**6, 50).resamples == 10_000
+    counts = [how.for_bootstrap(units, 50).resamples for units in range(1_000, 10_000)]
+    assert all(0 <= before - after <= before / 500 for before, after in itertools.pairwise(counts)), "no jump"
+    assert (counts[0], counts[-1]) == (10_000, 2_000)
+    rng = np.random.default_rng(1)
+    for units, columns in ((1_000, 1), (1_001, 1), (10, 501)):
+        family = [column(each, candidate=f"c{at}") for at, each in enumerate(rng.normal(size=(columns, units)))]
+        assert {"bootstrap" in row.procedure for row in compare_family(family, resamples=99)} == {True}
 
 
 @pytest.mark.soak
