@@ -166,10 +166,6 @@ ClusterPrefix = Annotated[
     str | None,
     of_statistics(metavar="TEXT", help="Group queries whose ids agree up to the last TEXT: _ for 106_1."),
 ]
-IntervalMethod = Annotated[
-    str | None,
-    of_statistics(metavar="METHOD", help="t, or bca for the bootstrap. (default t)"),
-]
 Bounded = Annotated[
     bool | None,
     of_statistics("--bounds/--no-bounds", help="Compute the effect of unjudged documents. (default if it is quick)"),

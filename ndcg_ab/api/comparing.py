@@ -51,7 +51,6 @@ def compare(
     alpha: float = 0.05,
     resamples: int = 10_000,
     seed: int = 1935,
-    interval: Literal["t", "bca"] = "t",
     weighted: bool | None = None,
     cluster_prefix: str | None = None,
     clustered: bool | None = None,
@@ -98,7 +97,7 @@ def compare(
         a user) as one; by default where queries have a column `cluster`.  cluster_prefix: or by their ids up to the
         last of this text, "_" for 106_1.
     gate: what must hold, as under `gate:` in a configuration (docs/gates.md); True for no regression and guardrails.
-    alpha: from 1e-9 to .5.  resamples, seed, interval: of the tests.
+    alpha: from 1e-9 to .5.  resamples, seed: of the tests.
     bounds: what grades of unjudged documents could do to each difference; by default where that is quick.
     findings: code -> error, warning, note or ignore (docs/findings.md).  strict: warnings are errors.
     columns, format: of the rankings, field -> column name and the files' format; likewise of the others.

@@ -162,7 +162,6 @@ def compare_separately(
         workers=evaluation.resources.threads,
         exploratory=exploratory,
         least_queries=least_queries or (evaluation.slices.smallest if columns and columns[0].attribute else 2),
-        interval_method=settings.interval,
         described=described,
     )
 

@@ -26,6 +26,7 @@ FORMS = {  # a key that holds keys and values -> how it is written where {} was 
     "documents": "FILE, or {{file: FILE}}",
 }
 REMOVED_KEYS = {  # a key, or an option of the name behind its dot, that once was one -> what holds now
+    "statistics.interval": "an interval is always Student's t",
     "statistics.resampling": "sign flips and the bootstrap decide together",
     "statistics.exploratory": "what only describes is adjusted by Benjamini-Hochberg",
     "statistics.preview": "every evaluation is tested in full, with fewer resamples more quickly",

@@ -25,7 +25,6 @@ class Statistics(Model):
     smallest_effect: dict[str, float] | float | None = Field(
         None, description="The smallest difference that matters, for every metric or as METRIC: DIFFERENCE."
     )
-    interval: Literal["t", "bca"] = Field("t", description="Student's t, or the BCa bootstrap.")
     weighted: bool | None = Field(
         None, strict=True, description="Weigh queries; by default where the queries have a weight."
     )

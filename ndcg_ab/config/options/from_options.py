@@ -77,7 +77,6 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--alpha", "alpha", "statistics.alpha", parse_alpha),
     Option("--resamples", "resamples", "statistics.resamples"),
     Option("--seed", "seed", "statistics.seed"),
-    Option("--interval", "interval", "statistics.interval"),
     Option("--unweighted", "weighted", "statistics.weighted", negate),
     Option("--cluster-prefix", "cluster_prefix", "statistics.cluster_prefix"),
     Option("--unclustered", "clustered", "statistics.clustered", negate),

@@ -83,7 +83,6 @@ class Timeline:
     metric: str
     systems: tuple[str, ...]
     evaluations: tuple[Evaluated, ...]
-    comparisons_so_far: int
     reused: tuple[Reused, ...] = ()
     over_nights: RepeatedTests | None = None
 
@@ -117,7 +116,6 @@ class Past:
     acknowledged: dict[int, tuple[str, str | None]] = field(default_factory=dict)
     versions: defaultdict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
     reused: list[Reused] = field(default_factory=list)
-    so_far: int = 0
     over_nights: RepeatedTests | None = None
 
 
@@ -155,7 +153,7 @@ def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) 
     shown = found[-last:] if last else found
     reused = tuple(row for row in past.reused if row.began >= shown[0].began)
     systems = in_one_order(evaluation, [name for each in shown for name in each.values])
-    return Timeline(evaluation.name, past.metric, tuple(systems), tuple(shown), past.so_far, reused, past.over_nights)
+    return Timeline(evaluation.name, past.metric, tuple(systems), tuple(shown), reused, past.over_nights)
 
 
 def in_one_order(evaluation: Evaluation, names: Iterable[str]) -> list[str]:
@@ -170,7 +168,7 @@ def read_past(evaluation: Evaluation, metric: str | None) -> Past:
     if not path.exists():
         raise InputError(f"{path}: there is no history yet; `ndcg-ab run` makes it")
     with database.open_history_to_read(path) as tables:
-        columns = ("ordinal", "key", "began", "baseline", "gate", "configuration", "query_set")
+        columns = ("ordinal", "key", "began", "baseline", "gate", "configuration")
         rows = tables.rows("evaluation", columns, order="began, ordinal")
         if not rows:
             raise InputError(f"{path}: holds no evaluation yet; `ndcg-ab run` makes one")
@@ -208,8 +206,7 @@ def read_past(evaluation: Evaluation, metric: str | None) -> Past:
         past.acknowledged = {row[0]: row[1:] for row in tables.rows("acknowledged", ("ordinal", "at", "note"))}
         past.over_nights = read_repeated_tests(tables)
         past.reused = [Reused(*row) for row in tables.rows("reuse", ("began", "ordinal"), order="began, ordinal")]
-        past.so_far = database.comparisons_so_far(tables, rows[-1][-1]) if rows[-1][-1] else 0
-    for ordinal, _, _, baseline, _, configuration, _ in rows:
+    for ordinal, _, _, baseline, _, configuration in rows:
         content, values = json.loads(configuration), past.values[ordinal]
         names = [system["name"] for system in content["systems"]]  # the order that was asked for
         past.values[ordinal] = {name: values[name] for name in names if name in values}
@@ -335,7 +332,6 @@ def timeline_json(timeline: Timeline) -> str:
         "schema": 1,
         "name": timeline.name,
         "metric": timeline.metric,
-        "comparisons_so_far": timeline.comparisons_so_far,
         "reused": [row._asdict() for row in timeline.reused],
         "over_nights": encode(timeline.over_nights),
         "evaluations": [

@@ -16,7 +16,6 @@ from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import bootstrap_max_
 from ndcg_core.statistics.hypothesis_tests.flip_tasks import flip_statistics
 from ndcg_core.statistics.hypothesis_tests.flips import ENUMERABLE
 from ndcg_core.statistics.hypothesis_tests.multiplicity import benjamini_hochberg
-from ndcg_core.statistics.hypothesis_tests.pair_p_values import p_values_of_two
 from ndcg_core.statistics.hypothesis_tests.sign_flip import (
     SignFlip,
     raise_down_the_order,
@@ -61,39 +60,9 @@ def _own_p_values(paired: Sequence[Paired], p_values: FloatArray, done: tuple[st
     for own_units in {pairs.units.names for pairs in paired} - {done}:
         numbers = [number for number, pairs in enumerate(paired) if pairs.units.names == own_units]
         own = [paired[number] for number in numbers]
-        told = p_values_of_two(
-            [pairs.units.flippable for pairs in own],
-            find_differences_of_two(own),
-            **how.of_draws,
-        )
-        for place, p_value in told.items():
-            p_values[numbers[place]] = p_value
-        rest = [place for place in range(len(own)) if place not in told]
-        rows = units_table([own[place] for place in rest], [own[place].units.flippable for place in rest], own_units)
-        p_values[[numbers[place] for place in rest]] = sign_flip_p_values(rows, **how.of_draws)
+        rows = units_table(own, [pairs.units.flippable for pairs in own], own_units)
+        p_values[numbers] = sign_flip_p_values(rows, **how.of_draws)
     return p_values
-
-
-def find_differences_of_two(paired: Sequence[Paired]) -> dict[int, tuple[int, int]]:
-    """Number -> the numbers of two columns of which it is the difference: two candidates', each from the same baseline.
-
-    That is the baseline of the first column of its metric and slice.
-    """
-    known: dict[tuple[str, str | None, str | None], dict[str, int]] = {}
-    roots: dict[tuple[str, str | None, str | None], str] = {}
-    for number, pairs in enumerate(paired):
-        column = pairs.column
-        part = (column.metric, column.attribute, column.slice)
-        if column.baseline == roots.setdefault(part, column.baseline):
-            known.setdefault(part, {})[column.candidate] = number
-    found = {}
-    for number, pairs in enumerate(paired):
-        column = pairs.column
-        part = (column.metric, column.attribute, column.slice)
-        later, earlier = known[part].get(column.candidate), known[part].get(column.baseline)
-        if column.baseline != roots[part] and later is not None and earlier is not None:
-            found[number] = (later, earlier)
-    return found
 
 
 def max_t(families: Sequence[tuple[Sequence[Paired], Sequence[Moments]]], how: FamilyTest) -> list[list[Tested]]:

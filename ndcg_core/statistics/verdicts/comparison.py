@@ -10,13 +10,10 @@ need to hold together (`hypothesis_tests.simultaneous`); the verdict's rules and
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Literal
 
 import numpy as np
 
-from ndcg_core.statistics.estimates.bca_bootstrap import bca_interval
-from ndcg_core.statistics.estimates.best_of_several import select_best
-from ndcg_core.statistics.estimates.descriptive import Descriptive, describe_differences, is_skewed
+from ndcg_core.statistics.estimates.descriptive import Descriptive, describe_differences
 from ndcg_core.statistics.estimates.mean_difference import (
     Interval,
     Moments,
@@ -52,7 +49,7 @@ from ndcg_core.statistics.paired import (
     sort_by_query,
 )
 from ndcg_core.statistics.verdicts.notes import notes, unit_notes
-from ndcg_core.statistics.verdicts.record import Clusters, Comparison, Selection
+from ndcg_core.statistics.verdicts.record import Clusters, Comparison
 from ndcg_core.statistics.verdicts.verdict import (
     POWER,
     Facts,
@@ -64,7 +61,6 @@ from ndcg_core.statistics.verdicts.verdict import (
 __all__ = ["Clusters", "Column", "Comparison", "check_guardrails", "compare_family"]
 
 DEFAULT_ALPHA = 0.05
-IntervalMethod = Literal["t", "bca"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +70,6 @@ class _Settings:
     alpha: float
     seed: int
     resamples: int
-    interval_method: IntervalMethod
     least_queries: int = 2
     guardrail: bool = False
     described: bool = True
@@ -90,7 +85,6 @@ def compare_family(
     family: str = "primary",
     exploratory: bool = False,
     least_queries: int = 2,
-    interval_method: IntervalMethod = "t",
 ) -> list[Comparison]:
     """One Comparison per column, in the order of the columns; p_adjusted covers all of them together.
 
@@ -115,7 +109,6 @@ def compare_family(
         workers=workers,
         exploratory=exploratory,
         least_queries=least_queries,
-        interval_method=interval_method,
     )
     return found
 
@@ -129,13 +122,11 @@ def compare_families(
     workers: int | None = None,
     exploratory: bool = False,
     least_queries: int = 2,
-    interval_method: IntervalMethod = "t",
     described: bool = True,
 ) -> list[list[Comparison]]:
     """`compare_family` of every family, by its name, bit for bit; max-T draws its flips once for all of them.
 
-    described: False leaves out what says more than a conclusion and its numbers: `descriptive`, `bounded_p_value`, and
-        the note of skewed differences.
+    described: False leaves out what says more than a conclusion and its numbers: `descriptive` and `bounded_p_value`.
     """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha == {alpha}, must lie between 0 and 1")
@@ -156,14 +147,12 @@ def compare_families(
     ]
     results = adjust_families(chosen, FamilyTest(alpha, seed, resamples, workers), exploratory=exploratory)
     found = []
-    for name, family, of, numbers, tested, own in zip(families, paired, known, testable, results, chosen, strict=True):
+    for name, family, of, numbers, tested in zip(families, paired, known, testable, results, strict=True):
         tests = dict(zip(numbers, tested, strict=True))
-        best = {} if exploratory else {numbers[at]: each for at, each in select_best(own[0], own[1], alpha).items()}
-        settings = _Settings(
-            name, exploratory, alpha, seed, resamples, interval_method, least_queries, described=described
+        settings = _Settings(name, exploratory, alpha, seed, resamples, least_queries, described=described)
+        found.append(
+            [_comparison(pairs, of[at], tests.get(at), len(numbers), settings) for at, pairs in enumerate(family)]
         )
-        rows = [_comparison(pairs, of[at], tests.get(at), len(numbers), settings) for at, pairs in enumerate(family)]
-        found.append([_with_selection(row, best.get(at)) for at, row in enumerate(rows)])
     return found
 
 
@@ -201,7 +190,7 @@ def check_guardrails(
     guarded = [pairs for pairs, _ in tested], [of for _, of in tested]
     (harms,) = adjust_families([guarded], FamilyTest(alpha, seed, resamples, workers))
     harm_of = iter(harms)
-    settings = _Settings(family, False, alpha, DEFAULT_SEED, DEFAULT_RESAMPLES, "t", guardrail=True)
+    settings = _Settings(family, False, alpha, DEFAULT_SEED, DEFAULT_RESAMPLES, guardrail=True)
     found = []
     for pairs, of in zip(paired, known, strict=True):
         margin = pairs.column.smallest_effect
@@ -225,10 +214,9 @@ def _comparison(
 ) -> Comparison:
     column, differences, n = pairs.column, pairs.differences, len(pairs.query_ids)
     wins, losses = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
-    between = _interval(pairs, of, settings) if of else None
+    between = interval_from_moments(of, 1 - settings.alpha) if of else None
     facts = _facts(pairs, of, test, 1 if settings.guardrail else size, settings)
     described = _described(pairs, of, settings) if of and settings.described else None
-    skewed = _is_skewed(pairs, described)
     clusters = _clusters(pairs)
     concluded = guardrail_verdict(facts, bound) if settings.guardrail else verdict(facts)
     return Comparison(
@@ -247,9 +235,7 @@ def _comparison(
         p_adjusted=test.p_adjusted if test else None,
         mde=facts.mde,
         conclusion=concluded.kind,
-        notes=guardrail_notes(facts, bound)
-        + notes(facts, skewed=skewed, guardrail=settings.guardrail)
-        + unit_notes(pairs, of),
+        notes=guardrail_notes(facts, bound) + notes(facts, concluded.kind) + unit_notes(pairs, of),
         family=settings.family,
         family_size=size,
         procedure=test.procedure if test else "not tested",
@@ -261,7 +247,6 @@ def _comparison(
         slice=column.slice,
         baseline_mean=baseline_mean(pairs),
         smallest_effect=column.smallest_effect,
-        interval_method=settings.interval_method,
         simultaneous_low=facts.together.low if facts.together else None,
         simultaneous_high=facts.together.high if facts.together else None,
         lower_bound=bound.low if bound else None,
@@ -274,7 +259,6 @@ def _comparison(
         least_queries=settings.least_queries,
         flippable=None if clusters is not None or facts.differing == wins + losses else facts.differing,
         clusters=clusters,
-        mde_alone=_detectable_alone(of, settings.alpha) if of and of.deviation > 0 else None,
         queries_needed=_queries_for_effect(facts, concluded.kind),
         bounded_p_value=difference_p_value(pairs) if settings.described and concluded.kind.is_detected else None,
         largest_loss=None if np.isinf(column.largest_loss) else column.largest_loss,
@@ -328,15 +312,6 @@ def _queries_for_effect(facts: Facts, conclusion: Verdict) -> int | None:
     return queries_to_detect(facts.of, facts.mde, facts.smallest_effect, POWER)
 
 
-def _interval(pairs: Paired, of: Moments, settings: _Settings) -> Interval:
-    level = 1 - settings.alpha
-    if settings.interval_method == "t":
-        return interval_from_moments(of, level)
-    return bca_interval(
-        pairs.units.values, level=level, resamples=settings.resamples, seed=settings.seed, weights=pairs.units.shares
-    )
-
-
 def _described(pairs: Paired, of: Moments, settings: _Settings) -> Descriptive:
     found = describe_differences(
         pairs.query_ids,
@@ -346,18 +321,12 @@ def _described(pairs: Paired, of: Moments, settings: _Settings) -> Descriptive:
         baseline_values=pairs.baseline_values,
         weights=pairs.shares,
         members=pairs.units.members,
-        smallest_effect=pairs.column.smallest_effect,
     )
     if pairs.scales is None:
         return found
     scale_of = dict(zip(pairs.query_ids, pairs.scales.tolist(), strict=True))
     own = tuple(replace(each, difference=each.difference / scale_of[each.query_id]) for each in found.carriers)
     return replace(found, carriers=own)
-
-
-def _is_skewed(pairs: Paired, described: Descriptive | None) -> bool:
-    skewness = described.skewness if described else None
-    return skewness is not None and is_skewed(skewness, len(pairs.units.names))
 
 
 def _clusters(pairs: Paired) -> Clusters | None:
@@ -367,12 +336,3 @@ def _clusters(pairs: Paired) -> Clusters | None:
     sizes = np.ones(count) if pairs.units.members is None else np.bincount(pairs.units.members)
     effective = float(count) if pairs.units.shares is None else effective_number(pairs.units.shares)
     return Clusters(count, flippable_count(pairs), int(sizes.min()), int(sizes.max()), effective)
-
-
-def _with_selection(row: Comparison, selection: Selection | None) -> Comparison:
-    if selection is None or row.conclusion in (Verdict.NOT_TESTABLE, Verdict.IDENTICAL):
-        return row
-    if not row.conclusion.is_detected:
-        return replace(row, selection=selection)
-    note = f"as the best of {selection.among} candidates {selection.low:+.4f} to {selection.high:+.4f}"
-    return replace(row, notes=(*row.notes, note), selection=selection)

@@ -9,7 +9,7 @@ from ndcg_core.statistics.estimates.mean_difference import (
     mean_difference,
 )
 from ndcg_core.statistics.paired import Paired
-from ndcg_core.statistics.verdicts.verdict import SMALL_SAMPLE, Facts, Tested, Verdict, least_differing, verdict
+from ndcg_core.statistics.verdicts.verdict import SMALL_SAMPLE, Facts, Tested, Verdict, least_differing
 
 FEW_CLUSTERS = 10
 """Of six clusters with exponential means the 95 % interval covers .89, of ten .90, of twenty .92."""
@@ -17,12 +17,12 @@ ASSOCIATED = 0.05
 """Up to this p the size of clusters is taken to go with their differences."""
 
 
-def notes(facts: Facts, *, skewed: bool = False, guardrail: bool = False) -> tuple[str, ...]:
-    """What to keep in mind, in words; often nothing."""
+def notes(facts: Facts, kind: Verdict) -> tuple[str, ...]:
+    """Return what to keep in mind beside a verdict of this kind, in words; often nothing."""
     if facts.test is None or facts.differing == 0:
         return ()
     found = []
-    least = 1 if guardrail else least_differing(facts.alpha)
+    least = 1 if kind.is_guardrail else least_differing(facts.alpha)
     if facts.of is not None and facts.of.deviation == 0:
         found.append("zero variance")
     if least <= facts.differing < SMALL_SAMPLE:
@@ -34,16 +34,15 @@ def notes(facts: Facts, *, skewed: bool = False, guardrail: bool = False) -> tup
             found.append("within Monte-Carlo error of alpha; raise resamples")
     if not facts.rules_out_rare:
         found.append(f"within {facts.smallest_effect:g} by its interval, but rare losses are not ruled out")
-    if not guardrail and facts.unseen is not None and verdict(facts).kind is Verdict.IMPROVED:
+    if facts.unseen is not None and (kind.is_detected or kind.is_harm):
         units, (one, many) = facts.queries, ("query", "queries")
         if facts.clusters is not None:
             units, (one, many) = facts.clusters, ("cluster", "clusters")
-        lost = f"a loss of {facts.largest_loss:g} on one {one} in {facts.unseen}"
+        other = "a gain" if kind.is_harm else "a loss"
+        missed = f"{other} of {facts.largest_loss:g} on one {one} in {facts.unseen}"
         if facts.is_drawn:  # whose largest loss is another for every query
-            lost = f"a loss on one drawn {one} in {facts.unseen}"
-        found.append(f"{lost} would go unseen with {units} {many}")
-    if skewed and facts.differing >= least:
-        found.append("skewed differences: the interval may be off")
+            missed = f"{other} on one drawn {one} in {facts.unseen}"
+        found.append(f"{missed} would go unseen with {units} {many}")
     return tuple(found)
 
 

@@ -22,20 +22,6 @@ class Clusters:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """The best-looking of several candidates on a metric, when its having been chosen is allowed for.
-
-    among: candidates, >= 2. estimate: of its mean difference, as often too large as too small. low,
-    high: its (1 - alpha) interval. (`estimates.best_of_several`.)
-    """
-
-    among: int
-    estimate: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
 class ProxyCorrected:
     """A difference by a few careful judgments and many proxy ones (`estimates.prediction_powered`).
 
@@ -135,7 +121,6 @@ class Comparison:
     attribute, slice: the queries' attribute and value, of a slice; else None.
     baseline_mean: the baseline's mean over the same queries, weighted alike; None where it is not known.
     smallest_effect: delta, or the guardrail's margin, in the metric's unit; None where none was set.
-    interval_method: `t`, or `bca` for the bootstrap; of low and high alone.
     simultaneous_low, simultaneous_high: bounds that hold together with those of the whole family at 1 - alpha, where
         `size` comes from; None of guardrails, where not tested, and where n is too small for them.
     lower_bound: of a guardrail the lower one-sided (1 - alpha) bound; else None.
@@ -145,9 +130,6 @@ class Comparison:
     least_queries: comparisons with fewer queries are not tested; >= 2.
     flippable: how many queries the test can flip, >= 1, where weights near 0 leave fewer than differing; else None.
     clusters: the clusters of queries that were flipped as wholes; None where every query is a unit of its own.
-    mde_alone: what mde would be without the rest of the family, in (0, mde]; None where mde is, and in records of
-        before, whose mde it is.
-    selection: of the candidate with the largest difference among several, on a metric that decides; else None.
     bound_method: of a guardrail what lower_bound and p_value come from: `gaffke`, or `t` where it is not known how much
         a query can lose; else None.
     needed: of a guardrail how many queries (or clusters) without a difference rule out a loss of its margin, >= 1; None
@@ -209,7 +191,6 @@ class Comparison:
     slice: str | None
     baseline_mean: float | None
     smallest_effect: float | None
-    interval_method: str
     simultaneous_low: float | None
     simultaneous_high: float | None
     lower_bound: float | None
@@ -222,8 +203,6 @@ class Comparison:
     least_queries: int = 2
     flippable: int | None = None
     clusters: Clusters | None = None
-    mde_alone: float | None = None
-    selection: Selection | None = None
     bound_method: str | None = None
     needed: int | None = None
     cheap: ProxyCorrected | None = None

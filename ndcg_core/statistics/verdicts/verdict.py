@@ -226,8 +226,8 @@ class Facts:
     mde: minimal detectable effect in this family, None where nothing varies. smallest_effect: delta, or a guardrail's
     margin.
     least_queries: fewer are not tested; >= 2.
-    unseen: how many queries there are for each one whose loss would go unseen with a chance of 5 %, where such losses
-        alone would reach the smallest effect: a loss of `largest_loss` on one query in so many; None where not.
+    unseen: how many queries there are for each one whose loss or gain would go unseen with a chance of 5 %, where such
+        losses alone would reach the smallest effect: `largest_loss` on one query in so many; None where not.
     largest_loss: how much a query can lose; math.inf where that is not known.
     rules_out_rare: whether the bound for bounded differences lies within the smallest effect on both sides, too, so
         that rare harm cannot hide; True where it is not known how much a query can lose.

@@ -57,7 +57,7 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Path:
 OPTIONS = {
     "plain": [],
     "smallest effects": ["--smallest-effect", "ndcg@5=0.01"],
-    "bootstrap and all pairs": ["--interval", "bca", "--all-pairs", "--seed", "7"],
+    "all pairs": ["--all-pairs", "--seed", "7"],
     "another baseline": ["--baseline", "new"],
     "slices and weights": ["--queries", str(DATA / "queries.tsv"), "--slice", "language", "--smallest-slice", "6"],
     "gate": ["--require", "rr=0.5"],

@@ -156,7 +156,7 @@ def test_a_ranking_with_ranks_alone() -> None:
         ({"metrics": ndcg_ab.parse("rr"), "alpha": 0.1}, ["--metric", "rr", "--alpha", "0.1"]),
         ({"secondary_metrics": "rr"}, ["--secondary", "rr"]),
         ({"guardrails": {ndcg_ab.parse("rr"): 0.05}}, ["--guardrail", "rr=0.05"]),
-        ({"smallest_effect": 0.02, "interval": "bca"}, ["--smallest-effect", "0.02", "--interval", "bca"]),
+        ({"smallest_effect": 0.02}, ["--smallest-effect", "0.02"]),
         ({"smallest_effect": {"ndcg@10": 0.02}}, ["--smallest-effect", "ndcg@10=0.02"]),
         ({"queries": QUERIES, "weighted": False}, ["--queries", QUERIES, "--unweighted"]),
         ({"queries": QUERIES, "resamples": 500}, ["--queries", QUERIES, "--resamples", "500"]),

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 import ndcg_ab
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.results.codec import column_types
+from ndcg_core.statistics.estimates.mean_difference import deviation_of_interval, minimal_detectable_effect
 from tests.ndcg_ab.api.frames import JUDGMENTS, QUERIES, SYSTEMS
 
 pytestmark = pytest.mark.slow
@@ -290,4 +291,5 @@ def test_what_comes_from_a_comparison_plans_the_next(plain: ndcg_ab.CompareResul
     (plan,) = ndcg_ab.power(plain, metrics="rr", candidates="new", effects=0.1, queries=[50]).plans
     row = plain.comparison("new", "rr")
     assert (plan.metric, plan.queries, plan.difference) == ("rr", row.queries, pytest.approx(row.difference))
-    assert plan.mde == pytest.approx(row.mde_alone)
+    deviation = deviation_of_interval(row.queries, row.high - row.low, 0.95)
+    assert plan.mde == pytest.approx(minimal_detectable_effect(row.queries, deviation))

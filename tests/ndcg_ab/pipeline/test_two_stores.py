@@ -154,7 +154,7 @@ CASES: dict[str, dict[str, Any]] = {
         "guardrails": {"recall@3": 0.1},
         "findings": {"unjudged_query": "warning"},
         "gate": {"no_regression": True, "guardrails": True, "judged": 0.9, "slice_regression": 0.5, "unanswered": 0},
-        "statistics": {"resamples": 200, "smallest_effect": 0.01, "interval": "bca"},
+        "statistics": {"resamples": 200, "smallest_effect": 0.01},
     },
     "other statistics": {
         "queries": "queries.tsv",

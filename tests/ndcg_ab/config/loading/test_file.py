@@ -43,7 +43,6 @@ def test_the_least_that_is_needed(tmp_path: Path) -> None:
         "resamples": DEFAULT_RESAMPLES,
         "seed": DEFAULT_SEED,
         "smallest_effect": None,
-        "interval": "t",
         "weighted": None,
         "clustered": None,
         "cluster_prefix": None,
@@ -69,7 +68,7 @@ metrics: [rr]
 secondary_metrics: [recall@5, dcg@10]
 guardrails: {nDCG@3: 0.1}
 slices: {by: [language], smallest: 10}
-statistics: {alpha: 0.01, resamples: 500, seed: 3, smallest_effect: {RR: 0.2}, interval: bca,
+statistics: {alpha: 0.01, resamples: 500, seed: 3, smallest_effect: {RR: 0.2},
              weighted: true, cluster_prefix: _, clustered: true,
              ranges: {dcg@10: [0, 20]}, all_pairs: true, bounds: true}
 output: out
@@ -87,7 +86,7 @@ resources: {threads: 2, memory_limit: 1.5 GB}
     assert found.baseline_name == "new"
     assert (found.secondary_metrics, found.guardrails) == (["recall@5", "dcg@10"], {"ndcg@3": 0.1})
     assert (found.slices.by, found.slices.smallest) == (["language"], 10)
-    tests = {"alpha": 0.01, "resamples": 500, "seed": 3, "smallest_effect": {"rr": 0.2}, "interval": "bca"}
+    tests = {"alpha": 0.01, "resamples": 500, "seed": 3, "smallest_effect": {"rr": 0.2}}
     rest = {
         "weighted": True,
         "cluster_prefix": "_",
