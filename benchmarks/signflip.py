@@ -132,7 +132,7 @@ def by_all_pairs(baseline: "FloatArray", candidates: "FloatArray", flips: int) -
         for one, other in combinations(range(len(candidates) // METRICS), 2)
         for differences in [candidates[other * METRICS + metric] - candidates[one * METRICS + metric]]
     ]
-    compared = compare_family(columns, procedure="benjamini-hochberg", exploratory=True, resamples=flips)
+    compared = compare_family(columns, exploratory=True, resamples=flips)
     return [comparison.p_value or 1.0 for comparison in compared]
 
 

@@ -68,8 +68,8 @@ def compared(rng: Rng, n: int, draw: Draw, effect: float, harm: float) -> list[C
     guarded = [
         column(name, metric, -harm, margin, shared[metric]) for metric, margin in MARGINS.items() for name in CANDIDATES
     ]
-    found = compare_family(primary, family=PRIMARY, resamples=RESAMPLES, resampling="both", workers=1)
-    return found + check_guardrails(guarded, family=GUARDRAILS, resamples=RESAMPLES, resampling="both", workers=1)
+    found = compare_family(primary, family=PRIMARY, resamples=RESAMPLES, workers=1)
+    return found + check_guardrails(guarded, family=GUARDRAILS, resamples=RESAMPLES, workers=1)
 
 
 def decided(rng: Rng, repetitions: int, name: str, n: int, effect: float, harm: float) -> list[Row]:

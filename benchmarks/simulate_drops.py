@@ -57,9 +57,9 @@ def draw_night(rng: Rng, grades: tuple[FloatArray, FloatArray], seen: FloatArray
 
 
 def drops(differences: list[FloatArray]) -> list[bool]:
-    """Which systems drop, tested as one family by flips, as `since last` is."""
+    """Which systems drop, tested as one family, as `since last` is."""
     columns = [Column(str(at), str(at), "ndcg@10", IDS, each) for at, each in enumerate(differences)]
-    found = compare_family(columns, resamples=1_000, workers=1, resampling="sign-flip")
+    found = compare_family(columns, resamples=1_000, workers=1)
     return [row.conclusion is Verdict.REGRESSED for row in found]
 
 

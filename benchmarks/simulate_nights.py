@@ -19,14 +19,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from simulate import ALPHA, FloatArray, Rng, Row, World, in_processes, run, world
 
 from ndcg_core.statistics.distributions import stdtr
 from ndcg_core.statistics.hypothesis_tests.bounded_mean import bounded_p_value
 from ndcg_core.statistics.hypothesis_tests.flips import DEFAULT_RESAMPLES
 from ndcg_core.statistics.hypothesis_tests.sign_flip import sign_flip_p_values
-from ndcg_core.statistics.over_time.monitor import Evidence, judge_hypotheses, spend_alpha
+from ndcg_core.statistics.over_time.monitor import spend_alpha
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
@@ -163,57 +162,6 @@ def monitor_power(world: World, rng: Rng, repetitions: int, queries: int, spread
     ]
 
 
-def stream(world: World, rng: Rng, repetitions: int, better: int, spread: float) -> list[Row]:
-    """A new candidate every night on the same queries against one baseline; better: in a hundred that truly are.
-
-    A better one wins by .3 standard deviations.  Two differences correlate at .5, for they share the baseline.
-    """
-    plain, listed, found = list[float](), list[float](), list[float]()
-    for _ in range(repetitions):
-        is_better = rng.random(NIGHTS) < better / 100
-        own, baseline = rng.normal(size=(NIGHTS, QUERIES)), rng.normal(size=QUERIES)
-        sample = np.clip(spread * ((own - baseline) / np.sqrt(2) + 0.3 * is_better[:, np.newaxis]), -1, 1)
-        p_value = t_p_values(sample)
-        discovered = ledger(sample, p_value)
-        plain.append(false_share(p_value <= ALPHA, is_better))
-        listed.append(false_share(discovered, is_better))
-        found.append(float(discovered[is_better].mean()) if is_better.any() else 0.0)
-    setting = f"n = {QUERIES}, deviation {spread:g}, {NIGHTS} new candidates, {better} % better"
-    rows = [
-        Row("false discovery rate, night by night", setting, repetitions, float(np.mean(plain))),
-        Row("false discovery rate, ledger", setting, repetitions, float(np.mean(listed)), AT_MOST_ALPHA),
-    ]
-    return rows + ([Row("power, ledger", setting, repetitions, float(np.mean(found)))] if better else [])
-
-
-def null_stream(world: World, rng: Rng, repetitions: int, null: Null) -> list[Row]:
-    """New candidates of which none is better: any discovery is false."""
-    differences, wrong = null.population(world), np.zeros(2)
-    for _ in range(repetitions):
-        sample = rng.choice(differences, size=(NIGHTS, null.queries))
-        p_value = t_p_values(sample)
-        by_t = judge_hypotheses([Evidence(p, p, 1, DEFAULT_RESAMPLES) for p in p_value.tolist()], ALPHA)
-        wrong += np.array([any(each.is_detected for each in by_t), ledger(sample, p_value).any()])
-    setting = f"n = {null.queries}, {NIGHTS} new candidates, {null.name}"
-    return [
-        Row("false discovery rate, t at the ledger's levels", setting, repetitions, float(wrong[0] / repetitions)),
-        Row("false discovery rate, ledger", setting, repetitions, float(wrong[1] / repetitions), AT_MOST_ALPHA),
-    ]
-
-
-def ledger(sample: FloatArray, p_value: FloatArray) -> NDArray[np.bool_]:
-    """Which of the candidates are discoveries."""
-    evidence = [
-        Evidence(p, p, 1, DEFAULT_RESAMPLES, bound)
-        for p, bound in zip(p_value.tolist(), bounded(sample, p_value, ALPHA).tolist(), strict=True)
-    ]
-    return np.array([each.is_detected for each in judge_hypotheses(evidence, ALPHA)])
-
-
-def false_share(discovered: NDArray[np.bool_], is_better: NDArray[np.bool_]) -> float:
-    return float((discovered & ~is_better).sum() / max(discovered.sum(), 1))
-
-
 def overnight(world: World, rng: Rng, repetitions: int, share: float) -> list[Row]:
     """A system loses 70 % of its value on a share of the queries: against the baseline, and against its last night."""
     baseline_found, own_found = 0, 0
@@ -256,16 +204,11 @@ def measurements() -> list[Measurement]:
         for queries, spread in ((QUERIES, 0.1), (QUERIES, DENSE), (QUERIES, 0.3), (50, DENSE), (1_000, 0.1))
         for look in (1, 10, 37, NIGHTS)
     ]
-    for spread in (DENSE, 0.3):
-        found += [Measurement(partial(stream, better=better, spread=spread), 200, 10) for better in (0, 10, 50)]
     found += [Measurement(partial(overnight, share=share), 1_000, 50) for share in (0.0, BROKEN)]
     a_fifth = partial(year, changed=20)
     found += [Measurement(partial(a_fifth, null=null), 400, 40) for null in SKEWED]
-    found += [Measurement(partial(null_stream, null=null), 200, 10) for null in SKEWED]
     return found + [
-        Measurement(partial(worst_pair, rows_of=rows_of, queries=queries), repetitions, 5)
-        for rows_of, repetitions in ((a_fifth, 400), (null_stream, 200))
-        for queries in (50, CAST_QUERIES)
+        Measurement(partial(worst_pair, rows_of=a_fifth, queries=queries), 400, 5) for queries in (50, CAST_QUERIES)
     ]
 
 

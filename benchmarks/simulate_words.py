@@ -1,4 +1,4 @@
-"""Do a verdict's words hold in its family: the MDE, the sizes, the best of several, under skewed differences?
+"""Do a verdict's words hold in its family: the MDE, the sizes, under skewed differences?
 
     python benchmarks/simulate_words.py [--seed 1] [--repetitions N] [--quick]
 
@@ -13,11 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from simulate import ALPHA, FloatArray, Rng, Row, in_processes, rejected, run
 
-from ndcg_core.statistics.estimates.best_of_several import select_best
 from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_effect
 from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import bootstrap_max_t
 from ndcg_core.statistics.hypothesis_tests.sign_flip import sign_flip
-from ndcg_core.statistics.paired import moments_of, sort_by_query
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, compare_family
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
@@ -44,9 +42,9 @@ def columns_of(differences: FloatArray, smallest: float | None = None) -> list[C
 
 
 def compared(rng: Rng, differences: FloatArray, smallest: float | None = None, **settings: object) -> list[Comparison]:
-    """The columns as candidates of one max-T family."""
+    """The columns as candidates of one family that decides."""
     columns = columns_of(differences, smallest)
-    known = {"alpha": ALPHA, "resamples": RESAMPLES, "seed": _seed(rng), "workers": 1, "exploratory": True, **settings}
+    known = {"alpha": ALPHA, "resamples": RESAMPLES, "seed": _seed(rng), "workers": 1, **settings}
     return compare_family(columns, **known)  # type: ignore[arg-type]
 
 
@@ -56,16 +54,15 @@ def _seed(rng: Rng) -> int:
 
 def power(rng: Rng, repetitions: int, queries: int, columns: int) -> list[Row]:
     """How often the first column, better by the MDE of a spread known to be 1, has adjusted p <= .05."""
-    pilot = [compared(rng, correlated(rng, queries, columns))[0] for _ in range(PILOT)]
+    pilot = [correlated(rng, queries, columns) for _ in range(PILOT)]
+    family = float(np.mean([(compared(rng, each)[0].mde or 0.0) / each[:, 0].std(ddof=1) for each in pilot]))
     alone = minimal_detectable_effect(queries, 1.0)
-    family = alone * float(np.mean([(row.mde or 0.0) / (row.mde_alone or 1.0) for row in pilot]))
     shift = np.zeros(columns)
     found = dict.fromkeys((family, alone), 0.0)
     for effect in found:
         shift[0] = effect
         tables = (correlated(rng, queries, columns) + shift for _ in range(repetitions))
-        p_values = [sign_flip(each, resamples=RESAMPLES, seed=_seed(rng), workers=1).p_adjusted[0] for each in tables]
-        found[effect] = rejected(p_values)
+        found[effect] = rejected([compared(rng, each)[0].p_adjusted or 1.0 for each in tables])
     setting = f"n = {queries}, {columns} column{'s' * (columns > 1)}"
     rows = [Row("power at the family's MDE, adjusted p", setting, repetitions, found[family], FAMILY_POWER)]
     if columns > 1:
@@ -127,32 +124,6 @@ def resamplings(rng: Rng, repetitions: int, kind: str, queries: int, columns: in
     ]
 
 
-def winners(rng: Rng, repetitions: int, queries: int, columns: int, ahead: float) -> list[Row]:
-    """The best-looking of equal candidates, or of some with one ahead by so many errors."""
-    truth = np.zeros(columns)
-    truth[0] = ahead / np.sqrt(queries)
-    held, above, plain = [], [], []
-    for _ in range(repetitions):
-        paired = sort_by_query(columns_of(correlated(rng, queries, columns) + truth))
-        known = [found for pairs in paired if (found := moments_of(pairs)) is not None]
-        for place, chosen in select_best(paired, known, ALPHA).items():
-            held.append(chosen.low <= truth[place] <= chosen.high)
-            above.append(chosen.estimate > truth[place])
-            plain.append(known[place].mean > truth[place])
-    setting = f"n = {queries}, {columns} candidates, one ahead by {ahead:g} errors"
-    return [
-        Row("coverage, the selected candidate", setting, repetitions, float(np.mean(held)), (0.94, 0.97)),
-        Row(
-            "estimate of the selected candidate above the truth",
-            setting,
-            repetitions,
-            float(np.mean(above)),
-            (0.47, 0.53),
-        ),
-        Row("its mean difference above the truth", setting, repetitions, float(np.mean(plain))),
-    ]
-
-
 class Measurement(NamedTuple):
     """What is measured, how often, and how often in a quick run."""
 
@@ -173,8 +144,6 @@ def measurements() -> list[Measurement]:
     for kind in ("symmetric", "skewed"):
         for queries in (25, 50, 100):
             found.append(Measurement(partial(resamplings, kind=kind, queries=queries, columns=45), 1_000, 60))
-    for columns, queries, ahead in ((2, 50, 0.0), (10, 25, 0.0), (10, 50, 0.0), (10, 50, 1.0), (10, 50, 5.0)):
-        found.append(Measurement(partial(winners, queries=queries, columns=columns, ahead=ahead), 2_000, 100))
     return found
 
 

@@ -100,7 +100,6 @@ def read_finished(performed: Performed, unobserved: str | None = None) -> Finish
         bundle=bundle.folder,
         outcome=bundle.outcome,
         extremes=bundle.extremes,
-        comparisons_so_far=bundle.comparisons_so_far,
         reused=performed.reused,
         unobserved=unobserved,
         inputs=bundle.inputs,

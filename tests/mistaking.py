@@ -46,7 +46,7 @@ GOOD: dict[str, Any] = {
     "judgments": {"file": QRELS, "format": "trec"},
     "queries": {"file": QUERIES},
     "systems": [{"name": "old", "file": RUN}, {"name": "new", "file": NEW}],
-    "statistics": {"resamples": 100, "alpha": 0.1, "preview": True},
+    "statistics": {"resamples": 100, "alpha": 0.1},
     "output": "out",
 }
 NESTED: Any = 1
@@ -221,12 +221,12 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("check", "--system", "a={}"),
     ("check", "--system", "a={}", "--judgments", QRELS),
     ("compare", "--judgments", "{}", "--system", f"a={RUN}", "--system", f"b={NEW}"),
-    ("compare", "--judgments", QRELS, "--system", "a={}", "--preview"),
-    ("compare", "--judgments", QRELS, "--system", f"a={RUN}", "--queries", "{}", "--preview"),
-    ("compare", "--judgments", QRELS, "--system", f"a={RUN}", "--documents", "{}", "--preview"),
-    ("compare", "--judgments", QRELS, "--system", f"a={RUN}", "--intended", "{}", "--preview"),
-    ("compare", "--judgments", QRELS, "--system", f"a={RUN}", "--preview", "--quiet", "--json", "{}"),
-    ("compare", "--judgments", QRELS, "--system", f"a={RUN}", "--preview", "--quiet", "--per-query", "{}"),
+    ("compare", "--judgments", QRELS, "--system", "a={}", "--resamples", "100"),
+    ("compare", "--judgments", QRELS, "--system", f"a={RUN}", "--queries", "{}", "--resamples", "100"),
+    ("compare", "--judgments", QRELS, "--system", f"a={RUN}", "--documents", "{}", "--resamples", "100"),
+    ("compare", "--judgments", QRELS, "--system", f"a={RUN}", "--intended", "{}", "--resamples", "100"),
+    ("compare", "--judgments", QRELS, "--system", f"a={RUN}", "--resamples", "100", "--quiet", "--json", "{}"),
+    ("compare", "--judgments", QRELS, "--system", f"a={RUN}", "--resamples", "100", "--quiet", "--per-query", "{}"),
     ("compare", "--scores", "{}"),
     ("power", "--scores", "{}"),
     ("history", "{}"),
@@ -263,7 +263,18 @@ def cases(chance: random.Random, folder: Path) -> Iterator[Case]:
             yield Case(["check", str(good), "--set", f"{place}={value}"], f"--set {place}={value[:60]}")
         elif kind < 0.83:
             option, value = chance.choice(OPTIONS), chance.choice(TEXTS).replace("\0", "")
-            args = ["compare", "--judgments", QRELS, "--system", f"a={RUN}", "--preview", "--quiet", option, value]
+            args = [
+                "compare",
+                "--judgments",
+                QRELS,
+                "--system",
+                f"a={RUN}",
+                "--resamples",
+                "100",
+                "--quiet",
+                option,
+                value,
+            ]
             yield Case([*args], f"{option} {value[:60]}")
         elif kind < 0.93:
             command, (name, path) = chance.choice(COMMANDS), chance.choice(list(paths.items()))

@@ -149,16 +149,13 @@ def state(evaluation: Evaluation) -> dict[str, Any]:
     parent = evaluation.output_directory / evaluation.name
     found: dict[str, Any] = {"tables": tables_of(evaluation), "bundles": {}}
     found["evaluations"] = rows_of(evaluation, "select ordinal, key, content_key from evaluation order by ordinal")
-    with database.open_history_for(database.history_path(evaluation)) as past:
-        query_set = past.rows("evaluation", ("query_set",), order="query_set desc")[0][0]
-        found["so_far"] = database.comparisons_so_far(past, query_set)
     for folder in sorted(parent.iterdir()):
         if folder.is_dir() and folder.name != known_inputs.INPUTS:
             found["bundles"][folder.name] = sorted(path.name for path in folder.iterdir())
     for name in found["bundles"]:
         if not name.startswith("."):
             bundle = bundles.read_bundle(parent / name)
-            found.setdefault("ordinals", []).append([bundle.key, bundle.ordinal, bundle.comparisons_so_far])
+            found.setdefault("ordinals", []).append([bundle.key, bundle.ordinal])
     return found
 
 

@@ -10,8 +10,9 @@ import pytest
 from ndcg_core.measures.metric import VALUES, Metric
 from ndcg_core.measures.notation import PRESETS, parse
 from ndcg_core.measures.registry import MEASURES
-from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_family
+from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails
 from tests.laboratory import Case, both_of_all, both_of_each, in_order
+from tests.ndcg_core.statistics.columns import by_flips
 from tests.places import ROOT
 
 CASE = {"q": {"a": 3, "b": 3, "c": 2, "d": 1, "e": 0} | {f"r{number}": 1 for number in range(20)}}
@@ -146,7 +147,7 @@ def worked_comparison(kind: str, candidate: str) -> Comparison:
         )
         for name in head[2:]
     ]
-    found = check_guardrails(columns) if kind == "guardrail" else compare_family(columns)
+    found = check_guardrails(columns) if kind == "guardrail" else by_flips(columns)
     (row,) = [row for row in found if row.candidate == candidate]
     return row
 

@@ -64,8 +64,13 @@ def insert_gate_word(args: Sequence[str]) -> list[str]:
 
 def find_mistake(command: str, options: set[str], args: Sequence[str]) -> str | None:
     """What is wrong with arguments that no parser has to see."""
+    from ndcg_ab.config.loading.hints import removed_key_text
+
     if "--system" not in options:
         return None
+    for option in {each.partition("=")[0] for each in args} - options:
+        if removed := removed_key_text(f"statistics.{option.removeprefix('--')}"):
+            return f"{option} {removed}"
     if "--scores" not in options and any(each.partition("=")[0] == "--scores" for each in args):
         return (
             f"{command} --scores: needs judgments and rankings, which scores of another tool do not hold; say"

@@ -166,14 +166,6 @@ ClusterPrefix = Annotated[
     str | None,
     of_statistics(metavar="TEXT", help="Group queries whose ids agree up to the last TEXT: _ for 106_1."),
 ]
-IntervalMethod = Annotated[
-    str | None,
-    of_statistics(metavar="METHOD", help="t, or bca for the bootstrap. (default t)"),
-]
-Resampling = Annotated[
-    str | None,
-    of_statistics(metavar="METHOD", help="sign-flip, bootstrap, or both, which must agree. (default both)"),
-]
 Bounded = Annotated[
     bool | None,
     of_statistics("--bounds/--no-bounds", help="Show the range over all grades of unjudged results. (default)"),
@@ -185,13 +177,6 @@ LabelFactor = Annotated[
 CompleteJudgments = Annotated[
     bool,
     of_data("--complete-judgments", help="Unjudged documents are not relevant, by design: known items, clicks."),
-]
-Exploratory = Annotated[
-    str | None,
-    of_statistics(
-        metavar="PROCEDURE",
-        help="benjamini-hochberg or max-t for slices, pairs and secondary metrics. (default first)",
-    ),
 ]
 JsonFile = Annotated[
     str | None,

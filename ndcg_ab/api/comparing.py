@@ -51,14 +51,10 @@ def compare(
     alpha: float = 0.05,
     resamples: int = 10_000,
     seed: int = 1935,
-    interval: Literal["t", "bca"] = "t",
-    resampling: Literal["both", "sign-flip", "bootstrap"] = "both",
-    exploratory: Literal["benjamini-hochberg", "max-t"] = "benjamini-hochberg",
     weighted: bool | None = None,
     cluster_prefix: str | None = None,
     clustered: bool | None = None,
     all_pairs: bool = False,
-    preview: bool = False,
     bounds: bool | None = None,
     label_factor: float | None = None,
     complete_judgments: bool | None = None,
@@ -103,7 +99,7 @@ def compare(
         a user) as one; by default where queries have a column `cluster`.  cluster_prefix: or by their ids up to the
         last of this text, "_" for 106_1.
     gate: what must hold, as under `gate:` in a configuration (docs/gates.md); True for no regression and guardrails.
-    alpha: from 1e-9 to .5.  resamples, seed, resampling, interval, exploratory: of the tests.  preview: t tests.
+    alpha: from 1e-9 to .5.  resamples, seed: of the tests.
     bounds: False leaves out the lowest and highest difference over all grades of the unjudged results.
     label_factor: 1 to 5, by how much unjudged results may be better or worse than judged ones without turning a
         decision; 1.2 by default. complete_judgments: True declares that unjudged documents are not relevant.

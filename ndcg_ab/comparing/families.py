@@ -17,7 +17,6 @@ from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import GATE, GUARDRAILS, INTENDED, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
 from ndcg_core.statistics.estimates.mean_difference import Differences, Interval
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
-from ndcg_core.statistics.hypothesis_tests.procedures import Procedure, Resampling
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_families
 from ndcg_core.statistics.verdicts.verdict import Obstacle
 
@@ -93,8 +92,6 @@ def held_to_margins(
         seed=settings.seed,
         resamples=settings.resamples,
         workers=evaluation.resources.threads,
-        procedure="t-holm" if settings.preview else "max-t",
-        resampling=settings.resampling,
         plan=plan,
     )
     found = []
@@ -147,17 +144,15 @@ def compare_separately(
     evaluation: Evaluation,
     *,
     exploratory: bool = False,
-    resampling: Resampling | None = None,
     least_queries: int | None = None,
     described: bool = True,
 ) -> list[list[Comparison]]:
-    """Every family by itself, with the evaluation's settings; resampling: instead of the evaluation's.
+    """Every family by itself, with the evaluation's settings.
 
     least_queries: that are tested; by default of slices the number that the evaluation says.  described: False leaves
     out what says more than a conclusion and its numbers.
     """
     settings = evaluation.statistics
-    procedure: Procedure = settings.exploratory if exploratory else "max-t"
     columns = next(iter(families.values()), ())
     return compare_families(
         families,
@@ -165,11 +160,8 @@ def compare_separately(
         seed=settings.seed,
         resamples=settings.resamples,
         workers=evaluation.resources.threads,
-        procedure="t-holm" if settings.preview else procedure,
         exploratory=exploratory,
         least_queries=least_queries or (evaluation.slices.smallest if columns and columns[0].attribute else 2),
-        interval_method=settings.interval,
-        resampling=resampling or settings.resampling,
         described=described,
     )
 

@@ -253,11 +253,6 @@ def keys_with_content(history: GrowingDatabase, key: str) -> list[str]:
     return [found for (found,) in rows]
 
 
-def comparisons_so_far(history: GrowingDatabase, query_set: str) -> int:
-    """Tested primary comparisons on one set of queries, each content once: every new one is another look."""
-    return len(history.rows("first_look", query_set=query_set))
-
-
 def forget_query_scores(history: GrowingDatabase, keep: int) -> None:
     """Keeps the values of single queries for the latest evaluations only."""
     history.delete("query_score", "ordinal", sorted(ordinals(history))[:-keep])

@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 from pydantic import BaseModel
 
+from ndcg_ab.config.loading.hints import REMOVED_KEYS
 from ndcg_core.measures.external_metric import ELSEWHERE, GivenMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
@@ -83,7 +84,7 @@ def decode(kind: Any, value: Any) -> Any:
             return parse(value["name"])
         return GivenMetric(given=value["name"], tool="" if tool == ELSEWHERE else tool)
     if issubclass(kind, BaseModel):
-        return kind(**value)
+        return kind(**without_removed_keys(value))
     if hasattr(kind, "from_dict"):
         return kind.from_dict(value)
     if dataclasses.is_dataclass(kind):
@@ -93,6 +94,15 @@ def decode(kind: Any, value: Any) -> Any:
     if issubclass(kind, enum.Enum):
         return kind(value)
     return datetime.fromisoformat(value) if kind is datetime else value
+
+
+def without_removed_keys(content: Mapping[str, Any], section: str = "") -> dict[str, Any]:
+    """Return a kept configuration without the keys that only earlier versions knew."""
+    return {
+        key: without_removed_keys(value, f"{section}{key}.") if isinstance(value, dict) else value
+        for key, value in content.items()
+        if f"{section}{key}" not in REMOVED_KEYS
+    }
 
 
 def is_required(field: "dataclasses.Field[Any]") -> bool:

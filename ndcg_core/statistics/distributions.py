@@ -5,8 +5,8 @@
 """
 
 try:
-    from scipy.special._ufuncs import bdtr, ndtr, ndtri, stdtr, stdtrit  # type: ignore[import-untyped]
+    from scipy.special._ufuncs import ndtr, ndtri, stdtr, stdtrit  # type: ignore[import-untyped]
 except ImportError:  # a scipy that keeps them elsewhere
-    from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit  # type: ignore[import-untyped]
+    from scipy.special import ndtr, ndtri, stdtr, stdtrit  # type: ignore[import-untyped]
 
-__all__ = ["bdtr", "ndtr", "ndtri", "stdtr", "stdtrit"]
+__all__ = ["ndtr", "ndtri", "stdtr", "stdtrit"]

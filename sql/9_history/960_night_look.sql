@@ -3,7 +3,6 @@
 -- reads:  comparison, evaluation, input, metric
 -- params: -
 -- kind:   query
--- of_candidate: digest of its ranking; of scores by another tool that of all of them.  content: of all of it.
 with shared as (
     select
         ordinal,
@@ -16,13 +15,13 @@ with shared as (
 select
     comparison.ordinal,
     evaluation.began,
-    evaluation.query_set,
     comparison.candidate,
     comparison.metric,
     comparison.queries,
     comparison.difference,
     comparison.mde,
-    comparison.mde_alone,
+    comparison.low,
+    comparison.high,
     comparison.p_adjusted,
     comparison.p_t,
     comparison.bounded_p_value,
@@ -30,7 +29,6 @@ select
     comparison.family_size,
     comparison.resamples,
     comparison.alpha,
-    coalesce(candidate_input.digest, shared.digests) as of_candidate,
     concat_ws(' ', candidate_input.digest, baseline_input.digest, shared.digests, metric.hash) as content,
 from comparison
 inner join evaluation on comparison.ordinal = evaluation.ordinal

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from ndcg_ab.config.loading.hints import value_hint
+from ndcg_ab.config.loading.hints import removed_key_text, value_hint
 from ndcg_ab.config.loading.keys import Place, dotted_key, key_hint, known_keys, near_keys
 from ndcg_ab.config.loading.layers import read_layers
 from ndcg_ab.config.loading.templates import check_dates, texts_with_dates
@@ -101,7 +101,9 @@ def problems_by_place(error: ValidationError) -> Iterator[tuple[Place, list[Part
     for problem in error.errors():
         place = problem["loc"]
         key = dotted_key(place)
-        if problem["type"] == "extra_forbidden":
+        if problem["type"] == "extra_forbidden" and (removed := removed_key_text(key)):
+            yield place, [f"key {key!r} {removed}"]
+        elif problem["type"] == "extra_forbidden":
             known = ", ".join(known_keys(place[:-1]))
             yield place, [f"key {format_value(key)} is unknown{key_hint(place)} (known here: {known})"]
         elif problem["type"] == "missing":

@@ -25,6 +25,17 @@ FORMS = {  # a key that holds keys and values -> how it is written where {} was 
     "intended": "FILE, or {{file: FILE}}",
     "documents": "FILE, or {{file: FILE}}",
 }
+REMOVED_KEYS = {  # a key, or an option of the name behind its dot, that once was one -> what holds now
+    "statistics.interval": "an interval is always Student's t",
+    "statistics.resampling": "sign flips and the bootstrap decide together",
+    "statistics.exploratory": "what only describes is adjusted by Benjamini-Hochberg",
+    "statistics.preview": "every evaluation is tested in full, with fewer resamples more quickly",
+}
+
+
+def removed_key_text(key: str) -> str | None:
+    """Return the sentence for a key of earlier versions, without the key itself; None for any other key."""
+    return f"was taken out, since {REMOVED_KEYS[key]}: leave it out" if key in REMOVED_KEYS else None
 
 
 def is_number(text: str) -> bool:

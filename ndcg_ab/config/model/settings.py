@@ -17,20 +17,13 @@ class Statistics(Model):
 
     alpha: float = Field(0.05, strict=True, ge=1e-9, lt=0.5, description="Threshold of the adjusted p-value.")
     resamples: int = Field(
-        DEFAULT_RESAMPLES, strict=True, ge=100, le=10_000_000, description="Sign flips of the randomisation test."
+        DEFAULT_RESAMPLES, strict=True, ge=100, le=10_000_000, description="Sign flips, and most bootstrap resamples."
     )
     seed: int = Field(
         DEFAULT_SEED, strict=True, ge=0, lt=2**63, description="Seed of the flips; kept with the results."
     )
     smallest_effect: dict[str, float] | float | None = Field(
         None, description="The smallest difference that matters, for every metric or as METRIC: DIFFERENCE."
-    )
-    interval: Literal["t", "bca"] = Field("t", description="Student's t, or the BCa bootstrap.")
-    resampling: Literal["both", "sign-flip", "bootstrap"] = Field(
-        "both", description="What max-T families are resampled by: flips, or the studentised bootstrap."
-    )
-    exploratory: Literal["benjamini-hochberg", "max-t"] = Field(
-        "benjamini-hochberg", description="How p is adjusted in families that only suggest where to look."
     )
     weighted: bool | None = Field(
         None, strict=True, description="Weigh queries; by default where the queries have a weight."
@@ -50,7 +43,6 @@ class Statistics(Model):
         description="METRIC: [LOW, HIGH] that its values lie in, for guardrails; known of ours within [0, 1].",
     )
     all_pairs: bool = Field(False, strict=True, description="Compare every two systems too, as a family of its own.")
-    preview: bool = Field(False, strict=True, description="A quick look: t tests with Holm's adjustment, no flips.")
     bounds: bool = Field(
         True,
         strict=True,
@@ -66,7 +58,7 @@ class Statistics(Model):
 
     @model_validator(mode="after")
     def _alpha_can_be_reached(self) -> "Statistics":
-        if not self.preview and 1 / (self.resamples + 1) > self.alpha:
+        if 1 / (self.resamples + 1) > self.alpha:
             raise RuleError(
                 Setting("statistics.resamples"),
                 f" = {self.resamples}: p cannot fall to alpha = {self.alpha:g};"

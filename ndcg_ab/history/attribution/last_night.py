@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as papq
 
-from ndcg_ab.comparing.families import NOTHING, Group, compare_separately, make_column, shared_rows, value_groups
+from ndcg_ab.comparing.families import NOTHING, Group, compare_columns, make_column, shared_rows, value_groups
 from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.comparing.since_last import (
     JUDGMENTS,
@@ -194,9 +194,9 @@ def compare_changed(
             if (pair := pairs.get((name, metric), NOTHING)) is not None and pair.query_ids
         ]
 
-    # The flips alone: what breaks is skewed by its nature, and the bootstrap would hardly see it on few queries.
-    found = compare_separately({SINCE_LAST: columns(own=True)}, evaluation, resampling="sign-flip")[0]
-    return found + compare_separately({SAME_RANKING: columns(own=False)}, evaluation, exploratory=True)[0]
+    return compare_columns(columns(own=True), evaluation, SINCE_LAST) + compare_columns(
+        columns(own=False), evaluation, SAME_RANKING, exploratory=True
+    )
 
 
 def find_lost_queries(

@@ -51,7 +51,6 @@ class Bundle:
     key: unique and stable; publishing twice under one key logs once.  ordinal: 1, 2, 3 … among the
     evaluations of its name.  began, finished: UTC.  inputs: name, kind, origin and content digest of each.
     content_key, configuration_key: digests of all that the result depends on, and of the configuration's part.
-    comparisons_so_far: tested primary comparisons on the same set of queries, this one's among them.
     query_set: digest of the judged queries.  program: the version of ndcg-ab that made it.
     seconds: how long that took; user: who ran it; is_scheduled: whether a deployment did.  Bundles of 0.1.0 say none.
     since_last: every system against itself in the previous evaluation; None without one, and in bundles of 0.1.0.
@@ -70,7 +69,6 @@ class Bundle:
     inputs: tuple[dict[str, Any], ...]
     extremes: tuple[dict[str, Any], ...]
     outcome: Outcome
-    comparisons_so_far: int = 0
     seconds: float | None = None
     user: str | None = None
     is_scheduled: bool = False
@@ -123,11 +121,6 @@ class Bundle:
             since_last=SinceLast(self.ordinal, encode(self.began), tuple(SystemSince(name, ()) for name in names)),
         )
 
-    def counted(self, past: GrowingDatabase) -> "Bundle":
-        """With the comparisons so far, as the history that it was entered in has them."""
-        so_far = database.comparisons_so_far(past, self.query_set) if self.query_set else 0
-        return dataclasses.replace(self, comparisons_so_far=so_far)
-
 
 @dataclasses.dataclass(frozen=True)
 class Finished:
@@ -141,7 +134,6 @@ class Finished:
     bundle: Path
     outcome: Outcome
     extremes: tuple[dict[str, Any], ...]
-    comparisons_so_far: int
     reused: bool
     url: str | None
     trend_url: str | None
@@ -272,7 +264,7 @@ def keep_bundle(
         shutil.rmtree(folder / "pulled", ignore_errors=True)
         with KEEPING, name_bundle_in_errors(final), past.transaction():
             bundle.enter(past)
-            bundle.counted(past).write()
+            bundle.write()
             folder.rename(final)
             (final / LOCK).unlink(missing_ok=True)
     return final
@@ -310,7 +302,7 @@ def enter_again(past: GrowingDatabase, bundle: Bundle) -> None:
             bundle = dataclasses.replace(bundle, ordinal=database.next_ordinal(past))
         bundle.enter(past)
         if moved:
-            bundle.counted(past).write()
+            bundle.write()
 
 
 def warn_unreadable(folder: Path, error: Exception) -> None:

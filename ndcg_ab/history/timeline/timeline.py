@@ -84,7 +84,6 @@ class Timeline:
     metric: str
     systems: tuple[str, ...]
     evaluations: tuple[Evaluated, ...]
-    comparisons_so_far: int
     reused: tuple[Reused, ...] = ()
     over_nights: RepeatedTests | None = None
     latest_value: int | None = None
@@ -127,7 +126,6 @@ class Past:
     acknowledged: dict[int, tuple[str, str | None]] = field(default_factory=dict)
     versions: defaultdict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
     reused: list[Reused] = field(default_factory=list)
-    so_far: int = 0
     over_nights: RepeatedTests | None = None
 
 
@@ -167,9 +165,7 @@ def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) 
     systems = in_one_order(evaluation, [name for each in shown for name in each.values])
     known = [any(value is not None for value in each.values.values()) for each in reversed(found)]
     latest = known.index(True) + 1 if any(known) else None
-    return Timeline(
-        evaluation.name, past.metric, tuple(systems), tuple(shown), past.so_far, reused, past.over_nights, latest
-    )
+    return Timeline(evaluation.name, past.metric, tuple(systems), tuple(shown), reused, past.over_nights, latest)
 
 
 def in_one_order(evaluation: Evaluation, names: Iterable[str]) -> list[str]:
@@ -184,7 +180,7 @@ def read_past(evaluation: Evaluation, metric: str | None) -> Past:
     if not path.exists():
         raise InputError(f"{path}: there is no history yet; `ndcg-ab run` makes it")
     with database.open_history_to_read(path) as tables:
-        columns = ("ordinal", "key", "began", "baseline", "gate", "configuration", "query_set")
+        columns = ("ordinal", "key", "began", "baseline", "gate", "configuration")
         rows = tables.rows("evaluation", columns, order="began, ordinal")
         if not rows:
             raise InputError(f"{path}: holds no evaluation yet; `ndcg-ab run` makes one")
@@ -222,8 +218,7 @@ def read_past(evaluation: Evaluation, metric: str | None) -> Past:
         past.acknowledged = {row[0]: row[1:] for row in tables.rows("acknowledged", ("ordinal", "at", "note"))}
         past.over_nights = read_repeated_tests(tables)
         past.reused = [Reused(*row) for row in tables.rows("reuse", ("began", "ordinal"), order="began, ordinal")]
-        past.so_far = database.comparisons_so_far(tables, rows[-1][-1]) if rows[-1][-1] else 0
-    for ordinal, _, _, baseline, _, configuration, _ in rows:
+    for ordinal, _, _, baseline, _, configuration in rows:
         content, values = json.loads(configuration), past.values[ordinal]
         names = [system["name"] for system in content["systems"]]  # the order that was asked for
         past.values[ordinal] = {name: values[name] for name in names if name in values}
@@ -349,7 +344,6 @@ def timeline_json(timeline: Timeline) -> str:
         "schema": 1,
         "name": timeline.name,
         "metric": timeline.metric,
-        "comparisons_so_far": timeline.comparisons_so_far,
         "reused": [row._asdict() for row in timeline.reused],
         "over_nights": encode(timeline.over_nights),
         "evaluations": [

@@ -59,7 +59,7 @@ class PageData:
     """What the page shows.
 
     about: the keys of bundle.json; of `compare` some: name, ordinal (or None), began (or None), finished, inputs,
-        evaluation (or None), and where known gates, a list of {name, passed, message}, and comparisons_so_far.
+        evaluation (or None), and where known gates, a list of {name, passed, message}.
     queries: query_id, text (null where unknown). scores: system_id, query_id, metric, value.
     rankings: system_id, query_id, rank, doc_id, grade (null where unjudged) and, where known, gain, as deep as shown,
         in the order of the first metric.

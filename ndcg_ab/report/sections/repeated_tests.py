@@ -5,12 +5,10 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_ab.history.timeline.repeated_tests import Entry, Monitor, RepeatedTests, discoveries
+from ndcg_ab.history.timeline.repeated_tests import Monitor, RepeatedTests
 from ndcg_ab.report.answer.marks import MARKS
 from ndcg_ab.report.words.text import format_probability
 from ndcg_core.statistics.verdicts.verdict import readable
-
-SHOWN = 5  # entries of the ledger: the latest discoveries
 
 
 def monitor_title(nights: RepeatedTests) -> str:
@@ -39,29 +37,6 @@ def format_conclusion(found: Monitor) -> str:
     return f"{found.latest.conclusion} over all evaluations (first: {first.conclusion} in {since})"
 
 
-def ledger_title(nights: RepeatedTests) -> str:
-    """How many candidates came, and how many of them are discoveries."""
-    count, found = len(nights.ledger), len(discoveries(nights.ledger))
-    versions = f"{count} candidate version{'s' * (count != 1)} so far"
-    word = "discovery" if found == 1 else "discoveries"
-    return f"ledger (false discoveries: at most {nights.alpha:g} of all): {versions}, {found} {word}"
-
-
-def ledger_lines(nights: RepeatedTests) -> Iterator[tuple[str, str]]:
-    """Mark and words of the latest discoveries, and of the last entry where that is none."""
-    shown = discoveries(nights.ledger)[-SHOWN:]
-    if nights.ledger and nights.ledger[-1] not in shown:
-        shown.append(nights.ledger[-1])
-    for entry in shown:
-        yield MARKS.get(entry.conclusion, " "), format_entry(entry)
-
-
-def format_entry(entry: Entry) -> str:
-    said = entry.conclusion if entry.is_discovery else "no discovery"
-    where = f"{entry.candidate} ({entry.version}), evaluation {entry.ordinal}, {entry.metric}"
-    return f"{where}: p {format_probability(entry.p_value)} at level {format_level(entry.level)}: {said}"
-
-
 def format_level(level: float) -> str:
     """Two digits: ``0.03``, ``2.2e-05``."""
     return f"{level:.2g}"
@@ -73,7 +48,6 @@ def repeated_tests_lines(nights: RepeatedTests | None) -> Iterator[tuple[str, li
         return
     monitors = [(MARKS.get(found.latest.conclusion, " "), format_monitor(found)) for found in nights.monitors]
     yield monitor_title(nights), monitors
-    yield ledger_title(nights), list(ledger_lines(nights))
 
 
 def print_repeated_tests(console: Console, nights: RepeatedTests | None) -> None:

@@ -223,7 +223,6 @@ def print_run(console: Console, finished: "Finished", *, details: bool = False, 
     print_since(console, finished.since_last)
     print_extremes(console, outcome, finished.extremes)
     console.print()
-    console.print(f"[dim]comparisons so far on these queries: {finished.comparisons_so_far}[/]", highlight=False)
     if finished.reused:
         console.print(
             "same inputs and configuration as an earlier evaluation: its result is still valid",

@@ -104,9 +104,8 @@ def print_tables(console: Console, outcome: Outcome) -> None:
             print_dimmed(console, format_family(outcome, family))
         for sampled in filter(None, (format_weights(outcome), format_clusters(outcome))):
             print_dimmed(console, sampled)
-        preview = any(row.procedure.startswith("t,") for row in outcome.comparisons)
-        flips = "a preview, without flips" if preview else f"{outcome.resamples} resamples, seed {outcome.seed}"
         again = add_recomputed_count(outcome, "{} computed again by the Python core, and equal")
+        flips = f"{outcome.resamples} resamples, seed {outcome.seed}"
         print_dimmed(console, f"alpha {outcome.alpha:g}, {flips}; {again}")
     if outcome.findings or make_answer(outcome).is_clean:
         print_findings(console, outcome.findings)
@@ -233,10 +232,8 @@ def print_pairs(console: Console, outcome: Outcome) -> None:
 def print_details(console: Console, outcome: Outcome) -> None:
     """What describes the differences and decides nothing, one table and one list of queries for each metric."""
     weighted = format_weights(outcome) is not None
-    head = ["relative change", "own interval", "d_z", "changed", "P(> δ)", "P(|·| < δ)", "P(< −δ)"]
-    head += ["t", "Wilcoxon", "sign", "top 1 %"] + ["unweighted"] * weighted
-    in_company = any(row.mde_alone not in (None, row.mde) for row in outcome.main)
-    head += ["MDE alone"] * in_company
+    head = ["relative change", "own interval", "d_z", "changed", "t", "Wilcoxon", "top 1 %"]
+    head += ["unweighted"] * weighted
     for metric in outcome.metrics:
         described = [(row, row.descriptive) for row in outcome.main if row.metric == metric.name and row.descriptive]
         rows = []
@@ -247,16 +244,11 @@ def print_details(console: Console, outcome: Outcome) -> None:
                 format_own_interval(row),
                 size,
                 format_percent(found.changed),
-                format_percent(found.above),
-            ]
-            cells += [format_percent(found.within), format_percent(found.below), format_probability(found.p_t)]
-            cells += [
+                format_probability(found.p_t),
                 format_probability(found.p_wilcoxon),
-                format_probability(found.p_sign),
                 format_percent(found.top_share),
             ]
             cells += [signed(row.unweighted_difference)] * weighted
-            cells += [format_plain(row.mde_alone)] * in_company
             rows.append(Row([row.candidate], cells))
         if rows:
             title = table_title(metric.name, "described (these columns decide nothing)")

@@ -77,7 +77,6 @@ def print_timeline(console: Console, timeline: Timeline, *, details: bool = Fals
     console.print(f"[dim]{format_legend(timeline, wide=wide)}[/]", highlight=False)
     if details:
         print_repeated_tests(console, timeline.over_nights)
-        console.print(f"[dim]comparisons so far on these queries: {timeline.comparisons_so_far}[/]", highlight=False)
     else:
         console.print("[dim]--details: what happened in full, and what all evaluations say together[/]")
 

@@ -4,7 +4,7 @@ Sources: T. Sakai, Laboratory Experiments in Information Retrieval (2018), chapt
 W. G. Cochran, Sampling Techniques (1977), section 6.3 (the variance of a ratio); J. W. Pratt, Remarks on Zeros and
 Ties in the Wilcoxon Signed Rank Procedures, Journal of the American Statistical Association 54 (1959);
 E. E. Cureton, The Normal Approximation to the Signed-Rank Sampling Distribution When Zero Differences are Present,
-the same 62 (1967). `scipy.stats.wilcoxon`, `scipy.stats.binomtest` and `scipy.stats.skew` agree.
+the same 62 (1967). `scipy.stats.wilcoxon` agrees.
 """
 
 import math
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ndcg_core.statistics.distributions import bdtr, ndtr
+from ndcg_core.statistics.distributions import ndtr
 from ndcg_core.statistics.estimates.mean_difference import (
     Differences,
     Interval,
@@ -22,15 +22,12 @@ from ndcg_core.statistics.estimates.mean_difference import (
     compute_moments,
     interval_from_moments,
     relative_weights,
-    t_chances,
     t_test_from_moments,
 )
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE, settle_ties
 
 CARRIERS = 10
 """So many queries are named that carry the effect."""
-SKEW_LIMIT = 0.2
-"""Of |skewness| / sqrt(n); beyond it the t distribution fits the mean badly."""
 
 _DECIMALS = 1e9  # magnitudes that agree to nine decimals are equal: 0.3 - 0.2 and 0.5 - 0.4 are not in floating point
 _EXACT = 50  # differing queries: 2^50 patterns of signs are still counted exactly in float64
@@ -57,11 +54,7 @@ class Descriptive:
     changed: share of the queries that differ, in [0, 1].
     relative: mean difference / |mean of the baseline's values|; relative_low, relative_high: its interval (delta
         method, t distribution). None without baseline values and where their mean is 0.
-    p_t, p_wilcoxon, p_sign: two-sided, in [0, 1], of the t test, `wilcoxon` and `sign_test`; the latter two know
-        neither weights nor clusters.
-    skewness: of the differences, with weights of the residuals, with clusters of their sums: m3 / m2^1.5; None where
-        they do not vary.
-    above, within, below: `estimates.mean_difference.chances` with the smallest effect; None without one.
+    p_t, p_wilcoxon: two-sided, in [0, 1], of the t test and `wilcoxon`, which knows neither weights nor clusters.
     top_share: share of the sum of (weighted) differences that one query in a hundred (rounded up) carries: those with
         the largest parts of the effect's sign. > 0, can exceed 1; None where the mean is 0.
     carriers: the at most CARRIERS queries with the largest parts of the effect's sign, the largest first, equal ones
@@ -75,11 +68,6 @@ class Descriptive:
     relative_high: float | None
     p_t: float | None
     p_wilcoxon: float | None
-    p_sign: float | None
-    skewness: float | None
-    above: float | None
-    within: float | None
-    below: float | None
     top_share: float | None
     carriers: tuple[Carrier, ...]
 
@@ -93,14 +81,13 @@ def describe_differences(
     baseline_values: Differences | None = None,
     weights: Differences | None = None,
     members: NDArray[np.intp] | None = None,
-    smallest_effect: float | None = None,
     value_range: Interval | None = None,
 ) -> Descriptive:
     """Describes n >= 2 finite differences, rows sorted by query_id, in which every tie is exactly 0.
 
     of: `moments(differences, weights, members)`. level: of the relative change's interval, in (0, 1). baseline_values:
     n of the metric. weights: n numbers > 0. members: the number of each query's cluster; None without clusters.
-    smallest_effect: > 0, in the metric's unit. value_range: the metric's lowest and highest value, if known.
+    value_range: the metric's lowest and highest value, if known.
     Raises ValueError for sequences of other lengths than n, wrong weights and settings out of range.
     """
     values = np.asarray(differences, dtype=np.float64)
@@ -110,27 +97,20 @@ def describe_differences(
     share = None if weights is None else relative_weights(weights, n)
     if share is not None and np.ptp(share) == 0:
         share = None
-    wins, losses = int(np.count_nonzero(values > 0)), int(np.count_nonzero(values < 0))
     relative, low, high = _relative(values, of, baseline_values, share, members, level)
     if value_range is not None and low is not None and high is not None:  # nobody loses more than all there is
         low = max(low, min(-1.0, high)) if value_range.low >= 0 else low
         high = min(high, max(1.0, low)) if value_range.high <= 0 else high
     spread = of if members is None else compute_moments(values, share)
-    above, within, below = (None, None, None) if smallest_effect is None else t_chances(of, smallest_effect)
     top_share, carriers = _carried(query_ids, values, share, of)
     return Descriptive(
         effect_size=of.mean / spread.deviation if spread.deviation > 0 else None,
-        changed=(wins + losses) / n,
+        changed=int(np.count_nonzero(values)) / n,
         relative=relative,
         relative_low=low,
         relative_high=high,
         p_t=t_test_from_moments(of).p_value,
         p_wilcoxon=_signed_rank_p_value(values),
-        p_sign=sign_test(wins, losses),
-        skewness=_skewness(_parts(values, share, members, of)) if of.deviation > 0 else None,
-        above=above,
-        within=within,
-        below=below,
         top_share=top_share,
         carriers=carriers,
     )
@@ -142,7 +122,7 @@ def wilcoxon(differences: Differences) -> float:
     Ties are ranked, then dropped (Pratt 1959); magnitudes that agree to nine decimals share their average rank. Up to
     50 differing queries p is the share of all patterns of signs whose |W+ - its mean| reaches the observed one; beyond,
     the normal approximation with tie correction, without continuity correction (Cureton 1967).
-    It does not test the mean: on real pairs recentred to mean 0 at n = 1,000 it rejects 40 %, the sign test 68 %, t
+    It does not test the mean: on real pairs recentred to mean 0 at n = 1,000 it rejects 40 %, t
     and sign-flip 6 %. Raises ValueError for NaN and infinity.
     """
     values = np.asarray(differences, dtype=np.float64)
@@ -151,21 +131,6 @@ def wilcoxon(differences: Differences) -> float:
         place = int(np.argmin(finite))
         raise ValueError(f"differences[{place}] == {values[place]}, must be finite")
     return _signed_rank_p_value(settle_ties(values))
-
-
-def sign_test(wins: int, losses: int) -> float:
-    """Two-sided exact binomial p, in [0, 1], of wins against losses (>= 0); 1 without either. Descriptive only.
-
-    Ties are left out. It does not test the mean: see `wilcoxon`. Raises ValueError for a negative number.
-    """
-    if wins < 0 or losses < 0:
-        raise ValueError(f"wins == {wins}, losses == {losses}, must not be negative")
-    return min(1.0, 2 * float(bdtr(min(wins, losses), wins + losses, 0.5)))
-
-
-def is_skewed(skewness: float, n: int) -> bool:
-    """Whether n >= 1 differences are too skewed for the t interval: |skewness| / sqrt(n) > SKEW_LIMIT."""
-    return abs(skewness) / math.sqrt(n) > SKEW_LIMIT
 
 
 def _relative(
@@ -193,28 +158,6 @@ def _relative(
     deviation = compute_moments(values - relative * baseline, share, members).deviation / mean
     relatively = of._replace(mean=relative, deviation=deviation, widest=of.widest / mean)
     return relative, *interval_from_moments(relatively, level)
-
-
-def _parts(
-    values: NDArray[np.float64],
-    share: NDArray[np.float64] | None,
-    members: NDArray[np.intp] | None,
-    of: Moments,
-) -> NDArray[np.float64]:
-    """What the mean is the mean of: the differences, with weights the residuals; of a cluster their sum."""
-    if members is not None:
-        return np.bincount(members, (values - of.mean) * (1.0 if share is None else share)).astype(np.float64)
-    return values if share is None else share * (values - of.mean)
-
-
-def _skewness(values: NDArray[np.float64]) -> float | None:
-    centred = values - values.mean()
-    largest = float(np.abs(centred).max())
-    if largest <= TIE_TOLERANCE:  # clusters whose sums are alike
-        return None
-    centred = centred / largest  # so that cubes of large values are no infinity
-    squares = centred * centred
-    return float((squares * centred).mean() / squares.mean() ** 1.5)
 
 
 def _carried(

@@ -71,14 +71,6 @@ class Moments(NamedTuple):
         return self.deviation / math.sqrt(self.n)
 
 
-class Chances(NamedTuple):
-    """P(effect > margin), P(|effect| < margin) and P(effect < -margin); they sum to 1."""
-
-    above: float
-    within: float
-    below: float
-
-
 def compute_moments(
     differences: Differences,
     weights: Differences | None = None,
@@ -248,20 +240,6 @@ def t_test_from_moments(of: Moments) -> TTest:
     return TTest(statistic, of.freedom, 2 * float(stdtr(of.freedom, -abs(statistic))))
 
 
-def t_chances(of: Moments, margin: float) -> Chances:
-    """How the t distribution around the mean, scaled by its standard error, divides at -margin and +margin.
-
-    margin: > 0, in the unit of the differences. It is the posterior of the mean under a flat prior (the Bayesian
-    t test of G. Corani and A. Benavoli, Machine Learning 100, 2015, without correlation), not a p-value.
-    """
-    _check_margin(margin)
-    if of.error == 0:
-        return Chances(float(of.mean > margin), float(abs(of.mean) <= margin), float(of.mean < -margin))
-    above = float(stdtr(of.freedom, (of.mean - margin) / of.error))
-    below = float(stdtr(of.freedom, (-margin - of.mean) / of.error))
-    return Chances(above, max(0.0, 1 - above - below), below)
-
-
 def equivalence_p_value(of: Moments, margin: float) -> float:
     """p of two one-sided t tests: small where the mean lies between -margin and +margin beyond doubt.
 
@@ -346,6 +324,11 @@ def minimal_detectable_effect(
     _check_probability("power", power)
     freedom = n - 1 if freedom is None else freedom
     return (_t_quantile(1 - alpha / 2, freedom) + _t_quantile(power, freedom)) * standard_deviation / math.sqrt(n)
+
+
+def deviation_of_interval(n: int, width: float, level: float) -> float:
+    """Return the standard deviation of n >= 2 differences whose Student's t interval at a level has this width."""
+    return width / 2 * math.sqrt(n) / _t_quantile((1 + level) / 2, n - 1)
 
 
 def _t_quantile(probability: float, freedom: float) -> float:

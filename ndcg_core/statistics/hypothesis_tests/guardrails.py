@@ -162,7 +162,7 @@ def difference_p_value(pairs: Paired) -> float | None:
 
 
 def unseen_losses(pairs: Paired, alpha: float) -> int | None:
-    """M, where a loss of all that a query can lose on one query in M makes the smallest effect and goes unseen.
+    """M, where a loss (or gain) of all that a query can lose on one query in M is the smallest effect and goes unseen.
 
     A sample of n holds none of them with a chance of alpha where they are n / -log(alpha) apart: one in n / 3 at .05.
     None where n is large enough for that to be less than the smallest effect, or the largest loss is not known.

@@ -1,21 +1,21 @@
-"""How a family's p-values are made: step-down max-T, Benjamini-Hochberg, or t with Holm for a quick look.
+"""How a family's p-values are made: two step-down max-T tests where it decides, else Benjamini-Hochberg.
 
 Sources: `hypothesis_tests.sign_flip` (max-T, the flips), `hypothesis_tests.bootstrap_max_t` (the studentised
-bootstrap), `hypothesis_tests.multiplicity` (Benjamini-Hochberg, Holm).
+bootstrap), `hypothesis_tests.multiplicity` (Benjamini-Hochberg).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndcg_core.statistics.estimates.mean_difference import Moments, reach_alone, reach_together, t_test_from_moments
+from ndcg_core.statistics.estimates.mean_difference import Moments, reach_alone, reach_together
 from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import bootstrap_max_t
 from ndcg_core.statistics.hypothesis_tests.flip_tasks import flip_statistics
 from ndcg_core.statistics.hypothesis_tests.flips import ENUMERABLE
-from ndcg_core.statistics.hypothesis_tests.multiplicity import benjamini_hochberg, holm
-from ndcg_core.statistics.hypothesis_tests.pair_p_values import p_values_of_two
+from ndcg_core.statistics.hypothesis_tests.multiplicity import benjamini_hochberg
 from ndcg_core.statistics.hypothesis_tests.sign_flip import (
     SignFlip,
     raise_down_the_order,
@@ -26,21 +26,33 @@ from ndcg_core.statistics.hypothesis_tests.simultaneous import quantile_statisti
 from ndcg_core.statistics.paired import FloatArray, Paired, all_units, centre_units, flippable_count, units_table
 from ndcg_core.statistics.verdicts.verdict import TESTABLE, Reaches, Tested
 
-Procedure = Literal["max-t", "benjamini-hochberg", "t-holm"]
-Resampling = Literal["both", "sign-flip", "bootstrap"]
-FLIPS, BOOTSTRAP = "the sign-flip test", "the studentised bootstrap"
-SECOND_COLUMNS, SECOND_UNITS = 500, 1_000
-"""The largest families that the bootstrap looks at beside the flips: a tenth of a second at most."""
+EFFORT, OF_DRAWING = 2_000_000_000, 60
+"""Resamples x units x (columns + OF_DRAWING) of a bootstrap: some .3 s. Drawing a unit costs as much as 60 columns."""
+AT_LEAST = 100
+"""How often alpha holds the p-value of the fewest resamples: 2,000 of them at .05."""
 
 
-def _own_p_values(
-    paired: Sequence[Paired],
-    p_values: FloatArray,
-    done: tuple[str, ...],
-    seed: int,
-    resamples: int,
-    workers: int | None,
-) -> FloatArray:
+class FamilyTest(NamedTuple):
+    """How families are tested: see `verdicts.comparison.compare_family`."""
+
+    alpha: float
+    seed: int
+    resamples: int
+    workers: int | None
+
+    def for_bootstrap(self, units: int, columns: int) -> "FamilyTest":
+        """Return the settings with as many resamples as a bootstrap of this size has: fewer for a large family."""
+        affordable = EFFORT // max(1, units * (columns + OF_DRAWING))
+        least = math.ceil(AT_LEAST / self.alpha)
+        return self._replace(resamples=min(self.resamples, max(least, affordable)))
+
+    @property
+    def of_draws(self) -> dict[str, Any]:
+        """The settings of whatever is drawn."""
+        return {"seed": self.seed, "resamples": self.resamples, "workers": self.workers}
+
+
+def _own_p_values(paired: Sequence[Paired], p_values: FloatArray, done: tuple[str, ...], how: FamilyTest) -> FloatArray:
     """p_values, those of columns with other units than `done` from flips of their own rows.
 
     Flips belong to row numbers: units that only other columns have would shift the rows of a column.
@@ -48,52 +60,12 @@ def _own_p_values(
     for own_units in {pairs.units.names for pairs in paired} - {done}:
         numbers = [number for number, pairs in enumerate(paired) if pairs.units.names == own_units]
         own = [paired[number] for number in numbers]
-        told = p_values_of_two(
-            [pairs.units.flippable for pairs in own],
-            find_differences_of_two(own),
-            resamples=resamples,
-            seed=seed,
-            workers=workers,
-        )
-        for place, p_value in told.items():
-            p_values[numbers[place]] = p_value
-        rest = [place for place in range(len(own)) if place not in told]
-        rows = units_table([own[place] for place in rest], [own[place].units.flippable for place in rest], own_units)
-        p_values[[numbers[place] for place in rest]] = sign_flip_p_values(
-            rows, resamples=resamples, seed=seed, workers=workers
-        )
+        rows = units_table(own, [pairs.units.flippable for pairs in own], own_units)
+        p_values[numbers] = sign_flip_p_values(rows, **how.of_draws)
     return p_values
 
 
-def find_differences_of_two(paired: Sequence[Paired]) -> dict[int, tuple[int, int]]:
-    """Number -> the numbers of two columns of which it is the difference: two candidates', each from the same baseline.
-
-    That is the baseline of the first column of its metric and slice.
-    """
-    known: dict[tuple[str, str | None, str | None], dict[str, int]] = {}
-    roots: dict[tuple[str, str | None, str | None], str] = {}
-    for number, pairs in enumerate(paired):
-        column = pairs.column
-        part = (column.metric, column.attribute, column.slice)
-        if column.baseline == roots.setdefault(part, column.baseline):
-            known.setdefault(part, {})[column.candidate] = number
-    found = {}
-    for number, pairs in enumerate(paired):
-        column = pairs.column
-        part = (column.metric, column.attribute, column.slice)
-        later, earlier = known[part].get(column.candidate), known[part].get(column.baseline)
-        if column.baseline != roots[part] and later is not None and earlier is not None:
-            found[number] = (later, earlier)
-    return found
-
-
-def max_t(
-    families: Sequence[tuple[Sequence[Paired], Sequence[Moments]]],
-    alpha: float,
-    seed: int,
-    resamples: int,
-    workers: int | None,
-) -> list[list[Tested]]:
+def max_t(families: Sequence[tuple[Sequence[Paired], Sequence[Moments]]], how: FamilyTest) -> list[list[Tested]]:
     """Of every family: p_value from a column's own queries alone, p_adjusted from those of its columns together."""
     rows = [all_units(paired) for paired, _ in families]
     flips = sign_flip_statistic(
@@ -101,7 +73,7 @@ def max_t(
             units_table(paired, [pairs.units.flippable for pairs in paired], units)
             for (paired, _), units in zip(families, rows, strict=True)
         ],
-        resamples,
+        how.resamples,
     )
     # A comparison without company has its own interval: t's, of which the quantile of flips is but an estimate.
     several = [number for number, (paired, _) in enumerate(families) if len(paired) > 1]
@@ -110,44 +82,40 @@ def max_t(
             units_table(paired, [_residuals(pairs, each) for pairs, each in zip(paired, of, strict=True)], units)
             for (paired, of), units in ((families[number], rows[number]) for number in several)
         ],
-        _levels(alpha),
+        _levels(how.alpha),
         [_shares(families[number][0], rows[number]) for number in several],
-        resamples,
-        seed,
-        workers,
+        how.resamples,
+        how.seed,
+        how.workers,
     )
-    joint, quantiles = flip_statistics([flips, reaches], resamples=resamples, seed=seed, workers=workers)
+    joint, quantiles = flip_statistics([flips, reaches], **how.of_draws)
     known = dict(zip(several, quantiles, strict=True))
     found: list[list[Tested]] = []
     for number, ((paired, of), units, flipped) in enumerate(zip(families, rows, joint, strict=True)):
-        p_values = _own_p_values(paired, np.array(flipped.p_value), units, seed, resamples, workers)
-        found.append(_tested(flipped, p_values, _reaches(of, alpha, known.get(number))))
+        p_values = _own_p_values(paired, np.array(flipped.p_value), units, how)
+        found.append(_tested(flipped, p_values, _reaches(of, how.alpha, known.get(number)), how.resamples))
     return found
 
 
-def bootstrap_family(
-    paired: Sequence[Paired], of: Sequence[Moments], alpha: float, seed: int, resamples: int, workers: int | None
-) -> list[Tested]:
+def bootstrap_family(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> list[Tested]:
     """A family by the studentised bootstrap: p_value, p_adjusted and the reaches from the same resamples."""
     units = all_units(paired)
     residuals = units_table(paired, [centre_units(pairs, each) for pairs, each in zip(paired, of, strict=True)], units)
     shares = _shares(paired, units)
     if shares is None and any(len(pairs.units.names) < len(units) for pairs in paired):
         shares = units_table(paired, [np.ones(len(pairs.units.names)) for pairs in paired], units)
-    levels = _levels(alpha)
+    levels, how = _levels(how.alpha), how.for_bootstrap(len(units), len(paired))
     found = bootstrap_max_t(
         [each.mean for each in of],
         residuals,
         shares,
         levels=levels,
-        resamples=resamples,
-        seed=seed,
-        workers=workers,
         least=TESTABLE,
+        **how.of_draws,
     )
     totals = np.full(len(paired), float(len(units))) if shares is None else shares.sum(axis=0)
     linear = np.sqrt(np.square(residuals).sum(axis=0)) / totals if len(units) else totals
-    reaches = _reaches(of, alpha)
+    reaches = _reaches(of, how.alpha)
     if len(paired) > 1:
         reaches = [
             Reaches(
@@ -156,7 +124,7 @@ def bootstrap_family(
             for each, error in zip(of, linear.tolist(), strict=True)
         ]
     return [
-        Tested(p_value, adjusted, "studentised bootstrap, step-down max-T", False, reach)
+        Tested(p_value, adjusted, "studentised bootstrap, step-down max-T", False, reach, resamples=how.resamples)
         for p_value, adjusted, reach in zip(found.p_value, found.p_adjusted, reaches, strict=True)
     ]
 
@@ -168,39 +136,26 @@ def _studentised(of: Moments, quantile: float, linear_error: float, level: float
     return None if np.isinf(quantile) else max(quantile * linear_error / of.error, reach_alone(of, level))
 
 
-def add_second_test(
-    family: Sequence[Paired],
-    of: Sequence[Moments],
-    tested: list[Tested],
-    alpha: float,
-    seed: int,
-    resamples: int,
-    workers: int | None,
-    *,
-    decides: bool,
+def apply_both_tests(
+    family: Sequence[Paired], of: Sequence[Moments], flipped: list[Tested], how: FamilyTest
 ) -> list[Tested]:
-    """The same with what the bootstrap makes of them, where it costs little: `SECOND_COLUMNS` and `SECOND_UNITS`.
-
-    decides: whether a difference is shown only where both find it: p_adjusted is the larger, the reaches the wider.
-    """
-    if not family or len(family) > SECOND_COLUMNS or len(all_units(family)) > SECOND_UNITS:
-        return tested
-    other = bootstrap_family(family, of, alpha, seed, resamples, workers)
-    if decides:
-        return [_of_both(flipped, drawn) for flipped, drawn in zip(tested, other, strict=True)]
-    return [replace(each, second=(BOOTSTRAP, row.p_adjusted)) for each, row in zip(tested, other, strict=True)]
+    """Return a family as flips and bootstrap together test it: p_adjusted is the larger, the reaches are the wider."""
+    if not family:
+        return flipped
+    drawn = bootstrap_family(family, of, how)
+    return [_of_both(*rows) for rows in zip(flipped, drawn, strict=True)]
 
 
 def _of_both(flipped: Tested, drawn: Tested) -> Tested:
-    smaller, larger = sorted((flipped.p_adjusted, drawn.p_adjusted))
+    larger = max((flipped, drawn), key=lambda tested: tested.p_adjusted)
     pairs = zip(flipped.reaches, drawn.reaches, strict=True)
     return replace(
         flipped,
-        p_adjusted=larger,
+        p_adjusted=larger.p_adjusted,
         procedure=flipped.procedure.replace(", ", " and studentised bootstrap, ", 1) + " (the larger p)",
-        certain=flipped.certain and larger == flipped.p_adjusted,
+        certain=larger.certain,
+        resamples=larger.resamples,
         reaches=Reaches(*(None if None in pair else max(filter(None, pair)) for pair in pairs)),
-        second=(FLIPS if flipped.p_adjusted == smaller else BOOTSTRAP, smaller),
     )
 
 
@@ -217,7 +172,7 @@ def _reaches(of: Sequence[Moments], alpha: float, quantiles: Sequence[float] | N
     return [Reaches(*(reach_together(each, *known) for known in zip(quantiles, levels, strict=True))) for each in of]
 
 
-def _tested(flipped: SignFlip, p_values: FloatArray, reaches: Sequence[Reaches]) -> list[Tested]:
+def _tested(flipped: SignFlip, p_values: FloatArray, reaches: Sequence[Reaches], resamples: int) -> list[Tested]:
     p_adjusted = raise_down_the_order(flipped.p_adjusted, p_values, flipped.statistic)
     family = f"{'exact ' if flipped.jointly_enumerated else ''}step-down max-T"
     return [
@@ -227,6 +182,7 @@ def _tested(flipped: SignFlip, p_values: FloatArray, reaches: Sequence[Reaches])
             f"{'exact ' if exact else ''}sign-flip, {family}",
             flipped.jointly_enumerated,
             reach,
+            resamples=resamples,
         )
         for p_value, adjusted, exact, reach in zip(
             p_values.tolist(), p_adjusted, flipped.enumerated, reaches, strict=True
@@ -251,10 +207,8 @@ def _shares(paired: Sequence[Paired], units: tuple[str, ...]) -> FloatArray | No
     return units_table(paired, shares, units)
 
 
-def false_discovery_family(
-    paired: Sequence[Paired], of: Sequence[Moments], alpha: float, seed: int, resamples: int, workers: int | None
-) -> list[Tested]:
-    p_values = _own_p_values(paired, np.ones(len(paired)), (), seed, resamples, workers).tolist()
+def false_discovery_family(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> list[Tested]:
+    p_values = _own_p_values(paired, np.ones(len(paired)), (), how).tolist()
     exact = [flippable_count(pairs) <= ENUMERABLE for pairs in paired]
     return [
         Tested(
@@ -264,45 +218,18 @@ def false_discovery_family(
             all(exact),
             reach,
             factor=adjusted / p_value,
+            resamples=how.resamples,
         )
         for p_value, adjusted, is_exact, reach in zip(
-            p_values, benjamini_hochberg(p_values), exact, _reaches(of, alpha), strict=True
+            p_values, benjamini_hochberg(p_values), exact, _reaches(of, how.alpha), strict=True
         )
     ]
 
 
-def preview_tests(of: Sequence[Moments], alpha: float) -> list[Tested]:
-    p_values = [t_test_from_moments(each).p_value for each in of]
-    return [
-        Tested(p_value, adjusted, "t, Holm", True, reach)
-        for p_value, adjusted, reach in zip(p_values, holm(p_values), _reaches(of, alpha), strict=True)
-    ]
-
-
-class FamilyTest(NamedTuple):
-    """How families are tested: see `verdicts.comparison.compare_family`."""
-
-    procedure: Procedure
-    resampling: Resampling
-    exploratory: bool
-    alpha: float
-    seed: int
-    resamples: int
-    workers: int | None
-
-
-def adjust_families(chosen: Sequence[tuple[list[Paired], list[Moments]]], how: FamilyTest) -> list[list[Tested]]:
-    """What the procedure makes of the columns of each family that can be tested."""
-    alpha, seed, resamples, workers = how.alpha, how.seed, how.resamples, how.workers
-    if how.procedure == "t-holm":
-        return [preview_tests(of, alpha) for _, of in chosen]
-    if how.procedure != "max-t":
-        return [false_discovery_family(family, of, alpha, seed, resamples, workers) for family, of in chosen]
-    if how.resampling == "bootstrap":
-        return [bootstrap_family(family, of, alpha, seed, resamples, workers) for family, of in chosen]
-    results = max_t(chosen, alpha, seed, resamples, workers)
-    if how.exploratory:
-        return results
-    decides = how.resampling == "both"
-    pairs = zip(chosen, results, strict=True)
-    return [add_second_test(*own, tested, alpha, seed, resamples, workers, decides=decides) for own, tested in pairs]
+def adjust_families(
+    chosen: Sequence[tuple[list[Paired], list[Moments]]], how: FamilyTest, *, exploratory: bool = False
+) -> list[list[Tested]]:
+    """Test the columns of each family that can be tested: by both tests if it decides, else by Benjamini-Hochberg."""
+    if exploratory:
+        return [false_discovery_family(*family, how) for family in chosen]
+    return [apply_both_tests(*family, flipped, how) for family, flipped in zip(chosen, max_t(chosen, how), strict=True)]

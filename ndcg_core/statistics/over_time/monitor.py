@@ -1,14 +1,8 @@
-"""Tests that are repeated night after night: how much of alpha each look may spend, and a ledger of discoveries.
+"""A test that is repeated night after night: how much of alpha each look may spend.
 
 Nights share their queries, so that their tests depend on each other in a way that nobody knows. What is used here is
-valid under any dependence:
-
-- A monitor of one comparison, look by look, spends a part of alpha on every look (`spend_alpha`); the parts sum to
-  alpha, so that the chance that any look ever rejects a true null hypothesis is at most alpha (union bound).
-- A ledger of many hypotheses, one after another, controls the false discovery rate: LOND (A. Javanmard and
-  A. Montanari, arXiv:1502.06197) with level_t = beta_t (discoveries so far + 1), where beta_t is what look t may spend,
-  divided by 1 + 1/2 + … + 1/t for dependent p-values (T. Zrnic, A. Ramdas, M. I. Jordan, JMLR 22, 2021; the
-  correction of Benjamini and Yekutieli 2001).
+valid under any dependence: a monitor of one comparison spends a part of alpha on every look (`spend_alpha`). The parts
+sum to alpha, so that the chance that any look ever rejects a true null hypothesis is at most alpha (union bound).
 
 The levels are so small that the tail of a test decides, where Student's t and sign flips fail on skewed differences:
 with 50 queries of which one in 20 gains .6 and the others lose as much together, some night of a year has no gain in
@@ -17,7 +11,7 @@ losses that the sample does not show. Measured: docs/calibration.md.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,11 +85,6 @@ def monitor_looks(looks: Sequence[Evidence], alpha: float) -> list[Judged]:
     return [_judged(each, spend_alpha(alpha, at)) for at, each in enumerate(looks, start=1)]
 
 
-def judge_hypotheses(hypotheses: Sequence[Evidence], alpha: float) -> list[Judged]:
-    """Every hypothesis with its level, in the order of their coming: false discoveries are at most alpha of all."""
-    return list(_ledger(hypotheses, alpha))
-
-
 def detectable_at(
     level: float, queries: int, deviation: float, largest_loss: float | None, power: float = 0.8
 ) -> float | None:
@@ -122,15 +111,6 @@ def detectable_at(
         middle = (low + high) / 2
         low, high = (low, middle) if is_found(middle) else (middle, high)
     return max(by_t, high)
-
-
-def _ledger(hypotheses: Sequence[Evidence], alpha: float) -> Iterator[Judged]:
-    discoveries, harmonic = 0, 0.0
-    for at, each in enumerate(hypotheses, start=1):
-        harmonic += 1 / at
-        found = _judged(each, min(alpha, spend_alpha(alpha, at) / harmonic * (discoveries + 1)))
-        discoveries += found.is_detected
-        yield found
 
 
 def _judged(evidence: Evidence, level: float) -> Judged:

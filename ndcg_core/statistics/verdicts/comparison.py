@@ -1,7 +1,7 @@
 """A candidate against the baseline on one metric: from paired differences to one verdict each, as a family.
 
 The unit is the query. p_value comes from the sign-flip test (`hypothesis_tests.sign_flip`, with the sources),
-p_adjusted from step-down max-T or Benjamini-Hochberg over the family; the interval from Student's t
+p_adjusted from both step-down max-T tests or Benjamini-Hochberg over the family; the interval from Student's t
 (`estimates.mean_difference`); the words of size, equivalence and the minimal detectable effect from what intervals
 need to hold together (`hypothesis_tests.simultaneous`); the verdict's rules and words are in
 `verdicts.verdict`.
@@ -10,13 +10,10 @@ need to hold together (`hypothesis_tests.simultaneous`); the verdict's rules and
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Literal
 
 import numpy as np
 
-from ndcg_core.statistics.estimates.bca_bootstrap import bca_interval
-from ndcg_core.statistics.estimates.best_of_several import select_best
-from ndcg_core.statistics.estimates.descriptive import Descriptive, describe_differences, is_skewed
+from ndcg_core.statistics.estimates.descriptive import Descriptive, describe_differences
 from ndcg_core.statistics.estimates.mean_difference import (
     Interval,
     Moments,
@@ -41,7 +38,7 @@ from ndcg_core.statistics.hypothesis_tests.guardrails import (
     rules_out_rare,
     unseen_losses,
 )
-from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, Procedure, Resampling, adjust_families
+from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, adjust_families
 from ndcg_core.statistics.paired import (
     Column,
     Paired,
@@ -52,7 +49,7 @@ from ndcg_core.statistics.paired import (
     sort_by_query,
 )
 from ndcg_core.statistics.verdicts.notes import notes, unit_notes
-from ndcg_core.statistics.verdicts.record import Clusters, Comparison, Selection
+from ndcg_core.statistics.verdicts.record import Clusters, Comparison
 from ndcg_core.statistics.verdicts.verdict import (
     POWER,
     Facts,
@@ -64,7 +61,6 @@ from ndcg_core.statistics.verdicts.verdict import (
 __all__ = ["Clusters", "Column", "Comparison", "check_guardrails", "compare_family"]
 
 DEFAULT_ALPHA = 0.05
-IntervalMethod = Literal["t", "bca"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +70,6 @@ class _Settings:
     alpha: float
     seed: int
     resamples: int
-    interval_method: IntervalMethod
     least_queries: int = 2
     guardrail: bool = False
     described: bool = True
@@ -88,20 +83,16 @@ def compare_family(
     resamples: int = DEFAULT_RESAMPLES,
     workers: int | None = None,
     family: str = "primary",
-    procedure: Procedure = "max-t",
     exploratory: bool = False,
     least_queries: int = 2,
-    interval_method: IntervalMethod = "t",
-    resampling: Resampling = "sign-flip",
 ) -> list[Comparison]:
     """One Comparison per column, in the order of the columns; p_adjusted covers all of them together.
 
     alpha: in (0, 1). seed >= 0, resamples >= 1, workers >= 1: see `hypothesis_tests.sign_flip.sign_flip`.
-    procedure: `max-t` (step-down, and simultaneous intervals), `benjamini-hochberg` on sign-flip p-values, or `t-holm`
-        for a quick look: the t test with Holm's adjustment, no flips.
-    resampling: of a max-t family: `sign-flip`, exact where differences are symmetric about 0, or `bootstrap`, the
-        studentised one, which asks for a mean of 0 alone (`hypothesis_tests.bootstrap_max_t`). `both`: the larger
-        p_adjusted of the two, in families that decide (not exploratory) of at most 500 columns and 1,000 units.
+    exploratory: True for a family that only suggests where to look: Benjamini-Hochberg on sign-flip p-values. A family
+        that decides has the larger p_adjusted of two step-down max-T tests: sign flips, exact where differences are
+        symmetric about 0, and the studentised bootstrap, which asks for a mean of 0 alone
+        (`hypothesis_tests.bootstrap_max_t`). Its simultaneous intervals are the wider ones.
     least_queries: columns with fewer queries are not tested, and not of the family's size; >= 2.
     p_value depends on a column's own query ids and differences, on seed and resamples: not on the order of its
     queries, on the other columns or on their queries, nor on workers.
@@ -116,11 +107,8 @@ def compare_family(
         seed=seed,
         resamples=resamples,
         workers=workers,
-        procedure=procedure,
         exploratory=exploratory,
         least_queries=least_queries,
-        interval_method=interval_method,
-        resampling=resampling,
     )
     return found
 
@@ -132,21 +120,17 @@ def compare_families(
     seed: int = DEFAULT_SEED,
     resamples: int = DEFAULT_RESAMPLES,
     workers: int | None = None,
-    procedure: Procedure = "max-t",
     exploratory: bool = False,
     least_queries: int = 2,
-    interval_method: IntervalMethod = "t",
-    resampling: Resampling = "sign-flip",
     described: bool = True,
 ) -> list[list[Comparison]]:
     """`compare_family` of every family, by its name, bit for bit; max-T draws its flips once for all of them.
 
-    described: False leaves out what says more than a conclusion and its numbers: `descriptive`, `bounded_p_value`, and
-        the note of skewed differences.
+    described: False leaves out what says more than a conclusion and its numbers: `descriptive` and `bounded_p_value`.
     """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha == {alpha}, must lie between 0 and 1")
-    if procedure != "t-holm" and 1 / (resamples + 1) > alpha:
+    if 1 / (resamples + 1) > alpha:
         raise ValueError(f"resamples == {resamples}, must be at least {round(1 / alpha)} for alpha == {alpha}")
     if least_queries < 2:
         raise ValueError(f"least_queries == {least_queries}, must be at least 2")
@@ -161,17 +145,14 @@ def compare_families(
         ([family[at] for at in numbers], [each for at in numbers if (each := of[at]) is not None])
         for family, of, numbers in zip(paired, known, testable, strict=True)
     ]
-    how = FamilyTest(procedure, resampling, exploratory, alpha, seed, resamples, workers)
-    results = adjust_families(chosen, how)
+    results = adjust_families(chosen, FamilyTest(alpha, seed, resamples, workers), exploratory=exploratory)
     found = []
-    for name, family, of, numbers, tested, own in zip(families, paired, known, testable, results, chosen, strict=True):
+    for name, family, of, numbers, tested in zip(families, paired, known, testable, results, strict=True):
         tests = dict(zip(numbers, tested, strict=True))
-        best = {} if exploratory else {numbers[at]: each for at, each in select_best(own[0], own[1], alpha).items()}
-        settings = _Settings(
-            name, exploratory, alpha, seed, resamples, interval_method, least_queries, described=described
+        settings = _Settings(name, exploratory, alpha, seed, resamples, least_queries, described=described)
+        found.append(
+            [_comparison(pairs, of[at], tests.get(at), len(numbers), settings) for at, pairs in enumerate(family)]
         )
-        rows = [_comparison(pairs, of[at], tests.get(at), len(numbers), settings) for at, pairs in enumerate(family)]
-        found.append([_with_selection(row, best.get(at)) for at, row in enumerate(rows)])
     return found
 
 
@@ -183,8 +164,6 @@ def check_guardrails(
     seed: int = DEFAULT_SEED,
     resamples: int = DEFAULT_RESAMPLES,
     workers: int | None = None,
-    procedure: Procedure = "max-t",
-    resampling: Resampling = "sign-flip",
     plan: bool = True,
 ) -> list[Comparison]:
     """One Comparison per column: is the candidate not worse than the column's smallest_effect?
@@ -194,7 +173,7 @@ def check_guardrails(
     are not adjusted: every guardrail of a candidate must hold, and that all hold by mistake is no likelier than that
     one does (R. L. Berger, Technometrics 24, 1982). Over several candidates nothing is adjusted.
     What is not shown to hold may be shown to be worse than the baseline: by the two-sided test of a family of all
-    columns (seed, resamples, workers, procedure, resampling: as of `compare_family`), so that harm is found by mistake
+    columns (seed, resamples, workers: as of `compare_family`), so that harm is found by mistake
     in any of them with a chance of alpha / 2 at most where none is worse.
     plan: whether `queries_needed` of what is open is asked for, which takes some 50 ms a column.
     Raises ValueError as `compare_family`, for a column without smallest_effect, and for a difference below
@@ -208,10 +187,10 @@ def check_guardrails(
     paired = sort_by_query(columns)
     known = [moments_of(pairs) for pairs in paired]
     tested = [(pairs, of) for pairs, of in zip(paired, known, strict=True) if of is not None]
-    how = FamilyTest(procedure, resampling, False, alpha, seed, resamples, workers)
-    (harms,) = adjust_families([([pairs for pairs, _ in tested], [of for _, of in tested])], how)
+    guarded = [pairs for pairs, _ in tested], [of for _, of in tested]
+    (harms,) = adjust_families([guarded], FamilyTest(alpha, seed, resamples, workers))
     harm_of = iter(harms)
-    settings = _Settings(family, False, alpha, DEFAULT_SEED, DEFAULT_RESAMPLES, "t", guardrail=True)
+    settings = _Settings(family, False, alpha, DEFAULT_SEED, DEFAULT_RESAMPLES, guardrail=True)
     found = []
     for pairs, of in zip(paired, known, strict=True):
         margin = pairs.column.smallest_effect
@@ -243,10 +222,9 @@ def _comparison(
 ) -> Comparison:
     column, differences, n = pairs.column, pairs.differences, len(pairs.query_ids)
     wins, losses = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
-    between = _interval(pairs, of, settings) if of else None
+    between = interval_from_moments(of, 1 - settings.alpha) if of else None
     facts = _facts(pairs, of, test, 1 if settings.guardrail else size, settings)
     described = _described(pairs, of, settings) if of and settings.described else None
-    skewed = _is_skewed(pairs, described)
     clusters = _clusters(pairs)
     concluded = guardrail_verdict(facts, bound) if settings.guardrail else verdict(facts)
     return Comparison(
@@ -265,9 +243,7 @@ def _comparison(
         p_adjusted=test.p_adjusted if test else None,
         mde=facts.mde,
         conclusion=concluded.kind,
-        notes=guardrail_notes(facts, bound)
-        + notes(facts, skewed=skewed, guardrail=settings.guardrail)
-        + unit_notes(pairs, of),
+        notes=guardrail_notes(facts, bound) + notes(facts, concluded.kind) + unit_notes(pairs, of),
         family=settings.family,
         family_size=size,
         procedure=test.procedure if test else "not tested",
@@ -279,7 +255,6 @@ def _comparison(
         slice=column.slice,
         baseline_mean=baseline_mean(pairs),
         smallest_effect=column.smallest_effect,
-        interval_method=settings.interval_method,
         simultaneous_low=facts.together.low if facts.together else None,
         simultaneous_high=facts.together.high if facts.together else None,
         lower_bound=bound.low if bound else None,
@@ -292,8 +267,6 @@ def _comparison(
         least_queries=settings.least_queries,
         flippable=None if clusters is not None or facts.differing == wins + losses else facts.differing,
         clusters=clusters,
-        second_p_adjusted=test.second[1] if test and test.second else None,
-        mde_alone=_detectable_alone(of, settings.alpha) if of and of.deviation > 0 else None,
         queries_needed=_queries_for_effect(facts, concluded.kind),
         bounded_p_value=difference_p_value(pairs) if settings.described and concluded.kind.is_detected else None,
         largest_loss=None if np.isinf(column.largest_loss) else column.largest_loss,
@@ -316,7 +289,6 @@ def _facts(pairs: Paired, of: Moments | None, test: Tested | None, size: int, se
         mde=_detectable(of, test, size, alpha) if of and of.deviation > 0 else None,
         smallest_effect=pairs.column.smallest_effect,
         alpha=alpha,
-        resamples=settings.resamples,
         least_queries=settings.least_queries,
         clusters=len(pairs.units.names) if pairs.is_clustered else None,
         unseen=unseen_losses(pairs, alpha),
@@ -351,16 +323,6 @@ def _queries_for_effect(facts: Facts, conclusion: Verdict) -> int | None:
     return queries_to_detect(facts.of, facts.mde, facts.smallest_effect, POWER)
 
 
-def _interval(pairs: Paired, of: Moments, settings: _Settings) -> Interval:
-    level = 1 - settings.alpha
-    if settings.interval_method == "t":
-        return interval_from_moments(of, level)
-    found = bca_interval(
-        pairs.units.values, level=level, resamples=settings.resamples, seed=settings.seed, weights=pairs.units.shares
-    )
-    return Interval(of.clip(found.low), of.clip(found.high))
-
-
 def _described(pairs: Paired, of: Moments, settings: _Settings) -> Descriptive:
     found = describe_differences(
         pairs.query_ids,
@@ -370,7 +332,6 @@ def _described(pairs: Paired, of: Moments, settings: _Settings) -> Descriptive:
         baseline_values=pairs.baseline_values,
         weights=pairs.shares,
         members=pairs.units.members,
-        smallest_effect=pairs.column.smallest_effect,
         value_range=pairs.column.value_range,
     )
     if pairs.scales is None:
@@ -380,11 +341,6 @@ def _described(pairs: Paired, of: Moments, settings: _Settings) -> Descriptive:
     return replace(found, carriers=own)
 
 
-def _is_skewed(pairs: Paired, described: Descriptive | None) -> bool:
-    skewness = described.skewness if described else None
-    return skewness is not None and is_skewed(skewness, len(pairs.units.names))
-
-
 def _clusters(pairs: Paired) -> Clusters | None:
     if not pairs.is_clustered or not pairs.query_ids:
         return None
@@ -392,12 +348,3 @@ def _clusters(pairs: Paired) -> Clusters | None:
     sizes = np.ones(count) if pairs.units.members is None else np.bincount(pairs.units.members)
     effective = float(count) if pairs.units.shares is None else effective_number(pairs.units.shares)
     return Clusters(count, flippable_count(pairs), int(sizes.min()), int(sizes.max()), effective)
-
-
-def _with_selection(row: Comparison, selection: Selection | None) -> Comparison:
-    if selection is None or row.conclusion in (Verdict.NOT_TESTABLE, Verdict.IDENTICAL):
-        return row
-    if not row.conclusion.is_detected:
-        return replace(row, selection=selection)
-    note = f"as the best of {selection.among} candidates {selection.low:+.4f} to {selection.high:+.4f}"
-    return replace(row, notes=(*row.notes, note), selection=selection)

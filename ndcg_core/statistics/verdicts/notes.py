@@ -9,7 +9,7 @@ from ndcg_core.statistics.estimates.mean_difference import (
     mean_difference,
 )
 from ndcg_core.statistics.paired import Paired
-from ndcg_core.statistics.verdicts.verdict import SMALL_SAMPLE, Facts, Tested, Verdict, least_differing, verdict
+from ndcg_core.statistics.verdicts.verdict import SMALL_SAMPLE, Facts, Tested, Verdict, least_differing
 
 FEW_CLUSTERS = 10
 """Of six clusters with exponential means the 95 % interval covers .89, of ten .90, of twenty .92."""
@@ -17,52 +17,46 @@ ASSOCIATED = 0.05
 """Up to this p the size of clusters is taken to go with their differences."""
 
 
-def notes(facts: Facts, *, skewed: bool = False, guardrail: bool = False) -> tuple[str, ...]:
-    """What to keep in mind, in words; often nothing."""
+def notes(facts: Facts, kind: Verdict) -> tuple[str, ...]:
+    """Return what to keep in mind beside a verdict of this kind, in words; often nothing."""
     if facts.test is None or facts.differing == 0:
         return ()
     found = []
-    least = 1 if guardrail else least_differing(facts.alpha)
+    least = 1 if kind.is_guardrail else least_differing(facts.alpha)
     if facts.of is not None and facts.of.deviation == 0:
         found.append("zero variance")
     if least <= facts.differing < SMALL_SAMPLE:
         found.append("small sample")
     if facts.differing >= least and not facts.test.certain:
-        if _at_floor(facts.test, facts):
+        if _at_floor(facts.test, facts.alpha):
             found.append("resamples are too few for so many comparisons; raise resamples")
-        elif _near_alpha(facts.test, facts):
+        elif _near_alpha(facts.test, facts.alpha):
             found.append("within Monte-Carlo error of alpha; raise resamples")
     if not facts.rules_out_rare:
         found.append(f"within {facts.smallest_effect:g} by its interval, but rare losses are not ruled out")
-    if not guardrail and facts.unseen is not None and verdict(facts).kind is Verdict.IMPROVED:
+    if facts.unseen is not None and (kind.is_detected or kind.is_harm):
         units, (one, many) = facts.queries, ("query", "queries")
         if facts.clusters is not None:
             units, (one, many) = facts.clusters, ("cluster", "clusters")
-        lost = f"a loss of {facts.largest_loss:g} on one {one} in {facts.unseen}"
+        other = "a gain" if kind.is_harm else "a loss"
+        missed = f"{other} of {facts.largest_loss:g} on one {one} in {facts.unseen}"
         if facts.is_drawn:  # whose largest loss is another for every query
-            lost = f"a loss on one drawn {one} in {facts.unseen}"
-        found.append(f"{lost} would go unseen with {units} {many}")
-    if skewed and facts.differing >= least:
-        found.append("skewed differences: the interval may be off")
-    if facts.differing >= least and facts.test.second is not None:
-        name, p_adjusted = facts.test.second
-        is_found = p_adjusted <= facts.alpha
-        if is_found != (facts.test.p_adjusted <= facts.alpha):
-            found.append(f"{name} finds {'a' if is_found else 'no'} difference (p = {p_adjusted:.4f})")
+            missed = f"{other} on one drawn {one} in {facts.unseen}"
+        found.append(f"{missed} would go unseen with {units} {many}")
     return tuple(found)
 
 
-def _at_floor(test: Tested, facts: Facts) -> bool:
+def _at_floor(test: Tested, alpha: float) -> bool:
     """Whether no flip reached the difference, and an adjustment that multiplies p still lifts it above alpha."""
-    floor = 1 / (facts.resamples + 1)
-    return test.factor > 1 and test.p_adjusted > facts.alpha and math.isclose(test.p_value, floor, rel_tol=1e-12)
+    floor = 1 / (test.resamples + 1)
+    return test.factor > 1 and test.p_adjusted > alpha and math.isclose(test.p_value, floor, rel_tol=1e-12)
 
 
-def _near_alpha(test: Tested, facts: Facts) -> bool:
+def _near_alpha(test: Tested, alpha: float) -> bool:
     """Whether other flips might well put p_adjusted on the other side of alpha: three standard errors."""
-    share = facts.alpha / test.factor
-    error = test.factor * math.sqrt(share * (1 - share) / facts.resamples)
-    return abs(test.p_adjusted - facts.alpha) <= 3 * error
+    share = alpha / test.factor
+    error = test.factor * math.sqrt(share * (1 - share) / test.resamples)
+    return abs(test.p_adjusted - alpha) <= 3 * error
 
 
 def unit_notes(pairs: Paired, of: Moments | None) -> tuple[str, ...]:

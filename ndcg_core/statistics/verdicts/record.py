@@ -23,20 +23,6 @@ class Clusters:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """The best-looking of several candidates on a metric, when its having been chosen is allowed for.
-
-    among: candidates, >= 2. estimate: of its mean difference, as often too large as too small. low,
-    high: its (1 - alpha) interval. (`estimates.best_of_several`.)
-    """
-
-    among: int
-    estimate: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
 class ProxyCorrected:
     """A difference by a few careful judgments and many proxy ones (`estimates.prediction_powered`).
 
@@ -125,8 +111,8 @@ class Comparison:
         query.
     low, high: bounds of the (1 - alpha) confidence interval of the mean difference, in the metric's unit; not adjusted
         for the family; None for n < 2.
-    p_value: sign-flip p, two-sided, in (0, 1]; of a guardrail one-sided, from its bound, and of a preview the t test's,
-        in [0, 1]; None where not tested.
+    p_value: sign-flip p, two-sided, in (0, 1]; of a guardrail one-sided, from its bound, in [0, 1]; None where not
+        tested.
     p_adjusted: adjusted over the family, in [p_value, 1]; None where p_value is.
     mde: mean difference, in the metric's unit, > 0, that the family's test at alpha finds with 80 % power; None for
         n < 2 and where the differences do not vary.
@@ -136,12 +122,11 @@ class Comparison:
     family: name of the comparisons that p_adjusted covers. family_size: how many of them were tested (have a p_value).
     procedure: how p_value and p_adjusted were made; `exact` where all patterns of signs were counted.
     alpha: threshold for p_adjusted, in (0, 1).
-    seed, resamples: of the flips, as asked for; enough to repeat the test.
+    seed, resamples: as they were set; enough to repeat the tests. (A large family has fewer bootstrap resamples.)
     exploratory: whether the family only suggests where to look (secondary metrics, slices, pairs).
     attribute, slice: the queries' attribute and value, of a slice; else None.
     baseline_mean: the baseline's mean over the same queries, weighted alike; None where it is not known.
     smallest_effect: delta, or the guardrail's margin, in the metric's unit; None where none was set.
-    interval_method: `t`, or `bca` for the bootstrap; of low and high alone.
     simultaneous_low, simultaneous_high: bounds that hold together with those of the whole family at 1 - alpha, where
         `size` comes from; None of guardrails, where not tested, and where n is too small for them.
     lower_bound: of a guardrail the lower one-sided (1 - alpha) bound; else None.
@@ -151,11 +136,6 @@ class Comparison:
     least_queries: comparisons with fewer queries are not tested; >= 2.
     flippable: how many queries the test can flip, >= 1, where weights near 0 leave fewer than differing; else None.
     clusters: the clusters of queries that were flipped as wholes; None where every query is a unit of its own.
-    mde_alone: what mde would be without the rest of the family, in (0, mde]; None where mde is, and in records of
-        before, whose mde it is.
-    second_p_adjusted: in (0, 1], where flips and studentised bootstrap are both asked: the smaller adjusted p, if
-        p_adjusted is the larger, else the bootstrap's; None where one is asked alone.
-    selection: of the candidate with the largest difference among several, on a metric that decides; else None.
     bound_method: of a guardrail what lower_bound and p_value come from: `gaffke`, or `t` where it is not known how much
         a query can lose; else None.
     needed: of a guardrail how many queries (or clusters) without a difference rule out a loss of its margin, >= 1; None
@@ -210,7 +190,6 @@ class Comparison:
     slice: str | None
     baseline_mean: float | None
     smallest_effect: float | None
-    interval_method: str
     simultaneous_low: float | None
     simultaneous_high: float | None
     lower_bound: float | None
@@ -223,9 +202,6 @@ class Comparison:
     least_queries: int = 2
     flippable: int | None = None
     clusters: Clusters | None = None
-    mde_alone: float | None = None
-    selection: Selection | None = None
-    second_p_adjusted: float | None = None
     bound_method: str | None = None
     needed: int | None = None
     cheap: ProxyCorrected | None = None

@@ -202,8 +202,7 @@ class Tested:
 
     p_value, p_adjusted, procedure: see `verdicts.comparison.Comparison`. certain: whether p_adjusted has no
     Monte-Carlo error. reaches: of guardrails, which are tested alone, none. factor: p_adjusted over the share of flips
-    that it comes from. second: another procedure and its p_adjusted, where that was looked at as well. harm: of a
-    guardrail the adjusted p of the two-sided test.
+    that it comes from. resamples: drawn for p_adjusted. harm: of a guardrail the adjusted p of the two-sided test.
     """
 
     p_value: float
@@ -212,7 +211,7 @@ class Tested:
     certain: bool
     reaches: Reaches = ALONE
     factor: float = 1.0
-    second: tuple[str, float] | None = None
+    resamples: int = 1
     harm: float | None = None
 
 
@@ -227,8 +226,8 @@ class Facts:
     mde: minimal detectable effect in this family, None where nothing varies. smallest_effect: delta, or a guardrail's
     margin.
     least_queries: fewer are not tested; >= 2.
-    unseen: how many queries there are for each one whose loss would go unseen with a chance of 5 %, where such losses
-        alone would reach the smallest effect: a loss of `largest_loss` on one query in so many; None where not.
+    unseen: how many queries there are for each one whose loss or gain would go unseen with a chance of 5 %, where such
+        losses alone would reach the smallest effect: `largest_loss` on one query in so many; None where not.
     largest_loss: how much a query can lose; math.inf where that is not known.
     rules_out_rare: whether the bound for bounded differences lies within the smallest effect on both sides, too, so
         that rare harm cannot hide; True where it is not known how much a query can lose.
@@ -244,7 +243,6 @@ class Facts:
     mde: float | None
     smallest_effect: float | None
     alpha: float
-    resamples: int
     least_queries: int = 2
     clusters: int | None = None
     rules_out_rare: bool = True

@@ -64,9 +64,9 @@ def test_options_need_not_be_written(files: Path, words: str) -> None:
     command = words.replace("{}", str(files)).split()
     if "--run" in command:
         command[-1] = f"--run=new={command[-1]}"
-    found = RUNNER.invoke(app, ["compare", *command, "--preview", "--json", "-"])
+    found = RUNNER.invoke(app, ["compare", *command, "--resamples", "100", "--json", "-"])
     assert found.exit_code == 0, found.output
-    assert json.loads(found.stdout) == outcome(files, "--preview")
+    assert json.loads(found.stdout) == outcome(files, "--resamples", "100")
 
 
 @pytest.mark.slow
@@ -295,10 +295,10 @@ def test_findings_as_json() -> None:
 def test_the_last_line_names_every_file_that_was_written(files: Path) -> None:
     names = [str(files / name) for name in ("r.json", "c.md", "s.csv")]
     options = [word for pair in zip(("--json", "--markdown", "--per-query"), names, strict=True) for word in pair]
-    found = RUNNER.invoke(app, compare(files, "--preview", *options))
+    found = RUNNER.invoke(app, compare(files, "--resamples", "100", *options))
     assert found.stdout.splitlines()[-1] == f"written: {', '.join(names)}"
-    assert "written" not in RUNNER.invoke(app, compare(files, "--preview", *options, "--quiet")).output
-    found = RUNNER.invoke(app, compare(files, "--preview", "--json", "-", *options[2:4]))
+    assert "written" not in RUNNER.invoke(app, compare(files, "--resamples", "100", *options, "--quiet")).output
+    found = RUNNER.invoke(app, compare(files, "--resamples", "100", "--json", "-", *options[2:4]))
     assert found.stderr.splitlines()[-1] == f"written: {names[1]}"
     json.loads(found.stdout)
 

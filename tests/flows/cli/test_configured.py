@@ -49,7 +49,7 @@ def test_check_as_json_has_the_findings(config: str) -> None:
 def test_run_writes_the_results_that_it_keeps(config: str, tmp_path: Path) -> None:
     path = tmp_path / "found.json"
     options = ["--at", "2026-11-20T02:00", "--set", "tracker={json_lines: {folder: lines}}", "--set", "output=out"]
-    command = ["run", config, *options, "--set", "statistics.preview=true", "--threads", "1"]
+    command = ["run", config, *options, "--set", "statistics.resamples=100", "--threads", "1"]
     found = invoke(*command, "--json", str(path))
     assert found.exit_code == 0, found.output
     assert found.stdout.splitlines()[-1] == f"written: {path}"

@@ -170,13 +170,11 @@ def test_ids_that_are_formulas_are_said_where_csv_is_written(tmp_path: Path) -> 
         (tmp_path / target).write_text(Path(source).read_text().replace("bread", "=bread()"))
     words = ["--judgments", "q", "--system", "a=a", "--system", "b=b"]
     words = [str(tmp_path / word) if word == "q" else word.replace("=", f"={tmp_path}/") for word in words]
-    found = invoke("compare", *words, "--preview", "--per-query", str(tmp_path / "s.csv"))
+    found = invoke("compare", *words, "--resamples", "100", "--per-query", str(tmp_path / "s.csv"))
     assert found.exit_code == 0
     assert "1 text begins with =, +, - or @, as '=bread()' does: a spreadsheet takes that" in found.stderr
     assert "=bread()" in (tmp_path / "s.csv").read_text()
-    assert (
-        invoke("compare", *words, "--preview", "--per-query", str(tmp_path / "s.parquet")).stderr.count("=bread") == 0
-    )
+    assert invoke("compare", *words, "--per-query", str(tmp_path / "s.parquet")).stderr.count("=bread") == 0
     found = invoke("judge-next", *words, "--csv", str(tmp_path / "n.csv"), "-n", "1000")
     is_written = "=bread()" in (tmp_path / "n.csv").read_text()
     assert (found.exit_code, "as '=bread()' does" in found.stderr) == (0, is_written)

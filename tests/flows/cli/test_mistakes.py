@@ -286,7 +286,7 @@ MISTAKES: dict[str, Mistake] = {
     # configurations
     "a key misspelt": config("metric: [rr]", "key 'metric' is unknown; did you mean 'metrics'?"),
     "one metric, no list": config("metrics: ndcg@10", "metrics = 'ndcg@10': must be a list; write [ndcg@10]"),
-    "a list for a text": config("statistics: {interval: [t]}", "statistics.interval: must be 't' or 'bca'"),
+    "a list for a text": config("combine: [mean]", "combine: must be 'majority', 'median'"),
     "a list for a name": config("name: [a, b]", "name: must be text; put it in quotes, not in a list"),
     "systems by name": config(
         f"systems: {{old: {RUN}}}", "systems: must be a list; write each as {name: old, file: FILE}"

@@ -159,11 +159,11 @@ def test_what_compare_writes_can_be_planned_with(collection: Collection, tmp_pat
     found = RUNNER.invoke(app, [*command, "--per-query", str(tmp_path / name)])
     assert found.exit_code == 0, found.output
     compared = {
-        (row["candidate"], row["metric"]): [row[key] for key in ("queries", "differing", "difference", "mde_alone")]
+        (row["candidate"], row["metric"]): [row[key] for key in ("queries", "differing", "difference")]
         for row in json.loads((tmp_path / "c.json").read_text())["comparisons"]
     }
     planned = {
-        (row["candidate"], row["metric"]): [row[key] for key in ("queries", "differing", "difference", "mde")]
+        (row["candidate"], row["metric"]): [row[key] for key in ("queries", "differing", "difference")]
         for row in plans("--scores", tmp_path / name)
     }
     assert len(compared) == 4
@@ -232,9 +232,9 @@ def test_a_weighted_comparison_gives_the_same_numbers(tmp_path: Path) -> None:
     command += ["--metric", "ndcg@10", "--metric", "rr", "--metric", "ndcg(unanswered=exclude)@5"]
     found = RUNNER.invoke(app, [*command, "--per-query", str(tmp_path / "s.csv")])
     assert found.exit_code == 0, found.output
-    names = ("candidate", "metric", "queries", "differing", "difference", "mde", "effective_queries")
+    names = ("candidate", "metric", "queries", "differing", "difference", "effective_queries")
     rows = json.loads((tmp_path / "c.json").read_text())["comparisons"]
-    compared = [[row["mde_alone" if name == "mde" else name] for name in names] for row in rows]
+    compared = [[row[name] for name in names] for row in rows]
     planned = plans("--scores", tmp_path / "s.csv", "--weights", f"{data}/queries.tsv")
     assert [[row[name] for name in names] for row in planned] == compared
     assert len(compared) == 3

@@ -137,7 +137,6 @@ ARGUMENTS: dict[str, tuple[Mapping[str, Any], str]] = {
     "seed": ({"seed": 1.5}, "seed = 1.5: must be a whole number"),
     "resamples": ({"resamples": np.int64(9)}, "resamples = 9: must be 100 or more"),
     "threads": ({"threads": 0}, "threads = 0: must be 1 or more"),
-    "interval": ({"interval": "z"}, "interval = 'z': must be 't' or 'bca'"),
     "smallest_slice": ({"smallest_slice": 3}, "smallest_slice = 3: must be 6 or more"),
     "smallest_effect": ({"smallest_effect": 0}, "smallest_effect = 0: 0: must be a number above 0"),
     "guardrails": ({"guardrails": ["rr"]}, "guardrails = ['rr']: must be a mapping; write {'rr': 0.02}"),

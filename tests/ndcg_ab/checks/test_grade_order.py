@@ -29,7 +29,7 @@ SYSTEMS = {"old": ranking(1), "new": ranking(2)}
 
 
 def told(grades: dict[str, dict[str, int]], systems: dict[str, dict[str, dict[str, float]]]) -> list[Finding]:
-    found = ndcg_ab.compare(grades, systems, preview=True, threads=1).findings
+    found = ndcg_ab.compare(grades, systems, resamples=100, threads=1).findings
     return [finding for finding in found if finding.code == "reversed_grades"]
 
 
@@ -44,10 +44,10 @@ def test_grades_from_1_for_the_best_are_told_with_what_to_write() -> None:
     metric = re.search("--metric '(.*?)'", finding.message)
     assert metric and metric[1] == "ndcg(gain={1:3, 2:2, 3:1, 4:0})@10"
     right = {query: {doc: worth - 1 for doc, worth in docs.items()} for query, docs in WORTH.items()}
-    mended = ndcg_ab.compare(marks(1), SYSTEMS, metrics=metric[1], preview=True)
+    mended = ndcg_ab.compare(marks(1), SYSTEMS, metrics=metric[1], resamples=100)
     assert mended.findings == ()
     assert mended.comparison().difference == pytest.approx(
-        ndcg_ab.compare(right, SYSTEMS, preview=True).comparison().difference
+        ndcg_ab.compare(right, SYSTEMS, resamples=100).comparison().difference
     )
 
 

@@ -101,7 +101,7 @@ def compared(folder: Path, rankings: Mapping[str, str]) -> tuple[Finding, ...]:
     for name, ranking in rankings.items():
         (folder / f"{name}.run").write_text(ranking)
     systems = {name: folder / f"{name}.run" for name in ("old", *rankings)}
-    return ndcg_ab.compare(folder / "qrels", systems, preview=True, threads=1).findings
+    return ndcg_ab.compare(folder / "qrels", systems, resamples=100, threads=1).findings
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +169,7 @@ METRICS += ["ndcg(score_precision=float32)@5"]
 
 def findings_of(metrics: list[str]) -> dict[str, list[Finding]]:
     systems = {"old": dictionary(UNJUDGED), "new": dictionary(TIED)}
-    found = ndcg_ab.compare(GRADES, systems, metrics=metrics, preview=True, threads=1).findings
+    found = ndcg_ab.compare(GRADES, systems, metrics=metrics, resamples=100, threads=1).findings
     return {metric: [finding for finding in found if finding.metric == metric] for metric in metrics}
 
 
@@ -210,11 +210,11 @@ def test_a_file_in_another_format_is_a_copy(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_distances_without_ranks() -> None:
     best_last = {query: dict(reversed(documents.items())) for query, documents in dictionary(rows(1)).items()}
-    found = ndcg_ab.compare(GRADES, {"new": best_last}, preview=True, threads=1).findings
+    found = ndcg_ab.compare(GRADES, {"new": best_last}, resamples=100, threads=1).findings
     assert [(finding.code, finding.count) for finding in found] == [("rising_score", 10)]
     for query in QUERIES[:2]:  # in 8 of 10 queries it is chance
         best_last[query] = dict(reversed(best_last[query].items()))
-    assert not ndcg_ab.compare(GRADES, {"new": best_last}, preview=True, threads=1).findings
+    assert not ndcg_ab.compare(GRADES, {"new": best_last}, resamples=100, threads=1).findings
 
 
 @pytest.mark.slow

@@ -31,7 +31,7 @@ def ranking(query: str = "{}", doc: str = "{}", respelt: int = len(DOCS)) -> str
 def message(folder: Path) -> str:
     """What is said of the two files, as an error or as the one finding; nothing where they meet."""
     try:
-        found = ndcg_ab.compare(folder / "j.qrels", {"new": folder / "new.run"}, preview=True, threads=1).findings
+        found = ndcg_ab.compare(folder / "j.qrels", {"new": folder / "new.run"}, resamples=100, threads=1).findings
     except InputError as error:
         return str(error)
     return "".join(finding.message for finding in found)
@@ -62,6 +62,6 @@ def test_no_command_is_named_for_a_file_that_it_would_spoil(tmp_path: Path) -> N
     rows = "".join(f"{each},x:{name},{20 - place}\n" for each in QUERIES for place, name in enumerate(DOCS))
     (tmp_path / "new.csv").write_text(f"query_id,doc_id,score\n{rows}")
     with pytest.raises(InputError) as refused:
-        ndcg_ab.compare(tmp_path / "j.qrels", {"new": tmp_path / "new.csv"}, preview=True)
+        ndcg_ab.compare(tmp_path / "j.qrels", {"new": tmp_path / "new.csv"}, resamples=100)
     assert "the prefix 'x:' is taken off its ids" in str(refused.value)
     assert "awk" not in str(refused.value)

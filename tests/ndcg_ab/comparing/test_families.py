@@ -39,8 +39,6 @@ TOGETHER = {
     "simultaneous_low",
     "simultaneous_high",
     "mde",
-    "selection",
-    "second_p_adjusted",
     "queries_needed",
     "notes",
     *VERDICT,
@@ -180,8 +178,6 @@ def test_the_smallest_effect(folder: Path, effect: int) -> None:
     given += ["--metric", EXPONENTIAL, "--metric", "rr", "--secondary", "precision@1", "--guardrail", "recall@2=0.3"]
     content = compare(folder, *given, systems=("old", "new"))
     assert [row["smallest_effect"] for row in content["comparisons"]] == effects
-    for row in content["comparisons"][:3]:
-        assert (row["descriptive"]["above"] is None) == (row["smallest_effect"] is None)
 
 
 def test_the_smallest_effect_is_in_the_verdict(folder: Path) -> None:
@@ -332,40 +328,6 @@ def test_a_pair_is_a_compare_of_two(folder: Path, options: list[str]) -> None:
     assert [row["baseline"] + row["candidate"] for row in turned] == ["otherold", "othernew", "oldnew"]
 
 
-def test_the_bootstrap_interval_is_an_option(folder: Path) -> None:
-    options = ["--queries", "queries:queries.csv", "--slice", "language", "--resamples", "300"]
-    t, bca = (compare(folder, *options, "--interval", name)["comparisons"] for name in ("t", "bca"))
-    for row, other in zip(t, bca, strict=True):
-        assert (row["interval_method"], other["interval_method"]) == ("t", "bca")
-        assert (row["low"], row["high"]) != (other["low"], other["high"])
-        names = ("low", "high", "interval_method")
-        assert without(row, *names) == without(other, *names)
-
-
-def test_exploratory_families_by_max_t(folder: Path) -> None:
-    options = ["--metric", "ndcg@3", "--secondary", "rr", "--secondary", "precision@1"]
-    content = compare(folder, *options, "--exploratory", "max-t")
-    flips = ("--resampling", "sign-flip")
-    primary = compare(folder, "--primary", "rr", "--primary", "precision@1", *flips)["comparisons"]
-    # What only families that decide have, and what is fitted as deep as the deepest of all metrics looks.
-    decides = ("selection", "second_p_adjusted", "notes", "likely")
-    expected = [without(row | {"family": "secondary", "exploratory": True}, *decides) for row in primary]
-    found = rows(content, "secondary")
-    assert [without(row, *decides) for row in found] == expected
-    assert {(row["selection"], row["second_p_adjusted"]) for row in found} == {(None, None)}
-
-
-def test_a_preview_flips_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("sign_flip_statistic", "sign_flip_p_values", "quantile_statistic"):
-        monkeypatch.setattr(f"ndcg_core.statistics.hypothesis_tests.procedures.{name}", None)
-    found = compare(folder, "--metric", "rr", "--secondary", "precision@1", "--preview")["comparisons"]
-    assert {row["procedure"] for row in found} == {"t, Holm"}
-    assert all(row["p_value"] == row["descriptive"]["p_t"] for row in found)
-    for smaller, larger in (sorted(pair, key=lambda row: row["p_value"]) for pair in (found[:2], found[2:])):
-        assert smaller["p_adjusted"] == min(1, 2 * smaller["p_value"])
-        assert larger["p_adjusted"] == max(smaller["p_adjusted"], larger["p_value"])
-
-
 def test_the_tables_name_families_and_details(folder: Path) -> None:
     options = ["--metric", "rr", "--queries", "queries:plain.csv", "--slice", "language", "--all-pairs"]
     options += ["--smallest-slice", "20"]
@@ -376,7 +338,12 @@ def test_the_tables_name_families_and_details(folder: Path) -> None:
         assert text in details
     for text in ("(exploratory: shows", "rr by language, exploratory", "all pairs exploratory", "fewer than 20)"):
         assert text in details
-    for text in ("relative change", "described (these columns decide nothing)", "P(> δ)", "new: most of the sum on q"):
+    for text in (
+        "relative change",
+        "described (these columns decide nothing)",
+        "Wilcoxon",
+        "new: most of the sum on q",
+    ):
         assert text in details
         assert text not in shown
 
@@ -386,7 +353,7 @@ def test_an_outcome_with_everything_survives_its_json(folder: Path) -> None:
     options: dict[str, object] = {"judgments": str(folder / "qrels"), "system": named, "metric": ["ndcg@3"]}
     options |= {"secondary": ["rr"], "guardrail": ["recall@2=0.15"], "smallest_effect": ["0.02"]}
     options |= {"queries": str(folder / "queries.csv"), "slice": ["language"], "smallest_slice": 7}
-    evaluation = evaluation_from_options(options | {"all_pairs": True, "interval": "bca"})
+    evaluation = evaluation_from_options(options | {"all_pairs": True})
     with DuckDBEngine() as engine:
         outcome = evaluate(evaluation, engine)[0]
     assert Outcome.from_dict(json.loads(outcome.to_json())) == outcome
@@ -412,20 +379,18 @@ def test_queries_that_are_others_are_warned_of(folder: Path) -> None:
 
 
 def test_the_lightest_and_the_heaviest_weights_can_be_computed_with(folder: Path) -> None:
-    for name, lightest, intervals in (("far", "1e-100", ("t", "bca")), ("near", "1e99", ("t",))):
+    for name, lightest in (("far", "1e-100"), ("near", "1e99")):
         rows = [f"{query},{'1e100' if place % 3 else lightest}\n" for place, query in enumerate(QUERIES)]
         (folder / f"{name}.csv").write_text("query_id,weight\n" + "".join(rows))
-        options = ("--queries", f"queries:{name}.csv", "--resamples", "200")
-        for interval in intervals:
-            for row in compare(folder, *options, "--interval", interval)["comparisons"]:
-                assert row["low"] < row["difference"] < row["high"]
+        for row in compare(folder, "--queries", f"queries:{name}.csv", "--resamples", "200")["comparisons"]:
+            assert row["low"] < row["difference"] < row["high"]
 
 
 @pytest.mark.parametrize("metric", mostly_soaked(["dcg@3", "cg@3"], kept=["dcg@3"]))
 def test_gains_that_statistics_cannot_take_are_refused(folder: Path, metric: str, recwarn: Any) -> None:
     for grade in ("1e91", "1e90"):
         (folder / "large").write_text((folder / "qrels").read_text().replace(" 2\n", f" {grade}\n"))
-        options = ["--judgments", str(folder / "large"), "--metric", metric, "--json", "-", "--interval", "bca"]
+        options = ["--judgments", str(folder / "large"), "--metric", metric, "--json", "-"]
         found = RUNNER.invoke(app, command(folder, *options, "--resamples", "200"))
         if grade == "1e91":
             assert (found.exit_code, found.stdout) == (2, "")
@@ -497,8 +462,11 @@ BAD: dict[str, tuple[list[str], list[str]]] = {
     "a word": (["--guardrail", "recall@2=much"], ["--guardrail 'recall@2=much': 'much' must be a number above 0"]),
     "alpha out of reach": (["--alpha", "0.001", "--resamples", "500"], ["--resamples = 500", "alpha = 0.001", "1000"]),
     "small slices": (["--smallest-slice", "5"], ["--smallest-slice = 5: must be 6 or more"]),
-    "an interval": (["--interval", "z"], ["--interval = 'z': must be 't' or 'bca'"]),
-    "a procedure": (["--exploratory", "holm"], ["--exploratory = 'holm': must be 'benjamini-hochberg' or 'max-t'"]),
+    "a removed option": (
+        ["--exploratory", "max-t"],
+        ["--exploratory was taken out", "leave it out"],
+    ),
+    "a removed flag": (["--preview"], ["--preview was taken out, since every evaluation is tested in full"]),
 }
 
 

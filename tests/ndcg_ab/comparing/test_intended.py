@@ -51,7 +51,7 @@ def test_both_parts_are_tested_in_one_family(result: ndcg_ab.CompareResult) -> N
         Column("old", "new", "ndcg@10", tuple(ids), [values["new", each] - values["old", each] for each in ids])
         for ids in groups.values()
     ]
-    expected = compare_family(columns, resamples=200, resampling="both")
+    expected = compare_family(columns, resamples=200)
     found = parts(result)
     assert list(found) == ["intended", "others"]
     for row, other in zip(found.values(), expected, strict=True):

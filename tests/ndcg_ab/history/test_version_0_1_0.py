@@ -36,10 +36,15 @@ def folders(evaluation: Evaluation) -> list[Path]:
     return bundles.finished_bundles(evaluation.output_directory / "small")
 
 
+TAKEN_OUT = {"interval", "exploratory", "preview", "interval_method", "p_sign", "skewness", "above", "within", "below"}
+TAKEN_OUT |= {"comparisons_so_far"}
+
+
 def lacking(old: Any, new: Any, path: str = "") -> list[str]:
     """Where new content does not have an old key with its old value."""
     if isinstance(old, dict):
-        return [each for key in old for each in lacking(old[key], new.get(key), f"{path}/{key}")]
+        kept = [key for key in old if key not in TAKEN_OUT]
+        return [each for key in kept for each in lacking(old[key], new.get(key), f"{path}/{key}")]
     if isinstance(old, list):
         pairs = zip(old, new, strict=True)
         return [each for place, (a, b) in enumerate(pairs) for each in lacking(a, b, f"{path}[{place}]")]

@@ -39,7 +39,7 @@ def compared(rows: Judged, shown: dict[str, str] = SHOWN, **options: Any) -> Out
         name: {query: {doc: float(9 - rank) for rank, doc in enumerate(docs)} for query in QUERIES}
         for name, docs in shown.items()
     }
-    return ndcg_ab.compare(pa.table(columns), systems, metrics="ndcg@2", resampling="sign-flip", **options)._outcome
+    return ndcg_ab.compare(pa.table(columns), systems, metrics="ndcg@2", **options)._outcome
 
 
 @functools.cache

@@ -154,7 +154,7 @@ CASES: dict[str, dict[str, Any]] = {
         "guardrails": {"recall@3": 0.1},
         "findings": {"unjudged_query": "warning"},
         "gate": {"no_regression": True, "guardrails": True, "judged": 0.9, "slice_regression": 0.5, "unanswered": 0},
-        "statistics": {"resamples": 200, "smallest_effect": 0.01, "interval": "bca", "exploratory": "max-t"},
+        "statistics": {"resamples": 200, "smallest_effect": 0.01},
     },
     "other statistics": {
         "queries": "queries.tsv",
@@ -166,11 +166,10 @@ CASES: dict[str, dict[str, Any]] = {
             "weighted": False,
             "clustered": False,
             "all_pairs": True,
-            "resampling": "bootstrap",
             "bounds": False,
         },
     },
-    "a preview of clusters by prefix": {"statistics": {"preview": True, "cluster_prefix": "q", "bounds": True}},
+    "clusters by prefix": {"statistics": {"cluster_prefix": "q", "bounds": True}},
     "several judges, more judgments, sources among the systems": {
         "judgments": "judges.csv",
         "more_judgments": ["more.csv"],

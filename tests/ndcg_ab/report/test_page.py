@@ -132,7 +132,6 @@ def timeline_of(outcome: Outcome) -> pa.Table:
 def gathered(folder: Path) -> PageData:
     evaluation = shop(folder)
     about = ABOUT | {"ordinal": 3, "inputs": INPUTS, "evaluation": evaluation.model_dump(mode="json")}
-    about |= {"comparisons_so_far": 12}
     about["gates"] = [
         {"name": "no regression", "passed": True, "message": "nothing regressed"},
         {"name": "judged <b>", "passed": False, "message": "<i>too few</i>"},
@@ -363,7 +362,6 @@ class TestWords:
 
     def test_what_to_trust(self, read: Reader) -> None:
         words = squeezed(read.words)
-        assert "Comparisons so far on this query set: 12" in words
         assert "40 queries computed twice" in words
 
     def test_every_number_of_a_metric_is_the_outcome_s(self, data: PageData, read: Reader) -> None:

@@ -60,13 +60,10 @@ def test_a_record_of_0_1_0_is_told_from_its_sentence() -> None:
         "obstacle",
         "least_queries",
         "flippable",
-        "mde_alone",
-        "selection",
-        "second_p_adjusted",
         "harm_p_adjusted",
         "queries_needed",
     }
-    lost = {"mde_alone": None, "selection": None, "second_p_adjusted": None, "harm_p_adjusted": None}
+    lost = {"harm_p_adjusted": None}
     for each in comparisons():
         if each.conclusion is Verdict.WORSE:
             continue  # younger than 0.1.0

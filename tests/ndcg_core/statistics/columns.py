@@ -3,10 +3,12 @@
 import math
 from collections.abc import Sequence
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ndcg_core.statistics.hypothesis_tests import procedures
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_family
 
 Numbers = Sequence[float] | NDArray[np.float64]
@@ -15,6 +17,12 @@ Numbers = Sequence[float] | NDArray[np.float64]
 def column(differences: Numbers, effect: float | None = None, candidate: str = "new", **given: Any) -> Column:
     ids = given.pop("query_ids", None) or tuple(f"q{number:04d}" for number in range(len(differences)))
     return Column("old", candidate, "rr", tuple(ids), differences, smallest_effect=effect, **given)
+
+
+def by_flips(columns: Sequence[Column], **settings: Any) -> list[Comparison]:
+    """`compare_family` without the bootstrap, where every pattern of signs can be counted."""
+    with patch.object(procedures, "apply_both_tests", lambda family, of, flipped, how: flipped):
+        return compare_family(columns, **settings)
 
 
 def compare(differences: Numbers, effect: float | None = None, **given: Any) -> Comparison:

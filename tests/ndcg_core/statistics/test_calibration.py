@@ -22,8 +22,8 @@ from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, score_query
 from ndcg_core.statistics.estimates import mean_difference as estimates
 from ndcg_core.statistics.estimates import prediction_powered
+from ndcg_core.statistics.hypothesis_tests import bootstrap_max_t, procedures
 from ndcg_core.statistics.hypothesis_tests import bounded_mean as bounded
-from ndcg_core.statistics.hypothesis_tests import procedures
 from ndcg_core.statistics.verdicts.record import ProxyCorrected
 from tests.repeated import mostly_soaked
 
@@ -91,14 +91,16 @@ def test_z_for_t_in_the_interval_is_noticed(world: simulate.World, monkeypatch: 
 
 @pytest.mark.soak
 def test_a_family_that_is_not_adjusted_is_noticed(world: simulate.World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(procedures, "raise_down_the_order", lambda p_adjusted, p_value, statistic: tuple(p_value))
+    for module in (procedures, bootstrap_max_t):
+        monkeypatch.setattr(module, "raise_down_the_order", lambda p_adjusted, p_value, statistic: tuple(p_value))
     rows = simulate.family(world, rng(), 50, queries=50, equal=9, better=0)
-    assert [row.what for row in rows if not row.holds(errors=3)] == ["family-wise error, max-T"]
+    assert [row.what for row in rows if not row.holds(errors=3)] == ["family-wise error"]
 
 
 @pytest.mark.soak
 def test_intervals_that_hold_alone_only_are_noticed(world: simulate.World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(procedures, "reach_together", lambda of, quantile, level: estimates.reach_alone(of, level))
+    monkeypatch.setattr(procedures, "_studentised", lambda of, quantile, error, level: estimates.reach_alone(of, level))
     rows = simulate.family(world, rng(), 50, queries=50, equal=9, better=0)
     assert [row.what for row in rows if not row.holds(errors=3)] == ["coverage, simultaneous intervals"]
 
@@ -173,7 +175,8 @@ def test_a_bound_without_the_query_that_is_added_is_noticed(monkeypatch: pytest.
 
 @pytest.mark.soak
 def test_slices_that_are_not_adjusted_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(procedures, "raise_down_the_order", lambda p_adjusted, p_value, statistic: tuple(p_value))
+    for module in (procedures, bootstrap_max_t):
+        monkeypatch.setattr(module, "raise_down_the_order", lambda p_adjusted, p_value, statistic: tuple(p_value))
     rows = simulate_guardrails.slices(rng(), 60, 300)
     assert [row.what for row in rows if not row.holds(errors=3)] == ["a gate fails, slices together"]
 

@@ -14,24 +14,21 @@ pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 def test_a_quick_run_lies_within_three_standard_errors_of_the_ranges() -> None:
     rows = [row for place in range(len(nights.measurements())) for row in nights.measured(place, SEED, quick=True)]
     assert [row for row in rows if not row.holds(errors=3)] == []
-    assert sum(row.accepted is not None for row in rows) == 38 + (0 if nights.cast() is None else 4)
+    assert sum(row.accepted is not None for row in rows) == 28 + (0 if nights.cast() is None else 2)
 
 
 def test_looks_that_spend_too_much_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nights, "spend_alpha", lambda alpha, look: alpha)
     monkeypatch.setattr(over_time, "spend_alpha", lambda alpha, look: alpha)
-    rows = [*nights.measured(4, SEED, quick=True), *nights.measured(30, SEED, quick=True)]
-    assert [row.what for row in rows if not row.holds(errors=3)] == [
-        "any night of a year, monitor",
-        "false discovery rate, ledger",
-    ]
+    rows = nights.measured(4, SEED, quick=True)
+    assert [row.what for row in rows if not row.holds(errors=3)] == ["any night of a year, monitor"]
 
 
 def test_a_rule_that_trusts_the_tail_of_t_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nights, "bounded", lambda sample, p_value, level: p_value)
-    monitored, listed = nights.measured(38, SEED, quick=True), nights.measured(42, SEED, quick=True)
-    assert [row.setting.split(", ")[-1] for row in (monitored[-1], listed[-1])] == ["the others lose as much"] * 2
-    assert not monitored[-1].holds(errors=3) and not listed[-1].holds(errors=3)
+    monitored = nights.measured(32, SEED, quick=True)
+    assert monitored[-1].setting.split(", ")[-1] == "the others lose as much"
+    assert not monitored[-1].holds(errors=3)
 
 
 def test_new_judgments_make_no_drop_and_hide_none() -> None:

@@ -43,15 +43,11 @@ def test_the_least_that_is_needed(tmp_path: Path) -> None:
         "resamples": DEFAULT_RESAMPLES,
         "seed": DEFAULT_SEED,
         "smallest_effect": None,
-        "interval": "t",
-        "resampling": "both",
-        "exploratory": "benjamini-hochberg",
         "weighted": None,
         "clustered": None,
         "cluster_prefix": None,
         "all_pairs": False,
         "ranges": {},
-        "preview": False,
         "bounds": None,
     }
     assert (found.secondary_metrics, found.guardrails, found.slices.by) == ([], {}, [])
@@ -72,9 +68,9 @@ metrics: [rr]
 secondary_metrics: [recall@5, dcg@10]
 guardrails: {nDCG@3: 0.1}
 slices: {by: [language], smallest: 10}
-statistics: {alpha: 0.01, resamples: 500, seed: 3, smallest_effect: {RR: 0.2}, interval: bca, resampling: bootstrap,
-             exploratory: max-t, weighted: true, cluster_prefix: _, clustered: true,
-             ranges: {dcg@10: [0, 20]}, all_pairs: true, preview: true, bounds: true}
+statistics: {alpha: 0.01, resamples: 500, seed: 3, smallest_effect: {RR: 0.2},
+             weighted: true, cluster_prefix: _, clustered: true,
+             ranges: {dcg@10: [0, 20]}, all_pairs: true, bounds: true}
 output: out
 mlflow: {tracking_uri: "http://here", experiment: x}
 prefect: {api_url: "http://there"}
@@ -90,16 +86,13 @@ resources: {threads: 2, memory_limit: 1.5 GB}
     assert found.baseline_name == "new"
     assert (found.secondary_metrics, found.guardrails) == (["recall@5", "dcg@10"], {"ndcg@3": 0.1})
     assert (found.slices.by, found.slices.smallest) == (["language"], 10)
-    tests = {"alpha": 0.01, "resamples": 500, "seed": 3, "smallest_effect": {"rr": 0.2}, "interval": "bca"}
-    tests["resampling"] = "bootstrap"
+    tests = {"alpha": 0.01, "resamples": 500, "seed": 3, "smallest_effect": {"rr": 0.2}}
     rest = {
-        "exploratory": "max-t",
         "weighted": True,
         "cluster_prefix": "_",
         "clustered": True,
         "all_pairs": True,
         "bounds": True,
-        "preview": True,
         "ranges": {"dcg@10": (0, 20)},
     }
     assert found.statistics.model_dump() == tests | rest
@@ -203,7 +196,7 @@ WRONG = {
     "statistics.alpha = '0.05': must be a number": with_keys(statistics={"alpha": "0.05"}),
     "statistics.alpha = 0.5: must be below 0.5": with_keys(statistics={"alpha": 0.5}),
     "statistics.alpha = nan: must be": with_keys(statistics={"alpha": float("nan")}),
-    "statistics.alpha = 1e-10: must be 1e-09 or more": with_keys(statistics={"alpha": 1e-10, "preview": True}),
+    "statistics.alpha = 1e-10: must be 1e-09 or more": with_keys(statistics={"alpha": 1e-10}),
     "gate.slice_regression: there are no slices to look at; name attributes with `slices.by`": with_keys(
         gate={"slice_regression": 0.1}
     ),

@@ -40,7 +40,7 @@ def test_its_key_is_one_of_an_evaluation(option: Option) -> None:
 def test_what_is_not_given_is_the_model_s() -> None:
     empty = {name: [] for name in ("secondary", "guardrail", "smallest_effect", "slice", "finding", "more_judgments")}
     places = dict.fromkeys(("queries", "documents", "intended", "cheap_judgments"), "")
-    flags = dict.fromkeys(("unweighted", "unclustered", "gate", "strict", "all_pairs", "preview"), False)
+    flags = dict.fromkeys(("unweighted", "unclustered", "gate", "strict", "all_pairs"), False)
     assert evaluated() == evaluated(**empty, **places, **flags, alpha=None, require=None)
     assert (evaluated().metrics, evaluated().statistics.alpha) == (["ndcg@10"], 0.05)
 

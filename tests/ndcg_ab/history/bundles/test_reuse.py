@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
-from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles.published import mark_published
@@ -21,7 +20,7 @@ from ndcg_ab.history.timeline.timeline import Reused, read_timeline
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import Performed
 from tests.repeated import mostly_soaked
-from tests.small_evaluation import DATA, changed_run, is_known, nights, plain_page, rows_of, small, unlogged
+from tests.small_evaluation import DATA, changed_run, is_known, plain_page, rows_of, small, unlogged
 
 pytestmark = pytest.mark.slow
 
@@ -184,7 +183,6 @@ def test_force_computes_anew(first: Performed, tmp_path: Path) -> None:
     both = [bundles.read_bundle(found.bundle) for found in (first, night)]
     assert [bundle.ordinal for bundle in both] == [1, 2]
     assert both[0].outcome == both[1].outcome
-    assert [bundle.comparisons_so_far for bundle in both] == [1, 1], "no other look at anything"
 
 
 def test_a_function_that_returns_the_same_is_the_same(first: Performed, tmp_path: Path) -> None:
@@ -223,12 +221,11 @@ def test_a_bundle_that_is_gone_is_computed_anew(first: Performed, tmp_path: Path
     mark_published(first.bundle, {})
     limited = {"retention": {"bundles": 1}}
     changed_run(tmp_path, 3)
-    second = again(tmp_path, lambda folder: limited)
+    again(tmp_path, lambda folder: limited)
     assert not first.bundle.exists(), "retention"
     (tmp_path / "inputs" / "new.run").write_bytes((DATA / "new.run").read_bytes())
     third = again(tmp_path, lambda folder: limited)
     assert not third.reused
-    assert [bundles.read_bundle(night.bundle).comparisons_so_far for night in (second, third)] == [2, 2]
     assert rows_of(small(tmp_path), "select count(*), count(distinct content_key) from evaluation") == [(3, 2)]
 
 
@@ -240,29 +237,6 @@ def test_a_damaged_bundle_is_not_reused(first: Performed, tmp_path: Path, capsys
     (night.bundle / "query_scores.parquet").unlink()
     assert not is_there(tmp_path, SAME["nothing"])
     assert "Traceback" not in capsys.readouterr().err
-
-
-def so_far(evaluation: Evaluation, night: Performed) -> int:
-    return bundles.read_bundle(night.bundle).comparisons_so_far
-
-
-def test_comparisons_so_far(tmp_path: Path) -> None:
-    """Tested primary comparisons on one set of queries, each content once."""
-    first_bundles = [bundles.read_bundle(folder) for folder in nights(tmp_path, 3)]
-    found = [bundle.comparisons_so_far for bundle in first_bundles]
-    evaluation = small(tmp_path)
-    assert found == [1, 2, 3], "a stream of candidates"
-    assert so_far(evaluation, unlogged(evaluation)) == 3, "the same content again; computed again: the test above"
-    wider = {"systems": evaluation.systems + [evaluation.systems[1].model_copy(update={"name": "third"})]}
-    wider |= {"secondary_metrics": ["rr@10"], "guardrails": {"recall@5": 0.1}}
-    assert so_far(evaluation, unlogged(evaluation.model_copy(update=wider))) == 5, "two at once, only primary ones"
-    rewrite(tmp_path, "judgments.qrels", lambda lines: [line for line in lines if not line.startswith("bread ")])
-    assert so_far(evaluation, unlogged(evaluation)) == 1, "another set of queries"
-    rewrite(tmp_path, "judgments.qrels", replaced("butter-guide", "butter-guided"))
-    assert so_far(evaluation, unlogged(evaluation)) == 2, "other judgments of the same queries"
-    (query_set,) = {bundle.query_set for bundle in first_bundles}
-    with database.open_history_for(database.history_path(evaluation)) as history:
-        assert database.comparisons_so_far(history, query_set) == 5, "back on the first set"
 
 
 def test_a_night_in_which_nothing_changed_leaves_a_trace(first: Performed, tmp_path: Path) -> None:

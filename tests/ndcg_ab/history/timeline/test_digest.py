@@ -26,7 +26,7 @@ FAILED = {"gate": "failed", "failures": ("no regression (new)",)}
 
 
 def timeline_of(*nights: Evaluated, **more: Any) -> Timeline:
-    return Timeline("shop", "ndcg@10", ("old", "new"), nights, 0, **more)
+    return Timeline("shop", "ndcg@10", ("old", "new"), nights, **more)
 
 
 def since(day: int) -> datetime:

@@ -1,4 +1,4 @@
-"""Monitors and the ledger, from the rows of a history: what is a look, what is a new version, what is said."""
+"""Monitors, from the rows of a history: what is a look, and what is said."""
 
 import io
 import json
@@ -93,9 +93,9 @@ def test_eight_queries_can_find_nothing_and_that_is_said(past: DuckDBEngine) -> 
 def test_a_difference_that_rare_losses_could_make_up_for_is_not_told(past: DuckDBEngine) -> None:
     """All of 60 queries lose .02: flips and t are sure, but one query in 50 that gains 1 would make up for it."""
     night(past, 1, {"new": [-0.02 - 0.0001 * at for at in range(60)]}, "abj")
-    (monitor,), (entry,) = found(past).monitors, found(past).ledger
-    assert monitor.latest.conclusion is Verdict.UNDECIDED and not entry.is_discovery
-    assert monitor.latest.p_value == entry.p_value == pytest.approx(2 / 1.023**60, abs=0.03)
+    (monitor,) = found(past).monitors
+    assert monitor.latest.conclusion is Verdict.UNDECIDED
+    assert monitor.latest.p_value == pytest.approx(2 / 1.023**60, abs=0.03)
 
 
 def test_what_cannot_be_tested_is_no_look(past: DuckDBEngine) -> None:
@@ -108,27 +108,6 @@ def test_what_cannot_be_tested_is_no_look(past: DuckDBEngine) -> None:
     assert [(each.candidate, each.looks) for each in found(past).monitors] == [("other", 1)], "those of the last night"
 
 
-def test_the_ledger_has_every_version_once(past: DuckDBEngine) -> None:
-    night(past, 1, {"new": LOSS}, "abj")
-    night(past, 2, {"new": [-0.5, -0.51] * 30}, "abk")
-    night(past, 3, {"renamed": LOSS, "new": NOTHING}, "abcj")
-    night(past, 4, {"new": [-value for value in LOSS]}, "adj")
-    entries = found(past).ledger
-    assert [(entry.ordinal, entry.candidate, entry.version, entry.conclusion) for entry in entries] == [
-        (1, "new", "b", Verdict.REGRESSED),
-        (3, "new", "c", Verdict.UNDECIDED),
-        (4, "new", "d", Verdict.IMPROVED),
-    ]
-    assert entries[0].level == spend_alpha(0.05, 1)
-    assert [entry.level for entry in entries[1:]] == pytest.approx(
-        [2 * spend_alpha(0.05, 2) / 1.5, 2 * spend_alpha(0.05, 3) / (11 / 6)]
-    )
-    text = said(found(past))
-    assert "3 candidate versions so far, 2 discoveries" in text
-    assert "▲ new (d), evaluation 4, ndcg@10: p " in text
-    assert "no discovery" in said(found(past, until=3)), "the last one, whatever it came to"
-
-
 @pytest.mark.slow
 def test_the_timeline_has_it(tmp_path: Path) -> None:
     from tests.small_evaluation import nights
@@ -137,6 +116,5 @@ def test_the_timeline_has_it(tmp_path: Path) -> None:
     content = json.loads(timeline_json(read_timeline(small(tmp_path), None, None)))
     (monitor,) = content["over_nights"]["monitors"]
     assert (monitor["candidate"], monitor["metric"], monitor["looks"]) == ("new", "ndcg@10", 2)
-    assert [entry["ordinal"] for entry in content["over_nights"]["ledger"]] == [1, 2]
     assert [len(each["since_last"]) for each in content["evaluations"]] == [0, 1]
     assert {*content["evaluations"][1]["since_last"][0]} == {"system_id", "difference", "conclusion"}

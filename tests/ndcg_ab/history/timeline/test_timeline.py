@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.history import database
-from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles.published import mark_published
 from ndcg_ab.history.timeline.digest import make_digest
 from ndcg_ab.history.timeline.timeline import (
@@ -48,7 +47,7 @@ FULL: dict[str, Any] = {
     "slices": {"by": ["language"], "smallest": 6},
     "metrics": ["ndcg@10", "recall@5"],
     "gate": {"no_regression": True},
-    "statistics": {"resamples": 100, "resampling": "sign-flip"},
+    "statistics": {"resamples": 100},
 }
 
 
@@ -107,7 +106,7 @@ def test_no_number_breaks_however_many_systems_there_are(count: int, width: int)
         "reasons": dict.fromkeys(others, "it regressed"),
     }
     one = Evaluated(1, "k", "2026-11-20T02:00:00+00:00", names[0], None, values, changed=("judgments",), **shown)
-    lines = printed(Timeline("n", "ndcg@10", names, (one, one), 0), width)
+    lines = printed(Timeline("n", "ndcg@10", names, (one, one)), width)
     assert all(len(line.rstrip()) <= width for line in lines)
     text = "\n".join(line for line in lines if " 11-20 02:00 " in line)
     for value in values.values():
@@ -127,10 +126,6 @@ def test_what_changed_is_named(evaluation: Evaluation) -> None:
     assert [each.pending for each in found.evaluations] == [True, False, True, True, True, True]
     assert [each.gate for each in found.evaluations][:3] == ["passed", "passed", "failed"]
     assert found.systems == ("old", "new", LONG)
-    assert (
-        found.comparisons_so_far
-        == bundles.read_bundle(bundles.finished_bundles(store_of(evaluation))[-1]).comparisons_so_far
-    )
 
 
 def store_of(evaluation: Evaluation) -> Path:
@@ -147,10 +142,10 @@ def test_one_line_for_each_evaluation_at_any_width(width: int, evaluation: Evalu
         assert any(re.match(rf" *{each.ordinal}  +{each.began[5:10]} {each.began[11:16]} ", line) for line in lines)
     assert f"C: {LONG}" in text
     assert "▼" in text
-    assert "monitor (" not in text and "comparisons so far" not in text
+    assert "monitor (" not in text
     words = " ".join(" ".join(printed(found, width, details=True)).split())
     assert re.search(r"pending; dropped: new \(-0\.\d{4}\); gate failed: no regression \(new\); ranking new", words)
-    assert "monitor (false alarms of a system: at most 0.1 over all evaluations)" in words and "ledger (" in words
+    assert "monitor (false alarms of a system: at most 0.1 over all evaluations)" in words
     assert text.count("pending") == 5
     (decided,) = [line.strip() for line in lines if line.startswith("6: ")]
     (reason,) = found.evaluations[-1].reasons.values()
@@ -190,7 +185,7 @@ def test_a_metric_that_changed_its_definition_is_said(evaluation: Evaluation, fo
 
 def test_many_evaluations_fit_the_bars(evaluation: Evaluation) -> None:
     found = read_timeline(evaluation, None, None)
-    many = Timeline(found.name, found.metric, found.systems, found.evaluations * 30, 9)
+    many = Timeline(found.name, found.metric, found.systems, found.evaluations * 30)
     assert all(len(line.rstrip()) <= 80 for line in printed(many, 80))
 
 
@@ -228,7 +223,7 @@ def reused(ordinal: int, *days: int) -> tuple[Reused, ...]:
     ],
 )
 def test_nights_in_which_nothing_changed(again: tuple[Reused, ...], said: list[str]) -> None:
-    found = Timeline("n", "ndcg@10", ("old", "new"), (night(1, 3), night(2, 8)), 0, again)
+    found = Timeline("n", "ndcg@10", ("old", "new"), (night(1, 3), night(2, 8)), again)
     lines = [" ".join(line.split()) for line in printed(found, 100)]
     assert [line for line in lines if "same as" in line] == said
     assert [line.split()[-4:-2] for line in lines if "0.5000" in line and "02:00" in line], "beside the evaluations"
@@ -237,14 +232,14 @@ def test_nights_in_which_nothing_changed(again: tuple[Reused, ...], said: list[s
 def test_many_systems_leave_what_happened_below_the_table() -> None:
     names = tuple(f"system{number}" for number in range(6))
     one = night(1, 3, values=dict.fromkeys(names, 0.4), gate="failed", failures=("judged (system1)",))
-    lines = printed(Timeline("n", "ndcg@10", names, (one,), 0), 80)
+    lines = printed(Timeline("n", "ndcg@10", names, (one,)), 80)
     assert "  1  11-03 02:00  gate failed: judged (system1)" in [line.rstrip() for line in lines]
 
 
 @pytest.mark.parametrize("width", [90, 100])
 def test_what_happened_takes_one_line_with_its_end_cut(width: int) -> None:
     long = ("configuration (statistics.alpha, statistics.resamples, gate.no_drop, gate.judged)", "judgments")
-    found = Timeline("n", "ndcg@10", ("old", "new"), (night(1, 3), night(2, 4, changed=long, gate="failed")), 0)
+    found = Timeline("n", "ndcg@10", ("old", "new"), (night(1, 3), night(2, 4, changed=long, gate="failed")))
     lines = printed(found, width)
     start = next(at for at, line in enumerate(lines) if " 11-03 02:00 " in line)
     assert " 11-04 02:00 " in lines[start + 1] and lines[start + 1].rstrip().endswith("…")
@@ -363,7 +358,7 @@ def test_a_picture_is_valid_though_drawing_trusts_it(
 
 def test_names_that_look_like_formulas_are_drawn_as_they_are(evaluation: Evaluation, tmp_path: Path) -> None:
     found = read_timeline(evaluation, None, None)
-    odd = Timeline("a $x_{", found.metric, ("old", "new", "$\\frac", "_hidden"), found.evaluations, 0)
+    odd = Timeline("a $x_{", found.metric, ("old", "new", "$\\frac", "_hidden"), found.evaluations)
     draw_timeline(odd, tmp_path / "nights.svg")
     draw_query_values([(1, "2026-11-20T02:00", "$^", 0.5)], "$q_{", tmp_path / "query.svg")
 
@@ -379,8 +374,6 @@ def test_a_failed_gate_names_each_system_once(systems: str | None, told: str) ->
 def test_the_command(evaluation: Evaluation, tmp_path: Path) -> None:
     found = command(evaluation)
     assert found.exit_code == 0, found.output
-    assert "comparisons so far on these queries: " not in found.stdout
-    assert "comparisons so far on these queries: " in command(evaluation, "--details").stdout
     content = json.loads(command(evaluation, "--json", "-", "--last", "3").stdout)
     assert [each["ordinal"] for each in content["evaluations"]] == [4, 5, 6]
     assert [each["pending"] for each in content["evaluations"]] == [True] * 3

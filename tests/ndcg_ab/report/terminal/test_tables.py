@@ -91,8 +91,8 @@ def numbers_of(outcome: Outcome) -> Iterator[str]:
             wording.format_own_interval(row),
             phrases.signed(row.unweighted_difference),
         )
-        yield from map(wording.format_percent, (found.changed, found.above, found.within, found.below, found.top_share))
-        yield from map(wording.format_probability, (found.p_t, found.p_wilcoxon, found.p_sign))
+        yield from map(wording.format_percent, (found.changed, found.top_share))
+        yield from map(wording.format_probability, (found.p_t, found.p_wilcoxon))
     for row in outcome.slices:
         yield from (str(row.queries), wording.format_plain(row.baseline_mean), phrases.signed(row.difference))
         yield from (

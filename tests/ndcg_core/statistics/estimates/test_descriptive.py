@@ -15,11 +15,9 @@ from ndcg_core.statistics.estimates.descriptive import (
     Carrier,
     Descriptive,
     describe_differences,
-    is_skewed,
-    sign_test,
     wilcoxon,
 )
-from ndcg_core.statistics.estimates.mean_difference import compute_moments, t_chances, t_interval, t_test
+from ndcg_core.statistics.estimates.mean_difference import compute_moments, t_interval, t_test
 from tests.examples import examples
 from tests.references import cases
 from tests.repeated import mostly_soaked
@@ -50,10 +48,9 @@ def test_wilcoxon_of_fifteen_whole_numbers(case: dict[str, Any]) -> None:
 
 
 @cases("nine_pairs", "coin_hollander_wolfe_depression")
-def test_wilcoxon_and_sign_test_of_nine_pairs(case: dict[str, Any]) -> None:
+def test_wilcoxon_of_nine_pairs(case: dict[str, Any]) -> None:
     differences = np.subtract(case["inputs"]["x"], case["inputs"]["y"])
     assert wilcoxon(differences) == case["expected"]["wilcoxon_two"]
-    assert sign_test(int(np.sum(differences > 0)), int(np.sum(differences < 0))) == case["expected"]["sign_two"]
 
 
 @cases("equal_but_for_rounding", "scipy_wilcoxon_roundoff")
@@ -142,42 +139,6 @@ def test_wilcoxon_refuses_nan_and_infinity(value: float) -> None:
         wilcoxon([0.1, value])
 
 
-# ---- sign test, skewness
-
-
-@settings(deadline=None)
-@given(st.integers(0, 300), st.integers(0, 300))
-def test_the_sign_test_equals_scipy(wins: int, losses: int) -> None:
-    expected = scipy.stats.binomtest(wins, wins + losses).pvalue if wins + losses else 1.0
-    assert sign_test(wins, losses) == pytest.approx(expected, rel=1e-9)
-
-
-def test_the_sign_test_by_hand() -> None:
-    assert sign_test(0, 0) == sign_test(3, 3) == sign_test(1, 0) == 1.0
-    assert sign_test(6, 0) == sign_test(0, 6) == pytest.approx(2 / 64)
-    assert sign_test(5, 1) == pytest.approx(2 * 7 / 64)
-
-
-@pytest.mark.parametrize(("wins", "losses"), [(-1, 3), (3, -1)])
-def test_the_sign_test_refuses_a_negative_number(wins: int, losses: int) -> None:
-    with pytest.raises(ValueError, match=f"wins == {wins}, losses == {losses}, must not be negative"):
-        sign_test(wins, losses)
-
-
-@settings(deadline=None)
-@given(st.lists(thousandths, min_size=2, max_size=60).filter(lambda values: len(set(values)) > 1))
-def test_the_skewness_equals_scipy(differences: list[float]) -> None:
-    assert described(differences).skewness == pytest.approx(scipy.stats.skew(differences), rel=1e-9, abs=1e-9)
-
-
-def test_skewed_or_not() -> None:
-    assert is_skewed(2.01, 100)
-    assert is_skewed(-2.01, 100)
-    assert not is_skewed(1.99, 100)
-    assert not is_skewed(-1.99, 100)
-    assert not is_skewed(0.2, 1)
-
-
 # ---- what describe puts together
 
 DIFFERENCES = [0.0, 0.1, 0.2, -0.1, 0.3]  # mean .1, squares around it .01 + 0 + .01 + .04 + .04 = .1, deviation^2 .025
@@ -185,7 +146,7 @@ BASELINE = [0.5, 0.4, 0.2, 0.6, 0.3]  # mean .4
 
 
 def test_five_queries_by_hand() -> None:
-    found = described(DIFFERENCES, baseline_values=BASELINE, smallest_effect=0.05)
+    found = described(DIFFERENCES, baseline_values=BASELINE)
     assert found.effect_size == pytest.approx(0.1 / math.sqrt(0.025))
     assert found.changed == 0.8
     assert found.relative == pytest.approx(0.25)
@@ -195,9 +156,6 @@ def test_five_queries_by_hand() -> None:
     assert (found.relative_low, found.relative_high) == pytest.approx((0.25 - margin, 0.25 + margin))
     assert found.p_t == t_test(DIFFERENCES).p_value
     assert found.p_wilcoxon == wilcoxon(DIFFERENCES)
-    assert found.p_sign == sign_test(3, 1)
-    assert found.skewness == pytest.approx(0.0, abs=1e-12)  # -.1, 0, .1, -.2, .2 around the mean
-    assert (found.above, found.within, found.below) == t_chances(compute_moments(DIFFERENCES), 0.05)
     assert found.top_share == pytest.approx(0.6)
     assert found.carriers == (
         carrier("q0004", 0.3, 0.6),
@@ -209,7 +167,6 @@ def test_five_queries_by_hand() -> None:
 def test_what_is_not_given_is_not_there() -> None:
     found = described(DIFFERENCES)
     assert (found.relative, found.relative_low, found.relative_high) == (None, None, None)
-    assert (found.above, found.within, found.below) == (None, None, None)
     assert described(DIFFERENCES, baseline_values=[0.0] * 5).relative is None
 
 
@@ -232,15 +189,13 @@ def test_weights_by_hand() -> None:
     )
     assert found.top_share == pytest.approx(1.0)
     assert found.p_wilcoxon == wilcoxon(differences)
-    parts = [w / 2 * (d - 0.05) for d, w in zip(differences, weights, strict=True)]
-    assert found.skewness == pytest.approx(scipy.stats.skew(parts))
 
 
 def test_equal_weights_give_the_same_as_none() -> None:
     rng = np.random.default_rng(2)
     differences, baseline = rng.normal(0.02, 0.1, 150), rng.random(150)
-    plain = described(differences, baseline_values=baseline, smallest_effect=0.01)
-    equal = described(differences, baseline_values=baseline, smallest_effect=0.01, weights=[3.0] * 150)
+    plain = described(differences, baseline_values=baseline)
+    equal = described(differences, baseline_values=baseline, weights=[3.0] * 150)
     for name in Descriptive.__slots__:
         if name != "carriers":
             assert getattr(equal, name) == pytest.approx(getattr(plain, name), rel=1e-9), name
@@ -284,14 +239,13 @@ def test_the_relative_change_s_interval_covers_it_as_often_as_it_says(weighted: 
 
 
 def test_nothing_differs() -> None:
-    found = described([0.0] * 4, baseline_values=[0.5] * 4, smallest_effect=0.1)
-    assert found == Descriptive(None, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, None, 0.0, 1.0, 0.0, None, ())
+    found = described([0.0] * 4, baseline_values=[0.5] * 4)
+    assert found == Descriptive(None, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, None, ())
 
 
 def test_differences_that_do_not_vary() -> None:
     found = described([0.3 - 0.2, 0.5 - 0.4, 0.9 - 0.8])
-    assert (found.effect_size, found.skewness, found.changed, found.p_t) == (None, None, 1.0, 0.0)
-    assert (found.p_wilcoxon, found.p_sign) == (0.25, 0.25)
+    assert (found.effect_size, found.changed, found.p_t, found.p_wilcoxon) == (None, 1.0, 0.0, 0.25)
     assert [carrier.query_id for carrier in found.carriers] == ["q0000", "q0001", "q0002"]
 
 
@@ -352,7 +306,6 @@ def test_queries_against_the_effect_lower_no_top_share() -> None:
         ({"baseline_values": [0.5]}, r"baseline_values have shape \(1,\), must be one for each of 2 differences"),
         ({"weights": [1.0]}, r"weights have shape \(1,\)"),
         ({"weights": [1.0, -1.0]}, r"weights\[1\] == -1.0"),
-        ({"smallest_effect": 0.0}, "margin == 0.0"),
         ({"baseline_values": [0.5, 0.5], "level": 95}, "level == 95"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Weighted moments, effective number, chances and one-sided tests against a margin."""
+"""Weighted moments, effective number and one-sided tests against a margin."""
 
 import math
 from typing import Any
@@ -17,7 +17,6 @@ from ndcg_core.statistics.estimates.mean_difference import (
     interval_from_moments,
     not_worse_p_value,
     relative_weights,
-    t_chances,
     t_test,
     t_test_from_moments,
 )
@@ -143,51 +142,24 @@ def test_not_worse_as_a_one_sided_t_test() -> None:
     assert not_worse_p_value(compute_moments(differences), 0.05) == pytest.approx(expected, rel=1e-12)
 
 
-@cases("posterior", "baycomp_nbc_j48")
-def test_a_closed_form_posterior(case: dict[str, Any]) -> None:
-    first, second, rope = case["inputs"].values()
-    expected, tolerance = case["expected"]["closed_form_t_rope"], case["tolerance"]["closed_form"]
-    # The first number is for "the first is better": above, where the difference is first - second.
-    assert t_chances(compute_moments(np.subtract(first, second)), rope) == pytest.approx(tuple(expected), abs=tolerance)
-    assert t_chances(compute_moments(np.subtract(second, first)), rope) == pytest.approx(
-        tuple(expected[::-1]), abs=tolerance
-    )
-    assert np.mean(first) < np.mean(second)
-
-
-@settings(deadline=None)
-@given(samples, margins)
-def test_chances_divide_1_and_mirror(differences: list[float], margin: float) -> None:
-    of = compute_moments(differences)
-    found = t_chances(of, margin)
-    assert sum(found) == pytest.approx(1)
-    assert min(found) >= 0
-    above, within, below = t_chances(of._replace(mean=-of.mean), margin)
-    assert (below, within, above) == pytest.approx(tuple(found))
-    assert 1 - not_worse_p_value(of, margin) == pytest.approx(1 - found.below, abs=1e-12)
-
-
 @pytest.mark.parametrize(
-    ("mean", "divided", "equivalent", "not_worse"),
+    ("mean", "equivalent", "not_worse"),
     [
-        (0.2, (1, 0, 0), 1.0, 0.0),
-        (0.05, (0, 1, 0), 0.0, 0.0),
-        (-0.05, (0, 1, 0), 0.0, 0.0),
-        (-0.2, (0, 0, 1), 1.0, 1.0),
-        (0.1, (0, 1, 0), 1.0, 0.0),
-        (-0.1, (0, 1, 0), 1.0, 1.0),
+        (0.2, 1.0, 0.0),
+        (0.05, 0.0, 0.0),
+        (-0.05, 0.0, 0.0),
+        (-0.2, 1.0, 1.0),
+        (0.1, 1.0, 0.0),
+        (-0.1, 1.0, 1.0),
     ],
 )
-def test_differences_that_do_not_vary(
-    mean: float, divided: tuple[float, ...], equivalent: float, not_worse: float
-) -> None:
+def test_differences_that_do_not_vary(mean: float, equivalent: float, not_worse: float) -> None:
     of = Moments(9, mean, 0.0, 8)
-    assert t_chances(of, 0.1) == divided
     assert equivalence_p_value(of, 0.1) == equivalent
     assert not_worse_p_value(of, 0.1) == not_worse
 
 
-@pytest.mark.parametrize("function", [t_chances, equivalence_p_value, not_worse_p_value])
+@pytest.mark.parametrize("function", [equivalence_p_value, not_worse_p_value])
 @pytest.mark.parametrize("margin", [0.0, -0.1, math.nan, math.inf])
 @pytest.mark.parametrize("deviation", [0.0, 0.1])
 def test_a_margin_not_above_0_is_refused(function: Any, margin: float, deviation: float) -> None:

@@ -1,15 +1,20 @@
 """The studentised bootstrap against its definition, resample by resample; what it must not depend on, and is for."""
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
 import pytest
 
+from ndcg_core.statistics.estimates.mean_difference import Moments, reach_alone
 from ndcg_core.statistics.hypothesis_tests import bootstrap_max_t as module
 from ndcg_core.statistics.hypothesis_tests import sign_flip as flips
 from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import Resampled, bootstrap_max_t, drawn_counts
+from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, bootstrap_family, max_t
+from ndcg_core.statistics.paired import Column, moments_of, sort_by_query
 from ndcg_core.statistics.verdicts.comparison import compare_family
+from ndcg_core.statistics.verdicts.verdict import Tested
 from tests.ndcg_core.statistics.columns import column
 
 RESAMPLES = 700
@@ -102,47 +107,57 @@ def test_columns_that_hardly_differ_disturb_no_other() -> None:
     assert resampled(np.full((20, 1), 0.25)).p_value == (1 / (RESAMPLES + 1),), "no variance, and never 0"
 
 
+HOW = FamilyTest(alpha=0.05, seed=3, resamples=RESAMPLES, workers=1)
+
+
+def bootstrapped(columns: list[Column]) -> tuple[list[Moments], list[Tested]]:
+    """The columns as a family of the bootstrap alone."""
+    paired = sort_by_query(columns)
+    known = [moments for pairs in paired if (moments := moments_of(pairs)) is not None]
+    return known, bootstrap_family(paired, known, HOW)
+
+
 def test_a_family_by_the_bootstrap() -> None:
     columns = [column(values, candidate=f"c{number}") for number, values in enumerate(skewed(7, shift=0.3).T)]
-    found = compare_family(columns, resampling="bootstrap", resamples=RESAMPLES)
-    beside = compare_family(columns, resamples=RESAMPLES)
-    assert [row.second_p_adjusted for row in beside] == [row.p_adjusted for row in found]
-    assert {(row.procedure, row.second_p_adjusted) for row in found} == {
-        ("studentised bootstrap, step-down max-T", None)
-    }
-    for row, flipped in zip(found, beside, strict=True):
-        assert row.simultaneous_low < row.low < row.high < row.simultaneous_high
-        assert row.mde > row.mde_alone == flipped.mde_alone
-    (alone,) = compare_family(columns[:1], resampling="bootstrap", resamples=RESAMPLES)
-    assert (alone.simultaneous_low, alone.mde) == (alone.low, alone.mde_alone)
+    known, found = bootstrapped(columns)
+    assert {row.procedure for row in found} == {"studentised bootstrap, step-down max-T"}
+    for moments, row in zip(known, found, strict=True):
+        assert row.reaches.wide > reach_alone(moments, 0.95)
+    moments, (alone,) = bootstrapped(columns[:1])
+    assert alone.reaches.wide == reach_alone(moments[0], 0.95)
     short = dataclasses.replace(
         columns[1], query_ids=columns[1].query_ids[:25], differences=columns[1].differences[:25]
     )
-    (_, other) = compare_family([columns[0], short], resampling="bootstrap", resamples=RESAMPLES)
-    assert other.queries == 25
+    _, (_, other) = bootstrapped([columns[0], short])
     assert 0 < other.p_value <= other.p_adjusted < 1
 
 
-def test_the_note_where_the_two_disagree() -> None:
-    rows = compare_family(
-        [column(values, candidate=f"c{number}") for number, values in enumerate(skewed(8, columns=9, shift=-0.5).T)],
-        resamples=2_000,
+def test_a_family_that_decides_has_the_larger_p_and_the_wider_reach_of_both_tests() -> None:
+    columns = [column(values, candidate=f"c{number}") for number, values in enumerate(skewed(8, columns=9).T - 0.5)]
+    rows = compare_family(columns, resamples=RESAMPLES, seed=3)
+    paired = sort_by_query(columns)
+    known, drawn = bootstrapped(columns)
+    (flipped,) = max_t([(paired, known)], HOW)
+    for row, moments, one, other in zip(rows, known, flipped, drawn, strict=True):
+        assert (row.p_value, row.p_adjusted) == (one.p_value, max(one.p_adjusted, other.p_adjusted))
+        reach = max(one.reaches.wide, other.reaches.wide)
+        assert row.simultaneous_high == pytest.approx(moments.mean + reach * moments.error)
+    assert any(
+        (one.p_adjusted <= 0.05) != (other.p_adjusted <= 0.05) for one, other in zip(flipped, drawn, strict=True)
     )
-    told = [row for row in rows if any("the studentised bootstrap finds" in note for note in row.notes)]
-    apart = [row for row in rows if (row.p_adjusted <= 0.05) != (row.second_p_adjusted <= 0.05)]
-    assert told == apart
-    assert apart
-    row = apart[0]
-    assert f"the studentised bootstrap finds no difference (p = {row.second_p_adjusted:.4f})" in row.notes
 
 
-def test_it_is_not_looked_at_where_it_would_cost() -> None:
-    many = [column(values, candidate=f"c{number}") for number, values in enumerate(skewed(9, 10, 501).T)]
-    assert {row.second_p_adjusted for row in compare_family(many, resamples=99)} == {None}
-    long = column(np.random.default_rng(1).normal(size=1_001))
-    assert compare_family([long], resamples=99)[0].second_p_adjusted is None
-    assert compare_family(many[:2], resamples=99, exploratory=True)[0].second_p_adjusted is None
-    assert compare_family(many[:2], resamples=99)[0].second_p_adjusted is not None
+def test_both_tests_decide_at_every_size_with_fewer_resamples_where_it_is_large() -> None:
+    how = FamilyTest(alpha=0.05, seed=3, resamples=10_000, workers=1)
+    assert how.for_bootstrap(1_001, 1) == how
+    assert how._replace(alpha=0.001).for_bootstrap(10**6, 50).resamples == 10_000
+    counts = [how.for_bootstrap(units, 50).resamples for units in range(1_000, 10_000)]
+    assert all(0 <= before - after <= before / 500 for before, after in itertools.pairwise(counts)), "no jump"
+    assert (counts[0], counts[-1]) == (10_000, 2_000)
+    rng = np.random.default_rng(1)
+    for units, columns in ((1_000, 1), (1_001, 1), (10, 501)):
+        family = [column(each, candidate=f"c{at}") for at, each in enumerate(rng.normal(size=(columns, units)))]
+        assert {"bootstrap" in row.procedure for row in compare_family(family, resamples=99)} == {True}
 
 
 @pytest.mark.soak

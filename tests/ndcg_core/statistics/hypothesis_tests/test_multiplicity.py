@@ -1,7 +1,6 @@
-"""Holm and Benjamini-Hochberg against published cases, scipy.stats and the definition."""
+"""Benjamini-Hochberg against published cases, scipy.stats and the definition."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,11 +8,9 @@ import scipy.stats  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ndcg_core.statistics.hypothesis_tests.multiplicity import benjamini_hochberg, holm
+from ndcg_core.statistics.hypothesis_tests.multiplicity import benjamini_hochberg
 from tests.references import cases
 
-Adjustment = Callable[[list[float]], tuple[float, ...]]
-both = pytest.mark.parametrize("adjust", [holm, benjamini_hochberg])
 p_values = st.lists(st.integers(0, 1_000).map(lambda value: value / 1_000), max_size=30)
 
 
@@ -21,37 +18,32 @@ p_values = st.lists(st.integers(0, 1_000).map(lambda value: value / 1_000), max_
 
 
 def test_three_p_values_by_hand() -> None:
-    # Holm: .01 x 3, .03 x 2 = .06, then .04 x 1 raised to .06; BH: .01 x 3, .03 x 3 / 2 = .045 lowered to .04 x 1
-    assert holm([0.04, 0.01, 0.03]) == pytest.approx((0.06, 0.03, 0.06))
+    # .01 x 3, .03 x 3 / 2 = .045 lowered to .04 x 1
     assert benjamini_hochberg([0.04, 0.01, 0.03]) == pytest.approx((0.04, 0.03, 0.04))
 
 
 def test_one_p_value_stays_as_it_is() -> None:
-    assert holm([0.03]) == benjamini_hochberg([0.03]) == (0.03,)
+    assert benjamini_hochberg([0.03]) == (0.03,)
 
 
-@both
-def test_no_p_value(adjust: Adjustment) -> None:
-    assert adjust([]) == ()
+def test_no_p_value() -> None:
+    assert benjamini_hochberg([]) == ()
 
 
-@both
-def test_nothing_exceeds_1(adjust: Adjustment) -> None:
-    assert adjust([0.9, 1.0, 0.6]) == (1.0, 1.0, 1.0)
-    assert adjust([0.0, 0.0]) == (0.0, 0.0)
+def test_nothing_exceeds_1() -> None:
+    assert benjamini_hochberg([0.9, 1.0, 0.6]) == (1.0, 1.0, 1.0)
+    assert benjamini_hochberg([0.0, 0.0]) == (0.0, 0.0)
 
 
-@both
 @pytest.mark.parametrize("value", [math.nan, -0.001, 1.001, math.inf])
-def test_what_is_no_probability_is_refused_with_its_place(adjust: Adjustment, value: float) -> None:
+def test_what_is_no_probability_is_refused_with_its_place(value: float) -> None:
     with pytest.raises(ValueError, match=rf"p_values\[1\] == {value}, must lie in \[0, 1\]"):
-        adjust([0.5, value, 0.5])
+        benjamini_hochberg([0.5, value, 0.5])
 
 
-@both
-def test_a_table_is_refused(adjust: Any) -> None:
+def test_a_table_is_refused() -> None:
     with pytest.raises(ValueError, match=r"shape \(1, 2\)"):
-        adjust([[0.1, 0.2]])
+        benjamini_hochberg([[0.1, 0.2]])
 
 
 # ---- published cases
@@ -65,8 +57,7 @@ def test_benjamini_and_hochberg(case: dict[str, Any]) -> None:
 
 
 @cases("fifteen_p_values", "r_multtest3")
-def test_holm_and_benjamini_hochberg(case: dict[str, Any]) -> None:
-    assert holm(case["inputs"]["p"]) == pytest.approx(case["expected"]["holm"], abs=case["tolerance"]["all"])
+def test_benjamini_hochberg_as_r_has_it(case: dict[str, Any]) -> None:
     assert benjamini_hochberg(case["inputs"]["p"]) == pytest.approx(
         case["expected"]["bh"], abs=case["tolerance"]["all"]
     )
@@ -75,8 +66,6 @@ def test_holm_and_benjamini_hochberg(case: dict[str, Any]) -> None:
 @cases("fifteen_p_values", "tea_tasting_multiplicity")
 def test_the_order_given_is_kept(case: dict[str, Any]) -> None:
     expected, tolerance = case["expected"], case["tolerance"]["all"]
-    family = expected.get("holm_bonferroni") or expected["holm"]
-    assert holm(case["inputs"]["p"]) == pytest.approx(family, abs=tolerance)
     assert benjamini_hochberg(case["inputs"]["p"]) == pytest.approx(expected["bh"], abs=tolerance)
 
 
@@ -91,37 +80,16 @@ def test_benjamini_hochberg_equals_scipy(values: list[float]) -> None:
 
 
 @settings(deadline=None)
-@given(p_values)
-def test_holm_equals_its_definition(values: list[float]) -> None:
-    k = len(values)
-
-    def adjusted(value: float) -> float:
-        smaller = [(sorted(values).index(other), other) for other in values if other <= value]
-        return min(1.0, max((k - rank) * other for rank, other in smaller))
-
-    assert holm(values) == pytest.approx([adjusted(value) for value in values], rel=1e-12)
-
-
-@both
-@settings(deadline=None)
 @given(values=p_values, random=st.randoms(use_true_random=False))
-def test_the_order_given_changes_no_bit(adjust: Adjustment, values: list[float], random: Any) -> None:
+def test_the_order_given_changes_no_bit(values: list[float], random: Any) -> None:
     places = random.sample(range(len(values)), len(values))
-    adjusted = adjust(values)
-    assert adjust([values[place] for place in places]) == tuple(adjusted[place] for place in places)
+    adjusted = benjamini_hochberg(values)
+    assert benjamini_hochberg([values[place] for place in places]) == tuple(adjusted[place] for place in places)
 
 
-@both
 @settings(deadline=None)
 @given(values=p_values)
-def test_adjusted_values_keep_the_order_and_are_never_smaller(adjust: Adjustment, values: list[float]) -> None:
-    pairs = sorted(zip(values, adjust(values), strict=True))
+def test_adjusted_values_keep_the_order_and_are_never_smaller(values: list[float]) -> None:
+    pairs = sorted(zip(values, benjamini_hochberg(values), strict=True))
     assert all(value <= adjusted <= 1 for value, adjusted in pairs)
     assert [adjusted for _, adjusted in pairs] == sorted(adjusted for _, adjusted in pairs)
-
-
-@settings(deadline=None)
-@given(p_values)
-def test_the_false_discovery_rate_is_the_milder_rule(values: list[float]) -> None:
-    pairs = zip(benjamini_hochberg(values), holm(values), strict=True)
-    assert all(discovery <= family + 1e-15 for discovery, family in pairs)

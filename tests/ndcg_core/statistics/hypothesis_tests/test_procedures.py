@@ -1,8 +1,7 @@
-"""How a family is tested: what is in it, the preview, the false discovery rate, the bootstrap interval, the flips."""
+"""How a family is tested: what is in it, the false discovery rate, the bootstrap interval, the flips."""
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -10,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ndcg_core.statistics.estimates.bca_bootstrap import bca_interval
 from ndcg_core.statistics.verdicts.comparison import compare_family
 from tests.examples import examples
-from tests.ndcg_core.statistics.columns import around, column, compare, family
+from tests.ndcg_core.statistics.columns import around, column, family
 
 # ---- families
 
@@ -22,34 +20,23 @@ def test_slices_of_too_few_queries_are_shown_but_not_tested() -> None:
     rng = np.random.default_rng(4)
     large = [column(rng.normal(0.03, 0.1, 30 + number), candidate=f"c{number}") for number in range(3)]
     small = [column([0.3] * 9, candidate="nine"), column([0.3, -0.2] * 5, candidate="ten")]
-    for procedure in ("max-t", "benjamini-hochberg", "t-holm"):
-        found = compare_family([small[0], *large, small[1]], least_queries=10, procedure=procedure)
+    for exploratory in (False, True):
+        found = compare_family([small[0], *large, small[1]], least_queries=10, exploratory=exploratory)
         nine, others = found[0], found[1:]
         assert (nine.verdict, nine.procedure, nine.notes) == ("not testable (n = 9, fewer than 10)", "not tested", ())
         assert nine.p_value is nine.p_adjusted is nine.simultaneous_low is None
         assert (nine.difference, nine.low, nine.wins) == (pytest.approx(0.3), pytest.approx(0.3), 9)
         assert [row.family_size for row in found] == [4] * 5
-        without = compare_family([*large, small[1]], procedure=procedure)
+        without = compare_family([*large, small[1]], exploratory=exploratory)
         assert others == [dataclasses.replace(row, least_queries=10) for row in without]
         assert others[3].p_value is not None
     with pytest.raises(ValueError, match="least_queries == 1, must be at least 2"):
         compare_family(large, least_queries=1)
 
 
-def test_a_preview_is_the_t_test_with_holm() -> None:
-    columns = family(columns=5)
-    raw = [float(stats.ttest_1samp(each.differences, 0).pvalue) for each in columns]
-    rising = sorted(range(5), key=raw.__getitem__)
-    found = compare_family(columns, procedure="t-holm", resamples=1)
-    assert [row.p_value for row in found] == pytest.approx(raw)
-    raised = np.maximum.accumulate([min(1.0, raw[number] * (5 - place)) for place, number in enumerate(rising)])
-    assert [found[number].p_adjusted for number in rising] == pytest.approx(raised)
-    assert {row.procedure for row in found} == {"t, Holm"}
-
-
 def test_a_family_by_false_discovery_rate_as_scipy_has_it() -> None:
     columns = [*family(columns=6), column([0.1] * 8 + [0.0] * 8, candidate="sparse")]
-    found = compare_family(columns, procedure="benjamini-hochberg", family="slices", exploratory=True)
+    found = compare_family(columns, family="slices", exploratory=True)
     raw = [compare_family([each])[0].p_value for each in columns]
     assert [row.p_value for row in found] == raw
     assert [row.p_adjusted for row in found] == pytest.approx(stats.false_discovery_control(raw))
@@ -57,36 +44,20 @@ def test_a_family_by_false_discovery_rate_as_scipy_has_it() -> None:
     assert {(row.family, row.family_size, row.exploratory) for row in found} == {("slices", 7, True)}
 
 
-@pytest.mark.parametrize("procedure", ["benjamini-hochberg", "t-holm"])
-def test_families_without_a_quantile_of_flips_hold_together_by_bonferroni(procedure: Any) -> None:
+def test_families_without_a_quantile_of_flips_hold_together_by_bonferroni() -> None:
     columns = [column(around(0.03), 0.06, "a"), *(column(around(0.0), 0.06, name) for name in "bcde")]
     columns = [dataclasses.replace(each, largest_loss=math.inf) for each in columns]
-    found = compare_family(columns, procedure=procedure)
+    found = compare_family(columns, exploratory=True)
     reach = stats.t.ppf(1 - 0.05 / 10, 25)  # five comparisons
     assert (found[0].simultaneous_low, found[0].simultaneous_high) == pytest.approx(
         (0.03 - reach * 0.02, 0.03 + reach * 0.02)
     )
     assert found[0].mde == pytest.approx((reach + stats.t.ppf(0.8, 25)) * 0.02)
-    assert found[0].mde_alone == pytest.approx(0.05831, abs=1e-5)
     assert "MDE = 0.073 at 80 % power), underpowered for 0.06" in found[0].verdict
     assert found[1].verdict == "equivalent within ±0.06"  # reaches t(1 - .1/10, 25) * .02 = .0497
-    (alone,) = compare_family(columns[:1], procedure=procedure)
-    assert alone.mde == alone.mde_alone == found[0].mde_alone
+    (alone,) = compare_family(columns[:1], exploratory=True)
+    assert alone.mde == pytest.approx(0.05831, abs=1e-5)
     assert (alone.simultaneous_low, alone.simultaneous_high) == (alone.low, alone.high)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_bootstrap_interval_moves_low_and_high_alone(weighted: bool) -> None:
-    differences = np.random.default_rng(5).exponential(0.1, 30) - 0.095
-    weights = np.arange(1.0, 31.0) if weighted else None
-    order = np.random.default_rng(6).permutation(30)
-    given: dict[str, Any] = {"query_ids": [f"q{place:04d}" for place in order], "resamples": 500, "alpha": 0.1}
-    given["weights"] = None if weights is None else weights[order]
-    t, bca = (compare(differences[order], 0.05, interval_method=name, **given) for name in ("t", "bca"))
-    expected = bca_interval(differences, level=0.9, resamples=500, seed=1935, weights=weights)
-    assert (bca.low, bca.high) == expected != (t.low, t.high)
-    assert bca == dataclasses.replace(t, low=bca.low, high=bca.high, interval_method="bca")
-    assert t.verdict == "equivalent within ±0.05"
 
 
 # ---- properties
