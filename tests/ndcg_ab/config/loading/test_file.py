@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from ndcg_ab.config.loading.file import find_namesake, read_config
+from ndcg_ab.config.loading.hints import REMOVED_KEYS
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource, PythonSource
 from ndcg_ab.errors import InputError
@@ -159,6 +160,15 @@ def test_an_unknown_key_is_named_with_the_nearest(key: str, tmp_path: Path) -> N
     assert sentence.startswith(f"{tmp_path / 'c.yaml'}: key '{key}' is unknown")
     assert hint in sentence
     assert "directory" not in sentence.partition("known here")[2], "that key is not for files"
+
+
+@pytest.mark.parametrize("key", sorted(REMOVED_KEYS))
+def test_a_key_that_was_taken_out_is_answered_with_what_to_do(key: str, tmp_path: Path) -> None:
+    section, name = key.split(".")
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, with_keys(**{section: {name: True}}))
+    (sentence,) = str(caught.value).splitlines()
+    assert sentence == f"{tmp_path / 'c.yaml'}: key '{key}' was taken out, since {REMOVED_KEYS[key]}: leave it out"
 
 
 WRONG = {

@@ -76,7 +76,7 @@ def test_a_drop_is_told_once(tmp_path: Path) -> None:
     assert [gate.message for gate in first.outcome.gates] == ["there is no previous evaluation to compare with"]
     assert shown(None) == "" and since_items(None) == []
 
-    rewrite(tmp_path, "new.run", without_answers(19))
+    rewrite(tmp_path, "new.run", without_answers(17))
     second = night(tmp_path, 2, **queries)
     found = since(second)
     assert (found.ordinal, found.began) == (1, "2027-01-01T02:00:00+00:00")
