@@ -1,0 +1,124 @@
+"""The tipping factor: where it begins, which way it goes, and what stands at the label factor."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ndcg_core.statistics.paired import Column
+from ndcg_core.statistics.verdicts.comparison import check_guardrails, compare_family
+from ndcg_core.statistics.verdicts.state import State, state_of
+from ndcg_core.statistics.verdicts.tipping import BASELINE, CANDIDATE, FACTORS, Assumed, find_tipping, state_under
+from ndcg_core.statistics.verdicts.verdict import Size, Verdict
+
+QUERIES = tuple(f"q{number:03d}" for number in range(60))
+NOISE = np.random.default_rng(4).normal(0, 0.1, len(QUERIES))
+NOISE -= NOISE.mean()
+
+
+def column(mean: float, effect: float | None = 0.02) -> Column:
+    return Column("old", "new", "ndcg@10", QUERIES, mean + NOISE, smallest_effect=effect)
+
+
+def moved_by(mean: float, step: float, variance: float = 0.0):  # type: ignore[no-untyped-def]
+    """Return differences that lose `step` of their mean at f = 1 and as much again for each unit of f above 1."""
+
+    def assume(factor: float, side: int) -> Assumed:
+        return Assumed(mean + NOISE + side * step * factor, np.full(len(QUERIES), variance))
+
+    return assume
+
+
+@pytest.mark.parametrize(("step", "factor"), [(0.001, None), (0.02, 5.0), (0.04, 2.0), (0.06, 1.3), (0.08, 1.0)])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_shown_difference_tips_where_the_assumed_one_is_not_shown(step: float, factor: float, sign: int) -> None:
+    """Mean .1, error .013, critical value near 2: it is shown down to .027. Both directions are alike."""
+    (row,) = compare_family([column(sign * 0.1)])
+    found = find_tipping(column(sign * 0.1), row, 1.2, moved_by(sign * 0.1, step))
+    assert found.factor == factor
+    turned = factor is not None and factor <= 1.2
+    assert (found.state is State.UNKNOWN) == turned
+    assert turned or state_of(row.conclusion, row.size).stands_as(found.state)
+
+
+def test_by_more_may_weaken_and_stands() -> None:
+    (row,) = compare_family([column(0.1)])
+    assert state_of(row.conclusion, row.size) is State.BETTER_BY_MORE
+    found = find_tipping(column(0.1), row, 1.2, moved_by(0.1, 0.05))  # .04 is shown, and not by more than .02
+    assert found.state is State.BETTER
+
+
+def test_the_variance_of_the_grades_counts() -> None:
+    (row,) = compare_family([column(0.1)])
+    assert find_tipping(column(0.1), row, 1.2, moved_by(0.1, 0.05, 0.0)).factor == 1.5
+    assert find_tipping(column(0.1), row, 1.2, moved_by(0.1, 0.05, 0.04)).factor == 1.0
+
+
+def test_what_the_queries_leave_open_stays_open() -> None:
+    (row,) = compare_family([column(0.001)])
+    found = find_tipping(column(0.001), row, 1.2, moved_by(0.001, 0.5))
+    assert (found.factor, found.state) == (None, State.OPEN)
+
+
+def test_the_same_is_tried_in_both_directions() -> None:
+    same = replace(column(0.0), differences=np.zeros(len(QUERIES)))
+    (row,) = compare_family([same])
+    assert state_of(row.conclusion, row.size) is State.SAME
+    sides = []
+
+    def assume(factor: float, side: int) -> Assumed:
+        sides.append(side)
+        return Assumed(np.full(len(QUERIES), 0.03 * (side == BASELINE)), np.zeros(len(QUERIES)))
+
+    assert find_tipping(same, row, 1.2, assume).state is State.UNKNOWN
+    assert {*sides} == {CANDIDATE, BASELINE}
+
+
+@pytest.mark.parametrize(("step", "state"), [(0.0, State.HOLDS), (0.02, State.HOLDS), (0.15, State.UNKNOWN)])
+def test_a_guardrail_holds_by_its_bound_on_the_assumed_differences(step: float, state: State) -> None:
+    guarded = column(0.0, 0.2)
+    (row,) = check_guardrails([guarded], plan=False)
+    assert row.conclusion is Verdict.NOT_WORSE
+    assert find_tipping(guarded, row, 1.2, moved_by(0.0, step)).state is state
+
+
+def test_harm_of_a_guardrail_tips_towards_the_baseline() -> None:
+    guarded = column(-0.3, 0.02)
+    (row,) = check_guardrails([guarded], plan=False)
+    assert row.conclusion is Verdict.WORSE
+    assert find_tipping(guarded, row, 1.2, moved_by(-0.3, 0.01)).state is State.WORSE
+    assert find_tipping(guarded, row, 1.2, moved_by(-0.3, 0.3)).factor == 1.0
+
+
+def test_measured_differences_have_the_measured_state() -> None:
+    """A difference just shown is shown at its own values, however wide the family's intervals are."""
+    for mean in (0.028, 0.03, 0.05, 0.1):
+        (row,) = compare_family([column(mean)])
+        found = state_under(column(mean), row, Assumed(mean + NOISE, np.zeros(len(QUERIES))))
+        assert state_of(row.conclusion, row.size).stands_as(found)
+
+
+def test_the_factors_are_those_of_the_documentation() -> None:
+    assert FACTORS == (1.0, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "size", "state"),
+    [
+        (Verdict.IMPROVED, Size.BY_MORE_THAN, State.BETTER_BY_MORE),
+        (Verdict.IMPROVED, None, State.BETTER),
+        (Verdict.IMPROVED, Size.SMALLER_THAN, State.SMALLER),
+        (Verdict.REGRESSED, Size.BY_MORE_THAN, State.WORSE_BY_MORE),
+        (Verdict.REGRESSED, None, State.WORSE),
+        (Verdict.REGRESSED, Size.SMALLER_THAN, State.SMALLER),
+        (Verdict.EQUIVALENT, None, State.SMALLER),
+        (Verdict.IDENTICAL, None, State.SAME),
+        (Verdict.NOT_WORSE, None, State.HOLDS),
+        (Verdict.WORSE, None, State.WORSE),
+        (Verdict.UNDECIDED, None, State.OPEN),
+        (Verdict.NOT_TESTABLE, None, State.OPEN),
+        (Verdict.MAY_BE_WORSE, None, State.OPEN),
+    ],
+)
+def test_states_of_verdicts(verdict: Verdict, size: Size | None, state: State) -> None:
+    assert state_of(verdict, size) is state
