@@ -175,7 +175,7 @@ LabelFactor = Annotated[
     of_statistics(metavar="F", help="By how much unjudged results may be better or worse than judged. (default 1.2)"),
 ]
 CompleteJudgments = Annotated[
-    bool,
+    bool | None,
     of_data("--complete-judgments", help="Unjudged documents are not relevant, by design: known items, clicks."),
 ]
 JsonFile = Annotated[

@@ -29,6 +29,7 @@ from ndcg_ab.files import write_table
 from ndcg_ab.labels.judged_shares import add_labels, check_labels
 from ndcg_ab.labels.proxy_judgments import add_proxy_corrections
 from ndcg_ab.labels.unjudged import add_unjudged, check_completeness
+from ndcg_ab.results.change_records import Changes
 from ndcg_ab.results.judge_records import Judges
 from ndcg_ab.results.outcome import Finding, FunctionJudge, LeftOut, Outcome, SystemSummary
 from ndcg_ab.scoring.other_tools import own_metrics
@@ -73,9 +74,7 @@ def make_outcome(
         noticed += [*note_scoring(engine, metrics, weights, systems), *check_labels(compared, left_out)]
         noticed += check_completeness(engine, evaluation, systems)
     changes = find_changes(engine, evaluation)
-    if own_metrics(metrics[:1]) and not evaluation.scores and len(evaluation.systems) > 1 and not changes:
-        message = "what changed in the first places was left out: they are too many"
-        noticed.append(Finding("not_asked", "note", message, 1))
+    noticed += note_changes(evaluation, changes)
     engine.settle(lambda: queries_on_page(engine))
     noticed = [*with_drawn_findings(noticed, engine, evaluation, sampling.drawn), *check_slices(compared)]
     costs = compare_costs(engine, evaluation, sampling)
@@ -146,6 +145,14 @@ def note_scoring(
     ours = own_metrics(metrics)
     unscored = check_unscored(engine)
     return [*unscored, *check_order(engine, ours, weights), *check_scored(engine, ours), *check_coverage(systems)]
+
+
+def note_changes(evaluation: Evaluation, changes: Sequence[Changes]) -> list[Finding]:
+    """Note that the changes in the first places were left out, if there are too many of them."""
+    is_expected = own_metrics(evaluation.metric_list[:1]) and len(evaluation.systems) > 1 and not evaluation.scores
+    if changes or not is_expected:
+        return []
+    return [Finding("not_asked", "note", "what changed in the first places was left out: they are too many", 1)]
 
 
 def note_configuration(engine: Engine, evaluation: Evaluation) -> list[Finding]:

@@ -94,8 +94,6 @@ class SystemSummary:
         another tool computed the scores.
     judged: mean share of its results within the cutoff that have a judgment, 0 to 1, over the queries that it
         answered; None when it answered none.
-    bound_low, bound_high: the lowest and the highest mean that grades of its unjudged documents could give, weighted as
-        the mean (`ndcg_core.measures.unjudged.bounds`); None where that was not computed.
     """
 
     system_id: str
@@ -106,8 +104,6 @@ class SystemSummary:
     unanswered: int | None
     judged: float | None
     unweighted_mean: float | None = None
-    bound_low: float | None = None
-    bound_high: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -151,7 +151,7 @@ class Divisor(StrEnum):
     LENGTH = "length"
     """The cutoff, or the number of results if there is none."""
     SHOWN = "shown"
-    """The number of results within the cutoff."""
+    """The number of results within the cutoff: the value is the share that is judged, which no grade changes."""
     IDEAL = "ideal"
     """The sum of the ideal."""
     OTHER = "other"

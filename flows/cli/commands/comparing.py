@@ -79,7 +79,7 @@ def compare(
     combine: Combine = None,
     cheap_judgments: ProxyJudgmentsFile = None,
     careful_unseen: CarefulUnseenFile = None,
-    complete_judgments: CompleteJudgments = False,
+    complete_judgments: CompleteJudgments = None,
     baseline: BaselineName = None,
     metric: MetricNames = None,
     json: JsonFile = None,

@@ -25,7 +25,6 @@ from ndcg_ab.config.options.option_parsing import (
     parse_severities,
     parse_smallest_effect,
     parse_systems,
-    true_only,
 )
 from ndcg_ab.errors import InputError, Setting
 
@@ -53,7 +52,7 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--judgments", "judgments", "judgments.file", near=("judgments",)),
     Option("--judgments-format", "judgments_format", "judgments.format"),
     Option("--judgments-columns", "judgments_columns", "judgments.columns", parse_columns),
-    Option("--complete-judgments", "complete_judgments", "judgments.complete", true_only),
+    Option("--complete-judgments", "complete_judgments", "judgments.complete"),
     Option("--more-judgments", "more_judgments", "more_judgments", as_list, near=("more_judgments[].file",)),
     Option("--judgments-precedence", "judgments_precedence", "judgments_precedence"),
     Option("--combine", "combine", "combine"),

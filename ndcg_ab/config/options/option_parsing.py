@@ -181,11 +181,6 @@ def as_given(_option: str, value: Any) -> Any:
     return value
 
 
-def true_only(_: str, value: bool) -> bool | None:
-    """Return True for a flag that is set, and None for one that is not."""
-    return value or None
-
-
 def as_list(_option: str, values: Sequence[str]) -> list[str]:
     return list(values)
 

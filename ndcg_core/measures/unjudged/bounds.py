@@ -26,14 +26,8 @@ from numpy.typing import NDArray
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.score import gain, highest_gain
-from ndcg_core.measures.unjudged.expected_values import (
-    ShownPair,
-    discount_sums,
-    gains_of,
-    place_weights,
-    value_at_rank,
-    values_of_partners,
-)
+from ndcg_core.measures.unjudged.expected_values import ShownPair, values_of_partners
+from ndcg_core.measures.unjudged.place_sums import discount_sums, gains_of, place_weights, value_at_rank
 from ndcg_core.measures.unjudged.places import FloatArray, IntArray, Judged, Places
 
 CLOSE = 1e-13  # a smaller increase of a bound is rounding
@@ -71,7 +65,7 @@ class Ideal(NamedTuple):
 
 def has_bounds(metric: Metric, judged: Judged) -> bool:
     """Return whether a metric has bounds: it is a sum over places with a fixed or global ideal, rr or accuracy."""
-    if metric.unjudged == "condense" or metric.traits.gain == "judged" or metric.traits.divisor is Divisor.OTHER:
+    if metric.unjudged == "condense" or metric.traits.divisor in (Divisor.SHOWN, Divisor.OTHER):
         return False
     if metric.traits.is_decided_by_first:
         return True

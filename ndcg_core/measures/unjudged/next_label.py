@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ndcg_core.measures.unjudged.expected_values import ShownPair, counts_results, gains_of
+from ndcg_core.measures.unjudged.expected_values import ShownPair, counts_results
 from ndcg_core.measures.unjudged.grade_chances import GradeChances
+from ndcg_core.measures.unjudged.place_sums import gains_of
 from ndcg_core.measures.unjudged.places import FloatArray, IntArray, Judged, Places
 
 MOST_GRADES = 20  # that are tried for each document: of more, each stands for its neighbours

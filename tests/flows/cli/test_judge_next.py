@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -107,17 +106,9 @@ def test_it_says_what_the_grades_can_settle_and_writes_the_sheet(tmp_path: Path)
     command = ["judge-next", *FILES, "-n", "3", "--csv", str(table), "--sheet", str(sheet)]
     found = CliRunner().invoke(app, command, env={"COLUMNS": "1000"})
     assert found.exit_code == 0, found.output
-    assert "new against old, ndcg@10: now improved, unjudged results could turn it; these 3 grades" in found.stdout
-    row = ndcg_ab.compare(DATA / "judgments.qrels", {"old": DATA / "old.run", "new": DATA / "new.run"}).comparison(
-        "new"
-    )
-    told = re.search(r"from (\S+)…(\S+) to (\S+)…(\S+)\.\n", found.stdout)
-    assert told and "--more-judgments FILE" in found.stdout
-    low, high, less, more = map(float, told.groups())
-    assert (low, high) == (pytest.approx(row.bound_low, abs=1e-4), pytest.approx(row.bound_high, abs=1e-4))
-    assert low < less < more < high
+    standing = "new against old, ndcg@10: improved; turns if unjudged results are as good as judged ones."
+    assert standing in found.stdout and "--more-judgments FILE" in found.stdout
     assert "17 more unjudged documents would move a difference" in found.stdout
-    assert "Every grade is taken to be equally likely: only 98" in found.stdout
     assert len(table.read_text().splitlines()) == 4
     assert "pizza-story" in sheet.read_text()
 

@@ -17,7 +17,7 @@ def test_rows_table_and_sheet_agree(tmp_path: Path) -> None:
     assert [row.place for row in found.rows] == [1, 2]
     assert found.to_csv().splitlines()[1].startswith(f"1,{found.rows[0].query_id},{found.rows[0].doc_id},")
     assert found.to_jsonl().count("\n") == 2
-    assert "these 2 grades are expected to narrow" in str(found)
+    assert "new against old, precision@5: undecided" in str(found)
     found.sheet(tmp_path / "sheet.html")
     assert found.rows[1].doc_id in (tmp_path / "sheet.html").read_text()
 
@@ -27,7 +27,10 @@ def test_rows_table_and_sheet_agree(tmp_path: Path) -> None:
     [
         ({"count": 0}, "count = 0: must be a whole number, at least 1"),
         ({"config": "a.yaml"}, "config: replaces judgments and systems"),
-        ({"metric": "judged@10"}, "metrics judged@10: the effect of a grade is shown by bounds"),
+        (
+            {"metric": "ndcg(unjudged=condense)@10"},
+            "the effect of a grade on it is not known",
+        ),
         ({"candidates": ["other"]}, "candidates 'other': is none of the candidates (new)"),
     ],
 )

@@ -132,9 +132,9 @@ def test_bounds_are_of_the_log_too(world: Any) -> None:
     query_id = "q01"
     left = {doc: grade for doc, grade in judgments[query_id].items() if doc != "d3"}
     found = compare((rows, systems, judgments | {query_id: left})).comparison("b")
-    assert found.bound_low is not None and found.bound_high is not None
+    assert found.unjudged is not None and found.unjudged.documents == 1
     ends = [ratio((rows, systems, judgments | {query_id: left | {"d3": grade}})) for grade in (0, 3)]
-    assert sorted(ends) == pytest.approx([found.bound_low, found.bound_high], abs=1e-9)
+    assert sorted(ends) == pytest.approx([found.unjudged.low, found.unjudged.high], abs=1e-9)
 
 
 def test_bounds_of_what_was_not_drawn_can_be_left_out(world: Any) -> None:
@@ -143,8 +143,9 @@ def test_bounds_of_what_was_not_drawn_can_be_left_out(world: Any) -> None:
     turned = systems["b"] | {"q00": {doc: -score for doc, score in systems["a"]["q00"].items()}}
     moved = (rows, {"a": systems["a"], "b": turned}, judgments)
     wanted, without = (compare(moved, bounds=bounds).comparison("b") for bounds in (None, False))
-    assert wanted.bound_low is not None and without.bound_low is None
-    assert without.difference == wanted.difference
+    assert wanted.unjudged is not None and without.unjudged is not None
+    assert wanted.unjudged.low is not None and without.unjudged.low is None
+    assert without.unjudged.state is wanted.unjudged.state
 
 
 def test_power_plans_with_drawn_queries(world: Any, result: ndcg_ab.CompareResult) -> None:
@@ -209,9 +210,12 @@ def test_what_counts_as_0_and_differs_now_could_be_anything(world: Any) -> None:
     weights = {row["query_id"]: row["weight"] for row in rows}
     share = weights["q00"] / sum(weights.values())
     deep, shallow = (found.comparison("b", metric) for metric in ("ndcg@5", "ndcg@3"))
-    assert deep.difference is not None and deep.label_settled is not None and shallow.bound_low is None
-    assert found.comparison("c", "ndcg@5").bound_low is None, "another candidate shows the same there"
-    assert (deep.bound_low, deep.bound_high) == pytest.approx((deep.difference - share, deep.difference + share))
+    other = found.comparison("c", "ndcg@5")
+    assert deep.difference is not None and deep.unjudged and shallow.unjudged and other.unjudged
+    assert shallow.unjudged.low == shallow.difference
+    assert other.unjudged.low == other.difference, "another candidate shows the same there"
+    ends = (deep.difference - share, deep.difference + share)
+    assert (deep.unjudged.low, deep.unjudged.high) == pytest.approx(ends)
 
 
 def test_the_drawn_queries_alone_do_not_say_what_they_stand_for(world: Any) -> None:

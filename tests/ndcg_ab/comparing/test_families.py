@@ -42,9 +42,7 @@ TOGETHER = {
     "queries_needed",
     "notes",
     *VERDICT,
-    *("bound_low", "bound_high", "bound_exact", "bound_low_conclusion", "bound_high_conclusion", "bound_left_out"),
-    "bound_documents",
-    *("label_settled", "likely"),
+    *("unjudged", "reach", "narrow_reach"),
     "labels",
 }  # what else depends on the family, and what slices and pairs have not
 

@@ -14,7 +14,6 @@ from ndcg_ab.engines.boundary import CROSSING, LARGE, BoundaryEngine, far_files
 from ndcg_ab.engines.duckdb import DuckDBEngine, KeptTables
 from ndcg_ab.engines.sql_files import SqlFile, pipeline_files
 from ndcg_ab.history.bundles.bundle import TABLES, read_bundle, read_content
-from ndcg_ab.labels import bounds
 from ndcg_ab.pipeline import conclude as concluding
 from ndcg_ab.pipeline import evaluate, stages
 from ndcg_ab.pipeline.conclude import read_query_scores
@@ -65,7 +64,7 @@ def test_the_outcome_is_the_same(tmp_path: Path) -> None:
     with DuckDBEngine() as engine:
         alone = evaluate(evaluation, engine)[0]
         scores = read_query_scores(engine)
-    assert any(row.bound_low is not None for row in alone.comparisons) and alone.changes
+    assert any(row.unjudged and row.unjudged.documents for row in alone.comparisons) and alone.changes
     elsewhere = small(tmp_path, metrics=METRICS, engine=SPARK)
     with cluster.engine() as engine:
         assert evaluate(elsewhere, engine)[0].to_json() == alone.to_json()
@@ -128,37 +127,33 @@ def test_little_comes_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert len(set(page.rankings["query_id"].to_pylist())) == 3
 
 
-def test_the_doubt_takes_first_places_and_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What comes over for bounds and likely grades: no more rows of the rankings."""
+def test_the_doubt_takes_first_places_and_counts(tmp_path: Path) -> None:
+    """What comes over for tipping factors: no more rows of the rankings."""
     given = {}
-    for wanted in (False, True):
-        cluster, statistics = Cluster(), {"resamples": 100, "bounds": wanted}
-        evaluation = small(tmp_path, metrics=["ndcg@10", "recall@5"], statistics=statistics, engine=SPARK)
+    for complete in (True, False):
+        cluster = Cluster()
+        evaluation = small(tmp_path, metrics=["ndcg@10", "recall@5"], engine=SPARK)
+        assert evaluation.judgments is not None
+        judgments = evaluation.judgments.model_copy(update={"complete": complete})
         with cluster.engine() as engine:
-            evaluate(evaluation, engine)
-        given[wanted] = cluster.begun[0].given
-    more = given[True].keys() - given[False].keys()
-    assert more == {"shown_place", "grade_count", "pooled_document", "scored_query"}
+            evaluate(evaluation.model_copy(update={"judgments": judgments}), engine)
+        given[complete] = cluster.begun[0].given
+    more = given[False].keys() - given[True].keys()
+    assert {"shown_place"} <= more <= {"shown_place", "grade_count"}
     assert given[True]["ranking"] == given[False]["ranking"]
 
 
 def test_where_a_cluster_has_too_many_places_the_answer_says_what_was_not_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "MOST_BROUGHT", 50)
     monkeypatch.setattr(changes, "MOST_DOCUMENTS", 50)
     evaluation, cluster = small(tmp_path, engine=SPARK), Cluster()
     with cluster.engine() as engine:
         outcome = evaluate(evaluation, engine)[0]
-    assert all(row.bound_low is None for row in outcome.comparisons) and not outcome.changes
+    assert not outcome.changes
     said = [found.message for found in outcome.findings if found.code == "not_asked"]
-    assert [text.partition(" was not asked")[0] for text in said] == [
-        "whether grades of unjudged documents could turn a verdict on ndcg@10",
-        "what changed in the first places",
-    ]
-    given = cluster.begun[0].given
-    counted = ("shown_place", "grade_count", "pooled_document", "top_document")
-    assert all(given.get(name, 0) <= 1 for name in counted)  # how many there are is one row
+    assert said == ["what changed in the first places was left out: they are too many"]
+    assert cluster.begun[0].given.get("top_document", 0) <= 1  # how many there are is one row
 
 
 @pytest.mark.parametrize("where", ["SCORE", "DRAW"])

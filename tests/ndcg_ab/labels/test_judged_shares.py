@@ -17,7 +17,8 @@ from ndcg_ab.report.comment.markdown import comparison_note
 from ndcg_ab.report.terminal.screen import print_outcome
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.record import Labels
+from ndcg_core.statistics.verdicts.record import Labels, Unjudged
+from ndcg_core.statistics.verdicts.state import State
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.laboratory import Judgments, Ranking, fill, in_order, outcome_of, plant
 from tests.places import shared
@@ -172,7 +173,8 @@ def test_a_verdict_for_the_less_judged_system_is_none() -> None:
 
 
 LABELS = Labels(0.8, 0.85, 20, 0.1, 0.01, 0.19)
-ROW: dict[str, Any] = {"conclusion": Verdict.IMPROVED, "bound_low_conclusion": Verdict.IMPROVED}
+STANDS, TURNS = (Unjudged(9, state, 1.2) for state in (State.BETTER, State.UNKNOWN))
+ROW: dict[str, Any] = {"conclusion": Verdict.IMPROVED, "unjudged": STANDS}
 
 
 @pytest.mark.parametrize(
@@ -181,9 +183,8 @@ ROW: dict[str, Any] = {"conclusion": Verdict.IMPROVED, "bound_low_conclusion": V
         (ROW, {}, False),
         (ROW, {"full_low": 0.0}, True),
         (ROW, {"full_low": None}, True),
-        (ROW | {"bound_low_conclusion": Verdict.UNDECIDED}, {}, True),
-        (ROW | {"bound_low_conclusion": None}, {}, False),
-        (ROW | {"bound_high_conclusion": Verdict.UNDECIDED}, {}, False),
+        (ROW | {"unjudged": TURNS}, {}, True),
+        (ROW | {"unjudged": None}, {}, True),
         (ROW, {"full_low": 0.0, "candidate_judged": 0.84}, False),
         (ROW, {"full_low": 0.0, "candidate_judged": None}, False),
         (ROW, {"full_low": 0.0, "baseline_judged": 0.95}, False),
@@ -194,24 +195,24 @@ ROW: dict[str, Any] = {"conclusion": Verdict.IMPROVED, "bound_low_conclusion": V
             True,
         ),
         (
-            ROW | {"conclusion": Verdict.REGRESSED, "bound_high_conclusion": Verdict.REGRESSED},
+            ROW | {"conclusion": Verdict.REGRESSED},
             {"full_low": -0.2, "full_high": -0.1, "baseline_judged": 0.95},
             False,
         ),
         (
-            ROW | {"conclusion": Verdict.REGRESSED, "bound_high_conclusion": Verdict.IMPROVED},
+            ROW | {"conclusion": Verdict.REGRESSED, "unjudged": TURNS},
             {"full_low": -0.2, "full_high": -0.1, "baseline_judged": 0.95},
             True,
         ),
         (ROW | {"conclusion": Verdict.UNDECIDED}, {"full_low": -1.0}, False),
         (ROW | {"conclusion": Verdict.MAY_BE_WORSE}, {"full_low": -1.0, "baseline_judged": 0.95}, False),
         (
-            ROW | {"conclusion": Verdict.NOT_WORSE, "smallest_effect": 0.1, "bound_low_conclusion": None},
+            ROW | {"conclusion": Verdict.NOT_WORSE, "smallest_effect": 0.1},
             {"full_low": -0.1},
             True,
         ),
         (
-            ROW | {"conclusion": Verdict.NOT_WORSE, "smallest_effect": 0.1, "bound_low_conclusion": None},
+            ROW | {"conclusion": Verdict.NOT_WORSE, "smallest_effect": 0.1},
             {"full_low": -0.09},
             False,
         ),

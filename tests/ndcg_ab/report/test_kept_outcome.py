@@ -10,6 +10,8 @@ from ndcg_ab.report.answer.marks import comparison_mark, speaks_for_candidate
 from ndcg_ab.report.comment.comment import format_comment
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.trackers.json_lines import bundle_records
+from ndcg_core.statistics.verdicts.record import Unjudged
+from ndcg_core.statistics.verdicts.state import State
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.places import GOLDEN
 
@@ -42,9 +44,9 @@ def test_what_questions_the_answer_is_above_it_in_a_comment(bundle: Bundle) -> N
 
 def test_a_guardrail_that_labels_could_turn_is_open_and_speaks_for_nobody(bundle: Bundle) -> None:
     row = dataclasses.replace(bundle.outcome.comparisons[0], conclusion=Verdict.NOT_WORSE)
-    marks = {
-        settled: comparison_mark(dataclasses.replace(row, label_settled=settled)) for settled in (None, True, False)
-    }
-    assert marks == {None: "✓", True: "✓", False: "?"}
-    speaks = [speaks_for_candidate(dataclasses.replace(row, label_settled=settled)) for settled in (True, False)]
-    assert speaks == [True, None]
+    states = (State.HOLDS, State.UNKNOWN)
+    rows = [dataclasses.replace(row, unjudged=Unjudged(3, state, 1.2)) for state in states]
+    assert [comparison_mark(each) for each in rows] == ["✓", "?"]
+    assert [speaks_for_candidate(each) for each in rows] == [True, None]
+    unknown = dataclasses.replace(row, unjudged=None)
+    assert (comparison_mark(unknown), speaks_for_candidate(unknown)) == ("?", None)

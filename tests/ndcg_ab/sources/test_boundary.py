@@ -21,7 +21,7 @@ from ndcg_ab.sources.boundary import BOUNDS, EXACT, Bounds, Passage
 from ndcg_ab.sources.databases import drivers
 from ndcg_ab.sources.files import stores
 from ndcg_ab.sources.functions import extension
-from ndcg_ab.testing.baselines import load_ranking
+from ndcg_ab.testing.baselines import digest_path, digest_text, load_ranking
 from tests.loopback import Said, serving
 from tests.places import ROOT
 
@@ -47,7 +47,9 @@ def baseline(folder: Path, rank: int, _: pytest.MonkeyPatch) -> None:
     (folder / "a.tsv").write_text(
         "query_id\tdoc_id\trank\n" + "".join(f"q1\td{row}\t{rank + row}\n" for row in range(3))
     )
-    load_ranking(folder / "a.tsv")
+    path = folder / "a.tsv"
+    digest_path(path).write_text(digest_text(path, path.read_bytes()))
+    load_ranking(path, "test")
 
 
 def web_server(folder: Path, rank: int, _: pytest.MonkeyPatch) -> None:

@@ -21,8 +21,10 @@ from ndcg_ab.report.answer.notes import comparison_notes
 from ndcg_ab.report.terminal.answer_table import short_number
 from ndcg_ab.report.terminal.screen import print_outcome
 from ndcg_ab.report.terminal.sparklines import common_scale, draw_strip
+from ndcg_ab.results.decisions import is_turned
 from ndcg_ab.results.outcome import Finding, GateResult, Outcome
-from ndcg_core.statistics.verdicts.record import Comparison
+from ndcg_core.statistics.verdicts.record import Comparison, Unjudged
+from ndcg_core.statistics.verdicts.state import State, state_of
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.examples import examples
 from tests.laboratory import Ranking, in_order, outcome_of
@@ -30,6 +32,9 @@ from tests.laboratory import Ranking, in_order, outcome_of
 QUERIES = [f"q{number:02d}" for number in range(40)]
 JUDGMENTS = {query: {"a": 2, "b": 1, "z": 0} for query in QUERIES}
 METRICS = ["ndcg@3", "rr@3", "precision@2", "recall@2"]
+
+
+TURNED = Unjudged(9, State.UNKNOWN, 1.2, 1.1)
 
 
 def ranking(place: int) -> Ranking:
@@ -107,7 +112,7 @@ def with_much_to_say(outcome: Outcome) -> Outcome:
     findings = [
         Finding(code, "warning", f"{name}: {code} " * 9, 9, name, "rr@3", 0.5) for code in CODES for name in names
     ]
-    rows = [dataclasses.replace(row, notes=("skewed " * 30,), label_settled=False) for row in outcome.comparisons]
+    rows = [dataclasses.replace(row, notes=("skewed " * 30,), unjudged=TURNED) for row in outcome.comparisons]
     gates = (GateResult("unanswered", True, "fine"),)
     return dataclasses.replace(outcome, findings=tuple(findings), comparisons=tuple(rows), gates=gates)
 
@@ -125,7 +130,7 @@ def test_a_warning_has_one_line_for_each_cause_and_a_command(outcome: Outcome) -
 
 def test_labels_that_could_turn_it_are_marked_and_explained(outcome: Outcome) -> None:
     asked = few(outcome, 2)
-    rows = tuple(dataclasses.replace(row, label_settled=False) for row in asked.comparisons)
+    rows = tuple(dataclasses.replace(row, unjudged=TURNED) for row in asked.comparisons)
     lines = printed(dataclasses.replace(asked, comparisons=rows), 100)
     assert next(line for line in lines if line[0] in "✓✗?=").count(" L") == 4
     assert "  L: unjudged results could turn it → ndcg-ab judge-next" in lines
@@ -153,7 +158,7 @@ def random_comparison(outcome: Outcome, rng: np.random.Generator) -> Comparison:
         lower_bound=bound if is_guardrail else None,
         smallest_effect=float(margin),
         conclusion=conclusion,
-        label_settled=[None, True, False][rng.integers(3)],
+        unjudged=[None, Unjudged(0, state_of(conclusion, None), 1.2), TURNED][rng.integers(3)],
         size=None,
     )
 
@@ -172,7 +177,7 @@ def test_no_interval_and_no_strip_contradicts_its_verdict(outcome: Outcome) -> N
         else:
             ends = {0: interval.low <= 0 <= interval.high, 1: interval.low >= 0, -1: interval.high <= 0}
             assert ends[row.conclusion.direction]
-        if row.conclusion.holds_margin and row.label_settled is False:
+        if row.conclusion.holds_margin and is_turned(row):
             assert comparison_mark(row) == "?", "no tick beside labels that are open"
         strip = draw_strip(row, common_scale([row]), 25)
         assert strip.count("●") == 1

@@ -16,6 +16,8 @@ from ndcg_ab.report.words.explanations import (
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_core.measures.meanings import MEASURE_MEANINGS, PLAIN_MEANINGS
 from ndcg_core.statistics.verdicts.comparison import Clusters, Comparison
+from ndcg_core.statistics.verdicts.record import Unjudged
+from ndcg_core.statistics.verdicts.state import State
 from ndcg_core.statistics.verdicts.verdict import Size, Verdict
 from tests.laboratory import in_order, outcome_of
 
@@ -83,37 +85,15 @@ def test_a_clear_improvement_is_told_from_what_was_compared_to_what_is_next(impr
         ({"conclusion": Verdict.IDENTICAL}, NEXT, "Nothing that matters."),
         ({"notes": ("small sample",)}, SURE, "Note: small sample."),
         (
-            {
-                "bound_low": -0.1,
-                "bound_high": 0.4,
-                "bound_low_conclusion": "undecided",
-                "bound_high_conclusion": "improved",
-            }
-            | {"label_settled": False},
+            {"unjudged": Unjudged(9, State.UNKNOWN, 1.2, 1.1, -0.1, 0.4)},
             OVERTURN,
-            "difference to between -0.1000 and +0.4000, the verdict to: undecided to improved",
+            "those of new 1.1 times as bad; over all their grades the difference is -0.1000 to +0.4000",
         ),
+        ({"unjudged": Unjudged(9, State.UNKNOWN, 1.2, 1.1, -0.1, 0.4)}, NEXT, "Judge documents"),
         (
-            {
-                "bound_low": -0.1,
-                "bound_high": 0.4,
-                "bound_low_conclusion": "undecided",
-                "bound_high_conclusion": "improved",
-            }
-            | {"label_settled": False},
-            NEXT,
-            "Judge documents",
-        ),
-        (
-            {
-                "bound_low": 0.1,
-                "bound_high": 0.4,
-                "bound_low_conclusion": "improved",
-                "bound_high_conclusion": "improved",
-            }
-            | {"label_settled": True},
+            {"unjudged": Unjudged(9, State.BETTER, 1.2, None, 0.1, 0.4)},
             OVERTURN,
-            "no grades of the unjudged results could",
+            "the verdict stands even if unjudged results are 5 times as good, or as bad, as judged ones",
         ),
     ],
 )
@@ -204,7 +184,7 @@ def test_drawn_queries_are_told_from_their_log(improved: Outcome) -> None:
     drawn = dataclasses.replace(improved, findings=tuple(Finding(code, "note", code, 1) for code in codes))
     assert "on 30 drawn queries." in told(drawn, COMPARED)
     assert "+0.2953 over the whole log; of the drawn queries better on 24" in told(drawn, ANSWER)
-    open_one = changed(drawn, conclusion=Verdict.IMPROVED, label_settled=False, bound_documents=0)
+    open_one = changed(drawn, conclusion=Verdict.IMPROVED, unjudged=Unjudged(0, State.UNKNOWN, 1.2))
     assert "Draw again (`ndcg-ab draw --kept`)" in told(open_one, NEXT) and "Judge documents" not in told(
         open_one, NEXT
     )

@@ -12,7 +12,8 @@ from ndcg_core.measures.external_metric import GivenMetric
 from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.estimates.descriptive import Descriptive
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, compare_family
-from ndcg_core.statistics.verdicts.record import Clusters, Labels, Likely, ProxyCorrected
+from ndcg_core.statistics.verdicts.record import Clusters, Labels, ProxyCorrected, Unjudged
+from ndcg_core.statistics.verdicts.state import State
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
 (PLAIN,) = compare_family(
@@ -122,50 +123,21 @@ def test_clusters(clusters: Clusters | None, said: str | None) -> None:
     assert text.format_clusters(outcome(many, row(clusters=clusters, candidate="other"))) == said
 
 
-BOUNDED = {
-    "bound_low": -0.02,
-    "bound_high": 0.34,
-    "bound_exact": True,
-    "bound_low_conclusion": Verdict.UNDECIDED,
-    "bound_high_conclusion": Verdict.IMPROVED,
-    "label_settled": False,
-    "bound_left_out": 0,
-}
+def test_the_tipping_factor_is_said_where_it_turns_the_verdict() -> None:
+    found = Unjudged(33, State.UNKNOWN, 1.2, 1.1, -0.02, 0.34)
+    words = "turns if unjudged results of old are 1.1 times as good as judged ones, and those of new 1.1 times as bad"
+    assert text.format_tipping(row(unjudged=found)) == words
+    assert text.format_tipping(row(unjudged=dataclasses.replace(found, state=State.BETTER))) is None
+    assert text.format_unjudged(row(unjudged=found)) == "33 unjudged: tips at 1.1; over all grades -0.0200 to +0.3400"
+    assert text.format_unjudged(row(unjudged=Unjudged(3, State.BETTER, 1.2))) == "3 unjudged: does not tip up to 5"
+    assert text.format_unjudged(row(unjudged=Unjudged(0, State.BETTER, 1.2))) is None
 
 
-def test_bounds_are_said_where_they_turn_the_verdict() -> None:
-    said = text.format_bounds(row(**BOUNDED))
-    assert (
-        said
-        == f"depending on unjudged grades: {Verdict.UNDECIDED.words} (-0.0200) to {Verdict.IMPROVED.words} (+0.3400)"
-    )
-    same = text.format_bounds(row(**BOUNDED | {"bound_high_conclusion": Verdict.UNDECIDED}))
-    assert same == f"depending on unjudged grades: {Verdict.UNDECIDED.words} (-0.0200 to +0.3400)"
-    for settled in (True, None):
-        assert text.format_bounds(row(**BOUNDED | {"label_settled": settled})) is None
-
-
-def test_the_note_on_bounds_counts_the_queries_that_could_come_in() -> None:
-    begin = "where unjudged results could turn a verdict, other grades of those in the cutoff give another one;"
-    begin += " documents further down are taken to gain nothing"
-    assert text.bounds_note(outcome(PLAIN)) is None
-    assert text.bounds_note(outcome(row(**BOUNDED))) == begin
-    more = row(**BOUNDED | {"bound_left_out": 3})
-    assert (
-        text.bounds_note(outcome(PLAIN, dataclasses.replace(more, candidate="other")))
-        == f"{begin}; 3 queries without a relevant document could come in"
-    )
-
-
-def test_likely_grades() -> None:
-    assert text.format_likely_difference(row(likely=None)) is None
-    why = Likely(0, why_none="nothing like them is judged")
-    assert text.format_likely_difference(row(likely=why)) == "no likely difference: nothing like them is judged"
-    found = Likely(20, 0.1698, 0.1308, 0.2088, 0.07)
-    assert text.format_likely_difference(row(likely=found)) == (
-        "if what is unjudged is like what is judged at such places: +0.1698 [+0.1308, +0.2088] (7 % of the variance is"
-        " from the labels)"
-    )
+def test_complete_judgments_are_said_once() -> None:
+    declared = row(unjudged=Unjudged(0, State.BETTER, 1.2, is_declared=True))
+    said = "unjudged results count as not relevant, as declared"
+    assert text.completeness_note(outcome(declared, declared)) == said
+    assert text.completeness_note(outcome(row(unjudged=Unjudged(0, State.BETTER, 1.2)))) is None
 
 
 def test_shares_of_judged_results_are_said_where_they_lie_apart() -> None:
