@@ -121,8 +121,6 @@ def assert_possible(rows: list[Comparison], scale: float) -> None:
     pairs = (("low", "high"), ("simultaneous_low", "simultaneous_high"), ("lower_bound", "high"))
     for row in rows:
         ends = [(getattr(row, low), getattr(row, high)) for low, high in pairs]
-        if row.selection is not None:
-            ends.append((row.selection.low, row.selection.high))
         assert all(-scale <= low <= high <= scale for low, high in ends if low is not None)
         described = row.descriptive
         if described is not None and described.relative_low is not None:

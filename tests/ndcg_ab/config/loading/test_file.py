@@ -49,7 +49,8 @@ def test_the_least_that_is_needed(tmp_path: Path) -> None:
         "cluster_prefix": None,
         "all_pairs": False,
         "ranges": {},
-        "bounds": None,
+        "bounds": True,
+        "label_factor": 1.2,
     }
     assert (found.secondary_metrics, found.guardrails, found.slices.by) == ([], {}, [])
     assert (found.resources.threads, found.resources.memory_limit) == (None, None)
@@ -71,7 +72,7 @@ guardrails: {nDCG@3: 0.1}
 slices: {by: [language], smallest: 10}
 statistics: {alpha: 0.01, resamples: 500, seed: 3, smallest_effect: {RR: 0.2},
              weighted: true, cluster_prefix: _, clustered: true,
-             ranges: {dcg@10: [0, 20]}, all_pairs: true, bounds: true}
+             ranges: {dcg@10: [0, 20]}, all_pairs: true, bounds: true, label_factor: 2.0}
 output: out
 mlflow: {tracking_uri: "http://here", experiment: x}
 prefect: {api_url: "http://there"}
@@ -94,6 +95,7 @@ resources: {threads: 2, memory_limit: 1.5 GB}
         "clustered": True,
         "all_pairs": True,
         "bounds": True,
+        "label_factor": 2.0,
         "ranges": {"dcg@10": (0, 20)},
     }
     assert found.statistics.model_dump() == tests | rest

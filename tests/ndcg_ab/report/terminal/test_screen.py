@@ -130,7 +130,7 @@ def test_a_warning_has_one_line_for_each_cause_and_a_command(outcome: Outcome) -
 
 def test_labels_that_could_turn_it_are_marked_and_explained(outcome: Outcome) -> None:
     asked = few(outcome, 2)
-    rows = tuple(dataclasses.replace(row, unjudged=TURNED) for row in asked.comparisons)
+    rows = tuple(dataclasses.replace(row, conclusion=Verdict.IMPROVED, unjudged=TURNED) for row in asked.comparisons)
     lines = printed(dataclasses.replace(asked, comparisons=rows), 100)
     assert next(line for line in lines if line[0] in "✓✗?=").count(" L") == 4
     assert "  L: unjudged results could turn it → ndcg-ab judge-next" in lines

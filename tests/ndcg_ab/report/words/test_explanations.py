@@ -35,7 +35,10 @@ def improved() -> Outcome:
 
 def changed(outcome: Outcome, **changes: Any) -> Outcome:
     (row,) = outcome.comparisons
-    return dataclasses.replace(outcome, comparisons=(dataclasses.replace(row, **changes),))
+    row = dataclasses.replace(row, **changes)
+    if "unjudged" not in changes:
+        row = dataclasses.replace(row, unjudged=Unjudged(0, state_of(row.conclusion, row.size), 1.2))
+    return dataclasses.replace(outcome, comparisons=(row,))
 
 
 def told(outcome: Outcome, title: str) -> str:
