@@ -21,13 +21,12 @@ import pyarrow as pa
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.fast_reader.compiled_pass import KEPT, ranking_reader, wanted_rows
 from ndcg_ab.sources.fast_reader.plain_text import SLICE, query_spans, read_slices, reduce_slice, reduce_span
-from ndcg_ab.sources.files.streams import UnusualError
 from ndcg_ab.sources.files.unpacking import is_packed, open_bytes
 from ndcg_ab.sources.tables.on_disk import TableWriter, count_nulls
 from ndcg_ab.sources.tables.schema import RANKING
 from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking, WantedPlaces
 
-UNREADABLE = (NotPlainError, UnusualError, InputError, OSError, pa.ArrowException)
+UNREADABLE = (NotPlainError, InputError, OSError, pa.ArrowException)
 Slice = TypeVar("Slice")
 Made = TypeVar("Made")
 IN_FLIGHT = 2  # slices that wait beside those that are worked at

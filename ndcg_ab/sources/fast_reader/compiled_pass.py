@@ -1,12 +1,13 @@
 """The compiled pass over whole queries, and what is made of its buffers; it is not there where no compiler was."""
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.sources.tables.columns import refuse_inexact
+from ndcg_ab.sources.tables.columns import may_be_inexact
 from ndcg_ab.sources.tables.schema import RANKING
 from ndcg_ab.sources.tables.top_places import (
     ANSWER,
@@ -19,6 +20,8 @@ from ndcg_ab.sources.tables.top_places import (
 )
 
 KEPT = RANKING.schema.set(0, pa.field("query_id", pa.dictionary(pa.int32(), pa.string())))  # ids once for many rows
+
+LONG_NUMBER = re.compile(rb"[ \t][+-]?[0-9]{16,}[ \t]")  # a whole number that may be beyond 2^53
 
 ranking_reader: Any
 try:
@@ -43,8 +46,9 @@ def wanted_rows(places: WantedPlaces) -> WantedRows:
 def reduce_text(text: bytes | bytearray, length: int, line_end: bytes, wanted: WantedRows) -> ReducedRanking:
     """What is kept of lines of text, each of which ends with line_end; NotPlainError where they are not plain."""
     found = make_reduced(ranking_reader.reduce(text, length, line_end, wanted.places.depth, wanted.ids), wanted)
-    for name in ("lowest_score", "highest_score"):
-        refuse_inexact(found.answers[name])
+    is_large = any(may_be_inexact(found.answers[name]) for name in ("lowest_score", "highest_score"))
+    if is_large and LONG_NUMBER.search(text, 0, length):
+        raise NotPlainError
     return found
 
 

@@ -60,15 +60,14 @@ def cast_columns(
 def cast_values(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
     """Return a column in another type; raise UnusualError if doubles may not hold its whole numbers."""
     made = pc.cast(column, kind)
-    if pa.types.is_floating(kind) and not pa.types.is_floating(column.type):
-        refuse_inexact(made)
+    if pa.types.is_floating(kind) and not pa.types.is_floating(column.type) and may_be_inexact(made):
+        raise UnusualError("a number beyond 2^53")
     return made
 
 
-def refuse_inexact(column: pa.ChunkedArray | pa.Array) -> None:
-    """Raise UnusualError if a double is so large that the whole number it was made of may have been another one."""
-    if pc.any(pc.greater_equal(pc.abs(column), float(MOST_RANK))).as_py():
-        raise UnusualError("a number beyond 2^53")
+def may_be_inexact(column: pa.ChunkedArray | pa.Array) -> bool:
+    """Return whether a double is so large that the whole number it was made of may have been another one."""
+    return bool(pc.any(pc.greater_equal(pc.abs(column), float(MOST_RANK))).as_py())
 
 
 def holds_byte_below(limit: int, chunk: pa.Array) -> bool:
@@ -132,9 +131,7 @@ class TableRules:
 
     def is_broken(self, column: pa.ChunkedArray) -> bool:
         if pa.types.is_floating(column.type):
-            if self.from_text:
-                refuse_inexact(column)
-            return not pc.all(pc.is_finite(column)).as_py()
+            return not pc.all(pc.is_finite(column)).as_py() or (self.from_text and may_be_inexact(column))
         if pa.types.is_integer(column.type):
             bounds = pc.min_max(column).as_py()
             return not -MOST_RANK < (bounds["min"] or 0) <= (bounds["max"] or 0) < MOST_RANK
