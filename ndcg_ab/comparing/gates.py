@@ -14,7 +14,6 @@ from ndcg_ab.results.decisions import (
     NOT_WORSE,
     SLICE_REGRESSION,
     UNANSWERED,
-    is_shown_harm,
     measured_state,
 )
 from ndcg_ab.results.outcome import GateResult, Outcome, SystemSummary
@@ -57,12 +56,8 @@ def without_unscored(outcome: Outcome) -> Outcome:
 def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
     """Yield a result for each condition of a gate; a comparison over no query, or none at all, never passes."""
     if gate.no_regression:
-        primary_rows = [row for row in outcome.comparisons if row.family == PRIMARY]
-        worse = [
-            row
-            for row in primary_rows
-            if is_shown_harm(row) or (gate.proof and measured_state(row).is_harm) or not row.queries
-        ]
+        failed = [row for row in outcome.comparisons if measured_state(row).is_harm or not row.queries]
+        worse = [row for row in failed if row.family == PRIMARY]
         if not outcome.comparisons and gate.model_fields_set <= {"no_regression", "guardrails", "proof"}:
             yield GateResult(NO_REGRESSION, False, NOBODY)
         else:
@@ -153,7 +148,7 @@ def passed_costs(rows: Sequence[CostDifference]) -> list[str]:
 
 def breaks_margin(row: Comparison, proof: bool) -> bool:
     """Whether a gate fails on a guardrail; proof: also where it is open."""
-    if row.difference is None or is_shown_harm(row) or (proof and row.conclusion.is_harm):
+    if row.difference is None or row.conclusion.is_harm:
         return True
     return row.conclusion.fails_margin and (proof or row.difference < -(row.smallest_effect or 0.0))
 

@@ -26,6 +26,7 @@ from ndcg_ab.sources.documents import Documents, make_documents
 from ndcg_ab.studies.drawn_documents import list_unjudged
 from ndcg_ab.studies.to_judge import ToJudge
 from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.unjudged.next_label import find_grade_effects, root_mean_square
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 
@@ -78,7 +79,8 @@ def with_one_metric(evaluation: Evaluation, metric: str | None) -> Evaluation:
             Setting("--system"), ": given once; at least 2 systems are needed; add ", Setting("--system"), " NAME=FILE"
         )
     chosen = evaluation.metric_named(metric or evaluation.metrics[0])
-    if not own_metrics([chosen]) or not has_expected_value(chosen) or chosen.unjudged == "condense":
+    is_of_grades = has_expected_value(chosen) and chosen.traits.divisor is not Divisor.SHOWN
+    if not own_metrics([chosen]) or not is_of_grades or chosen.unjudged == "condense":
         raise InputError(
             Setting("--metric"),
             f" {chosen.name}: the effect of a grade on it is not known; choose another metric, such as ndcg@10",

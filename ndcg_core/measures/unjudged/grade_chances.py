@@ -84,4 +84,5 @@ def expect_gain(metric: Metric, chances: GradeChances, factor: float) -> Expecte
     relevant = some.sum(axis=1)
     scale = np.minimum(factor, np.divide(1.0, relevant, out=np.zeros_like(relevant), where=relevant > 0))
     mean = scale * (some @ gains)
-    return ExpectedGain(mean, scale * (some @ np.square(gains)) - np.square(mean), scale * relevant)
+    variance = np.maximum(scale * (some @ np.square(gains)) - np.square(mean), 0.0)
+    return ExpectedGain(mean, variance, scale * relevant)

@@ -139,7 +139,7 @@ def test_a_configuration_says_the_same(tmp_path: Path) -> None:
     [
         (
             ["--metric", "judged@10"],
-            "--metric judged@10: the effect of a grade is shown by bounds, and there are none of judged@10",
+            "--metric judged@10: the effect of a grade on it is not known; choose another metric, such as ndcg@10",
         ),
         (["--candidate", "other"], "--candidate 'other': is none of the candidates (new)"),
         (["-n", "0"], "-n 0: must be at least 1"),

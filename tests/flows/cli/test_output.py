@@ -94,9 +94,10 @@ def test_a_failed_gate_costs_no_output(tmp_path: Path) -> None:
     path = tmp_path / "comment.md"
     found = RUNNER.invoke(app, [*WORSE, "--gate", "--markdown", str(path), "--json", str(tmp_path / "j.json")])
     assert found.exit_code == 1
-    assert re.search(r"^✗ do not ship  old +▼ -.*\n    ndcg@5 regressed \(-", found.stdout, flags=re.MULTILINE)
-    assert path.read_text().startswith("### ✗ do not ship: old\n")
-    assert '"decision": "do_not_ship"' in (tmp_path / "j.json").read_text()
+    said = r"^\? judge more results  old +▼ -.*\n    ndcg@5 regressed \(-.*; turns if unjudged results"
+    assert re.search(said, found.stdout, flags=re.MULTILINE)
+    assert path.read_text().startswith("### ? judge more results: old\n")
+    assert '"decision": "judge_results"' in (tmp_path / "j.json").read_text()
 
 
 def test_a_comment_is_markdown() -> None:
