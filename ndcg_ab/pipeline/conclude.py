@@ -29,7 +29,9 @@ from ndcg_ab.files import write_table
 from ndcg_ab.labels.judged_shares import add_labels, check_labels
 from ndcg_ab.labels.proxy_judgments import add_proxy_corrections
 from ndcg_ab.labels.unjudged import add_unjudged, check_completeness
+from ndcg_ab.pipeline.denominators import count_scored
 from ndcg_ab.results.judge_records import Judges
+from ndcg_ab.results.ledger import LedgerRow, scored_shares
 from ndcg_ab.results.outcome import Finding, FunctionJudge, LeftOut, Outcome, SystemSummary
 from ndcg_ab.scoring.other_tools import own_metrics
 from ndcg_ab.scoring.tables_by_system import read_by_system
@@ -49,18 +51,20 @@ def make_outcome(
     judges: Judges | None = None,
     left_out: tuple[LeftOut, ...] = (),
     function: FunctionJudge | None = None,
+    ledger: tuple[LedgerRow, ...] = (),
 ) -> Outcome:
     """Summaries and tests (ndcg_core) over the tables of sql/5x; what rankings show is looked at where there are some.
 
     parity_queries: None where another tool computed the scores.  proxy: `ProxyTable.table` of the proxy judgments.
     judges: what several judges say.  left_out: the comparisons without what each system alone contributed.
-    function: what a function judged.
+    function: what a function judged.  ledger: its rows about what was read.
     """
     statistics = evaluation.statistics
     metrics = evaluation.metric_list
     sampling = read_sampling(engine, evaluation)
     weights = sampling.weights
     systems = read_summaries(engine, weights)
+    ledger = (*ledger, *count_scored(engine))
     unknown = check_intended(engine, evaluation)
     compared = limit_queries_needed(make_families(engine, evaluation, sampling), sampling.drawn)
     compared = add_unjudged(engine, evaluation, sampling, compared)
@@ -70,7 +74,7 @@ def make_outcome(
     if evaluation.scores:
         systems = [replace(row, unanswered=None) for row in systems]
     else:
-        noticed += [*note_scoring(engine, metrics, weights, systems), *check_labels(compared, left_out)]
+        noticed += [*note_scoring(engine, metrics, weights, systems, ledger), *check_labels(compared, left_out)]
         noticed += check_completeness(engine, evaluation, systems)
     changes = find_changes(engine, evaluation)
     if own_metrics(metrics[:1]) and not evaluation.scores and len(evaluation.systems) > 1 and not changes:
@@ -98,6 +102,7 @@ def make_outcome(
         judges=judges,
         changes=changes,
         costs=costs,
+        ledger=ledger,
         left_out=left_out,
         if_all_decided=decide_by_all(engine, evaluation, sampling, compared),
     )
@@ -140,11 +145,15 @@ def write_query_scores(engine: Engine, path: Path) -> None:
 
 
 def note_scoring(
-    engine: Engine, metrics: Sequence[Metric], weights: Mapping[str, float] | None, systems: Sequence[SystemSummary]
+    engine: Engine,
+    metrics: Sequence[Metric],
+    weights: Mapping[str, float] | None,
+    systems: Sequence[SystemSummary],
+    ledger: Sequence[LedgerRow],
 ) -> list[Finding]:
     """What is noticed of rankings and judgments once they are scored."""
     ours = own_metrics(metrics)
-    unscored = check_unscored(engine)
+    unscored = check_unscored(scored_shares(ledger))
     return [*unscored, *check_order(engine, ours, weights), *check_scored(engine, ours), *check_coverage(systems)]
 
 
