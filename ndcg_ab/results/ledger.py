@@ -35,8 +35,8 @@ class LedgerRow:
 
     @property
     def reasons(self) -> str:
-        """All reasons as a text: ``18 of unjudged queries; 2 comments``."""
-        return "; ".join(f"{each.count} {each.reason}" for each in self.left_out)
+        """All reasons as a text: ``of unjudged queries: 18; comments: 2``."""
+        return "; ".join(f"{each.reason}: {each.count}" for each in self.left_out)
 
 
 @dataclass(frozen=True)
