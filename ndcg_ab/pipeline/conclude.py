@@ -30,6 +30,7 @@ from ndcg_ab.labels.judged_shares import add_labels, check_labels
 from ndcg_ab.labels.proxy_judgments import add_proxy_corrections
 from ndcg_ab.labels.unjudged import add_unjudged, check_completeness
 from ndcg_ab.pipeline.denominators import count_scored
+from ndcg_ab.results.change_records import Changes
 from ndcg_ab.results.judge_records import Judges
 from ndcg_ab.results.ledger import LedgerRow, scored_shares
 from ndcg_ab.results.outcome import Finding, FunctionJudge, LeftOut, Outcome, SystemSummary
@@ -59,11 +60,8 @@ def make_outcome(
     judges: what several judges say.  left_out: the comparisons without what each system alone contributed.
     function: what a function judged.  ledger: its rows about what was read.
     """
-    statistics = evaluation.statistics
-    metrics = evaluation.metric_list
     sampling = read_sampling(engine, evaluation)
-    weights = sampling.weights
-    systems = read_summaries(engine, weights)
+    systems = read_summaries(engine, sampling.weights)
     ledger = (*ledger, *count_scored(engine))
     unknown = check_intended(engine, evaluation)
     compared = limit_queries_needed(make_families(engine, evaluation, sampling), sampling.drawn)
@@ -71,15 +69,13 @@ def make_outcome(
     compared = add_labels(engine, evaluation, sampling, systems, compared)
     compared += intended_comparisons(engine, evaluation, sampling)
     noticed = [*findings, *note_configuration(engine, evaluation), *unknown, *check_clusters(engine, evaluation)]
+    changes = find_changes(engine, evaluation)
     if evaluation.scores:
         systems = [replace(row, unanswered=None) for row in systems]
     else:
-        noticed += [*note_scoring(engine, metrics, weights, systems, ledger), *check_labels(compared, left_out)]
-        noticed += check_completeness(engine, evaluation, systems)
-    changes = find_changes(engine, evaluation)
-    if own_metrics(metrics[:1]) and not evaluation.scores and len(evaluation.systems) > 1 and not changes:
-        message = "what changed in the first places was left out: they are too many"
-        noticed.append(Finding("not_asked", "note", message, 1))
+        noticed += note_scoring(engine, evaluation.metric_list, sampling.weights, systems, ledger)
+        noticed += [*check_labels(compared, left_out), *check_completeness(engine, evaluation, systems)]
+        noticed += note_changes(evaluation, changes)
     engine.settle(lambda: queries_on_page(engine))
     noticed = [*with_drawn_findings(noticed, engine, evaluation, sampling.drawn), *check_slices(compared)]
     costs = compare_costs(engine, evaluation, sampling)
@@ -90,13 +86,13 @@ def make_outcome(
     refuse_errors(noticed, evaluation)
     return Outcome(
         baseline=evaluation.baseline_name,
-        metrics=tuple(metrics),
+        metrics=tuple(evaluation.metric_list),
         systems=tuple(systems),
         comparisons=tuple(compared),
         findings=tuple(apply_severities(noticed, evaluation)),
-        alpha=statistics.alpha,
-        seed=statistics.seed,
-        resamples=statistics.resamples,
+        alpha=evaluation.statistics.alpha,
+        seed=evaluation.statistics.seed,
+        resamples=evaluation.statistics.resamples,
         parity_queries=parity_queries,
         function_judge=function,
         judges=judges,
@@ -155,6 +151,14 @@ def note_scoring(
     ours = own_metrics(metrics)
     unscored = check_unscored(scored_shares(ledger))
     return [*unscored, *check_order(engine, ours, weights), *check_scored(engine, ours), *check_coverage(systems)]
+
+
+def note_changes(evaluation: Evaluation, changes: Sequence[Changes]) -> list[Finding]:
+    """Return a note if the rankings are too large to compare their first places."""
+    if changes or not own_metrics(evaluation.metric_list[:1]) or len(evaluation.systems) < 2:
+        return []
+    message = "what changed in the first places was left out: they are too many"
+    return [Finding("not_asked", "note", message, 1)]
 
 
 def note_configuration(engine: Engine, evaluation: Evaluation) -> list[Finding]:
