@@ -9,10 +9,14 @@ import pytest
 from typer.testing import CliRunner
 
 import ndcg_ab
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
+from ndcg_ab.pipeline import evaluate
 from ndcg_ab.results.ledger import LedgerRow, Omission
 from ndcg_ab.results.outcome import Outcome
+from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.testing import assert_not_worse
+from tests.ndcg_ab.sources.clicks.logs import click_log, search
 from tests.small_evaluation import small, unlogged
 
 QUERIES = [f"q{at:02}" for at in range(12)]
@@ -74,6 +78,34 @@ def test_documents_twice_and_several_files_are_counted(tmp_path: Path) -> None:
     assert found["judgments", None] == (5, 4, "in another file or by another judge: 1")
     assert found["ranking", "new"] == (3, 2, "repeated documents: 1")
     assert found["answered queries", "old"] == (2, 1, "unanswered: 1")
+
+
+def test_events_of_a_click_log_are_counted(tmp_path: Path) -> None:
+    """Ten searches of a query and three of another one that nobody asks for, and events that count nothing."""
+    searches = [search(f"s{at}", "pasta", ["x", "y"], clicked=["x"] * (at < 7) + ["y"] * (at < 3)) for at in range(10)]
+    searches += [search(f"t{at}", "soup", ["x"]) for at in range(3)]
+    (view, incomplete, deep) = (dict(searches[0][0]) for _ in range(3))
+    view["action_name"], incomplete["user_query"] = "view", ""
+    deep["event_attributes"] = {"object": {"object_id": "x"}, "position": {"ordinal": 10**6}}
+    log = click_log(tmp_path / "log.jsonl", [*searches, [view, view, incomplete, deep]])
+    (tmp_path / "queries.tsv").write_text("query_id\ttext\nq1\tpasta\n")
+    for name, docs in ("old", "xy"), ("new", "yx"):
+        rows = [f"q1 Q0 {doc} {at} {-at} {name}" for at, doc in enumerate(docs, 1)]
+        (tmp_path / f"{name}.run").write_text("\n".join(rows) + "\n")
+    evaluation = Evaluation.model_validate(
+        {
+            "name": "t",
+            "directory": tmp_path,
+            "judgments": {"clicks": {"file": log.name, "floor": 1}},
+            "queries": "queries.tsv",
+            "systems": [{"name": name, "file": f"{name}.run"} for name in ("old", "new")],
+        }
+    )
+    with open_engine_for(evaluation) as engine:
+        (clicks, judgments, *_) = evaluate(evaluation, engine)[0].ledger
+    assert (clicks.stage, clicks.read, clicks.used) == ("click log", 37, 30)
+    assert clicks.reasons == "of another action: 2; incomplete: 1; at a place too deep: 1; of other queries: 3"
+    assert (judgments.stage, judgments.read, judgments.used) == ("judgments", 2, 2)
 
 
 def test_a_text_names_every_reason() -> None:
