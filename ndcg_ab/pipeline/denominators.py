@@ -78,7 +78,7 @@ def count_scored(engine: Engine) -> Iterable[LedgerRow]:
         most[metric_id, name] = max(count, most.get((metric_id, name), 0))
     for (metric_id, name), count in most.items():
         relevant = possible.get(metric_id, 0)
-        left_out = {"without a gain": drawn.count(True) - relevant, "without an answer": relevant - count}
+        left_out = {"without a gain or value": drawn.count(True) - relevant, "without an answer": relevant - count}
         yield make_row(SCORED, name, drawn.count(True), left_out)
 
 
