@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ndcg_ab.engines.base import Engine
+from ndcg_ab.results.ledger import FEW_SCORED, ScoredShare, scored_text
 from ndcg_ab.results.outcome import Finding, SystemSummary
 from ndcg_ab.results.wording import FEW_JUDGED, percent_below
 from ndcg_ab.scoring.metric_tables import EVERYTHING
@@ -46,16 +46,17 @@ def check_difference(systems: Sequence[SystemSummary]) -> list[Finding]:
     return found
 
 
-def check_unscored(engine: Engine) -> list[Finding]:
-    """Return an error if no metric scores any query, or a warning for each metric that scores none."""
-    counts: dict[str, int] = {}
-    for name, count in engine.rows("system_summary", ("metric", "relevant_queries"), order="metric_place"):
-        counts[name] = counts.get(name, 0) + count
-    if not any(counts.values()):
+def check_unscored(shares: Sequence[ScoredShare]) -> list[Finding]:
+    """Return an error if no metric scores any query, or a warning for each metric that scores none or few."""
+    if not any(row.scored for row in shares):
         return [Finding("nothing_scored", "error", NO_GAIN, 0)]
-    message = "{}: no query can be scored with this metric; a gate on it fails"
-    unscored = [name for name, count in counts.items() if not count]
-    return [Finding("nothing_scored", "warning", message.format(name), 0, metric=name) for name in unscored]
+    found = []
+    for row in shares:
+        code = "few_scored" if row.scored else "nothing_scored"
+        if row.share < FEW_SCORED:
+            message = f"{row.metric}: {scored_text(row)} by this metric; a gate on it fails"
+            found.append(Finding(code, "warning", message, row.scored, metric=row.metric, value=row.share))
+    return found
 
 
 def metric_place(metric: str) -> tuple[int, str]:

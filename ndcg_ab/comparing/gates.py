@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ndcg_ab.comparing.since_last import SinceLast
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Gate
 from ndcg_ab.results.cost_records import CostDifference
@@ -16,22 +17,57 @@ from ndcg_ab.results.decisions import (
     UNANSWERED,
     measured_state,
 )
+from ndcg_ab.results.ledger import SCORED_GATE, scored_shares, scored_text
 from ndcg_ab.results.outcome import GateResult, Outcome, SystemSummary
-from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SLICE_GATE, percent_below, queries_text, signed
+from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SLACK, SLICE_GATE, percent_below, queries_text, signed
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Obstacle, Verdict
 
 BASELINE = "baseline"
 MUCH_LESS = 0.2  # the share of the queries that the baseline alone may leave unanswered
+MUCH_AS_BEFORE = 0.9  # of the share of scored queries in the previous evaluation
 NOBODY = "there is no candidate to compare"
 
 
-def check_gates(evaluation: Evaluation, outcome: Outcome) -> tuple[GateResult, ...]:
-    """Return a result for every gate that the configuration names, or nothing if it names none."""
-    if evaluation.gate is None:
+def check_gates(evaluation: Evaluation, outcome: Outcome, since: SinceLast | None = None) -> tuple[GateResult, ...]:
+    """Return a result for every gate that the configuration names, or nothing if it names none.
+
+    since: the comparison with the previous evaluation; None without a history.
+    """
+    gate = evaluation.gate
+    if gate is None:
         return ()
     outcome = without_unscored(outcome)
-    return (*gate_results(evaluation.gate, outcome), *check_baseline_answers(outcome))
+    primary = [metric.name for metric in evaluation.deciding_metrics]
+    scored = scored_gate(gate.scored, outcome, primary, since)
+    shown = [scored] * (not scored.passed or "scored" in gate.model_fields_set)
+    return (*gate_results(gate, outcome), *shown, *check_baseline_answers(outcome))
+
+
+def scored_gate(least: float, outcome: Outcome, primary: Sequence[str], since: SinceLast | None) -> GateResult:
+    """Return whether each primary metric scores enough of the judged queries, also of those that a candidate shares.
+
+    least: the share that must be scored; with a previous evaluation also `MUCH_AS_BEFORE` of the share there.
+    """
+    before = {row.metric: row for row in since.scored} if since else {}
+    needed = f"at least {100 * least:g} % must be"
+    failed: list[tuple[str, str]] = []
+    for row in (each for each in scored_shares(outcome.ledger) if each.metric in primary):
+        limit, words = least * row.queries, needed
+        if last := before.get(row.metric):
+            limit = max(limit, MUCH_AS_BEFORE * last.share * row.queries)
+            told = f"{last.scored} of {last.queries} in evaluation {since.ordinal if since else ''}"
+            words += f", and {100 * MUCH_AS_BEFORE:g} % of the last share ({told})"
+        shared = {each.candidate: each.queries for each in primary_rows(outcome) if each.metric == row.metric}
+        few = {name: min(count, row.scored) for name, count in shared.items() if count < limit - SLACK}
+        if row.scored < limit - SLACK:
+            few = {"": row.scored}
+        for name, count in few.items():
+            told = f"{row.metric}: {scored_text(replace(row, scored=count))}, {words}"
+            failed.append((name, f"{name}: {told}" if name else told))
+    names, messages = [name for name, _ in failed], [message for _, message in failed]
+    result = make_result(SCORED_GATE, messages, f"of the judged queries {needed} scored", names)
+    return result if all(names) else replace(result, systems=(), reasons=())
 
 
 def check_baseline_answers(outcome: Outcome) -> Iterator[GateResult]:
@@ -44,20 +80,23 @@ def check_baseline_answers(outcome: Outcome) -> Iterator[GateResult]:
         yield GateResult(BASELINE, False, f"{what}: is the ranking of the baseline whole?")
 
 
+def primary_rows(outcome: Outcome) -> list[Comparison]:
+    return [row for row in outcome.comparisons if row.family == PRIMARY]
+
+
 def without_unscored(outcome: Outcome) -> Outcome:
     """Return the outcome with comparisons on metrics that score no query as not testable, whatever values they have."""
-    unscored = {finding.metric for finding in outcome.findings if finding.code == "nothing_scored"}
+    unscored = {row.metric for row in scored_shares(outcome.ledger) if not row.scored}
     nothing: dict[str, Any] = {"queries": 0, "difference": None, "size": None}
     nothing |= {"conclusion": Verdict.NOT_TESTABLE, "obstacle": Obstacle.FEW_QUERIES}
-    rows = [replace(row, **nothing) if {row.metric, None} & unscored else row for row in outcome.comparisons]
+    rows = [replace(row, **nothing) if row.metric in unscored else row for row in outcome.comparisons]
     return replace(outcome, comparisons=tuple(rows)) if unscored else outcome
 
 
 def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
     """Yield a result for each condition of a gate; a comparison over no query, or none at all, never passes."""
     if gate.no_regression:
-        failed = [row for row in outcome.comparisons if measured_state(row).is_harm or not row.queries]
-        worse = [row for row in failed if row.family == PRIMARY]
+        worse = [row for row in primary_rows(outcome) if measured_state(row).is_harm or not row.queries]
         if not outcome.comparisons and gate.model_fields_set <= {"no_regression", "guardrails", "proof"}:
             yield GateResult(NO_REGRESSION, False, NOBODY)
         else:
@@ -68,9 +107,7 @@ def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
     if gate.not_worse:
         yield margin_gate(NOT_WORSE, outcome, GATE, gate.proof)
     if gate.judged is not None:
-        primary = {row.metric for row in outcome.comparisons if row.family == PRIMARY} or {
-            row.metric for row in outcome.systems
-        }
+        primary = {row.metric for row in primary_rows(outcome)} or {row.metric for row in outcome.systems}
         yield judged_gate(gate.judged, [row for row in outcome.systems if row.metric in primary])
     if gate.slice_regression is not None:
         limit = gate.slice_regression

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.results.decisions import NO_DROP
+from ndcg_ab.results.ledger import ScoredShare
 from ndcg_ab.results.outcome import GateResult
 from ndcg_ab.results.wording import signed
 from ndcg_core.statistics.over_time.attribution import CAUSES
@@ -105,6 +106,7 @@ class SinceLast:
     new_queries, gone_queries: scored now only, and before only.
     moved: of each system with another ranking, judgments or queries, what moved its means. None in earlier versions.
     is_drawn: whether the queries are drawn ones of a log; of its others nothing is known here.
+    scored: the judged queries that each metric scored in the previous evaluation; none of earlier versions.
     """
 
     ordinal: int
@@ -116,6 +118,7 @@ class SinceLast:
     gone_queries: int = 0
     moved: tuple[MeanChange, ...] = ()
     is_drawn: bool = False
+    scored: tuple[ScoredShare, ...] = ()
 
     @property
     def dropped(self) -> list[Comparison]:

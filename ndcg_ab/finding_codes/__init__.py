@@ -99,6 +99,12 @@ CODES: Mapping[str, Code] = {
         "A metric scores no query: no judged document has a grade that it counts. An error if none of them scores one.",
         "Check the grade column of the judgments, and the smallest grade that the metrics count (relevant_from).",
     ),
+    "few_scored": Code(
+        "warning",
+        "A metric scores less than half of the judged queries: in the others no judged document has a grade that it"
+        " counts, or no system answers.",
+        "Check the grade column and relevant_from. If both are right, judge deeper, or more queries.",
+    ),
     # ---- ids
     **ID_CODES,
     **CLICK_CODES,

@@ -29,6 +29,7 @@ from ndcg_ab.results.change_records import Changes
 from ndcg_ab.results.codec import decode, records_table, verdict_from_sentence
 from ndcg_ab.results.cost_records import CostDifference, CostValue
 from ndcg_ab.results.decisions import Decision
+from ndcg_ab.results.ledger import LedgerRow
 from ndcg_ab.results.outcome import Finding, GateResult, Input, Outcome, SystemSummary
 from ndcg_ab.temporary import temporary_folder
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -122,6 +123,7 @@ RECORDS: dict[str, type] = {
     "since_last": SinceRow,
     "moved": MeanChange,
     "changes": Changes,
+    "ledger": LedgerRow,
     "cost": CostValue,
     "cost_difference": CostDifference,
     "query_score": QueryScore,
@@ -283,6 +285,7 @@ def enter_evaluation(
         "since_last": changed,
         "moved": since.moved if since else (),
         "changes": outcome.changes,
+        "ledger": outcome.ledger,
         "cost": outcome.costs.values if outcome.costs else (),
         "cost_difference": outcome.costs.differences if outcome.costs else (),
     }

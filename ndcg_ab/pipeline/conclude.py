@@ -29,8 +29,10 @@ from ndcg_ab.files import write_table
 from ndcg_ab.labels.judged_shares import add_labels, check_labels
 from ndcg_ab.labels.proxy_judgments import add_proxy_corrections
 from ndcg_ab.labels.unjudged import add_unjudged, check_completeness
+from ndcg_ab.pipeline.denominators import count_scored
 from ndcg_ab.results.change_records import Changes
 from ndcg_ab.results.judge_records import Judges
+from ndcg_ab.results.ledger import LedgerRow, scored_shares
 from ndcg_ab.results.outcome import Finding, FunctionJudge, LeftOut, Outcome, SystemSummary
 from ndcg_ab.scoring.other_tools import own_metrics
 from ndcg_ab.scoring.tables_by_system import read_by_system
@@ -50,31 +52,30 @@ def make_outcome(
     judges: Judges | None = None,
     left_out: tuple[LeftOut, ...] = (),
     function: FunctionJudge | None = None,
+    ledger: tuple[LedgerRow, ...] = (),
 ) -> Outcome:
     """Summaries and tests (ndcg_core) over the tables of sql/5x; what rankings show is looked at where there are some.
 
     parity_queries: None where another tool computed the scores.  proxy: `ProxyTable.table` of the proxy judgments.
     judges: what several judges say.  left_out: the comparisons without what each system alone contributed.
-    function: what a function judged.
+    function: what a function judged.  ledger: its rows about what was read.
     """
-    statistics = evaluation.statistics
-    metrics = evaluation.metric_list
     sampling = read_sampling(engine, evaluation)
-    weights = sampling.weights
-    systems = read_summaries(engine, weights)
+    systems = read_summaries(engine, sampling.weights)
+    ledger = (*ledger, *count_scored(engine))
     unknown = check_intended(engine, evaluation)
     compared = limit_queries_needed(make_families(engine, evaluation, sampling), sampling.drawn)
     compared = add_unjudged(engine, evaluation, sampling, compared)
     compared = add_labels(engine, evaluation, sampling, systems, compared)
     compared += intended_comparisons(engine, evaluation, sampling)
     noticed = [*findings, *note_configuration(engine, evaluation), *unknown, *check_clusters(engine, evaluation)]
+    changes = find_changes(engine, evaluation)
     if evaluation.scores:
         systems = [replace(row, unanswered=None) for row in systems]
     else:
-        noticed += [*note_scoring(engine, metrics, weights, systems), *check_labels(compared, left_out)]
-        noticed += check_completeness(engine, evaluation, systems)
-    changes = find_changes(engine, evaluation)
-    noticed += note_changes(evaluation, changes)
+        noticed += note_scoring(engine, evaluation.metric_list, sampling.weights, systems, ledger)
+        noticed += [*check_labels(compared, left_out), *check_completeness(engine, evaluation, systems)]
+        noticed += note_changes(evaluation, changes)
     engine.settle(lambda: queries_on_page(engine))
     noticed = [*with_drawn_findings(noticed, engine, evaluation, sampling.drawn), *check_slices(compared)]
     costs = compare_costs(engine, evaluation, sampling)
@@ -85,18 +86,19 @@ def make_outcome(
     refuse_errors(noticed, evaluation)
     return Outcome(
         baseline=evaluation.baseline_name,
-        metrics=tuple(metrics),
+        metrics=tuple(evaluation.metric_list),
         systems=tuple(systems),
         comparisons=tuple(compared),
         findings=tuple(apply_severities(noticed, evaluation)),
-        alpha=statistics.alpha,
-        seed=statistics.seed,
-        resamples=statistics.resamples,
+        alpha=evaluation.statistics.alpha,
+        seed=evaluation.statistics.seed,
+        resamples=evaluation.statistics.resamples,
         parity_queries=parity_queries,
         function_judge=function,
         judges=judges,
         changes=changes,
         costs=costs,
+        ledger=ledger,
         left_out=left_out,
         if_all_decided=decide_by_all(engine, evaluation, sampling, compared),
     )
@@ -139,20 +141,24 @@ def write_query_scores(engine: Engine, path: Path) -> None:
 
 
 def note_scoring(
-    engine: Engine, metrics: Sequence[Metric], weights: Mapping[str, float] | None, systems: Sequence[SystemSummary]
+    engine: Engine,
+    metrics: Sequence[Metric],
+    weights: Mapping[str, float] | None,
+    systems: Sequence[SystemSummary],
+    ledger: Sequence[LedgerRow],
 ) -> list[Finding]:
     """What is noticed of rankings and judgments once they are scored."""
     ours = own_metrics(metrics)
-    unscored = check_unscored(engine)
+    unscored = check_unscored(scored_shares(ledger))
     return [*unscored, *check_order(engine, ours, weights), *check_scored(engine, ours), *check_coverage(systems)]
 
 
 def note_changes(evaluation: Evaluation, changes: Sequence[Changes]) -> list[Finding]:
-    """Note that the changes in the first places were left out, if there are too many of them."""
-    is_expected = own_metrics(evaluation.metric_list[:1]) and len(evaluation.systems) > 1 and not evaluation.scores
-    if changes or not is_expected:
+    """Return a note if the rankings are too large to compare their first places."""
+    if changes or not own_metrics(evaluation.metric_list[:1]) or len(evaluation.systems) < 2:
         return []
-    return [Finding("not_asked", "note", "what changed in the first places was left out: they are too many", 1)]
+    message = "what changed in the first places was left out: they are too many"
+    return [Finding("not_asked", "note", message, 1)]
 
 
 def note_configuration(engine: Engine, evaluation: Evaluation) -> list[Finding]:

@@ -13,6 +13,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import Budget
 from ndcg_ab.pipeline.store import Store
 from ndcg_ab.results.judge_records import Judges
+from ndcg_ab.results.ledger import LedgerRow
 from ndcg_ab.results.outcome import Finding, LeftOut, Outcome
 
 Say = Callable[[str], None]
@@ -38,6 +39,7 @@ class Context:
     summed_up: bool = True
     measures: bool = True
     findings: list[Finding] = dataclasses.field(default_factory=list)
+    ledger: tuple[LedgerRow, ...] = ()
     parity_queries: int | None = None
     proxy: pa.Table | None = None
     judges: Judges | None = None

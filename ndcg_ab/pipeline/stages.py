@@ -15,6 +15,7 @@ from ndcg_ab.labels.left_out import leave_out, sources_among
 from ndcg_ab.labels.proxy_judgments import load_proxy_scores
 from ndcg_ab.pipeline.conclude import extreme_queries, make_outcome
 from ndcg_ab.pipeline.context import Context, Stage
+from ndcg_ab.pipeline.denominators import count_inputs
 from ndcg_ab.pipeline.pulls import (
     check_and_count,
     judge_with_function,
@@ -50,6 +51,7 @@ def check_data(context: Context, _: str) -> None:
         else:
             read = store.read(engine.memory, force=context.force)
             found = load_and_check(engine, read, evaluation)
+            context.ledger = count_inputs(engine, read, found)
     context.findings = list(found)
 
 
@@ -116,13 +118,14 @@ def test_differences(context: Context, _: str) -> None:
             judges=context.judges,
             left_out=context.left_out,
             function=function,
+            ledger=context.ledger,
         )
-        gates = check_gates(evaluation, outcome)
         if store.keeps:
             context.since_last = store.since_last(engine, evaluation)
             context.extremes = extreme_queries(engine)
-            gates = (*gates, *check_drops(evaluation, context.since_last))
-        context.outcome = dataclasses.replace(outcome, gates=gates)
+        gates = check_gates(evaluation, outcome, context.since_last)
+        drops = check_drops(evaluation, context.since_last) if store.keeps else ()
+        context.outcome = dataclasses.replace(outcome, gates=(*gates, *drops))
 
 
 def keep(context: Context, _: str) -> None:

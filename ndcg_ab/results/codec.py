@@ -19,6 +19,7 @@ import pyarrow as pa
 from pydantic import BaseModel
 
 from ndcg_ab.config.loading.hints import REMOVED_KEYS
+from ndcg_ab.results.ledger import LedgerRow
 from ndcg_core.measures.external_metric import ELSEWHERE, GivenMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
@@ -27,7 +28,7 @@ from ndcg_core.statistics.verdicts.verdict import Obstacle, Size, Verdict
 
 SCHEMA = 1
 # What is written beside the fields, for readers, and made again from the fields when it is read: field -> it follows.
-COMPUTED: dict[type, dict[str, str]] = {Comparison: {"verdict": "mde"}}
+COMPUTED: dict[type, dict[str, str]] = {Comparison: {"verdict": "mde"}, LedgerRow: {"reasons": "left_out"}}
 FLAT = frozenset(["descriptive"])  # fields whose record's columns go by their own names
 COLUMN_TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 PLAIN = frozenset([str, int, float, bool])  # of which JSON has its own: most of what is in a record

@@ -14,6 +14,7 @@ from ndcg_ab.results.codec import SCHEMA, decode, encode
 from ndcg_ab.results.cost_records import Costs
 from ndcg_ab.results.decisions import JUDGED, NO_DROP, TOLD_BY_VERDICTS, Decision, decide
 from ndcg_ab.results.judge_records import Judges
+from ndcg_ab.results.ledger import SCORED_GATE, LedgerRow
 from ndcg_ab.results.wording import INTENDED, MAIN, PAIRS, SLICE_GATE
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -161,6 +162,7 @@ class Outcome:
     function_judge: what a function judged; None where none did.
     costs: what requests cost; None where that was not recorded.
     if_all_decided: the decisions that would be others if every metric decided, where by default the first one does.
+    ledger: what each stage read, used and left out; empty in records of earlier versions.
     """
 
     baseline: str
@@ -179,6 +181,7 @@ class Outcome:
     function_judge: FunctionJudge | None = None
     if_all_decided: tuple[Decision, ...] = ()
     costs: Costs | None = None
+    ledger: tuple[LedgerRow, ...] = ()
 
     @property
     def is_given(self) -> bool:
@@ -215,8 +218,8 @@ class Outcome:
             for gate in self.failures
         }
         failures = {name: f"gate {name} failed: {why}" for name, why in told.items() if why}
-        few_judged = [text for name, text in failures.items() if name == JUDGED]
-        others = [text for name, text in failures.items() if name not in (JUDGED, *TOLD_BY_VERDICTS)]
+        few_judged = [text for name, text in failures.items() if name in (JUDGED, SCORED_GATE)]
+        others = [text for name, text in failures.items() if name not in (JUDGED, SCORED_GATE, *TOLD_BY_VERDICTS)]
         costs = self.costs.guarded_of(candidate) if self.costs else ()
         found = decide(candidate, self.comparisons, others, few_judged, costs)
         other = next((each.decision for each in self.if_all_decided if each.candidate == candidate), found.decision)
@@ -264,6 +267,7 @@ class Outcome:
             "left_out": encode(self.left_out),
             "function_judge": encode(self.function_judge),
             "if_all_decided": encode(self.if_all_decided),
+            "ledger": encode(self.ledger),
             "parity": None if self.is_given else {"queries": self.parity_queries, "tolerance": 1e-9},
         } | ({} if self.costs is None else {"costs": encode(self.costs)})
 
@@ -290,6 +294,7 @@ class Outcome:
             left_out=decode(tuple[LeftOut, ...], content.get("left_out", ())),
             if_all_decided=decode(tuple[Decision, ...], content.get("if_all_decided", ())),
             costs=decode(Costs, content.get("costs")),
+            ledger=decode(tuple[LedgerRow, ...], content.get("ledger", ())),
         )
 
     @classmethod

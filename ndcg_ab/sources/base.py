@@ -27,13 +27,14 @@ class Remark:
     """What a source noticed and reads all the same: a code of docs/findings.md, how often, and up to five examples.
 
     An example is a place and what is there: ``run.txt, line 7: tag 'b'``.  told: the sentence, where the code and
-    the count do not say all of it.
+    the count do not say all of it.  total: how many rows the source read, of a remark that says it.
     """
 
     code: str
     count: int
     examples: tuple[str, ...] = ()
     told: str | None = None
+    total: int | None = None
 
 
 def with_remarks(table: pa.Table, remarks: Sequence[Remark]) -> pa.Table:
@@ -51,7 +52,7 @@ def remarks_metadata(remarks: Sequence[Remark]) -> dict[bytes, bytes]:
 def read_remarks(table: pa.Table) -> tuple[Remark, ...]:
     """What a source noticed, of its table."""
     rows = json.loads((table.schema.metadata or {}).get(REMARKS, b"[]"))
-    return tuple(Remark(row["code"], row["count"], tuple(row["examples"]), row.get("told")) for row in rows)
+    return tuple(Remark(**row | {"examples": tuple(row["examples"])}) for row in rows)
 
 
 def with_failed_queries(table: pa.Table, query_ids: Sequence[str]) -> pa.Table:

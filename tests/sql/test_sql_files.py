@@ -29,7 +29,7 @@ UNPORTABLE = r"\blog\s*\(|//|\blist_|\bmacro\b|^\s*from .*\n\s*select|\bhash\s*\
 WHOLE = (
     r"copies|rank_given"
     r"|^sum\((case when search_id is null then )?(click_event\.)?(shown|clicked)( else 0 end)?\)$"
-    r"|^sum\((impressions|clicks|shown_events|click_events|events)\)$"
+    r"|^sum\((returned|impressions|clicks|shown_events|click_events|events)\)$"
 )
 
 

@@ -106,7 +106,8 @@ def compare(
         list[str] | None,
         of_output(
             metavar="KEY=D",
-            help="Gate conditions: proof, judged=0.8, unanswered=3, slice_regression=0.05, METRIC=D; repeatable.",
+            help="Gate conditions: proof, scored=0.9, judged=0.8, unanswered=3, slice_regression=0.05, METRIC=D;"
+            " repeatable.",
         ),
     ] = None,
     finding: FindingSeverities = None,

@@ -120,6 +120,9 @@ class Gate(Model):
         description="No ranking got worse since the previous evaluation, by what may matter; any: by however little; or"
         " METRIC: DIFFERENCE, by more.",
     )
+    scored: float = Field(
+        0.5, gt=0, le=1, description="Least share of the judged queries that a primary metric scores."
+    )
     judged: float | None = Field(None, gt=0, le=1, description="Least share of judged results of every system.")
     slice_regression: float | None = Field(None, ge=0, description="No slice regressed by more than this difference.")
     unanswered: int | None = Field(

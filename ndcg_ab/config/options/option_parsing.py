@@ -94,7 +94,7 @@ def parse_smallest_effect(option: str, texts: Sequence[str]) -> float | dict[str
 
 
 def parse_gate(option: str, texts: Sequence[str]) -> dict[str, Any]:
-    """The gate of ``proof``, ``judged=0.8``, ``unanswered=3``, ``slice_regression=0.05`` and ``METRIC=DIFFERENCE``."""
+    """Return the gate of conditions: ``proof``, one of `SINGLE_GATES` such as ``judged=0.8``, ``METRIC=DIFFERENCE``."""
     found: dict[str, Any] = {PROOF: True} if PROOF in texts else {}
     texts = [text for text in texts if text != PROOF]
     margins = [text for text in texts if text.partition("=")[0] not in SINGLE_GATES]
@@ -171,6 +171,7 @@ def parse_primary(option: str, texts: Sequence[str]) -> list[str] | str:
 
 PROOF = "proof"  # guardrails must be shown to hold
 SINGLE_GATES: dict[str, Callable[[str, str, str], Any]] = {
+    "scored": parse_share,
     "judged": parse_share,
     "unanswered": parse_count,
     "slice_regression": parse_share,

@@ -27,6 +27,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.history import database
 from ndcg_ab.history.attribution.mean_attribution import Attribution, Earlier, Values, attribute_means
+from ndcg_ab.results.ledger import SCORED, ScoredShare
 from ndcg_core.statistics.over_time.attribution import CAUSES
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 
@@ -55,6 +56,7 @@ def compare_with_last(
         ordinal, began = found
         earlier = value_groups(past.read("query_score", where={"ordinal": ordinal}, order="query_id"), *OF_SYSTEM)
         known = [dict(zip(("kind", "name", "digest"), row, strict=True)) for row in read_inputs(past, ordinal)]
+        shares = past.rows("ledger", ("about", "read", "used"), where={"ordinal": ordinal, "stage": SCORED})
         kept = read_evaluation_before(past, evaluation, ordinal, earlier)
     later = value_groups(papq.read_table(scores).sort_by("query_id"), *OF_SYSTEM)
     of_all = read_sampling(engine, evaluation)
@@ -81,6 +83,7 @@ def compare_with_last(
         *count_own_queries(now, then),
         tuple(attribution.moved),
         of_all.drawn is not None,
+        tuple(ScoredShare(*row) for row in shares),
     )
 
 

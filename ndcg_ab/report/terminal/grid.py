@@ -45,6 +45,7 @@ class Grid:
     numbers: Sequence[str]
     rows: Sequence[Row]
     verdicts: bool = True
+    verdict_head: str = "verdict"
 
     def layout(self, width: int) -> Layout | None:
         """The fewest tables, then the longest names, that fit in so many columns; None where no table is readable."""
@@ -101,7 +102,7 @@ class Grid:
             made.add_column(self.numbers[place], justify="right", no_wrap=True)
         with_verdict = len(numbers) < len(places)
         if with_verdict:
-            made.add_column("verdict")
+            made.add_column(self.verdict_head)
         for row in self.rows:
             names = [Text(shorten_middle(name, name_width)) for name in row.names]
             cells = [Text(row.numbers[place]) for place in numbers]

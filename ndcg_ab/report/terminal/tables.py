@@ -92,6 +92,7 @@ def print_tables(console: Console, outcome: Outcome) -> None:
     """A table for each metric (several where the terminal is narrow), what describes the differences, findings."""
     for metric in outcome.metrics:
         print_metric(console, outcome, metric)
+    print_ledger(console, outcome)
     print_costs(console, outcome)
     print_intended(console, outcome)
     print_labels(console, outcome)
@@ -144,6 +145,18 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
         nothing = f"no query can be scored with {metric.name}: nothing judged gains anything"
         console.print(Text(nothing, style="yellow"), highlight=False)
     console.print()
+
+
+def print_ledger(console: Console, outcome: Outcome) -> None:
+    """How many rows or queries each stage read, used and left out."""
+    rows = [
+        Row([each.stage, each.about or ""], [str(each.read), str(each.used)], Text(each.reasons))
+        for each in outcome.ledger
+    ]
+    if rows:
+        title = table_title("ledger", "what was read and used")
+        Grid(["stage", "of"], ["read", "used"], rows, verdict_head="left out").print(console, title)
+        console.print()
 
 
 def print_labels(console: Console, outcome: Outcome) -> None:

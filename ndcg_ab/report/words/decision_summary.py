@@ -13,6 +13,7 @@ from ndcg_ab.results.decisions import (
     UNANSWERED,
     Choice,
 )
+from ndcg_ab.results.ledger import SCORED_GATE
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import PRIMARY, signed
 
@@ -24,6 +25,7 @@ FAILURES = {  # a gate -> what a system did for which it fails
     NOT_WORSE: "may be too much worse",
     NO_DROP: "dropped",
     JUDGED: "is too little judged",
+    SCORED_GATE: "has too few scored queries",
     SLICE_REGRESSION: "regressed on a slice",
     UNANSWERED: "leaves too many queries unanswered",
 }

@@ -36,7 +36,7 @@ def grade_remark(table: pa.Table, documents: int, events: int, definition: str) 
         f" ({grades}); {documents - table.num_rows:,} documents were shown too seldom for a grade, or only at places"
         " where nothing is ever clicked"
     )
-    return Remark("click_grades", table.num_rows, (), told)
+    return Remark("click_grades", table.num_rows, (), told, events)
 
 
 def value_remarks(table: pa.Table) -> list[Remark]:

@@ -388,7 +388,7 @@ def test_nothing_scored_is_an_error_with_a_gate_and_without(policy: str, systems
         with pytest.raises(InputError, match=r"^no query can be scored: .* \[nothing_scored\]$"):
             ndcg_ab.compare(NO_GRADE, systems, metrics=metrics, gate=gate)
     result = ndcg_ab.compare(NO_GRADE, systems, metrics=metrics, gate=True, findings={"nothing_scored": "ignore"})
-    assert [gate.passed for gate in result.gates] == [False]
+    assert {gate.name: gate.passed for gate in result.gates} == {"no regression": False, "scored": False}
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -402,7 +402,8 @@ def test_a_metric_that_scores_nothing_fails_its_gate(policy: str, condition: str
     roles = {"metrics": ["ndcg@2", empty], "primary_metrics": "all"}
     roles = {"metrics": "ndcg@2"} if options else roles
     result = ndcg_ab.compare(JUDGMENTS, RANKED, gate=gate, **roles, **options)
-    assert [(each.name.replace(" ", "_"), each.passed) for each in result.gates] == [(condition, False)]
+    failed = [condition, *["scored"] * (not options)]  # a guardrail is no primary metric
+    assert [(each.name.replace(" ", "_"), each.passed) for each in result.gates] == [(each, False) for each in failed]
     assert "not testable (n = 0)" in result.gates[0].message
     assert [found.metric for found in result.findings if found.code == "nothing_scored"] == [empty]
     with pytest.raises(InputError, match="nothing_scored"):
@@ -416,7 +417,9 @@ def test_systems_that_share_no_query_pass_no_gate() -> None:
         "new": {word: RANKED["old"][word] for word in WORDS[4:]},
     }
     result = ndcg_ab.compare(JUDGMENTS, halves, metrics=metric, gate={"not_worse": {metric: 0.1}})
-    assert {gate.name: gate.passed for gate in result.gates} == {"no regression": False, "not worse": False}
+    assert {gate.name: gate.passed for gate in result.gates} == dict.fromkeys(
+        ["no regression", "not worse", "scored"], False
+    )
 
 
 def test_one_system_passes_no_comparing_gate() -> None:
@@ -434,7 +437,9 @@ def test_a_baseline_that_answers_much_less_fails_the_gate(left: int, policy: str
     cut = {word: RANKED["old"][word] for word in WORDS[:left]}
     systems = {"old": cut, "new": RANKED["new"]}
     result = ndcg_ab.compare(JUDGMENTS, systems, metrics=f"ndcg(unanswered={policy})@2", gate={"unanswered": 8})
-    found = [gate.message for gate in result.gates if not gate.passed]
+    failed = {gate.name: gate.message for gate in result.gates if not gate.passed}
+    assert ("scored" in failed) == (policy == "exclude" and left < 4)
+    found = [message for name, message in failed.items() if name != "scored"]
     gone = f"{8 - left} quer{'y' if left == 7 else 'ies'}"
     told = f"old leaves {gone} unanswered, and another system 0: is the ranking of the baseline whole?"
     assert found == ([told] if left < 7 else [])

@@ -1,0 +1,68 @@
+"""The ledger of an evaluation: how many rows or queries each stage read, used and left out, and for which reasons."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+JUDGMENTS, CLICKS, RANKING = "judgments", "click log", "ranking"  # stages that read rows
+DRAWN, ANSWERED, SCORED = "judged queries", "answered queries", "scored queries"
+SCORED_GATE = "scored"  # the gate on the share of scored queries
+FEW_SCORED = 0.5  # below this share of the judged queries, an evaluation is about the exceptions
+
+
+@dataclass(frozen=True)
+class Omission:
+    """The rows or queries that a stage left out for one reason."""
+
+    reason: str
+    count: int
+
+
+@dataclass(frozen=True)
+class LedgerRow:
+    """The count of one stage; read = used + all that is left out.
+
+    stage: a constant of this module. about: the system of a ranking or of answers, the metric of scores; else None.
+    read: rows of the files and logs for the first three stages, judged queries for the others; SCORED begins with the
+    queries that DRAWN uses.
+    left_out: the reasons with a count above 0.
+    """
+
+    stage: str
+    about: str | None
+    read: int
+    used: int
+    left_out: tuple[Omission, ...] = ()
+
+    @property
+    def reasons(self) -> str:
+        """All reasons as a text: ``of unjudged queries: 18; comments: 2``."""
+        return "; ".join(f"{each.reason}: {each.count}" for each in self.left_out)
+
+
+@dataclass(frozen=True)
+class ScoredShare:
+    """How many of the judged queries, of drawn ones if queries were drawn, a metric scores."""
+
+    metric: str
+    queries: int
+    scored: int
+
+    @property
+    def share(self) -> float:
+        return self.scored / self.queries if self.queries else 0.0
+
+
+def make_row(stage: str, about: str | None, read: int, left_out: Mapping[str, int]) -> LedgerRow:
+    """Return the row of a stage that uses everything except what is left out; left_out: reason -> count."""
+    reasons = tuple(Omission(reason, count) for reason, count in left_out.items() if count)
+    return LedgerRow(stage, about, read, read - sum(each.count for each in reasons), reasons)
+
+
+def scored_shares(ledger: Iterable[LedgerRow]) -> tuple[ScoredShare, ...]:
+    """Return the share of the judged queries that each metric scores, in the order of the metrics."""
+    return tuple(ScoredShare(row.about or "", row.read, row.used) for row in ledger if row.stage == SCORED)
+
+
+def scored_text(row: ScoredShare) -> str:
+    """Return how many of the judged queries count: ``1 of 12 judged queries is scored``."""
+    return f"{row.scored or 'none'} of {row.queries} judged queries {'is' if row.scored < 2 else 'are'} scored"
