@@ -2,7 +2,7 @@
 
     python benchmarks/simulate_clicks.py [--seed 1] [--repetitions N] [--quick]
 
-Users (`ndcg_core/clicks/users.py`) search 40 queries of 20 documents whose grades 0 to 3 are known, and see the first
+Users (`benchmarks/click_users.py`) search 40 queries of 20 documents whose grades 0 to 3 are known, and see the first
 ten places of one of two rankings, or of one alone. Of every log each model makes grades, by which six other rankers are
 compared in pairs. Prints rows as `simulate.py` does (docs/calibration.md): Kendall's tau-b between values and true
 grades, the mean over queries; the share of pairs of rankers that the grades order as the truth does; and the share of
@@ -19,7 +19,7 @@ from scipy.stats import kendalltau  # type: ignore[import-untyped]
 from simulate import Row, run
 
 from ndcg_core.clicks.models import MODELS, ClickCount, Event, click_values, count_clicks
-from ndcg_core.clicks.users import (
+from click_users import (
     Chances,
     User,
     attractions,

@@ -1,5 +1,8 @@
 """The position-based model fitted to counts: P(click) = examination of the place x attraction of the document.
 
+Only documents that were shown at several places tell how much is the place and how much the document. `fit_joined` fits
+the model to the places between which documents moved often enough, and takes the place with most clicks as the unit.
+
 Expectation maximisation creeps: where few documents move between places, thousands of steps later the likelihood still
 rises. In the logarithms of both factors the log likelihood is concave: there is one greatest likelihood. Given the
 examination of the places the best attraction of each document is found exactly; what is left is a function of a dozen
@@ -29,6 +32,9 @@ LEAST_LOG = -40.0  # of an examination
 NARROWED = 100  # times at most that a factor is looked for: halving alone would take some fifty
 CLOSE = 1e-14  # to a factor that is looked for
 SMALLEST = 1e-12  # chance of no click, in place of 0: Newton's method doubles it until it is right
+MOST_DOUBT = 0.4  # standard deviation of log(examination): a 95 % interval reaches from v / 2.2 to 2.2 v
+MOST_PLACES = 1_000  # that are compared: those with the most clicks
+BARELY = 1e-6  # clicks by which places are joined between which no document moved
 
 
 class PlacedCounts(NamedTuple):
@@ -92,6 +98,86 @@ def fit_counts(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> Position
     loss(found.x)
     top = float(examination.max())
     return PositionFit(np.minimum(attraction * top, 1.0), examination / top, int(found.nfev))
+
+
+class JoinedFit(NamedTuple):
+    """The position-based model of the places that the log joins.
+
+    place: numbers of these places, rising. examination: of each, 1 for the place with most clicks; another may be above
+    1. doubt: (places,) standard deviation of the logarithm of each examination. document: numbers of the documents that
+    were shown at these places, rising. attraction: of each, the chance of a click at the place with most clicks.
+    left_out: share of the impressions that are at other places. is_rate: no document moved, so that every place is there
+    with examination 1.
+    """
+
+    place: IntArray
+    examination: FloatArray
+    doubt: FloatArray
+    document: IntArray
+    attraction: FloatArray
+    left_out: float
+    is_rate: bool
+
+
+def fit_joined(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> JoinedFit:
+    """Fit the position-based model to the largest set of places whose examinations the log can compare.
+
+    Where no document was shown at two places, or nothing was clicked, each attraction is the plain click rate.
+    """
+    documents, places = (int(number.max(initial=-1)) + 1 for number in (counts.document, counts.place))
+    if len(counts.document) == documents or not counts.clicks.sum():
+        rate = np.bincount(counts.document, counts.clicks) / np.bincount(counts.document, counts.impressions)
+        return JoinedFit(np.arange(places), np.ones(places), np.zeros(places), np.arange(documents), rate, 0.0, True)
+    fit = fit_counts(counts, most_rounds)
+    compared, variance = log_ratio_variances(counts, fit)
+    impressions, clicks = (np.bincount(counts.place, many)[compared] for many in (counts.impressions, counts.clicks))
+    is_near = variance <= MOST_DOUBT**2
+    middle = np.lexsort((clicks, is_near @ impressions))[-1]
+    joined = np.flatnonzero(is_near[middle])
+    unit = int(joined[np.argmax(clicks[joined])])
+    is_in = np.isin(counts.place, compared[joined])
+    document, numbers = np.unique(counts.document[is_in], return_inverse=True)
+    place = np.searchsorted(compared[joined], counts.place[is_in])
+    inside = PlacedCounts(numbers, place, counts.impressions[is_in], counts.clicks[is_in])
+    if not is_in.all():
+        fit = fit_counts(inside, most_rounds)
+    top = float(fit.examination[joined == unit][0])
+    return JoinedFit(
+        compared[joined],
+        fit.examination / top,
+        np.sqrt(variance[unit, joined]),
+        document,
+        np.minimum(fit.attraction * top, 1.0),
+        1 - float(inside.impressions.sum() / counts.impressions.sum()),
+        False,
+    )
+
+
+def log_ratio_variances(counts: PlacedCounts, fit: PositionFit) -> tuple[IntArray, FloatArray]:
+    """Return the places with clicks, rising, and (places, places) the variance of log(examination / examination).
+
+    Notes
+    -----
+    Fisher's information of the logarithms of attraction and examination is w = n q / (1 - q) for a document shown n
+    times at a place with the chance q of a click. Without the attractions there is left a Laplacian of the places, with
+    the weight sum over documents of w w' / (sum of w) between two places. The variance of a difference of two
+    logarithms is the effective resistance between them: infinite, here very large, where no document moved.
+    """
+    from scipy import sparse  # type: ignore[import-untyped]  # takes long, and only this model needs it
+
+    clicks = np.bincount(counts.place, counts.clicks)
+    compared = np.sort(np.argsort(-clicks, kind="stable")[: min(MOST_PLACES, int((clicks > 0).sum()))])
+    chance = fit.attraction[counts.document] * fit.examination[counts.place]
+    weight = counts.impressions * chance / (1 - chance + 1 / counts.impressions)
+    by_place = sparse.csr_array((weight, (counts.document, counts.place)))[:, compared]
+    total = by_place.sum(axis=1)
+    shares = by_place / np.where(total > 0, total, 1.0)[:, None]
+    joined = (by_place.T @ shares).toarray()
+    np.fill_diagonal(joined, 0.0)
+    laplacian = np.diag(joined.sum(axis=1) + BARELY) - joined
+    inverse = np.linalg.inv(laplacian)
+    known = np.diag(inverse)
+    return compared, np.maximum(known[:, None] + known - inverse - inverse.T, 0.0)
 
 
 def best_factor(counts: PlacedCounts, number: IntArray, other: FloatArray, near: FloatArray) -> FloatArray:

@@ -50,7 +50,7 @@ class Clicks(TableSource):
     events: Literal["ubi", "table"] | None = Field(
         None, description="ubi: User Behavior Insights. table: counts. By default told by a file's columns; else ubi."
     )
-    model: Literal["position", "coec", "rate", "opensearch"] = Field(
+    model: Literal["position", "rate", "opensearch"] = Field(
         "position", description="What is made of the clicks: docs/clicks.md."
     )
     actions: list[str] | None = Field(
