@@ -59,9 +59,9 @@ CLICK_CODES: Mapping[str, Code] = {
     ),
     "click_not_joined": Code(
         "warning",
-        "Documents were shown at places that the log does not join: no document, or too few of them, moved between these"
-        " places and those with most impressions. Clicks there cannot be compared with the others. They do not count,"
-        " and documents that were shown nowhere else have no grade.",
+        "Documents were shown at places that the log does not join: none, or too few, moved between these places"
+        " and those with most impressions. Clicks there cannot be compared with the others. They do not count, and"
+        " documents that were shown nowhere else have no grade.",
         "Use events of more than one ranking, such as an A/B test or some random swaps. `--model rate` grades all"
         " documents, and favours the ranking that was logged.",
     ),

@@ -121,20 +121,20 @@ def position_values(rows: Sequence[ClickCount]) -> dict[Document, ClickValue]:
     """Return the values of the position-based model; without intervals where no document moved."""
     if not rows:
         return {}
-    ids, documents = np.unique([f"{row.query_id}\t{row.doc_id}" for row in rows], return_inverse=True)
+    names = [*dict.fromkeys(row[:2] for row in rows)]
+    numbers = {name: number for number, name in enumerate(names)}
     places, placed = np.unique([row.place for row in rows], return_inverse=True)
     counts = np.array([(row.impressions, row.clicks) for row in rows], dtype=np.float64).T
-    fit, found = fit_joined(PlacedCounts(documents, placed, *counts)), {}
-    looked = dict(zip(places[fit.place].tolist(), zip(fit.examination, fit.doubt, strict=True), strict=True))
-    attraction = dict(zip(ids[fit.document].tolist(), fit.attraction.tolist(), strict=True))
-    for document, own in groupby(rows, key=lambda row: row[:2]):
-        joined = [(row.impressions, row.clicks, *looked[row.place]) for row in own if row.place in looked]
-        if not joined:
-            continue
-        value, (shown, clicks) = attraction["\t".join(document)], (sum(column) for column in [*zip(*joined)][:2])
-        expected = sum(impressions * weight for impressions, _, weight, _ in joined)
-        square = sum(impressions * weight**2 for impressions, _, weight, _ in joined)
-        doubt = sum(impressions * weight * doubt for impressions, _, weight, doubt in joined) / expected
+    fit = fit_joined(PlacedCounts(np.array([numbers[row[:2]] for row in rows]), placed, *counts))
+    weights, doubts = (dict(zip(places[fit.place].tolist(), row, strict=True)) for row in (fit.examination, fit.doubt))
+    attraction = {names[number]: float(value) for number, value in zip(fit.document, fit.attraction, strict=True)}
+    found = {}
+    for document, own in groupby((row for row in rows if row.place in weights), key=lambda row: row[:2]):
+        joined, value = [*own], attraction[document]
+        shown, clicks = sum(row.impressions for row in joined), sum(row.clicks for row in joined)
+        expected = sum(row.impressions * weights[row.place] for row in joined)
+        square = sum(row.impressions * weights[row.place] ** 2 for row in joined)
+        doubt = sum(row.impressions * weights[row.place] * doubts[row.place] for row in joined) / expected
         ends = score_interval(clicks, expected, possible_square(square, shown, clicks, expected), value)
         low, high = (None, None) if fit.is_rate else widen_interval(*ends, value, Z * doubt)
         found[document] = ClickValue(shown, clicks, value, low, high)

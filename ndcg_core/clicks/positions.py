@@ -106,8 +106,7 @@ class JoinedFit(NamedTuple):
     place: numbers of these places, rising. examination: of each, 1 for the place with most clicks; another may be above
     1. doubt: (places,) standard deviation of the logarithm of each examination. document: numbers of the documents that
     were shown at these places, rising. attraction: of each, the chance of a click at the place with most clicks.
-    left_out: share of the impressions that are at other places. is_rate: no document moved, so that every place is there
-    with examination 1.
+    left_out: share of the impressions that are at other places. is_rate: no document moved, and all examinations are 1.
     """
 
     place: IntArray
@@ -163,7 +162,7 @@ def log_ratio_variances(counts: PlacedCounts, fit: PositionFit) -> tuple[IntArra
     the weight sum over documents of w w' / (sum of w) between two places. The variance of a difference of two
     logarithms is the effective resistance between them: infinite, here very large, where no document moved.
     """
-    from scipy import sparse  # type: ignore[import-untyped]  # takes long, and only this model needs it
+    from scipy import sparse  # takes long, and only this model needs it
 
     clicks = np.bincount(counts.place, counts.clicks)
     compared = np.sort(np.argsort(-clicks, kind="stable")[: min(MOST_PLACES, int((clicks > 0).sum()))])

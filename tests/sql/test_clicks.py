@@ -157,7 +157,11 @@ def step_by_sql(events: list[Event], before: dict[Any, float]) -> dict[Any, floa
         documents = {names[each]: each for each in before if isinstance(each, tuple)}
         attraction = [before[each] for each in documents.values()]
         engine.put("pulled_attraction", pa.table([[*documents], attraction], schema=ATTRACTION))
-        looked = {"place": pa.array(places), "examination": [before[each] for each in places], "doubt": [0.0] * len(places)}
+        looked = {
+            "place": pa.array(places),
+            "examination": [before[each] for each in places],
+            "doubt": [0.0] * len(places),
+        }
         engine.put("pulled_examination", pa.table(looked))
         found = {documents[document]: value for document, value in engine.rows("attraction")}
         return found | dict(engine.rows("examination"))

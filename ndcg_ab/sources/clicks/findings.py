@@ -54,10 +54,10 @@ def joined_remarks(fit: JoinedFit, documents: int, places: IntArray) -> list[Rem
     """
     if not fit.left_out:
         return []
-    outside = documents - len(fit.document)
+    outside, share = documents - len(fit.document), f"{100 * fit.left_out:.2g} %"
     most = ", ".join(map(str, places[:MOST_EXAMPLES])) + ", …" * (len(places) > MOST_EXAMPLES)
     told = (
-        f"{outside:,} of {documents:,} documents have no grade, and {100 * fit.left_out:.2g} % of the impressions do not count:"
+        f"{outside:,} of {documents:,} documents have no grade, and {share} of the impressions do not count:"
         f" too few documents were shown both at {'place' if len(places) == 1 else 'one of the places'} {most} and at"
         " another place to compare their clicks"
     )

@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 
+from benchmarks.click_users import Chances, User, cascade_chances, cascade_user, position_chances, position_user
 from ndcg_core.clicks.models import (
     MODELS,
     ClickCount,
@@ -18,7 +19,6 @@ from ndcg_core.clicks.models import (
     possible_square,
     score_interval,
 )
-from benchmarks.click_users import Chances, User, cascade_chances, cascade_user, position_chances, position_user
 
 RATES = {"a": 30, "b": 45, "c": 45, "d": 95, "e": 100, "f": 0}
 # d1 moved: 10 times at place 1, where 5 of 20 impressions are clicked, and 90 times at place 2, where 10 of 100 are.
@@ -92,7 +92,16 @@ def test_where_nothing_moves_the_position_model_is_the_rate_above_a_half_too() -
 
 def test_documents_outside_the_places_that_the_log_joins_have_no_value() -> None:
     """Two documents exchange places 1 and 2, two others 3 and 4: the pair with more impressions has values."""
-    cells = [("a", 1, 90), ("a", 2, 40), ("b", 1, 60), ("b", 2, 30), ("c", 3, 30), ("c", 4, 20), ("d", 3, 9), ("d", 4, 6)]
+    cells = [
+        ("a", 1, 90),
+        ("a", 2, 40),
+        ("b", 1, 60),
+        ("b", 2, 30),
+        ("c", 3, 30),
+        ("c", 4, 20),
+        ("d", 3, 9),
+        ("d", 4, 6),
+    ]
     counts = [ClickCount("q", doc_id, place, 100 + (place < 3), clicks) for doc_id, place, clicks in cells]
     assert values("position", counts).keys() == {"a", "b"}
     joined = [*counts, ClickCount("q", "a", 3, 100, 30), ClickCount("q", "c", 1, 100, 80)]
@@ -103,7 +112,9 @@ def test_equal_documents_have_one_grade_whatever_the_fit_leaves() -> None:
     examination = [1, 0.7, 0.5, 0.4, 0.3]
     counts = [ClickCount("q", f"f{at}", at + 1, 1000, round(500 * e)) for at, e in enumerate(examination)]
     counts += [
-        ClickCount("p", f"s{a}", at + 1, 200, round(20 * a * e)) for at, e in enumerate(examination) for a in (1, 3, 7, 9)
+        ClickCount("p", f"s{a}", at + 1, 200, round(20 * a * e))
+        for at, e in enumerate(examination)
+        for a in (1, 3, 7, 9)
     ]
     found = click_values(counts, "position")
     equal = {document for document, _ in found.items() if document[0] == "q"}
