@@ -118,7 +118,7 @@ def click_values(counts: Iterable[ClickCount], model: str) -> dict[Document, Cli
 
 
 def position_values(rows: Sequence[ClickCount]) -> dict[Document, ClickValue]:
-    """Return the values of the position-based model; without intervals where no document moved."""
+    """Return the values of the position-based model; without intervals if it is not identified."""
     if not rows:
         return {}
     names = [*dict.fromkeys(row[:2] for row in rows)]
@@ -136,7 +136,7 @@ def position_values(rows: Sequence[ClickCount]) -> dict[Document, ClickValue]:
         square = sum(row.impressions * weights[row.place] ** 2 for row in joined)
         doubt = sum(row.impressions * weights[row.place] * doubts[row.place] for row in joined) / expected
         ends = score_interval(clicks, expected, possible_square(square, shown, clicks, expected), value)
-        low, high = (None, None) if fit.is_rate else widen_interval(*ends, value, Z * doubt)
+        low, high = widen_interval(*ends, value, Z * doubt) if fit.is_identified else (None, None)
         found[document] = ClickValue(shown, clicks, value, low, high)
     return found
 

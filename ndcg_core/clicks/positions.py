@@ -1,7 +1,7 @@
 """The position-based model fitted to counts: P(click) = examination of the place x attraction of the document.
 
 Only documents that were shown at several places tell how much is the place and how much the document. `fit_joined` fits
-the model to the places between which documents moved often enough, and takes the place with most clicks as the unit.
+the model to the places between which documents moved often enough, and takes the highest of them as the unit.
 
 Expectation maximisation creeps: where few documents move between places, thousands of steps later the likelihood still
 rises. In the logarithms of both factors the log likelihood is concave: there is one greatest likelihood. Given the
@@ -103,10 +103,10 @@ def fit_counts(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> Position
 class JoinedFit(NamedTuple):
     """The position-based model of the places that the log joins.
 
-    place: numbers of these places, rising. examination: of each, 1 for the place with most clicks; another may be above
-    1. doubt: (places,) standard deviation of the logarithm of each examination. document: numbers of the documents that
-    were shown at these places, rising. attraction: of each, the chance of a click at the place with most clicks.
-    left_out: share of the impressions that are at other places. is_rate: no document moved, and all examinations are 1.
+    place: numbers of these places, rising. examination: of each, 1 for the first; another may be above 1. doubt: of
+    each, the standard deviation of the logarithm of the examination. document: numbers of the documents that were shown
+    at these places, rising. attraction: of each, the chance of a click at the first of these places. left_out: share of
+    the impressions that are at other places. is_identified: documents moved, and the highest place is among these.
     """
 
     place: IntArray
@@ -115,40 +115,39 @@ class JoinedFit(NamedTuple):
     document: IntArray
     attraction: FloatArray
     left_out: float
-    is_rate: bool
+    is_identified: bool
 
 
 def fit_joined(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> JoinedFit:
     """Fit the position-based model to the largest set of places whose examinations the log can compare.
 
-    Where no document was shown at two places, or nothing was clicked, each attraction is the plain click rate.
+    If no document was shown at two places, or nothing was clicked, each attraction is the plain click rate.
     """
     documents, places = (int(number.max(initial=-1)) + 1 for number in (counts.document, counts.place))
     if len(counts.document) == documents or not counts.clicks.sum():
         rate = np.bincount(counts.document, counts.clicks) / np.bincount(counts.document, counts.impressions)
-        return JoinedFit(np.arange(places), np.ones(places), np.zeros(places), np.arange(documents), rate, 0.0, True)
+        return JoinedFit(np.arange(places), np.ones(places), np.zeros(places), np.arange(documents), rate, 0.0, False)
     fit = fit_counts(counts, most_rounds)
     compared, variance = log_ratio_variances(counts, fit)
     impressions, clicks = (np.bincount(counts.place, many)[compared] for many in (counts.impressions, counts.clicks))
     is_near = variance <= MOST_DOUBT**2
     middle = np.lexsort((clicks, is_near @ impressions))[-1]
     joined = np.flatnonzero(is_near[middle])
-    unit = int(joined[np.argmax(clicks[joined])])
     is_in = np.isin(counts.place, compared[joined])
     document, numbers = np.unique(counts.document[is_in], return_inverse=True)
     place = np.searchsorted(compared[joined], counts.place[is_in])
     inside = PlacedCounts(numbers, place, counts.impressions[is_in], counts.clicks[is_in])
     if not is_in.all():
         fit = fit_counts(inside, most_rounds)
-    top = float(fit.examination[joined == unit][0])
+    top = float(fit.examination[0])
     return JoinedFit(
         compared[joined],
         fit.examination / top,
-        np.sqrt(variance[unit, joined]),
+        np.sqrt(variance[joined[0], joined]),
         document,
         np.minimum(fit.attraction * top, 1.0),
         1 - float(inside.impressions.sum() / counts.impressions.sum()),
-        False,
+        bool(compared[joined[0]] == 0),
     )
 
 
@@ -170,7 +169,7 @@ def log_ratio_variances(counts: PlacedCounts, fit: PositionFit) -> tuple[IntArra
     weight = counts.impressions * chance / (1 - chance + 1 / counts.impressions)
     by_place = sparse.csr_array((weight, (counts.document, counts.place)))[:, compared]
     total = by_place.sum(axis=1)
-    shares = by_place / np.where(total > 0, total, 1.0)[:, None]
+    shares = by_place.multiply(1 / np.where(total > 0, total, 1.0)[:, None])
     joined = (by_place.T @ shares).toarray()
     np.fill_diagonal(joined, 0.0)
     laplacian = np.diag(joined.sum(axis=1) + BARELY) - joined

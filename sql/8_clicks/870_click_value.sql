@@ -14,8 +14,8 @@
 -- then Q is S^2 / n, as of n equal chances; where more clicks than impressions were logged it is 0, as of a Poisson
 -- count. Widened to hold the value; of rate and position within 0 and 1.
 -- doubt: z times the mean standard deviation of the logarithm of the examinations (position), which is added to the
--- distances of both ends from the value on the scale of logarithms, as an independent error. Null where no document
--- moved: then there is no interval.
+-- distances of both ends from the value on the scale of logarithms, as an independent error. Null if the model
+-- is not identified: then there is no interval.
 with placed_count as (
     select
         document,

@@ -95,7 +95,7 @@ def fit_model(engine: Engine, model: str) -> tuple[float, list[Remark]]:
     documents, places, counts = read_counts(engine)
     fit = fit_joined(counts)
     shown, placed, top = documents[fit.document], places[fit.place], fit.examination.max(initial=1.0)
-    doubt = [None] * len(placed) if fit.is_rate else fit.doubt
+    doubt = fit.doubt if fit.is_identified else [None] * len(placed)
 
     def put(scale: float) -> None:
         engine.put("pulled_attraction", pa.table([shown, fit.attraction * scale], schema=ATTRACTION))
