@@ -14,7 +14,7 @@ position-based, and `position` has to hold the chance of a click that they were 
 import argparse
 from collections import defaultdict
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from click_users import (
@@ -29,7 +29,7 @@ from click_users import (
 from scipy.stats import kendalltau  # type: ignore[import-untyped]
 from simulate import Row, run
 
-from ndcg_core.clicks.models import MODELS, ClickCount, Event, click_values, count_clicks
+from ndcg_core.clicks.models import MODELS, ClickCount, click_values
 
 QUERIES, DOCUMENTS, PLACES, RANKERS = 40, 20, 10, 6
 NOISE = 1.0, 1.6  # standard deviations of what the two logged rankings add to the grades
@@ -79,8 +79,8 @@ def count_log(
     """The counts of so many searches, each of one of the rankings; and the same with as many clicks as are likely."""
     shown = [rank_all(grades, noise, generator) for noise in NOISE[: setting.rankings]]
     user, chances_of = USERS[setting.users]
-    events, likely = [], defaultdict[tuple[str, str, int], float](float)
-    for number in range(setting.searches):
+    counted = defaultdict[tuple[str, str, int], list[float]](lambda: [0, 0, 0.0])
+    for _ in range(setting.searches):
         query = int(generator.integers(QUERIES))
         documents = shown[int(generator.integers(setting.rankings))][query, :PLACES]
         if setting.shuffled and generator.random() < setting.shuffled:
@@ -88,11 +88,14 @@ def count_log(
         attraction = attractions(grades[query, documents].tolist(), 3.0)
         clicked = set(user(attraction, generator))
         for place, (document, chance) in enumerate(zip(documents, chances_of(attraction), strict=True)):
-            events.append(Event(str(query), str(document), place + 1, str(number), 1, int(place in clicked)))
-            likely[events[-1][:3]] += chance
-    counts = count_clicks(events)
-    means = ((row, likely[row[:3]]) for row in counts)
-    return counts, [row._replace(clicks=mean, click_events=mean) for row, mean in means]  # type: ignore[arg-type]
+            cell = counted[str(query), str(document), place + 1]
+            for at, more in enumerate((1, place in clicked, chance)):
+                cell[at] += more
+    found: tuple[list[Any], list[Any]] = ([], [])
+    for key, (shown_there, *clicks) in sorted(counted.items()):
+        for rows, number in zip(found, clicks, strict=True):
+            rows.append(ClickCount(*key, shown_there, number, shown_there, number))  # type: ignore[arg-type]
+    return found
 
 
 def dcg(gains: Grades) -> float:

@@ -50,41 +50,6 @@ class ClickValue(NamedTuple):
     high: float | None
 
 
-class Event(NamedTuple):
-    """How often a document was shown at a place for a query, and clicked.
-
-    place: from 1. search_id: None where none is known. shown, clicked: 0 or more.
-    """
-
-    query_id: str
-    doc_id: str
-    place: int
-    search_id: str | None
-    shown: int
-    clicked: int
-
-
-def count_clicks(events: Iterable[Event]) -> list[ClickCount]:
-    """One row for each query, document and place, in their order.
-
-    What one search repeats counts once, and a click says that the document was shown; events without a search count as
-    they are.
-    """
-    at_place: dict[tuple[str, str, int], list[Event]] = {}
-    for event in events:
-        at_place.setdefault((event.query_id, event.doc_id, event.place), []).append(event)
-    found = []
-    for (query_id, doc_id, place), rows in sorted(at_place.items()):
-        searches = {row.search_id for row in rows} - {None}
-        clicking = {row.search_id for row in rows if row.clicked} - {None}
-        alone = [row for row in rows if row.search_id is None]
-        clicked = sum(row.clicked for row in alone)
-        impressions = len(searches) + max(sum(row.shown for row in alone), clicked)
-        logged = (sum(row.shown for row in rows), sum(row.clicked for row in rows))
-        found.append(ClickCount(query_id, doc_id, place, impressions, len(clicking) + clicked, *logged))
-    return found
-
-
 def logged_rates(counts: Iterable[ClickCount]) -> dict[int, float]:
     """Return the logged clicks over the logged impressions of each place; 0 where no impression was logged."""
     shown, clicked = defaultdict[int, int](int), defaultdict[int, int](int)
@@ -97,48 +62,46 @@ def logged_rates(counts: Iterable[ClickCount]) -> dict[int, float]:
 def click_values(counts: Iterable[ClickCount], model: str) -> dict[Document, ClickValue]:
     """Return the value of each (query_id, doc_id) by one of `MODELS`; of `position` only those that can be compared."""
     rows = sorted(row for row in counts if row.impressions > 0)
-    if model == "position":
-        return position_values(rows)
-    rates, found = logged_rates(rows), {}
-    for document, own in groupby(rows, key=lambda row: row[:2]):
+    weights, doubts, attraction = (
+        dict.fromkeys((row.place for row in rows), 1.0),
+        dict[int, float](),
+        dict[Document, float](),
+    )
+    if model == "opensearch":
+        rates, first = logged_rates(rows), {row[:2]: row.place for row in reversed(rows)}
+        rows = [ClickCount(*row[:2], first[row[:2]], row.shown_events, row.click_events) for row in rows]
+        weights = rates
+    elif model == "position":
+        weights, doubts, attraction = position_model(rows)
+    found = {}
+    for document, own in groupby((row for row in rows if row.place in weights), key=lambda row: row[:2]):
         placed = [*own]
-        if model == "opensearch":
-            weight = rates[placed[0].place]
-            shown, clicks = sum(row.shown_events for row in placed), sum(row.click_events for row in placed)
-        else:
-            weight = 1.0
-            shown, clicks = sum(row.impressions for row in placed), sum(row.clicks for row in placed)
-        expected = shown * weight
-        value = clicks / expected if expected > 0 else 0.0
-        square, low, high = possible_square(expected * weight, shown, clicks, expected), None, None
-        if expected > 0:
-            low, high = score_interval(clicks, expected, square, value)
-        found[document] = ClickValue(shown, clicks, value, low, min(high, 1.0) if high and model == "rate" else high)
+        shown, clicks = sum(row.impressions for row in placed), sum(row.clicks for row in placed)
+        expected = sum(row.impressions * weights[row.place] for row in placed)
+        square = sum(row.impressions * weights[row.place] ** 2 for row in placed)
+        value, ends = attraction.get(document, clicks / expected if expected else 0.0), None
+        if expected and (doubts or model != "position"):
+            low, high = score_interval(clicks, shown, expected, square, value)
+            doubt = sum(row.impressions * weights[row.place] * doubts.get(row.place, 0.0) for row in placed) / expected
+            ends = widen_interval(low, high, value, Z * doubt) if doubt else (low, high)
+            ends = ends if model == "opensearch" else (ends[0], min(ends[1], 1.0))
+        found[document] = ClickValue(shown, clicks, value, *(ends or (None, None)))
     return found
 
 
-def position_values(rows: Sequence[ClickCount]) -> dict[Document, ClickValue]:
-    """Return the values of the position-based model; without intervals if it is not identified."""
+def position_model(rows: Sequence[ClickCount]) -> tuple[dict[int, float], dict[int, float], dict[Document, float]]:
+    """Return the examination and its doubt by place, and the attraction by document; no doubts if not identified."""
     if not rows:
-        return {}
+        return {}, {}, {}
     names = [*dict.fromkeys(row[:2] for row in rows)]
     numbers = {name: number for number, name in enumerate(names)}
     places, placed = np.unique([row.place for row in rows], return_inverse=True)
     counts = np.array([(row.impressions, row.clicks) for row in rows], dtype=np.float64).T
     fit = fit_joined(PlacedCounts(np.array([numbers[row[:2]] for row in rows]), placed, *counts))
-    weights, doubts = (dict(zip(places[fit.place].tolist(), row, strict=True)) for row in (fit.examination, fit.doubt))
     attraction = {names[number]: float(value) for number, value in zip(fit.document, fit.attraction, strict=True)}
-    found = {}
-    for document, own in groupby((row for row in rows if row.place in weights), key=lambda row: row[:2]):
-        joined, value = [*own], attraction[document]
-        shown, clicks = sum(row.impressions for row in joined), sum(row.clicks for row in joined)
-        expected = sum(row.impressions * weights[row.place] for row in joined)
-        square = sum(row.impressions * weights[row.place] ** 2 for row in joined)
-        doubt = sum(row.impressions * weights[row.place] * doubts[row.place] for row in joined) / expected
-        ends = score_interval(clicks, expected, possible_square(square, shown, clicks, expected), value)
-        low, high = widen_interval(*ends, value, Z * doubt) if fit.is_identified else (None, None)
-        found[document] = ClickValue(shown, clicks, value, low, high)
-    return found
+    at = places[fit.place].tolist()
+    doubts = dict(zip(at, fit.doubt.tolist(), strict=True)) if fit.is_identified else {}
+    return dict(zip(at, fit.examination.tolist(), strict=True)), doubts, attraction
 
 
 def widen_interval(low: float, high: float, value: float, doubt: float) -> tuple[float, float]:
@@ -150,33 +113,28 @@ def widen_interval(low: float, high: float, value: float, doubt: float) -> tuple
     (G. Zou and A. Donner, Construction of confidence limits about effect measures, Statistics in Medicine 27, 2008).
     """
     if value == 0:
-        return 0.0, min(high * math.exp(doubt), 1.0)
+        return 0.0, high * math.exp(doubt)
     least = value * math.exp(-math.hypot(math.log(value / low), doubt)) if low > 0 else 0.0
-    return least, max(min(value * math.exp(math.hypot(math.log(high / value), doubt)), 1.0), value)
+    return least, value * math.exp(math.hypot(math.log(high / value), doubt))
 
 
-def possible_square(square: float, impressions: int, clicks: int, expected: float) -> float:
-    """Return the sum of the squares of the weights for `score_interval`, or the largest that the clicks allow.
-
-    Notes
-    -----
-    With chances v x weight the clicks have the variance v S - v^2 Q, which is below 0 where they are more than S^2 / Q:
-    some chance would be above 1. Then all chances are taken as equal, Q = S^2 / n, which gives the largest variance;
-    where more clicks than impressions were logged Q is 0, as of a Poisson count.
-    """
-    if clicks * square <= expected**2 * (1 + 1e-9):  # whatever the rounding where they are as many
-        return square
-    return expected**2 / impressions if clicks <= impressions else 0.0
-
-
-def score_interval(clicks: int, expected: float, square: float, value: float, z: float = Z) -> tuple[float, float]:
+def score_interval(
+    clicks: int, impressions: int, expected: float, square: float, value: float, z: float = Z
+) -> tuple[float, float]:
     """Return the ends of all v with (c - v S)^2 <= z^2 (v S - v^2 Q), widened to hold `value`.
 
     clicks: c. expected: S, the sum of the weights of all impressions, above 0. square: Q, that of their squares, for
-    impressions that are clicked with probability v x weight; 0 for Poisson counts. With all weights 1 it is Wilson's
-    (1927, "Probable inference"), with all weights w Wilson's over w, at most 1 / w; with Q = 0 Rao's of a ratio of
-    observed to expected counts. The weights are taken as known.
+    impressions that are clicked with probability v x weight. The weights are taken as known.
+
+    Notes
+    -----
+    With all weights 1 it is Wilson's (1927, "Probable inference"), with all weights w Wilson's over w, at most 1 / w.
+    With more clicks than S^2 / Q some chance v x weight would be above 1: then all chances are taken as equal, with
+    Q = S^2 / n, which gives the largest variance. With more clicks than impressions Q is 0, as of a Poisson count:
+    Rao's interval of a ratio of observed to expected counts.
     """
+    if clicks * square > expected**2 * (1 + 1e-9):  # whatever the rounding where they are as many
+        square = expected**2 / impressions if clicks <= impressions else 0.0
     a, b, c = expected**2 + z**2 * square, -expected * (2 * clicks + z**2), float(clicks**2)
     root = max(0.0, expected**2 * z**2 * (4 * clicks + z**2) - 4 * z**2 * square * c) ** 0.5
     low, high = (-b - root) / (2 * a), (-b + root) / (2 * a)

@@ -50,14 +50,10 @@ class PlacedCounts(NamedTuple):
 
 
 class PositionFit(NamedTuple):
-    """attraction: (documents,). examination: (places,), the largest of them 1. Both in [0, 1].
-
-    rounds: in which the likelihood was looked at.
-    """
+    """attraction: (documents,). examination: (places,), the largest of them 1. Both in [0, 1]."""
 
     attraction: FloatArray
     examination: FloatArray
-    rounds: int
 
 
 def fit_counts(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> PositionFit:
@@ -70,7 +66,7 @@ def fit_counts(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> Position
     clicks = np.bincount(counts.place, counts.clicks, len(examination))
     clicked, total = np.flatnonzero(clicks > 0), float(clicks.sum())
     if not total:
-        return PositionFit(np.zeros(len(attraction)), examination, 0)
+        return PositionFit(np.zeros(len(attraction)), examination)
     from scipy import optimize  # type: ignore[import-untyped]  # takes long, and only this model needs it
 
     silent, seen = counts.impressions - counts.clicks, counts.clicks > 0
@@ -80,7 +76,7 @@ def fit_counts(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> Position
         nonlocal attraction
         examination[clicked] = np.exp(logs)
         looked = examination[counts.place]
-        attraction = best_factor(counts, counts.document, looked, attraction)
+        attraction = best_attraction(counts, looked, attraction)
         chance = attraction[counts.document] * looked
         unclicked = np.maximum(1 - chance, SMALLEST)
         worth = counts.clicks[seen] @ np.log(chance[seen]) + silent @ np.log(unclicked)
@@ -97,7 +93,7 @@ def fit_counts(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> Position
     )
     loss(found.x)
     top = float(examination.max())
-    return PositionFit(np.minimum(attraction * top, 1.0), examination / top, int(found.nfev))
+    return PositionFit(np.minimum(attraction * top, 1.0), examination / top)
 
 
 class JoinedFit(NamedTuple):
@@ -178,23 +174,22 @@ def log_ratio_variances(counts: PlacedCounts, fit: PositionFit) -> tuple[IntArra
     return compared, np.maximum(known[:, None] + known - inverse - inverse.T, 0.0)
 
 
-def best_factor(counts: PlacedCounts, number: IntArray, other: FloatArray, near: FloatArray) -> FloatArray:
-    """(m,) of each document, or of each place, the factor x of the greatest likelihood, given the other one.
+def best_attraction(counts: PlacedCounts, examination: FloatArray, near: FloatArray) -> FloatArray:
+    """Return the attraction of each document that has the greatest likelihood, given the examination of each row.
 
-    number: (n,) of documents, or of places, below m. other: (n,) the other factor of each row. near: (m,) where to
-    begin. It is where clicks = sum of (impressions - clicks) x other / (1 - x other), whose right side rises with x:
-    by Newton's method, kept between what is too low and what is too high; 1 where nothing is too high, 0 without a
-    click.
+    near: (documents,) where to begin. The attraction x is where clicks = sum of (impressions - clicks) x examination /
+    (1 - x examination), whose right side rises with x: by Newton's method, kept between what is too low and what is too
+    high; 1 where nothing is too high, 0 without a click.
     """
-    size = len(near)
-    clicks = np.bincount(number, counts.clicks, size)
-    silent = (counts.impressions - counts.clicks) * other
+    size, document = len(near), counts.document
+    clicks = np.bincount(document, counts.clicks, size)
+    silent = (counts.impressions - counts.clicks) * examination
     low, high, found = np.zeros(size), np.ones(size), np.where(near > 0, near, START)
     for _ in range(NARROWED):
-        unclicked = np.maximum(1 - found[number] * other, SMALLEST)
-        missed = np.bincount(number, silent / unclicked, size)
-        slope = np.bincount(number, silent / unclicked / unclicked, size)
-        beyond = found * missed - clicks  # above 0 where the factor is too high
+        unclicked = np.maximum(1 - found[document] * examination, SMALLEST)
+        missed = np.bincount(document, silent / unclicked, size)
+        slope = np.bincount(document, silent / unclicked / unclicked, size)
+        beyond = found * missed - clicks  # above 0 where the attraction is too high
         low, high = np.where(beyond <= 0, found, low), np.where(beyond >= 0, found, high)
         better = np.where(slope > 0, found - np.divide(beyond, slope, out=np.zeros(size), where=slope > 0), 1.0)
         better = np.where((better < low) | (better > high), (low + high) / 2, better)
@@ -202,5 +197,5 @@ def best_factor(counts: PlacedCounts, number: IntArray, other: FloatArray, near:
         found = better
         if is_there:
             break
-    factor: FloatArray = np.where(clicks > 0, found, 0.0)
-    return factor
+    attraction: FloatArray = np.where(clicks > 0, found, 0.0)
+    return attraction

@@ -14,7 +14,8 @@ from ndcg_ab.engines.sql_files import click_files
 from ndcg_ab.sources.clicks.events import EVENTS, ReadEvents
 from ndcg_ab.sources.clicks.grading import ATTRACTION, GradedClicks, grade_clicks
 from ndcg_ab.sources.clicks.matching import TEXTS
-from ndcg_core.clicks.models import MODELS, Event, click_grades, click_values, count_clicks, logged_rates
+from ndcg_core.clicks.models import MODELS, click_grades, click_values, logged_rates
+from tests.click_counts import Event, count_clicks
 from tests.examples import examples
 
 pytestmark = pytest.mark.slow
