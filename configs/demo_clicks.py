@@ -3,7 +3,7 @@
     python configs/demo_clicks.py          # writes configs/demo_clicks.jsonl.gz anew, the same bytes every time
 
 Every search is one of the demo's queries, drawn with a fixed seed. What is shown is what `body-only` or `name-weighted`
-returns, and users are position-based (`ndcg_core/clicks/users.py`): they click by the grades of demo_judgments.tsv,
+returns, and users are position-based (`benchmarks/click_users.py`): they click by the grades of demo_judgments.tsv,
 unjudged documents as grade 0. Events are in the schema of User Behavior Insights 1.3.
 """
 
@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from ndcg_core.clicks.users import attractions, position_user
 
 HERE = Path(__file__).parent
 LOG = HERE / "demo_clicks.jsonl.gz"
@@ -38,7 +36,8 @@ def make_event(action: str, search: int, text: str, document: str, place: int) -
 
 def simulate() -> list[dict[str, Any]]:
     """The events of all searches, one after the other."""
-    sys.path.insert(0, str(HERE))
+    sys.path[:0] = [str(HERE), str(HERE.parent / "benchmarks")]
+    from click_users import attractions, position_user
     from demo_engine import search as search_engine
 
     texts = {row["query_id"]: row["text"] for row in rows_of("demo_queries.tsv")}

@@ -52,9 +52,18 @@ CLICK_CODES: Mapping[str, Code] = {
     "click_one_ranking": Code(
         "warning",
         "No document was ever shown at two places of a query: the log holds one ranking, and no model can tell what a"
-        " document gains by its place from what it is worth. What another ranking would have shown is unknown.",
+        " document gains by its place from what it is worth. The value is the plain click rate. What another ranking"
+        " would have shown is unknown.",
         "Use events of more than one ranking, such as an A/B test or some random swaps; or correct the grades by"
         " careful judgments.",
+    ),
+    "click_not_joined": Code(
+        "warning",
+        "Documents were shown at places that the log does not join: none, or too few, moved between these places"
+        " and those with most impressions. Clicks there cannot be compared with the others. They do not count, and"
+        " documents that were shown nowhere else have no grade.",
+        "Use events of more than one ranking, such as an A/B test or some random swaps. `--model rate` grades all"
+        " documents, and favours the ranking that was logged.",
     ),
     "click_bot": Code(
         "warning",

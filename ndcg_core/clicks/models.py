@@ -1,19 +1,22 @@
-"""The value of a document by its clicks: plain rate, clicks over expected clicks, OpenSearch's ratio, attraction.
+"""The value of a document by its clicks: attraction, plain rate, OpenSearch's ratio.
 
 A user looks at high places more than at low ones, so that a click at place 8 says more than one at place 1, and no
 click at place 8 says little. `rate` does not correct that; the others do.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
-from ndcg_core.clicks.positions import PlacedCounts, fit_counts
+from ndcg_core.clicks.positions import PlacedCounts, fit_joined
 
-MODELS = ("coec", "position", "rate", "opensearch")
+MODELS = ("position", "rate", "opensearch")
 Document = tuple[str, str]  # query_id, doc_id
+EXACT = 1e6  # parts of 1 to which values are exact: the tolerance of the fit
 Z = 1.959963984540054  # of a 95 % interval: the .975 quantile of the normal distribution
 
 
@@ -34,77 +37,21 @@ class ClickCount(NamedTuple):
 
 
 class ClickValue(NamedTuple):
-    """What a model says of a document.
+    """The value of a document by a click model, with its 95 % interval.
 
-    impressions, clicks: behind it. value: of `rate` and `position` a probability in [0, 1]; of `coec` and `opensearch`
-    clicks over expected clicks, 1 where they are as usual; None where none was to be expected. low, high: 95 %
-    interval.
+    impressions, clicks: behind the value. value: of `rate` and `position` a probability in [0, 1]; of `opensearch`
+    clicks over expected clicks. low, high: None if the log does not tell them.
     """
 
     impressions: int
     clicks: int
-    value: float | None
+    value: float
     low: float | None
     high: float | None
 
 
-class Attractions(NamedTuple):
-    """A fitted position-based model.
-
-    examination: place -> probability that it is looked at, the largest of them 1.
-    attraction: (query_id, doc_id) -> probability of a click once it is looked at.
-    """
-
-    examination: Mapping[int, float]
-    attraction: Mapping[Document, float]
-
-
-class Event(NamedTuple):
-    """How often a document was shown at a place for a query, and clicked.
-
-    place: from 1. search_id: None where none is known. shown, clicked: 0 or more.
-    """
-
-    query_id: str
-    doc_id: str
-    place: int
-    search_id: str | None
-    shown: int
-    clicked: int
-
-
-def count_clicks(events: Iterable[Event]) -> list[ClickCount]:
-    """One row for each query, document and place, in their order.
-
-    What one search repeats counts once, and a click says that the document was shown; events without a search count as
-    they are.
-    """
-    at_place: dict[tuple[str, str, int], list[Event]] = {}
-    for event in events:
-        at_place.setdefault((event.query_id, event.doc_id, event.place), []).append(event)
-    found = []
-    for (query_id, doc_id, place), rows in sorted(at_place.items()):
-        searches = {row.search_id for row in rows} - {None}
-        clicking = {row.search_id for row in rows if row.clicked} - {None}
-        alone = [row for row in rows if row.search_id is None]
-        clicked = sum(row.clicked for row in alone)
-        impressions = len(searches) + max(sum(row.shown for row in alone), clicked)
-        logged = (sum(row.shown for row in rows), sum(row.clicked for row in rows))
-        found.append(ClickCount(query_id, doc_id, place, impressions, len(clicking) + clicked, *logged))
-    return found
-
-
-def click_rates(counts: Sequence[ClickCount]) -> dict[int, float]:
-    """Place -> clicks / impressions over all queries and documents."""
-    shown, clicked = defaultdict[int, int](int), defaultdict[int, int](int)
-    for row in counts:
-        shown[row.place] += row.impressions
-        clicked[row.place] += row.clicks
-    return {place: clicked[place] / total if total else 0.0 for place, total in shown.items()}
-
-
-def logged_rates(counts: Sequence[ClickCount]) -> dict[int, float]:
-    """Place -> logged clicks / logged impressions; 0 without impressions, as in OpenSearch's CoecClickModel."""
+def logged_rates(counts: Iterable[ClickCount]) -> dict[int, float]:
+    """Return the logged clicks over the logged impressions of each place; 0 where no impression was logged."""
     shown, clicked = defaultdict[int, int](int), defaultdict[int, int](int)
     for row in counts:
         shown[row.place] += row.shown_events
@@ -112,84 +59,82 @@ def logged_rates(counts: Sequence[ClickCount]) -> dict[int, float]:
     return {place: clicked[place] / total if total else 0.0 for place, total in shown.items()}
 
 
-def fit_positions(counts: Sequence[ClickCount]) -> Attractions:
-    """The position-based model of the greatest likelihood: P(click) = examination of the place x attraction."""
-    rows = [row for row in counts if row.impressions > 0]
-    documents = dict.fromkeys((row.query_id, row.doc_id) for row in rows)
-    numbers = {document: number for number, document in enumerate(documents)}
-    places = sorted({row.place for row in rows})
-    fitted = fit_counts(
-        PlacedCounts(
-            np.array([numbers[row.query_id, row.doc_id] for row in rows], dtype=np.int64),
-            np.searchsorted(places, [row.place for row in rows]),
-            np.array([row.impressions for row in rows], dtype=np.float64),
-            np.array([row.clicks for row in rows], dtype=np.float64),
-        )
+def click_values(counts: Iterable[ClickCount], model: str) -> dict[Document, ClickValue]:
+    """Return the value of each (query_id, doc_id) by one of `MODELS`; of `position` only those that can be compared."""
+    rows = sorted(row for row in counts if row.impressions > 0)
+    weights, doubts, attraction = (
+        dict.fromkeys((row.place for row in rows), 1.0),
+        dict[int, float](),
+        dict[Document, float](),
     )
-    return Attractions(
-        dict(zip(places, fitted.examination.tolist(), strict=True)),
-        dict(zip(documents, fitted.attraction.tolist(), strict=True)),
-    )
-
-
-def click_values(counts: Sequence[ClickCount], model: str) -> dict[Document, ClickValue]:
-    """(query_id, doc_id) -> its value by one of `MODELS`.
-
-    `coec` is Zhang and Jones 2007, "Comparing click logs and editorial labels for training query rewriting": clicks
-    over the sum, over the document's impressions, of the mean click rate at the place of each. `opensearch` multiplies
-    all impressions by the rate at the highest place that the document ever had (opensearch-project/search-relevance,
-    CoecClickModel.java).
-    """
-    own: dict[Document, list[ClickCount]] = {}
-    rates = logged_rates(counts) if model == "opensearch" else click_rates(counts)
-    for row in counts:
-        if row.impressions > 0:
-            own.setdefault((row.query_id, row.doc_id), []).append(row)
-    fitted = fit_positions(counts) if model == "position" else None
+    if model == "opensearch":
+        rates, first = logged_rates(rows), {row[:2]: row.place for row in reversed(rows)}
+        rows = [ClickCount(*row[:2], first[row[:2]], row.shown_events, row.click_events) for row in rows]
+        weights = rates
+    elif model == "position":
+        weights, doubts, attraction = position_model(rows)
     found = {}
-    for document, unordered in own.items():
-        rows = sorted(unordered, key=lambda row: row.place)
-        weights = dict.fromkeys(rates, 1.0) if model == "rate" else fitted.examination if fitted else rates
-        if model == "opensearch":
-            rows = [row._replace(impressions=row.shown_events, clicks=row.click_events) for row in rows]
-            weights = dict.fromkeys(rates, rates[rows[0].place])
-        shown, clicks = sum(row.impressions for row in rows), sum(row.clicks for row in rows)
-        expected = sum(row.impressions * weights[row.place] for row in rows)
-        square = sum(row.impressions * weights[row.place] ** 2 for row in rows)
-        value = clicks / expected if expected > 0 else 0.0 if model == "opensearch" else None
-        if fitted is not None:
-            value = fitted.attraction[document]
-        low, high = score_interval(clicks, expected, possible_square(square, shown, clicks, expected), value)
-        if high is not None and value is not None and model in ("rate", "position"):
-            high = max(min(high, 1.0), value)
-        found[document] = ClickValue(shown, clicks, value, low, high)
+    for document, own in groupby((row for row in rows if row.place in weights), key=lambda row: row[:2]):
+        placed = [*own]
+        shown, clicks = sum(row.impressions for row in placed), sum(row.clicks for row in placed)
+        expected = sum(row.impressions * weights[row.place] for row in placed)
+        square = sum(row.impressions * weights[row.place] ** 2 for row in placed)
+        value, ends = attraction.get(document, clicks / expected if expected else 0.0), None
+        if expected and (doubts or model != "position"):
+            low, high = score_interval(clicks, shown, expected, square, value)
+            doubt = sum(row.impressions * weights[row.place] * doubts.get(row.place, 0.0) for row in placed) / expected
+            ends = widen_interval(low, high, value, Z * doubt) if doubt else (low, high)
+            ends = ends if model == "opensearch" else (ends[0], min(ends[1], 1.0))
+        found[document] = ClickValue(shown, clicks, value, *(ends or (None, None)))
     return found
 
 
-def possible_square(square: float, impressions: int, clicks: int, expected: float) -> float:
-    """The sum of the squares of weights for `score_interval`, if the clicks can be as many as they are.
+def position_model(rows: Sequence[ClickCount]) -> tuple[dict[int, float], dict[int, float], dict[Document, float]]:
+    """Return the examination and its doubt by place, and the attraction by document; no doubts if not identified."""
+    if not rows:
+        return {}, {}, {}
+    names = [*dict.fromkeys(row[:2] for row in rows)]
+    numbers = {name: number for number, name in enumerate(names)}
+    places, placed = np.unique([row.place for row in rows], return_inverse=True)
+    counts = np.array([(row.impressions, row.clicks) for row in rows], dtype=np.float64).T
+    fit = fit_joined(PlacedCounts(np.array([numbers[row[:2]] for row in rows]), placed, *counts))
+    attraction = {names[number]: float(value) for number, value in zip(fit.document, fit.attraction, strict=True)}
+    at = places[fit.place].tolist()
+    doubts = dict(zip(at, fit.doubt.tolist(), strict=True)) if fit.is_identified else {}
+    return dict(zip(at, fit.examination.tolist(), strict=True)), doubts, attraction
 
-    With chances v x weight the clicks have the variance v S - v^2 Q, which is below 0 where they are more than S^2 / Q:
-    some chance would be above 1. Then all chances are taken as equal, Q = S^2 / n, which gives the largest variance;
-    where more clicks than impressions were logged Q is 0, as of a Poisson count.
+
+def widen_interval(low: float, high: float, value: float, doubt: float) -> tuple[float, float]:
+    """Add the doubt of the examinations, half the width of an interval of their logarithm, to a score interval.
+
+    Notes
+    -----
+    Distances of both ends from the value on the scale of logarithms, and the doubt, are added as independent errors
+    (G. Zou and A. Donner, Construction of confidence limits about effect measures, Statistics in Medicine 27, 2008).
     """
-    if clicks * square <= expected**2 * (1 + 1e-9):  # whatever the rounding where they are as many
-        return square
-    return expected**2 / impressions if clicks <= impressions else 0.0
+    if value == 0:
+        return 0.0, high * math.exp(doubt)
+    least = value * math.exp(-math.hypot(math.log(value / low), doubt)) if low > 0 else 0.0
+    return least, value * math.exp(math.hypot(math.log(high / value), doubt))
 
 
 def score_interval(
-    clicks: int, expected: float, square: float, value: float | None, z: float = Z
-) -> tuple[float | None, float | None]:
-    """All v with (c - v S)^2 <= z^2 (v S - v^2 Q), widened to hold `value`: the score test's interval.
+    clicks: int, impressions: int, expected: float, square: float, value: float, z: float = Z
+) -> tuple[float, float]:
+    """Return the ends of all v with (c - v S)^2 <= z^2 (v S - v^2 Q), widened to hold `value`.
 
-    clicks: c. expected: S, the sum of the weights of all impressions. square: Q, that of their squares, for impressions
-    that are clicked with probability v x weight; 0 for Poisson counts. With all weights 1 it is Wilson's (1927,
-    "Probable inference"), with all weights w Wilson's over w, at most 1 / w; with Q = 0 Rao's of a ratio of observed to
-    expected counts. The weights are taken as known. (None, None) where nothing is expected.
+    clicks: c. expected: S, the sum of the weights of all impressions, above 0. square: Q, that of their squares, for
+    impressions that are clicked with probability v x weight. The weights are taken as known.
+
+    Notes
+    -----
+    With all weights 1 it is Wilson's (1927, "Probable inference"), with all weights w Wilson's over w, at most 1 / w.
+    With more clicks than S^2 / Q some chance v x weight would be above 1: then all chances are taken as equal, with
+    Q = S^2 / n, which gives the largest variance. With more clicks than impressions Q is 0, as of a Poisson count:
+    Rao's interval of a ratio of observed to expected counts.
     """
-    if expected <= 0 or value is None:
-        return None, None
+    if clicks * square > expected**2 * (1 + 1e-9):  # whatever the rounding where they are as many
+        square = expected**2 / impressions if clicks <= impressions else 0.0
     a, b, c = expected**2 + z**2 * square, -expected * (2 * clicks + z**2), float(clicks**2)
     root = max(0.0, expected**2 * z**2 * (4 * clicks + z**2) - 4 * z**2 * square * c) ** 0.5
     low, high = (-b - root) / (2 * a), (-b + root) / (2 * a)
@@ -199,21 +144,17 @@ def score_interval(
 def click_grades(
     values: Mapping[Document, ClickValue], floor: int, scale: str, cuts: Sequence[float] = ()
 ) -> dict[Document, float]:
-    """(query_id, doc_id) -> grade, of documents with `floor` impressions or more and a value.
+    """Return the grade of each document that has `floor` impressions or more.
 
     scale: `value`: the value. `threshold`: how many cuts the value reaches. `quantile`: how many cuts the share of
-    other graded documents reaches whose value is lower.
+    other graded documents reaches whose value is lower. Values are rounded to 1 / `EXACT` before they are compared.
     """
-    known = {
-        document: each.value
-        for document, each in values.items()
-        if each.value is not None and each.impressions >= floor
-    }
+    known = {document: each.value for document, each in values.items() if each.impressions >= floor}
     if scale == "value":
         return known
-    reached = dict(known)
+    reached = {each: math.floor(value * EXACT + 0.5) / EXACT for each, value in known.items()}
     if scale == "quantile":
-        ordered = sorted(known.values())
+        ordered = sorted(reached.values())
         first = {value: place for place, value in reversed([*enumerate(ordered)])}
-        reached = {each: first[value] / (len(known) - 1) if len(known) > 1 else 0.0 for each, value in known.items()}
+        reached = {each: first[value] / (len(known) - 1) if len(known) > 1 else 0.0 for each, value in reached.items()}
     return {document: float(sum(cut <= number for cut in cuts)) for document, number in reached.items()}

@@ -2,18 +2,20 @@
 -- grain:  one row per (document)
 -- reads:  click_count, click_document, click_rate, pulled_attraction, pulled_examination
 -- params: model, z
--- weight: the click rate that would be usual where it was shown, by the model. rate: 1 everywhere. coec: the mean click
--- rate at the place. position: how likely the place is looked at. opensearch: the mean click rate at the highest place
--- that the document ever had for the query, whatever the place of an impression (opensearch-project/search-relevance,
--- CoecClickModel.java and ClickthroughRate.java).
+-- weight: what an impression is worth, by the model. rate: 1 everywhere. position: how likely the place is looked at;
+-- null at places that the log does not join to others, whose impressions do not count. opensearch: the mean click rate
+-- at the highest place that the document ever had for the query, whatever the place of an impression
+-- (opensearch-project/search-relevance, CoecClickModel.java and ClickthroughRate.java).
 -- expected: the sum of the weights of all impressions. expected_square: of their squares.
--- value: clicks over expected clicks; of the position model the attraction. Null where no click was to be
--- expected, but 0 with opensearch.
+-- value: clicks over expected clicks, 0 where none was to be expected; of the position model the attraction.
 -- low, high: all values v whose score test does not reject the clicks c, the weights taken as known:
 -- (c - v S)^2 <= z^2 (v S - v^2 Q), Wilson's interval where all weights are 1; S is the sum of the weights, Q that of
 -- their squares. With more clicks than S^2 / Q (1e-9: whatever the rounding) some chance v x weight would be above 1:
 -- then Q is S^2 / n, as of n equal chances; where more clicks than impressions were logged it is 0, as of a Poisson
 -- count. Widened to hold the value; of rate and position within 0 and 1.
+-- doubt: z times the mean standard deviation of the logarithm of the examinations (position), which is added to the
+-- distances of both ends from the value on the scale of logarithms, as an independent error. Null if the model
+-- is not identified: then there is no interval.
 with placed_count as (
     select
         document,
@@ -33,10 +35,10 @@ click_weight as (
         placed_count.clicks,
         case
             when $model = 'rate' then 1.0
-            when $model = 'coec' then click_rate.rate
             when $model = 'opensearch' then click_rate.event_rate
             else pulled_examination.examination
         end as weight,
+        case when $model = 'position' then pulled_examination.doubt else 0.0 end as doubt,
     from placed_count
     inner join click_rate on placed_count.rated_place = click_rate.place
     left join pulled_examination on placed_count.rated_place = pulled_examination.place
@@ -57,7 +59,13 @@ running_weight as (
             order by place
             rows between unbounded preceding and current row
         ) as expected_square,
+        sum(impressions * weight * doubt) over (
+            partition by document
+            order by place
+            rows between unbounded preceding and current row
+        ) as expected_doubt,
     from click_weight
+    where weight is not null
 ),
 
 click_expectation as (
@@ -67,6 +75,7 @@ click_expectation as (
         cast(sum(clicks) as bigint) as clicks,
         cast(max(expected) as double) as expected,
         cast(max(expected_square) as double) as expected_square,
+        cast(max(expected_doubt) as double) as expected_doubt,
     from running_weight
     group by document
 ),
@@ -80,8 +89,12 @@ valued as (
         case
             when $model = 'position' then pulled_attraction.attraction
             when click_expectation.expected > 0 then click_expectation.clicks / click_expectation.expected
-            when $model = 'opensearch' then 0.0
+            else 0.0
         end as value,
+        case
+            when $model <> 'position' then 0.0
+            else $z * click_expectation.expected_doubt / click_expectation.expected
+        end as doubt,
         case
             when
                 click_expectation.clicks * click_expectation.expected_square
@@ -102,12 +115,38 @@ bounded as (
         clicks,
         expected,
         value,
+        doubt,
         expected * (2.0 * clicks + $z * $z) as middle,
         $z * sqrt(
             greatest(expected * expected * (4.0 * clicks + $z * $z) - 4.0 * clicks * clicks * square, 0.0)
         ) as reach,
         2 * (expected * expected + $z * $z * square) as width,
     from valued
+),
+
+scored as (
+    select
+        *,
+        least(greatest((middle - reach) / width, 0.0), value) as low,
+        greatest((middle + reach) / width, value) as high,
+    from bounded
+    where width > 0
+),
+
+widened as (
+    select
+        document,
+        case
+            when doubt = 0 or low = 0 then low
+            else value * exp(-sqrt(ln(value / low) * ln(value / low) + doubt * doubt))
+        end as low,
+        case
+            when doubt = 0 then high
+            when value = 0 then high * exp(doubt)
+            else value * exp(sqrt(ln(high / value) * ln(high / value) + doubt * doubt))
+        end as high,
+    from scored
+    where doubt is not null
 )
 
 select
@@ -118,14 +157,11 @@ select
     bounded.impressions,
     bounded.clicks,
     bounded.value,
+    widened.low,
     case
-        when bounded.width > 0
-            then least(greatest((bounded.middle - bounded.reach) / bounded.width, 0.0), bounded.value)
-    end as low,
-    case
-        when bounded.width > 0 and $model in ('rate', 'position')
-            then greatest(least((bounded.middle + bounded.reach) / bounded.width, 1.0), bounded.value)
-        when bounded.width > 0 then greatest((bounded.middle + bounded.reach) / bounded.width, bounded.value)
+        when $model <> 'opensearch' and widened.high > 1 then 1.0
+        else widened.high
     end as high,
 from bounded
 inner join click_document on bounded.document = click_document.document
+left join widened on bounded.document = widened.document

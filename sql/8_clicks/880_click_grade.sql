@@ -4,6 +4,7 @@
 -- params: floor, scale
 -- scale: value: the value itself. threshold: how many cuts the value reaches. quantile: how many cuts the share of
 -- other graded documents reaches whose value is lower; equal values have equal grades, and the lowest has grade 0.
+-- level: the value rounded to what it is exact to, by which documents are compared.
 with judged_value as (
     select
         query_id,
@@ -13,11 +14,11 @@ with judged_value as (
         value,
         low,
         high,
-        percent_rank() over (order by value) as lower_share,
+        floor(value * 1e6 + 0.5) / 1e6 as level,
+        percent_rank() over (order by floor(value * 1e6 + 0.5)) as lower_share,
     from click_value
     where
         impressions >= $floor
-        and value is not null
         and is_asked
 )
 
@@ -37,7 +38,7 @@ from judged_value
 left join pulled_click_cut
     on
         pulled_click_cut.cut
-        <= case when $scale = 'threshold' then judged_value.value else judged_value.lower_share end
+        <= case when $scale = 'threshold' then judged_value.level else judged_value.lower_share end
 group by
     judged_value.query_id,
     judged_value.doc_id,

@@ -32,7 +32,7 @@ def clicks(
         of_data(metavar="FIELD=COLUMN,…", help="Where fields are: user_query=message, object_id=attributes.id, …"),
     ] = None,
     model: Annotated[
-        str | None, of_metrics(metavar="MODEL", help="position, coec, rate or opensearch. (default position)")
+        str | None, of_metrics(metavar="MODEL", help="position, rate or opensearch. (default position)")
     ] = None,
     action: Annotated[
         list[str] | None,

@@ -9,6 +9,7 @@ from ndcg_ab.engines import Engine
 from ndcg_ab.errors import format_value
 from ndcg_ab.sources.base import Remark
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
+from ndcg_core.clicks.positions import IntArray, JoinedFit
 
 CLIENT_RULES: Mapping[str, int | float] = {  # parameters of client_finding
     "fewest_clients": 100,  # with fewer nobody can say which number of events is usual
@@ -33,8 +34,7 @@ def grade_remark(table: pa.Table, documents: int, events: int, definition: str) 
     queries = pc.count_distinct(table["query_id"]).as_py()
     told = (
         f"grades come from {definition}: {table.num_rows:,} documents of {queries:,} queries from {events:,} events"
-        f" ({grades}); {documents - table.num_rows:,} documents were shown too seldom for a grade, or only at places"
-        " where nothing is ever clicked"
+        f" ({grades}); {documents - table.num_rows:,} documents were shown too seldom for a grade"
     )
     return Remark("click_grades", table.num_rows, (), told, events)
 
@@ -45,6 +45,23 @@ def value_remarks(table: pa.Table) -> list[Remark]:
         return []
     told = f"the {table.num_rows:,} documents with a grade all have the value {table['value'][0].as_py():.3g}"
     return [Remark("click_one_value", table.num_rows, (), told)]
+
+
+def joined_remarks(fit: JoinedFit, documents: int, places: IntArray) -> list[Remark]:
+    """Return the share of the log whose clicks cannot be compared with those of the largest part, if any.
+
+    documents: of the log. places: those of the largest part.
+    """
+    if not fit.left_out:
+        return []
+    outside, share = documents - len(fit.document), f"{100 * fit.left_out:.2g} %"
+    most = ", ".join(map(str, places[:MOST_EXAMPLES])) + ", …" * (len(places) > MOST_EXAMPLES)
+    told = (
+        f"{outside:,} of {documents:,} documents have no grade, and {share} of the impressions do not count:"
+        f" too few documents were shown both at {'place' if len(places) == 1 else 'one of the places'} {most} and at"
+        " another place to compare their clicks"
+    )
+    return [Remark("click_not_joined", outside, (), told)]
 
 
 def event_remarks(engine: Engine, places: pa.Table) -> list[Remark]:

@@ -16,14 +16,14 @@ from ndcg_ab.engines.base import InFiles
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import Remark
 from ndcg_ab.sources.clicks.events import EVENTS, ReadEvents
-from ndcg_ab.sources.clicks.findings import CLIENT_RULES, event_remarks, grade_remark, value_remarks
+from ndcg_ab.sources.clicks.findings import CLIENT_RULES, event_remarks, grade_remark, joined_remarks, value_remarks
 from ndcg_ab.sources.clicks.matching import match_texts
 from ndcg_ab.sources.tables.on_disk import table_or_file
 from ndcg_core.clicks.models import Z
-from ndcg_core.clicks.positions import IntArray, PlacedCounts, fit_counts
+from ndcg_core.clicks.positions import IntArray, PlacedCounts, fit_joined
 
 ATTRACTION = pa.schema([("document", pa.int64()), ("attraction", pa.float64())])
-EXAMINATION = pa.schema([("place", pa.int64()), ("examination", pa.float64())])
+EXAMINATION = pa.schema([("place", pa.int64()), ("examination", pa.float64()), ("doubt", pa.float64())])
 ORDER = "query_id, doc_id"
 SMALLEST_CHANGE = 1e-6  # of a probability: a step that moves none further says that the likelihood is the greatest
 
@@ -59,47 +59,54 @@ def grade_clicks(engine: Engine, events: ReadEvents, described: Clicks, queries:
     engine.put_files("pulled_click_event", InFiles(columns, [(table_or_file(events.table), {})]))
     engine.put("pulled_click_text", texts)
     engine.put("pulled_click_cut", pa.table({"cut": pa.array(cuts, pa.float64())}))
-    change = fit_model(engine, described.model)
+    change, left_out = fit_model(engine, described.model)
     table = engine.read("click_grade", order=ORDER)
     places = engine.read("click_rate", ("place", "impressions", "clicks", "rate"), order="place")
-    documents, most, queries_there = 0, 0, set[str]()
-    for piece in engine.pieces("click_value", ("query_id", "impressions"), where={"is_asked": True}):
+    documents, queries_there = 0, set[str]()
+    for piece in engine.pieces("click_document", ("query_id",), where={"is_asked": True}):
         documents += piece.num_rows
-        most = max(most, pc.max(piece["impressions"]).as_py() or 0)
         queries_there.update(pc.unique(piece["query_id"]).to_pylist())
     if not table.num_rows:
+        shown = engine.pieces("click_value", ("impressions",), where={"is_asked": True})
+        most = max((pc.max(piece["impressions"]).as_py() or 0 for piece in shown), default=0)
+        where = " at places that can be compared" if left_out else ""
         raise InputError(
-            f"{events.origin}: no document has {described.least} impressions or more (the most is {most}) at places"
-            " where something is clicked: give more events, or set a lower floor"
+            f"{events.origin}: no document has {described.least} impressions or more{where} (the most is {most}): give"
+            " more events, or set a lower floor"
         )
     definition = described.definition
     if change > SMALLEST_CHANGE:
         definition += f", of which a step of expectation maximisation still moved a probability by {change:.1g}"
     told = grade_remark(table, documents, events.read, definition)
-    remarks = (told, *events.remarks, *unmatched, *value_remarks(table), *event_remarks(engine, places))
+    remarks = (told, *left_out, *events.remarks, *unmatched, *value_remarks(table), *event_remarks(engine, places))
     return GradedClicks(table, places, documents, len(queries_there), change, remarks)
 
 
-def fit_model(engine: Engine, model: str) -> float:
-    """Makes what the values of the position model are made of; of other models nothing.
+def fit_model(engine: Engine, model: str) -> tuple[float, list[Remark]]:
+    """Put the tables of the position-based model into the engine, empty for other models.
 
-    The core finds the greatest likelihood, and the SQL takes a step of expectation maximisation from there. Returns the
-    largest change of a probability by that step, which is none where both are right.
+    Returns the largest change of a probability by a step of expectation maximisation in SQL, which is none if the core
+    found the greatest likelihood, and a remark if some documents cannot be compared.
     """
     if model != "position":
         engine.put("pulled_attraction", ATTRACTION.empty_table())
         engine.put("pulled_examination", EXAMINATION.empty_table())
-        return 0.0
+        return 0.0, []
     documents, places, counts = read_counts(engine)
-    fit = fit_counts(counts)
-    engine.put("pulled_attraction", pa.table([documents, fit.attraction], schema=ATTRACTION))
-    engine.put("pulled_examination", pa.table([places, fit.examination], schema=EXAMINATION))
-    attracted = engine.read("attraction", ATTRACTION.names, order="document")["attraction"]
-    looked = engine.read("examination", EXAMINATION.names, order="place")["examination"]
-    return max(
-        float(np.abs(attracted.to_numpy() - fit.attraction).max(initial=0.0)),
-        float(np.abs(looked.to_numpy() - fit.examination).max(initial=0.0)),
-    )
+    fit = fit_joined(counts)
+    shown, placed, top = documents[fit.document], places[fit.place], fit.examination.max(initial=1.0)
+    doubt = fit.doubt if fit.is_identified else [None] * len(placed)
+
+    def put(scale: float) -> None:
+        engine.put("pulled_attraction", pa.table([shown, fit.attraction * scale], schema=ATTRACTION))
+        engine.put("pulled_examination", pa.table([placed, fit.examination / scale, doubt], schema=EXAMINATION))
+
+    put(top)  # a step moves nothing at its bounds, which are 1
+    attracted = engine.read("attraction", ATTRACTION.names, order="document")["attraction"].to_numpy()
+    looked = engine.read("examination", ("place", "examination"), order="place")["examination"].to_numpy()
+    put(1.0)
+    change = max(np.abs(attracted - fit.attraction * top).max(), np.abs(looked - fit.examination / top).max())
+    return float(change), joined_remarks(fit, len(documents), placed)
 
 
 def read_counts(engine: Engine) -> tuple[IntArray, IntArray, PlacedCounts]:

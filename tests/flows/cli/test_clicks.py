@@ -16,7 +16,8 @@ from ndcg_ab.sources.judgments.gathering import pull_judgments_place
 from tests.places import ROOT
 
 DEMO, QUERIES = ROOT / "configs" / "demo_clicks.jsonl.gz", ROOT / "configs" / "demo_queries.tsv"
-COUNTS = "query,document,place,shown,clicked\nshoes,a,1,40,20\nshoes,b,1,10,1\nshoes,b,2,50,10\nshoes,c,2,50,5\n"
+HEAD = "query,document,place,shown,clicked\n"
+COUNTS = HEAD + "shoes,a,1,400,200\nshoes,b,1,100,10\nshoes,b,2,500,100\nshoes,c,2,500,50\n"
 
 
 def run(*words: object) -> tuple[int, str, str]:
@@ -31,18 +32,29 @@ def counts(tmp_path: Path) -> Path:
     return path
 
 
-def test_clicks_over_expected_clicks_become_judgments(counts: Path, tmp_path: Path) -> None:
-    """Place 1 is clicked 21 of 50 times, place 2 15 of 100: a 20 / 16.8, b 11 / (4.2 + 7.5), c 5 / 7.5."""
+def test_clicks_become_judgments(counts: Path, tmp_path: Path) -> None:
+    """Place 1 is clicked 21 of 50 times, place 2 15 of 100: a 200 / 168, b 110 / 252, c 50 / 75."""
     files = ("--output-file", tmp_path / "grades.csv", "--json", tmp_path / "found.json")
-    code, said, _ = run(counts, "--model", "coec", *files)
+    code, said, _ = run(counts, "--model", "opensearch", "--quantiles", "0.25,0.5,0.75", *files)
     assert code == 0 and "3 of 3 documents have a grade, of 1 query" in said
     rows = list(csv.DictReader((tmp_path / "grades.csv").open()))
     values = {row["doc_id"]: float(row["value"]) for row in rows}
-    assert values == pytest.approx({"a": 20 / 16.8, "b": 11 / 11.7, "c": 5 / 7.5}, abs=1e-12)
-    assert [(row["doc_id"], row["grade"]) for row in rows] == [("a", "3"), ("b", "2"), ("c", "0")]
+    assert values == pytest.approx({"a": 200 / 168, "b": 110 / 252, "c": 50 / 75}, abs=1e-12)
+    assert [(row["doc_id"], row["grade"]) for row in rows] == [("a", "3"), ("b", "0"), ("c", "2")]
     found = json.loads((tmp_path / "found.json").read_text())
-    assert found["places"][0] == {"place": 1, "impressions": 50, "clicks": 21, "rate": pytest.approx(0.42)}
-    assert found["grades"][0]["value"] == pytest.approx(20 / 16.8) and found["findings"][0]["code"] == "click_grades"
+    assert found["places"][0] == {"place": 1, "impressions": 500, "clicks": 210, "rate": pytest.approx(0.42)}
+    assert found["grades"][0]["value"] == pytest.approx(200 / 168) and found["findings"][0]["code"] == "click_grades"
+
+
+def test_ten_documents_of_which_two_were_exchanged_have_no_common_grade(tmp_path: Path) -> None:
+    """All are equally good, and each has its own place: grades in the order of the places say nothing."""
+    clicks = [500, 350, 250, 200, 150, 125, 100, 85, 75, 65]
+    rows = [f"q,d{place},{place},1000,{clicked}\n" for place, clicked in enumerate(clicks, 1)]
+    (tmp_path / "counts.csv").write_text(HEAD + "".join(rows) + "q,d9,10,20,1\nq,d10,9,20,2\n")
+    code, said, _ = run(tmp_path / "counts.csv", "--output-file", tmp_path / "grades.csv")
+    assert code == 0 and "[click_not_joined]" in said and "8 of 10 documents have no grade, and 90 %" in said
+    graded = [row["doc_id"] for row in csv.DictReader((tmp_path / "grades.csv").open())]
+    assert graded == ["d10", "d9"], "both were shown at place 9"
 
 
 @pytest.mark.parametrize(
@@ -50,7 +62,7 @@ def test_clicks_over_expected_clicks_become_judgments(counts: Path, tmp_path: Pa
     [
         (["--model", "rate", "--thresholds", "0.15,0.4"], {"a": 2, "b": 1, "c": 0}),
         (["--quantiles", "0.5"], {"a": 1, "b": 1, "c": 0}),
-        (["--floor", "55"], {"b": 0}),
+        (["--floor", "550"], {"b": 0}),
     ],
 )
 def test_what_is_asked_for_changes_the_grades(
@@ -99,11 +111,15 @@ def test_compare_reads_what_is_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--model", "best"], "--model = 'best': must be 'position', 'coec', 'rate' or 'opensearch'"),
+        (["--model", "best"], "--model = 'best': must be 'position', 'rate' or 'opensearch'"),
+        (
+            ["--model", "coec"],
+            "--model = 'coec': is no model any more: write position, which corrects for places, or rate",
+        ),
         (["--quantiles", "0.5", "--thresholds", "1"], "--quantiles, --thresholds: both say where grades begin"),
         (["--quantiles", "0.5,x"], "--quantiles 0.5,x: must be numbers with commas between"),
         (["--quantiles", "0.5,0.2"], "--quantiles, --thresholds: quantiles = [0.5, 0.2]: must rise"),
-        (["--floor", "1000"], "no document has 1000 impressions or more (the most is 60)"),
+        (["--floor", "1000"], "no document has 1000 impressions or more (the most is 600)"),
         (["--memory-limit", "1MB"], "--memory-limit = '1MB': is too little to work with: it is of the whole process"),
         (["--output-file", "grades.txt"], "--output-file grades.txt: must end in .csv, .tsv, .parquet or .pq"),
     ],

@@ -5,23 +5,20 @@ import random
 import numpy as np
 import pytest
 
+from benchmarks.click_users import Chances, User, cascade_chances, cascade_user, position_chances, position_user
 from ndcg_core.clicks.models import (
     MODELS,
     ClickCount,
     ClickValue,
-    Event,
     Z,
     click_grades,
-    click_rates,
     click_values,
-    count_clicks,
-    fit_positions,
     logged_rates,
-    possible_square,
     score_interval,
 )
-from ndcg_core.clicks.users import Chances, User, cascade_chances, cascade_user, position_chances, position_user
+from tests.click_counts import Event, count_clicks
 
+RATES = {"a": 30, "b": 45, "c": 45, "d": 95, "e": 100, "f": 0}
 # d1 moved: 10 times at place 1, where 5 of 20 impressions are clicked, and 90 times at place 2, where 10 of 100 are.
 MOVED = [
     ClickCount("q", "d1", 1, 10, 2, 10, 2),
@@ -31,19 +28,18 @@ MOVED = [
 ]
 
 
-def values(model: str, counts: list[ClickCount]) -> dict[str, float | None]:
+def values(model: str, counts: list[ClickCount]) -> dict[str, float]:
     return {doc_id: found.value for (_, doc_id), found in click_values(counts, model).items()}
 
 
 def test_the_rate_at_each_place() -> None:
-    assert click_rates(MOVED) == {1: 0.25, 2: 0.1} == logged_rates(MOVED)
+    assert logged_rates(MOVED) == {1: 0.25, 2: 0.1}
 
 
 @pytest.mark.parametrize(
     ("model", "d1", "d2"),
     [
         ("rate", 11 / 100, 4 / 20),
-        ("coec", 11 / (10 * 0.25 + 90 * 0.1), 4 / (10 * 0.25 + 10 * 0.1)),  # .957, 1.143
         ("opensearch", 11 / (100 * 0.25), 4 / (20 * 0.25)),  # .44, .8: all of d1's impressions count as of place 1
     ],
 )
@@ -65,7 +61,8 @@ def test_opensearch_counts_every_event_and_takes_the_highest_place_even_of_a_cli
     )
     assert logged_rates(counts) == {1: 1.0, 2: 2.0, 3: 0.0}
     assert values("opensearch", counts) == {"a": 3 / (1 * 1.0), "b": 0.0, "c": 0.0}
-    assert click_rates(counts) == {1: 0.5, 2: 1.0, 3: 0.0}, "of one search a document is clicked once, and was shown"
+    found = {(row.doc_id, row.place): (row.impressions, row.clicks) for row in counts}
+    assert found == {("a", 1): (1, 1), ("a", 2): (1, 1), ("b", 1): (1, 0), ("c", 3): (1, 0)}, "of one search one click"
 
 
 def test_the_position_model_finds_what_made_the_clicks() -> None:
@@ -77,34 +74,69 @@ def test_the_position_model_finds_what_made_the_clicks() -> None:
         for doc_id, a in attraction.items()
         for place, e in examination.items()
     ]
-    found = fit_positions(counts)
-    assert found.examination == pytest.approx(examination, abs=1e-6)
-    assert {doc_id: value for (_, doc_id), value in found.attraction.items()} == pytest.approx(attraction, abs=1e-6)
+    assert values("position", counts) == pytest.approx(attraction, abs=1e-6)
 
 
-def test_the_position_model_of_one_place_is_the_rate() -> None:
-    assert fit_positions([ClickCount("q", "d", 1, 4, 1)]) == ({1: 1.0}, {("q", "d"): pytest.approx(0.25)})
-    assert fit_positions([ClickCount("q", "d", 1, 4, 0)]) == ({1: 0.0}, {("q", "d"): 0.0})
-    assert fit_positions([]) == ({}, {})
+def test_the_position_model_of_one_place_is_the_rate_without_an_interval() -> None:
+    assert click_values([ClickCount("q", "d", 1, 4, 1)], "position") == {("q", "d"): (4, 1, 0.25, None, None)}
+    assert values("position", [ClickCount("q", "d", 1, 4, 0)]) == {"d": 0.0}
+    assert click_values([], "position") == {}
+
+
+def test_where_nothing_moves_the_position_model_is_the_rate_above_a_half_too() -> None:
+    counts = [ClickCount("q", doc_id, place, 100, clicks) for place, (doc_id, clicks) in enumerate(RATES.items(), 1)]
+    assert values("position", counts) == {doc_id: clicks / 100 for doc_id, clicks in RATES.items()}
+
+
+def test_documents_outside_the_places_that_the_log_joins_have_no_value() -> None:
+    """Two documents exchange places 1 and 2, two others 3 and 4: the pair with more impressions has values."""
+    cells = [
+        ("a", 1, 90),
+        ("a", 2, 40),
+        ("b", 1, 60),
+        ("b", 2, 30),
+        ("c", 3, 30),
+        ("c", 4, 20),
+        ("d", 3, 9),
+        ("d", 4, 6),
+    ]
+    counts = [ClickCount("q", doc_id, place, 100 + (place < 3), clicks) for doc_id, place, clicks in cells]
+    assert values("position", counts).keys() == {"a", "b"}
+    joined = [*counts, ClickCount("q", "a", 3, 100, 30), ClickCount("q", "c", 1, 100, 80)]
+    assert values("position", joined).keys() == {"a", "b", "c", "d"}
+
+
+def test_equal_documents_have_one_grade_whatever_the_fit_leaves() -> None:
+    examination = [1, 0.7, 0.5, 0.4, 0.3]
+    counts = [ClickCount("q", f"f{at}", at + 1, 1000, round(500 * e)) for at, e in enumerate(examination)]
+    counts += [
+        ClickCount("p", f"s{a}", at + 1, 200, round(20 * a * e))
+        for at, e in enumerate(examination)
+        for a in (1, 3, 7, 9)
+    ]
+    found = click_values(counts, "position")
+    equal = {document for document, _ in found.items() if document[0] == "q"}
+    assert len({found[each].value for each in equal}) > 1, "the fit leaves something"
+    for scale, cuts in (("quantile", (0.25, 0.41, 0.5, 0.75)), ("threshold", (0.5,))):
+        grades = click_grades(found, 0, scale, cuts)
+        assert len({grades[each] for each in equal}) == 1
 
 
 def test_wilsons_interval() -> None:
     """Of 2 in 10, as statsmodels' proportion_confint(2, 10, method="wilson") has it: .0567, .5098."""
-    assert score_interval(2, 10.0, 10.0, 0.2) == pytest.approx((0.056682, 0.509838), abs=1e-6)
-    assert score_interval(0, 10.0, 10.0, 0.0) == pytest.approx((0.0, 0.277533), abs=1e-6)
+    assert score_interval(2, 10, 10.0, 10.0, 0.2) == pytest.approx((0.056682, 0.509838), abs=1e-6)
+    assert score_interval(0, 10, 10.0, 10.0, 0.0) == pytest.approx((0.0, 0.277533), abs=1e-6)
 
 
 def test_the_interval_of_a_ratio_to_expected_counts() -> None:
     """c = 9, S = 10: roots of (9 - 10 v)^2 = 3.8415 x 10 v: v = (9 + 1.92073 +- 1.95996 sqrt(9 + .960365)) / 10."""
-    assert score_interval(9, 10.0, 0.0, 0.9) == pytest.approx((0.473508, 1.710638), abs=1e-6)
-    assert score_interval(3, 0.0, 0.0, None) == (None, None)
+    assert score_interval(9, 99, 10.0, 0.0, 0.9) == pytest.approx((0.473508, 1.710638), abs=1e-6)
 
 
-@pytest.mark.parametrize("model", ["coec", "opensearch"])
-def test_the_interval_of_a_ratio_is_wilsons_over_the_mean_expected_rate(model: str) -> None:
+def test_the_interval_of_a_ratio_is_wilsons_over_the_mean_expected_rate() -> None:
     """2 of 10 at a place where 1 of 4 impressions is clicked: .0567 and .5098, over .25."""
     counts = [ClickCount("q", "a", 1, 10, 2, 10, 2), ClickCount("q", "b", 1, 10, 3, 10, 3)]
-    found = click_values(counts, model)["q", "a"]
+    found = click_values(counts, "opensearch")["q", "a"]
     assert (found.low, found.high) == (
         pytest.approx(0.056682 / 0.25, abs=4e-6),
         pytest.approx(0.509838 / 0.25, abs=4e-6),
@@ -113,8 +145,8 @@ def test_the_interval_of_a_ratio_is_wilsons_over_the_mean_expected_rate(model: s
 
 def test_documents_that_are_always_or_never_clicked() -> None:
     """The upper end is where every impression is clicked: 1 over the mean expected rate, here 2 and more than 1."""
-    counts = [ClickCount("q", "always", 1, 5, 5), ClickCount("q", "never", 1, 5, 0)]
-    found = click_values(counts, "coec")
+    counts = [ClickCount("q", "always", 1, 5, 5, 5, 5), ClickCount("q", "never", 1, 5, 0, 5, 0)]
+    found = click_values(counts, "opensearch")
     always, never = found["q", "always"], found["q", "never"]
     assert always.value == 2.0 and always.high == pytest.approx(2.0) and always.low == pytest.approx(10 / (5 + Z**2))
     assert never.value == never.low == 0.0 and never.high == pytest.approx(2 * Z**2 / (5 + Z**2))
@@ -128,32 +160,28 @@ def test_more_clicks_than_impressions_are_counts_without_an_upper_end() -> None:
 
 
 def test_clicks_at_places_where_few_are_expected_have_an_interval() -> None:
-    """All of 10 where 1 of 11 is clicked, none of 1 where nearly all is: more than the chances of the places allow."""
-    counts = [ClickCount("q", "a", 2, 10, 10), ClickCount("q", "a", 1, 1, 0)]
-    counts += [ClickCount("q", "b", 2, 100, 0), ClickCount("q", "b", 1, 99, 99)]
-    found = click_values(counts, "coec")["q", "a"]
-    expected = 10 / 11 + 99 / 100
-    assert found.value == pytest.approx(10 / expected) and found.low is not None and found.high is not None
-    low, high = score_interval(10, 11.0, 11.0, 10 / 11)
-    assert low is not None and high is not None
-    assert (found.low, found.high) == pytest.approx((low * 11 / expected, high * 11 / expected))
+    """All of 10 where 1 of 10 is clicked, none of 1 where nearly all is: more than the chances of the places allow."""
+    weights = {1: 0.99, 2: 0.1}
+    expected, square = 10 * weights[2] + weights[1], 10 * weights[2] ** 2 + weights[1] ** 2
+    assert 10 * square > expected**2
+    found = score_interval(10, 11, expected, square, 10 / expected)
+    low, high = score_interval(10, 11, 11.0, 11.0, 10 / 11)
+    assert found == pytest.approx((low * 11 / expected, high * 11 / expected))
 
 
 def test_intervals_hold_the_value_and_keep_to_their_ranges() -> None:
-    counts = [ClickCount("q", "sure", 1, 3, 3), ClickCount("q", "sure", 9, 3, 3), ClickCount("q", "rest", 1, 9, 0)]
+    counts = [ClickCount("q", "sure", 1, 90, 90), ClickCount("q", "sure", 9, 90, 90), ClickCount("q", "rest", 1, 9, 0)]
     counts.append(ClickCount("q", "rest", 9, 30, 1))
     for model in MODELS:
         for found in click_values([row._replace(shown_events=9, click_events=1) for row in counts], model).values():
-            assert found.value is not None and found.low is not None and found.high is not None
+            assert found.low is not None and found.high is not None
             assert 0 <= found.low <= found.value <= found.high
             assert model not in ("rate", "position") or found.high <= 1
 
 
-def test_no_value_where_no_click_was_to_be_expected() -> None:
-    counts = [ClickCount("q", "a", 1, 10, 0), ClickCount("q", "b", 2, 10, 1)]
-    assert values("coec", counts) == {"a": None, "b": 1.0}
-    assert click_values(counts, "coec")["q", "a"] == ClickValue(10, 0, None, None, None)
-    assert values("position", counts)["a"] == 0.0
+def test_a_value_of_0_without_an_interval_where_no_click_was_to_be_expected() -> None:
+    counts = [ClickCount("q", "a", 1, 10, 0, 10, 0), ClickCount("q", "b", 2, 10, 1, 10, 1)]
+    assert click_values(counts, "opensearch")["q", "a"] == ClickValue(10, 0, 0.0, None, None)
 
 
 def test_grades() -> None:
@@ -161,7 +189,6 @@ def test_grades() -> None:
         ("q", name): ClickValue(10 + at, 0, value, 0.0, 1.0)
         for at, (name, value) in enumerate(zip("abcde", (0.0, 0.0, 1.0, 1.5, 9.0), strict=True))
     }
-    found["q", "none"] = ClickValue(99, 0, None, None, None)
 
     def of(*rule: object) -> list[float]:
         return list(click_grades(found, *rule).values())  # type: ignore[arg-type]
@@ -180,10 +207,31 @@ def test_the_score_interval_covers_an_attraction_with_about_95_percent() -> None
     for _ in range(10_000):
         attraction = draw.random()
         clicks = sum(draw.random() < attraction * weight for weight in weights)
-        low, high = score_interval(clicks, sum(weights), sum(weight**2 for weight in weights), clicks / sum(weights))
-        assert low is not None and high is not None
+        expected, square = sum(weights), sum(weight**2 for weight in weights)
+        low, high = score_interval(clicks, len(weights), expected, square, clicks / expected)
         hits += low <= attraction <= high
     assert 0.94 <= hits / 10_000 <= 0.96
+
+
+@pytest.mark.parametrize(("queries", "searches", "share"), [(1, 10_000, 0.01), (40, 8_000, 0.01), (40, 8_000, 0.05)])
+def test_intervals_of_attractions_where_few_searches_are_shuffled(queries: int, searches: int, share: float) -> None:
+    """At least .93 of them hold the chance that made the clicks; .84 in the second if the examination were known."""
+    generator, held = np.random.default_rng(11), list[bool]()
+    for _ in range(40 if queries == 1 else 6):
+        attraction = generator.choice([0.05, 0.32, 0.58, 0.85], (queries, 10), p=[0.55, 0.25, 0.15, 0.05])
+        chances = dict(np.ndenumerate(attraction))
+        query = generator.integers(queries, size=searches)
+        shown = np.argsort(-attraction + generator.normal(0, 0.3, attraction.shape))[query]
+        is_shuffled = generator.random(searches) < share
+        shown[is_shuffled] = generator.permuted(shown[is_shuffled], axis=1)
+        clicked = generator.random(shown.shape) < attraction[query[:, None], shown] / np.log2(np.arange(2, 12))
+        cells, at = np.unique((query[:, None] * 10 + shown) * 10 + np.arange(10), return_inverse=True)
+        counted = zip(cells.tolist(), np.bincount(at.ravel()), np.bincount(at.ravel(), clicked.ravel()), strict=True)
+        counts = [ClickCount(str(c // 100), str(c // 10 % 10), c % 10 + 1, int(n), int(k)) for c, n, k in counted]
+        for (query_id, doc_id), found in click_values(counts, "position").items():
+            assert found.low is not None and found.high is not None
+            held.append(bool(found.low <= chances[int(query_id), int(doc_id)] <= found.high))
+    assert np.mean(held) >= 0.93
 
 
 @pytest.mark.parametrize(
@@ -206,8 +254,6 @@ def test_the_interval_of_a_ratio_covers_it_with_about_95_percent() -> None:
     for _ in range(10_000):
         ratio = draw.uniform(0.0, 2.0)
         clicks = sum(draw.random() < ratio * rate for rate in rates)
-        possible = possible_square(square, len(rates), clicks, expected)
-        low, high = score_interval(clicks, expected, possible, clicks / expected)
-        assert low is not None and high is not None
+        low, high = score_interval(clicks, len(rates), expected, square, clicks / expected)
         hits += low <= ratio <= high
     assert 0.94 <= hits / 10_000 <= 0.96

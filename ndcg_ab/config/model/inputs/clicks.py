@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from ndcg_ab.config.model.inputs.sources import TableSource
 from ndcg_ab.config.model.operation import Model
@@ -50,8 +50,8 @@ class Clicks(TableSource):
     events: Literal["ubi", "table"] | None = Field(
         None, description="ubi: User Behavior Insights. table: counts. By default told by a file's columns; else ubi."
     )
-    model: Literal["position", "coec", "rate", "opensearch"] = Field(
-        "position", description="What is made of the clicks: docs/clicks.md."
+    model: Literal["position", "rate", "opensearch"] = Field(
+        "position", description="How clicks become values: docs/clicks.md."
     )
     actions: list[str] | None = Field(
         None, description="Actions of UBI that count as clicks, such as purchase; by default click, click_through."
@@ -62,6 +62,13 @@ class Clicks(TableSource):
     grades: ClickGrades | None = Field(
         None, description="{quantiles: […]}, {thresholds: […]} or {value: true}; by default quarters, or that model's."
     )
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _refuse_coec(cls, model: object) -> object:
+        if model == "coec":
+            raise ValueError("is no model any more: write position, which corrects for places, or rate")
+        return model
 
     @property
     def least(self) -> int:
