@@ -88,8 +88,8 @@ WAYS = (
     Way("all but the baseline's top 10", lambda places: 1.0 * ~places.by_baseline),
     Way("30 % of the relevant, 10 % of the others", lambda places: by_grade(places, 0.3, 0.1), is_fair=False),
     Way(
-        "of the candidate's own 80 % of the relevant, 10 % of the others",
-        lambda places: candidate_alone(places) * by_grade(places, 0.8, 0.1),
+        "of what the candidate shows 80 % of the relevant, 10 % of the others",
+        lambda places: places.by_candidate * by_grade(places, 0.8, 0.1),
         is_fair=False,
     ),
 )
