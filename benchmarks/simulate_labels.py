@@ -68,11 +68,11 @@ class Way(NamedTuple):
 
 
 def candidate_alone(places: Places) -> np.ndarray:
-    return places.by_candidate & ~places.by_baseline
+    return np.logical_and(places.by_candidate, ~places.by_baseline)
 
 
 def one_alone(places: Places) -> np.ndarray:
-    return places.by_candidate != places.by_baseline
+    return np.logical_xor(places.by_candidate, places.by_baseline)
 
 
 def by_grade(places: Places, relevant: float, others: float) -> np.ndarray:
