@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from simulate import Rng, Row, run
+from numpy.typing import NDArray
+from simulate import FloatArray, Rng, Row, run
 
 import ndcg_ab
 from ndcg_ab.results.decisions import Choice
@@ -53,39 +54,39 @@ class Places(NamedTuple):
     """The judged documents of all queries, (query_id, doc_id), with their grades and the systems that show them."""
 
     keys: list[tuple[str, str]]
-    grade: np.ndarray
-    by_baseline: np.ndarray
-    by_candidate: np.ndarray
+    grade: NDArray[np.int64]
+    by_baseline: NDArray[np.bool_]
+    by_candidate: NDArray[np.bool_]
 
 
 class Way(NamedTuple):
     """A way of removing judgments: the chance that each of some places is removed."""
 
     name: str
-    chance: Callable[[Places], np.ndarray]
+    chance: Callable[[Places], FloatArray]
     is_fair: bool = True
     """False if the chance depends on the grade: no rule can notice that, so nothing is promised."""
 
 
-def candidate_alone(places: Places) -> np.ndarray:
-    return np.logical_and(places.by_candidate, ~places.by_baseline)
+def candidate_alone(places: Places, share: float) -> FloatArray:
+    return np.where(places.by_candidate & ~places.by_baseline, share, 0.0)
 
 
-def one_alone(places: Places) -> np.ndarray:
-    return np.logical_xor(places.by_candidate, places.by_baseline)
+def one_alone(places: Places, share: float) -> FloatArray:
+    return np.where(places.by_candidate ^ places.by_baseline, share, 0.0)
 
 
-def by_grade(places: Places, relevant: float, others: float) -> np.ndarray:
+def by_grade(places: Places, relevant: float, others: float) -> FloatArray:
     return np.where(places.grade > 0, relevant, others)
 
 
 WAYS = (
     Way("20 % at random", lambda places: np.full(len(places.keys), 0.2)),
     Way("half at random", lambda places: np.full(len(places.keys), 0.5)),
-    Way("30 % of what the candidate alone shows", lambda places: 0.3 * candidate_alone(places)),
-    Way("70 % of what the candidate alone shows", lambda places: 0.7 * candidate_alone(places)),
-    Way("70 % of what one of the two alone shows", lambda places: 0.7 * one_alone(places)),
-    Way("all but the baseline's top 10", lambda places: 1.0 * ~places.by_baseline),
+    Way("30 % of what the candidate alone shows", lambda places: candidate_alone(places, 0.3)),
+    Way("70 % of what the candidate alone shows", lambda places: candidate_alone(places, 0.7)),
+    Way("70 % of what one of the two alone shows", lambda places: one_alone(places, 0.7)),
+    Way("all but the baseline's top 10", lambda places: np.where(places.by_baseline, 0.0, 1.0)),
     Way("30 % of the relevant, 10 % of the others", lambda places: by_grade(places, 0.3, 0.1), is_fair=False),
     Way(
         "of what the candidate shows 80 % of the relevant, 10 % of the others",
@@ -239,7 +240,7 @@ def rows(seed: int, repetitions: int, *, quick: bool = False) -> list[Row]:
 
 
 def all_rows(options: argparse.Namespace) -> list[Row]:
-    return rows(options.seed, options.repetitions or (1 if options.quick else 3), quick=options.quick)
+    return rows(options.seed, options.repetitions or (1 if options.quick else 2), quick=options.quick)
 
 
 if __name__ == "__main__":
