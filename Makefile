@@ -139,7 +139,7 @@ benchmark: .venv/ready
 	$(BIN)/python benchmarks/label_curve.py
 	$(MAKE) --no-print-directory calibration
 
-# Measures how often the statistics are wrong: every table of docs/calibration.md, into build/calibration.md.
+# Measures how often the statistics are wrong: the tables behind docs/calibration.md, into build/calibration/*.csv.
 calibration: .venv/ready
 	$(BIN)/python benchmarks/calibration.py --seed $(SEED) $(if $(QUICK),--quick)
 SEED ?= 1

@@ -2,24 +2,31 @@
 
     python benchmarks/simulate_decisions.py [--seed 1] [--repetitions N] [--quick]
 
-A user as a whole: three candidates, one metric that decides (smallest effect .02), two guardrails (margins .02 and
-.05), 20 to 800 queries.  All candidates are as good as the baseline, or better by δ/2, δ or 2δ, or worse.  What must
-hold: that any candidate that is as good or better gets `do not ship` has a chance of .05 at most, over all of them.
+A user as a whole, with complete judgments: three candidates, one metric that decides (smallest effect δ = .02), two
+guardrails (margins .02 and .05), 20 to 2,000 queries.  All candidates are as good as the baseline, or better by δ/2, δ
+or 2δ, or worse by δ/4, δ or .1.  A chance of .05 at most is promised, over all three, that any candidate gets
+
+- `do not ship`, if it is as good or better;
+- `ship`, if it is not better by more than δ, and `ship if cheap`, if it is not better;
+- `nothing changed`, if it is worse by δ.
+
 The numbers of queries are held against samples of that size.  Prints rows as `simulate.py` does, and ends with code 1
 if one lies outside its accepted range (docs/calibration.md).
 """
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from simulate import FloatArray, Rng, Row, run
 
-from ndcg_ab.results.decisions import Choice, decide
+from ndcg_ab.results.decisions import Choice, decide, measured_state
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY
 from ndcg_core.statistics.estimates.queries_to_hold import queries_to_hold
 from ndcg_core.statistics.hypothesis_tests.bounded_mean import not_worse_p_value
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_family
+from ndcg_core.statistics.verdicts.record import Unjudged
 
 CANDIDATES = ("a", "b", "c")
 DELTA = 0.02
@@ -27,6 +34,7 @@ MARGINS = {"rr@10": 0.05, "recall@100": 0.02}
 RESAMPLES = 999
 RARELY = (0.0, 0.065)
 """A chance of .05 is promised; 400 repetitions have a standard error of .011."""
+EFFECTS = (0.0, DELTA / 2, DELTA, 2 * DELTA, -DELTA / 4, -DELTA, -0.1)
 CLOSE = (0.7, 0.9)
 """A chance of .8, and what 15 % more or fewer queries would make of it."""
 Draw = Callable[[Rng, int], FloatArray]
@@ -69,26 +77,38 @@ def compared(rng: Rng, n: int, draw: Draw, effect: float, harm: float) -> list[C
         column(name, metric, -harm, margin, shared[metric]) for metric, margin in MARGINS.items() for name in CANDIDATES
     ]
     found = compare_family(primary, family=PRIMARY, resamples=RESAMPLES, workers=1)
-    return found + check_guardrails(guarded, family=GUARDRAILS, resamples=RESAMPLES, workers=1)
+    found += check_guardrails(guarded, family=GUARDRAILS, resamples=RESAMPLES, workers=1)
+    return [replace(row, unjudged=Unjudged(0, measured_state(row), 1.2, is_declared=True)) for row in found]
+
+
+def wrong_decisions(effect: float, harm: float) -> dict[str, set[Choice]]:
+    """Return the decisions that would be wrong for candidates of a true effect, each with its name."""
+    wrong = {"any `ship` of one not better by δ": {Choice.SHIP}} if effect <= DELTA or harm else {}
+    if effect >= 0 and not harm:
+        wrong["any `do not ship` of one as good or better"] = {Choice.DO_NOT_SHIP}
+    if effect <= 0:
+        wrong["any `ship if cheap` of one not better"] = {Choice.SHIP_IF_CHEAP}
+    if effect <= -DELTA:
+        wrong["any `nothing changed` of one worse by δ"] = {Choice.NOTHING_CHANGED}
+    return wrong
 
 
 def decided(rng: Rng, repetitions: int, name: str, n: int, effect: float, harm: float) -> list[Row]:
-    """The share of each decision, and how often any candidate gets `do not ship`."""
-    counts = dict.fromkeys(Choice, 0)
-    stopped = 0
+    """Return how often any candidate gets a wrong decision, and the share of each decision."""
+    evaluations = []
     for _ in range(repetitions):
         rows = compared(rng, n, SHAPES[name], effect, harm)
-        choices = [decide(candidate, rows).decision for candidate in CANDIDATES]
-        stopped += Choice.DO_NOT_SHIP in choices
-        for choice in choices:
-            counts[choice] += 1
+        evaluations.append([decide(candidate, rows).decision for candidate in CANDIDATES])
     lost = f", guardrails {-harm:+g}" if harm else ""
     setting = f"n = {n}, {name}, {effect:+g}{lost}"
-    is_good = effect >= 0 and harm == 0
-    found = [Row("any `do not ship`", setting, repetitions, stopped / repetitions, RARELY if is_good else None)]
-    for choice, count in counts.items():
-        if count and choice is not Choice.DO_NOT_SHIP:
-            found.append(Row(choice.words, setting, repetitions, count / repetitions / len(CANDIDATES)))
+    found = []
+    for what, wrong in wrong_decisions(effect, harm).items():
+        measured = float(np.mean([not wrong.isdisjoint(choices) for choices in evaluations]))
+        found.append(Row(what, setting, repetitions, measured, RARELY))
+    for choice in Choice:
+        share = float(np.mean([choice is each for choices in evaluations for each in choices]))
+        if share:
+            found.append(Row(f"decided: {choice.words}", setting, repetitions, share))
     return found
 
 
@@ -107,8 +127,8 @@ def rows(seed: int, repetitions: int, *, quick: bool = False) -> list[Row]:
     rng = np.random.default_rng([seed, 9])
     found = []
     for name in list(SHAPES)[1:3] if quick else SHAPES:
-        for n in (50,) if quick else (20, 50, 100, 400, 800):
-            for effect in (0.0, -0.1) if quick else (0.0, DELTA / 2, DELTA, 2 * DELTA, -0.1):
+        for n in (50,) if quick else (20, 50, 100, 400, 2_000):
+            for effect in (0.0, -0.1) if quick else EFFECTS:
                 found += decided(rng, repetitions, name, n, effect, 0.0)
             found += decided(rng, repetitions, name, n, DELTA, 0.1)
     for name in list(SHAPES)[1:3] if quick else SHAPES:

@@ -56,7 +56,7 @@ def evaluation_of(systems: tuple[str, ...]) -> Evaluation:
         judgments={"file": str(folder / "qrels.txt.gz")},
         systems=[{"name": name, "file": str(folder / f"{name}.run.gz")} for name in systems],
         metrics=[METRIC],
-        statistics={"resampling": "sign-flip", "resamples": 1_000},
+        statistics={"resamples": 1_000},
         resources={"threads": 1},
     )
 

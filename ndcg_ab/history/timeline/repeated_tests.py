@@ -43,6 +43,7 @@ class Monitor:
     looks: how many contents there were, >= 1. latest: the look of the last evaluation. detected: those that detected.
     mde, mde_alone: what the latest look finds with 80 % power, and what its evaluation alone does; None where nothing
         varies. mde is None, too, where the queries are so few that no difference is enough for its level.
+    has_range: whether the metric's range is known. Without one skewed differences can break the promise on alpha.
     """
 
     candidate: str
@@ -53,6 +54,7 @@ class Monitor:
     detected: tuple[MonitorLook, ...]
     mde: float | None
     mde_alone: float | None
+    has_range: bool
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,8 @@ def monitor_comparison(rows: Sequence[Row], alpha: float) -> Monitor:
     now = rows[-1]
     latest = looks[[row["content"] for row in firsts].index(now["content"])]
     detected = tuple(look for look in looks if look.conclusion.is_detected)
-    return Monitor(
-        now["candidate"], now["metric"], alpha, len(looks), latest, detected, _detectable(now, latest.level), now["mde"]
-    )
+    mde, has_range = _detectable(now, latest.level), now["largest_loss"] is not None
+    return Monitor(now["candidate"], now["metric"], alpha, len(looks), latest, detected, mde, now["mde"], has_range)
 
 
 def _detectable(row: Row, level: float) -> float | None:

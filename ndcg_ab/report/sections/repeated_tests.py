@@ -19,12 +19,20 @@ def format_monitor(found: Monitor) -> str:
     """``new, ndcg@10: nothing so far; tested 37 times, now at level 2e-05 (p 0.0031); can detect 0.031 (…)``."""
     times = f"tested {found.looks} times" if found.looks != 1 else "tested once"
     level = f"now at level {format_level(found.latest.level)} (p {format_probability(found.latest.p_value)})"
-    text = f"{found.candidate}, {found.metric}: {format_conclusion(found)}; {times}, {level}"
+    text = f"{found.candidate}, {found.metric}: {format_conclusion(found)}; {times}, {level}{format_doubt(found)}"
     if found.mde_alone is None:
         return text
     if found.mde is None:
         return f"{text}; on so few queries no difference would be enough"
     return f"{text}; can detect {readable(found.mde)} (a single evaluation: {readable(found.mde_alone)})"
+
+
+def format_doubt(found: Monitor) -> str:
+    """Return why the promise on false alarms does not hold, and what to do; empty if the metric's range is known."""
+    if found.has_range:
+        return ""
+    name = found.metric
+    return f"; at most {found.alpha:g} does not hold without the range of {name}: give it with statistics.ranges"
 
 
 def format_conclusion(found: Monitor) -> str:

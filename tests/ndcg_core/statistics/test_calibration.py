@@ -1,8 +1,9 @@
-"""The simulation of docs/calibration.md, with few repetitions: every row in its range, and faults that it notices.
+"""The simulations of docs/calibration.md, with few repetitions: every row in its range, and faults that it notices.
 
 `make test` takes one measurement and one planted fault, `make soak` all of them.
 """
 
+import csv
 from pathlib import Path
 
 import calibration
@@ -13,6 +14,7 @@ import simulate_decisions
 import simulate_draws
 import simulate_few
 import simulate_guardrails
+import simulate_labels
 import simulate_proxy
 import simulate_rare
 from scipy.special import ndtri
@@ -204,8 +206,21 @@ def test_decisions_of_a_whole_evaluation(shapes: int, monkeypatch: pytest.Monkey
     monkeypatch.setattr(simulate_decisions, "SHAPES", kept)
     rows = simulate_decisions.rows(SEED, 10, quick=True)
     assert all(row.holds(3) for row in rows), [row for row in rows if not row.holds(3)]
-    stopped = [row.measured for row in rows if row.what == "any `do not ship`" and "-0.1" in row.setting]
+    stopped = [row.measured for row in rows if row.what == "decided: do not ship" and "-0.1" in row.setting]
     assert min(stopped) >= 0.4
+
+
+def test_decisions_with_few_judgments_never_point_the_wrong_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if judgments were complete where only the baseline's results are judged: the better candidate is stopped."""
+    rows = simulate_labels.rows(SEED, 1, quick=True)
+    assert all(row.holds() for row in rows) and rows == simulate_labels.rows(SEED, 1, quick=True)
+    sound = simulate_labels.ndcg_ab.compare
+    monkeypatch.setattr(
+        simulate_labels.ndcg_ab, "compare", lambda *a, **options: sound(*a, **options, complete_judgments=True)
+    )
+    found = simulate_labels.rows(SEED, 1, quick=True)
+    assert [row.measured for row in found if row.what == "wrong direction" and "top 10" in row.setting] == [1.0]
+    assert not found[-1].holds()
 
 
 def test_one_command_makes_every_simulation_and_says_which_rows_fail(
@@ -214,17 +229,19 @@ def test_one_command_makes_every_simulation_and_says_which_rows_fail(
     """Those of real rankings are left out where these are not there; a row outside its range ends with 1."""
     monkeypatch.setenv("NDCG_AB_DATA", str(tmp_path))
     assert {"simulate", "simulate_rare", *calibration.OF_CAST} < set(calibration.simulations())
-    (tmp_path / "simulate_labels.py").write_text("raise SystemExit(1)")
+    (tmp_path / "simulate_label_bias.py").write_text("raise SystemExit(1)")
     (tmp_path / "simulate_good.py").write_text("print('| a | b | 1 | 0.05 | – | ok |')")
     (tmp_path / "simulate_bad.py").write_text("print('| c | d | 1 | 0.50 | – | OUT |'); raise SystemExit(1)")
     (tmp_path / "simulate_broken.py").write_text("raise SystemExit('no such thing')")
     monkeypatch.setattr(calibration, "HERE", tmp_path)
     monkeypatch.delenv("NDCG_AB_DATA", raising=False)
-    assert calibration.main(["--into", str(tmp_path / "out" / "tables.md")]) == 1
+    assert calibration.main(["--into", str(tmp_path / "out")]) == 1
     printed = capsys.readouterr().out
     assert "simulate_good: 0 outside" in printed and "simulate_bad: | c | d | 1 | 0.50 | – | OUT |" in printed
     assert "simulate_broken: no such thing" in printed
-    assert (tmp_path / "out" / "tables.md").read_text().count("## ") == 3
+    with (tmp_path / "out" / "simulate_bad.csv").open(encoding="utf-8", newline="") as file:
+        assert list(csv.reader(file)) == [calibration.COLUMNS, ["c", "d", "1", "0.50", "–", "OUT"]]
+    assert (tmp_path / "out" / "verdicts.txt").read_text(encoding="utf-8") in printed
 
 
 @pytest.mark.soak

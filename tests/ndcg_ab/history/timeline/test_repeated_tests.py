@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -32,9 +33,11 @@ def past(tmp_path: Path) -> Iterator[DuckDBEngine]:
         yield history
 
 
-def night(past: DuckDBEngine, ordinal: int, shares: Mapping[str, list[float]], digests: str = "") -> None:
+def night(
+    past: DuckDBEngine, ordinal: int, shares: Mapping[str, list[float]], digests: str = "", largest_loss: float = 1.0
+) -> None:
     """One evaluation: candidate -> differences; digests: those of the rankings, old first, and of the judgments."""
-    columns = [column(values, candidate=name) for name, values in shares.items()]
+    columns = [replace(column(values, candidate=name), largest_loss=largest_loss) for name, values in shares.items()]
     tests = [replace(row, metric="ndcg@10") for row in compare_family(columns, resamples=10_000)]
     about = database.EvaluationRow(
         key=f"n/{ordinal}", began=f"2026-11-{ordinal:02}T02:00:00+00:00", finished="", baseline="old",
@@ -88,6 +91,15 @@ def test_eight_queries_can_find_nothing_and_that_is_said(past: DuckDBEngine) -> 
     assert monitor.mde is None and monitor.mde_alone is not None
     assert said(found(past)).count("nothing so far; tested once, ") == 1
     assert "on so few queries no difference would be enough" in " ".join(said(found(past)).split())
+
+
+def test_a_monitor_says_that_its_promise_needs_the_range_of_the_metric(past: DuckDBEngine) -> None:
+    """A metric of unknown range has no bound for skewed differences; once a range is declared the doubt is gone."""
+    doubt = "; at most 0.05 does not hold without the range of ndcg@10: give it with statistics.ranges"
+    night(past, 1, {"new": LOSS}, "abj", largest_loss=math.inf)
+    assert doubt in " ".join(said(found(past)).split())
+    night(past, 2, {"new": LOSS}, "acj", largest_loss=3.0)
+    assert "does not hold" not in said(found(past)) and found(past).monitors[0].has_range
 
 
 def test_a_difference_that_rare_losses_could_make_up_for_is_not_told(past: DuckDBEngine) -> None:
