@@ -4,6 +4,7 @@
 """
 
 import csv
+import re
 from pathlib import Path
 
 import calibration
@@ -242,6 +243,14 @@ def test_one_command_makes_every_simulation_and_says_which_rows_fail(
     with (tmp_path / "out" / "simulate_bad.csv").open(encoding="utf-8", newline="") as file:
         assert list(csv.reader(file)) == [calibration.COLUMNS, ["c", "d", "1", "0.50", "–", "OUT"]]
     assert (tmp_path / "out" / "verdicts.txt").read_text(encoding="utf-8") in printed
+
+
+def test_the_page_is_short_and_has_a_row_of_every_simulation() -> None:
+    """Full tables belong into build/calibration; the page says what each simulation found."""
+    page = (calibration.HERE.parent / "docs" / "calibration.md").read_text(encoding="utf-8")
+    assert len(page.split()) <= 2_500
+    missing = {path.stem for path in calibration.HERE.glob("simulate*.py")} - set(re.findall(r"`(simulate\w*)`", page))
+    assert missing == set()
 
 
 @pytest.mark.soak
