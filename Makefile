@@ -8,7 +8,7 @@ WORKERS ?= 2
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help soak soaked stops full-disks leaving bombing hiding demo demo-night demo-http check test tested coverage oldest lint fuzz completions kills audit docs reference site
+.PHONY: help soak soaked stops full-disks leaving bombing hiding demo demo-night demo-http check test tested coverage oldest lint fuzz kills audit docs reference site
 .PHONY: pictures benchmark calibration clean
 
 # What there is to make: the first line of what stands above each target.
@@ -68,7 +68,7 @@ audit: .venv/ready
 
 # What repeats for confidence, for hours: `make test` holds a small case of each. What fails ends its own part alone.
 soak: .venv/ready
-	$(MAKE) --no-print-directory --keep-going coverage fuzz completions kills soaked stops full-disks leaving bombing hiding
+	$(MAKE) --no-print-directory --keep-going coverage fuzz kills soaked stops full-disks leaving bombing hiding
 
 # The tests marked soak, and the fast ones with every example.
 soaked: .venv/ready
@@ -102,11 +102,6 @@ MISTAKES ?= 20000
 RANKINGS ?= 10000
 SECONDS ?= 3600
 
-# Holds bounds against every completion of random evaluations: COMPARISONS of them.
-completions: .venv/ready
-	$(BIN)/python -m tests.completing --count $(COMPARISONS)
-COMPARISONS ?= 5000
-
 # Kills KILLS nights at random moments, then lets two write one history and one read it for a minute.
 kills: .venv/ready
 	$(BIN)/python -m tests.killing --kills $(KILLS)
@@ -135,8 +130,6 @@ benchmark: .venv/ready
 	$(BIN)/python benchmarks/row_order.py
 	$(BIN)/python benchmarks/memory.py --share 0.2
 	$(BIN)/python benchmarks/signflip.py
-	$(BIN)/python benchmarks/bounds.py
-	$(BIN)/python benchmarks/label_curve.py
 	$(MAKE) --no-print-directory calibration
 
 # Measures how often the statistics are wrong: the tables behind docs/calibration.md, into build/calibration/*.csv.

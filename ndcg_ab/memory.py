@@ -62,8 +62,9 @@ class Guard:
 
     at_work: "ClassVar[Guard | None]" = None
 
-    def __init__(self, limit: int, said: str) -> None:
+    def __init__(self, limit: int, said: str, others: int) -> None:
         self.limit = limit
+        self.others = others
         self.said = said
         self.watched = threading.get_ident()
         self.done = threading.Event()
@@ -73,7 +74,8 @@ class Guard:
 
     def watch(self) -> None:
         while not self.done.wait(LOOK):
-            if resident() > OVER * self.limit and (held := footprint()) > OVER * self.limit:
+            most = OVER * self.limit + self.others
+            if resident() > most and (held := footprint()) > most:
                 LimitReached.sentence = (
                     f"memory limit {self.said!r}: is too little: {held // 10**6:,}MB were in use, and more were needed:"
                     f" {allow(held * 3 // 2)}"
@@ -98,7 +100,9 @@ class Memory:
     def __init__(self, limit: str | None = None, spill: Path | None = None, *, has_folder: bool = True) -> None:
         self.limit = None if limit is None else bytes_of(limit)
         self.said = limit
-        self.ours = OURS if limit is None else max(OURS, footprint() + ROWS)
+        held = 0 if limit is None else footprint()
+        self.others = max(0, held - LEAST)  # of a process that does other work, as a notebook: not of this limit
+        self.ours = max(OURS, held - self.others + ROWS)
         if limit is not None and (problem := too_little(limit)):
             raise InputError(f"memory limit {limit!r}: {problem}")
         self.spill = usual() if spill is None else spill.absolute()
@@ -117,7 +121,7 @@ class Memory:
                     " name another one with --spill or resources.spill"
                 ) from None
         if limit is not None and Guard.at_work is None:
-            self._guard = Guard(bytes_of(limit), limit)
+            self._guard = Guard(bytes_of(limit), limit, self.others)
 
     def __enter__(self) -> Self:
         return self
@@ -148,12 +152,12 @@ class Memory:
 
     def has_room(self, rows: int, size: int) -> bool:
         """Return whether rows of so many bytes each fit beside what the process holds."""
-        return self.limit is None or footprint() + rows * size <= self.limit
+        return self.limit is None or footprint() - self.others + rows * size <= self.limit
 
     def refuse_beyond(self, rows: int, size: int, what: str) -> None:
         """Raise InputError with the memory that is needed if rows of so many bytes each have no room."""
         if not self.has_room(rows, size):
-            needed = footprint() + rows * size
+            needed = footprint() - self.others + rows * size
             raise InputError(
                 f"memory limit {self.said!r}: is too little for {rows:,} {what}, with which the process would hold some"
                 f" {needed // 10**6:,}MB: {allow(needed)}"
@@ -162,8 +166,8 @@ class Memory:
     def for_duckdb_beside(self, held: int) -> int:
         """Return the bytes that DuckDB may take now; held: bytes of the process that are DuckDB's already."""
         assert self.limit is not None
-        others = max(self.ours, footprint() - held + ROWS // 2)
-        return max(LEAST_OF_DUCKDB, round(self.limit * (1 - SLACK)) - others)
+        rest = max(self.ours, footprint() - self.others - held + ROWS // 2)
+        return max(LEAST_OF_DUCKDB, round(self.limit * (1 - SLACK)) - rest)
 
     def threads(self, wanted: int | None) -> int | None:
         """How many threads DuckDB may have: those that are wanted, or fewer where each would have too little memory."""

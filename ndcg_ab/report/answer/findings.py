@@ -148,6 +148,12 @@ SHORT: dict[str, Callable[[str, Sequence[Finding], int], str]] = {
     "tied_places": format_tied_group,
     "unjudged_query": count_formatter("answers", "answer", "unjudged query", "unjudged queries"),
     "unanswered_query": count_formatter("returns nothing for", "return nothing for", "judged query", "judged queries"),
+    "rank_disagrees": count_formatter(
+        "gives ranks that disagree with its scores, which decide, in",
+        "give ranks that disagree with their scores, which decide, in",
+        "query",
+        "queries",
+    ),
     "repeated_rank": count_formatter("repeats ranks in", "repeat ranks in", "query", "queries"),
     "duplicate_document": count_formatter("holds", "hold", "document more than once", "documents more than once"),
 }

@@ -262,10 +262,10 @@ class TestWords:
     def test_the_queries_and_the_decisions_come_first(self, data: PageData, read: Reader) -> None:
         """By hand: the best stands first, each with its reason."""
         words = squeezed(read.words)
-        assert words.index("40 queries · ndcg@10 decides · baseline old") < words.index("judge more results")
+        assert words.index("40 queries · ndcg@10 decides · baseline old") < words.index("✓ ship")
         assert words.index("do not ship") < words.index("Data check") < words.index("Every metric")
         shown = words[words.index("baseline old") : words.index("Data check")]
-        assert [each.decision for each in data.outcome.decisions] == ["judge_results", "do_not_ship"]
+        assert [each.decision for each in data.outcome.decisions] == ["ship", "do_not_ship"]
         told = [squeezed([f"{each.decision.words} {each.candidate}"]) for each in data.outcome.decisions]
         assert 0 < shown.index(told[0]) < shown.index(told[1])
         assert all(squeezed([each.reason]) in shown for each in data.outcome.decisions)

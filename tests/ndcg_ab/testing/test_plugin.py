@@ -79,7 +79,7 @@ def test_a_baseline_is_asked_for_made_held_and_replaced(suite: Suite, pytester: 
         [
             ">*ranking_baseline(*",
             "E*no regression: candidate against shop, ndcg@5: regressed (-0.1615)",
-            "E*do not ship*candidate*",
+            "E*judge more results*candidate*",
             "E*the 10 queries that lost most, ndcg@5",
         ]
     )

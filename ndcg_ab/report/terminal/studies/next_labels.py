@@ -75,7 +75,7 @@ def effect_sentences(found: ToJudgeNext) -> Iterator[str]:
     if not found.rows:
         names = ", ".join(row.candidate for row in found.comparisons)
         yield f"There is nothing to judge: no grade of an unjudged document changes a difference ({names})."
-        if found.drawn and any(map(is_turned, found.comparisons)):
+        if found.drawn and any(row.unjudged and row.unjudged.low != row.unjudged.high for row in found.comparisons):
             yield "Queries that should show the same in every system differ: draw again, with ndcg-ab draw --kept."
         return
     if found.unjudged_queries:

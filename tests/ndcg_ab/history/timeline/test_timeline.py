@@ -271,7 +271,7 @@ def test_rankings_that_changed_are_one_word(changed: tuple[str, ...], text: str)
 def test_every_view_takes_nights_without_a_value(values: dict[str, float | None], count: int, tmp_path: Path) -> None:
     """A metric that the configuration names anew has no value in earlier nights, and one that it dropped in later."""
     nights = tuple(night(number, number, values=values) for number in range(1, count + 1))
-    found = Timeline("n", "ndcg@10", tuple(values), nights, 0, latest_value=7)
+    found = Timeline("n", "ndcg@10", tuple(values), nights, latest_value=7)
     told = "no evaluation shown has a value of ndcg@10; --last 7 goes back to one that has"
     has_value = values.get("old") is not None
     for width in (80, 130):

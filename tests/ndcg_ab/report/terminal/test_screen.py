@@ -336,7 +336,7 @@ def test_hardly_judged_stands_above_the_decision() -> None:
     assert banner.startswith("hardly any result is judged (judged@1: new 0 %; judged@12: old 8 %, new 8 %): ")
     lines = printed(found, 200)
     assert lines[0] == f"! {banner} → ndcg-ab judge-next"
-    assert lines[1].startswith("vs old ") and lines[2].startswith("✗ do not ship")
+    assert lines[1].startswith("vs old ") and lines[2].startswith("? judge more results")
     assert f"! {banner}" in printed(found, 200, details=True)
     enough = dataclasses.replace(found, systems=tuple(dataclasses.replace(row, judged=0.1) for row in found.systems))
     assert list(find_hardly_judged(enough)) == []

@@ -133,7 +133,7 @@ def test_sources_alone_make_no_repetition(tmp_path: Path) -> None:
     text = "query_id,doc_id,grade,source\nq,d,1,old\nq,d,1,new\nq,e,1,old\nq,e,1,old\n"
     found = pull_judgments(evaluation_of(tmp_path, text))
     assert grades(found) == {("q", "d"): 1.0, ("q", "e"): 1.0}
-    ((code, count, examples, _),) = [vars(remark).values() for remark in found.remarks]
+    ((code, count, examples, *_),) = [vars(remark).values() for remark in found.remarks]
     assert (code, count, examples) == ("repeated_judgment", 1, (f"{tmp_path}/a.csv, lines 4 and 5",))
 
 
