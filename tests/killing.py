@@ -164,7 +164,7 @@ def counted(evaluation: Evaluation) -> Counter[str]:
     )
     found["not whole on disk"] += sum(set(whole["bundles"][name]) != STAYING for name in folders)
     found["ordinals that differ"] += sum(
-        f"{evaluation.name}/{keys[ordinal - 1]}" != key for key, ordinal, _ in whole["ordinals"]
+        f"{evaluation.name}/{keys[ordinal - 1]}" != key for key, ordinal in whole["ordinals"]
     )
     found["not in the tracker"] += len(set(keys) ^ {path.name for path in (output / TRACKED).iterdir()})
     known = {database.HISTORY, ".publishing", known_inputs.INPUTS}

@@ -113,7 +113,7 @@ def test_everything_works_as_printed(tmp_path: Path) -> None:
         assert line.rstrip("…").rstrip() in told, told
     assert (tmp_path / "output.txt").read_text() == "code=0\ncode=1\n"
     comment = (tmp_path / "ndcg-ab-comment.md").read_text()
-    assert comment.startswith("### ✗ do not ship: new\n")
+    assert comment.startswith("### ? judge more results: new\n")
     assert (tmp_path / "summary.md").read_text().endswith(comment)
 
 

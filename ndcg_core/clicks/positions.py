@@ -169,7 +169,10 @@ def log_ratio_variances(counts: PlacedCounts, fit: PositionFit) -> tuple[IntArra
     joined = (by_place.T @ shares).toarray()
     np.fill_diagonal(joined, 0.0)
     laplacian = np.diag(joined.sum(axis=1) + BARELY) - joined
-    inverse = np.linalg.inv(laplacian)
+    try:
+        inverse = np.linalg.inv(laplacian)
+    except np.linalg.LinAlgError:  # weights so far apart that the smallest are rounded away
+        inverse = np.linalg.pinv(laplacian, hermitian=True)
     known = np.diag(inverse)
     return compared, np.maximum(known[:, None] + known - inverse - inverse.T, 0.0)
 

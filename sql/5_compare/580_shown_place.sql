@@ -19,22 +19,35 @@ with tied_group as (
         graded_doc.system_id,
         graded_doc.query_id,
         graded_doc.first_rank
+),
+
+shown as (
+    select
+        rank_rule,
+        system_id,
+        query_id,
+        rank,
+        first_rank,
+        doc_id,
+        grade,
+        is_judged,
+    from graded_doc
+    where first_rank <= $shown_depth
 )
 
 select
-    graded_doc.rank_rule,
-    graded_doc.system_id,
-    graded_doc.query_id,
-    graded_doc.rank,
-    graded_doc.first_rank,
+    shown.rank_rule,
+    shown.system_id,
+    shown.query_id,
+    shown.rank,
+    shown.first_rank,
     coalesce(tied_group.group_size, 1) as group_size,
-    case when graded_doc.is_judged then null else graded_doc.doc_id end as doc_id,
-    graded_doc.grade,
-from graded_doc
+    case when shown.is_judged then null else shown.doc_id end as doc_id,
+    shown.grade,
+from shown
 left join tied_group
     on
-        graded_doc.rank_rule = tied_group.rank_rule
-        and graded_doc.system_id = tied_group.system_id
-        and graded_doc.query_id = tied_group.query_id
-        and graded_doc.first_rank = tied_group.first_rank
-where graded_doc.first_rank <= $shown_depth
+        shown.rank_rule = tied_group.rank_rule
+        and shown.system_id = tied_group.system_id
+        and shown.query_id = tied_group.query_id
+        and shown.first_rank = tied_group.first_rank

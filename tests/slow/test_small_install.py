@@ -140,7 +140,7 @@ def test_all_but_mlflow_and_prefect_works_and_the_rest_says_what_to_install(
 ) -> None:
     systems = "".join(f"\n  - {{name: {name}, file: {DATA / name}.run}}" for name in ("old", "new"))
     text = f"name: small\noutput: out\njudgments: {DATA / 'judgments.qrels'}\nsystems:{systems}\n"
-    (tmp_path / "tracked.yaml").write_text(text)
+    (tmp_path / "tracked.yaml").write_text(text.replace("name: small", "name: tracked"))
     (tmp_path / "small.yaml").write_text(f"{text}tracker: json_lines\n")
     found = run(python, tmp_path, "-c", COMMANDS)
     told = found.stderr.partition("to MLflow\n")[2].splitlines()

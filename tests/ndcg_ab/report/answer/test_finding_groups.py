@@ -54,7 +54,7 @@ def test_every_claim_is_true_of_each_system_that_it_is_about(
 
 
 def test_every_code_whose_counts_are_merged_is_here() -> None:
-    assert {*SHORT} == {*COUNTED, "few_judged", "tied_places"}
+    assert {*SHORT} == {*COUNTED, "few_judged", "tied_places", "rank_disagrees"}  # the last is a doubt
 
 
 def test_repeated_ranks_are_counted_in_queries(tmp_path: Path) -> None:
