@@ -101,7 +101,7 @@ class Memory:
         self.limit = None if limit is None else bytes_of(limit)
         self.said = limit
         held = 0 if limit is None else footprint()
-        self.others = max(0, held - LEAST)  # of a process that does other work, as a notebook: not of this limit
+        self.others = max(0, held - OURS - ROWS)  # of a process that does other work, as a notebook
         self.ours = max(OURS, held - self.others + ROWS)
         if limit is not None and (problem := too_little(limit)):
             raise InputError(f"memory limit {limit!r}: {problem}")

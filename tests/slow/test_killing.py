@@ -16,7 +16,6 @@ MODULES = sorted(set(re.findall(r"-m tests\.(\w+)(?: --(?:count|kills|seconds)|$
 # module -> the test that calls what its command line does
 SMALL = {
     "bombing": "ndcg_ab/sources/files/test_unpacking.py",
-    "completing": "slow/test_completing.py",
     "full_disks": "slow/test_full_disk.py",
     "fuzzing": "slow/test_fuzzing.py",
     "hiding": "ndcg_ab/test_errors.py",
