@@ -270,7 +270,8 @@ def check_gate(lab: Lab, run: Any) -> None:
     expect("the table begins with the decision", list(verdict.values())[:2] == ["? judge more results", "new"], verdict)
     expect("and has the verdict", verdict["verdict"].startswith("▼ regressed"), verdict)
     note = artifacts["worse-decisions"]
-    expect("the note begins with the decision", note.startswith("**? judge more results: new**: ndcg@5 regressed"), note)
+    begin = "**? judge more results: new**: ndcg@5 regressed"
+    expect("the note begins with the decision", note.startswith(begin), note)
     expect("and has the gate", "gate no regression **failed**" in note, note)
     expect("the progress is complete", float(artifacts["worse-progress"]) == 100.0, artifacts["worse-progress"])
     expect("the link leads to MLflow", "workflowType=machine_learning" in artifacts["worse-mlflow"])
