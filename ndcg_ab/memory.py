@@ -92,7 +92,8 @@ class Guard:
 class Memory:
     """What one evaluation may take of memory, and a folder of its own for what does not fit; to be closed with `with`.
 
-    limit: of the whole process, as ``4GB``; None: none.  spill: the folder that holds its own; by default one in the
+    limit: of the whole process, as ``4GB``, but for what a process that does other work held before, beyond what a
+    fresh one of ours holds; None: none.  spill: the folder that holds its own; by default one in the
     folder of temporary files.  has_folder: whether it has one at all.  Raises InputError where the limit is too small
     to work with, or the folder cannot be written.
     """

@@ -140,11 +140,8 @@ def answer_in_time(source: Source, layout: Layout, asked: PullRequest) -> PullRe
     if source.door not in ("function", "extension"):
         return source.answer(layout, asked)
     passage = Passage(BOUNDS[source.door], source.origin)
-    found = (
-        passage.wait(lambda: source.answer(layout, asked))
-        if source.door == "extension"
-        else source.answer(layout, asked)
-    )
+    answer = partial(source.answer, layout, asked)
+    found = passage.wait(answer) if source.door == "extension" else answer()
     passage.count(size=found.table.nbytes)
     return found
 

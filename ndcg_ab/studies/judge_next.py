@@ -180,7 +180,8 @@ def read_ranks(shown: Shown, metric: Metric, evaluation: Evaluation) -> dict[Doc
         places = shown.places.get((rank_rule(metric), system.name))
         if places is None:
             continue
-        places = places.within(metric.depth).take(~places.within(metric.depth).is_judged)
+        places = places.within(metric.depth)
+        places = places.take(~places.is_judged)
         for query, doc, rank in zip(places.query.tolist(), places.doc.tolist(), places.rank.tolist(), strict=True):
             found.setdefault((query, doc), []).append((system.name, rank))
     return {document: tuple(ranks) for document, ranks in found.items()}
