@@ -1,0 +1,74 @@
+"""Forms of files: how a form is recognised, and how the rows of a file are read."""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ndcg_ab.sources.forms.sample import Sample
+
+JUDGMENTS, RANKING, QUERIES, SCORES, EVENTS = "judgments", "ranking", "queries", "values", "events"
+Records = Iterator[tuple[str, dict[str, Any]]]  # the place of a record within its file, and its values by field
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """How the rows of a file are read.
+
+    Attributes
+    ----------
+    kind : str
+        What the file holds: a constant of this module.
+    format : str
+        ``trec`` (fields between white space), ``delimited``, ``jsonl``, ``parquet``, or ``records``.
+    columns : mapping of str to str
+        Field -> column, for columns that are not called as the field.
+    names : tuple of str
+        The columns in order, for text without a header; empty if the first line is the header.
+    delimiter, decimal : str
+        The signs between fields and within numbers, of delimited text.
+    records : callable, optional
+        Gives the records, for the format ``records``: of the value of a JSON document, or of (number, line) of a text.
+    words : str
+        The name of the form, for notes.
+    """
+
+    kind: str
+    format: str
+    columns: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    delimiter: str = ","
+    decimal: str = "."
+    records: Callable[[Any], Records] | None = None
+    words: str = ""
+
+    @property
+    def row_word(self) -> str:
+        """What a message calls a row."""
+        return "row" if self.format == "parquet" else "line"
+
+    @property
+    def note(self) -> str:
+        """The form and the columns that have other names: ``BEIR judgments, query_id is 'query-id'``."""
+        renamed = [f"{field} is {column!r}" for field, column in self.columns.items() if field != column]
+        return ", ".join([self.words, *renamed])
+
+
+class Form(NamedTuple):
+    """A form of files.
+
+    Attributes
+    ----------
+    words : str
+        Its name in notes and in the list of forms.
+    kind : str
+        What such a file holds: a constant of this module.
+    sample : str
+        A small file of the form.
+    sniff : callable
+        Returns how a file is read whose first lines are a sample of it; None if it has another form.
+    """
+
+    words: str
+    kind: str
+    sample: str
+    sniff: Callable[[Sample], Reading | None]

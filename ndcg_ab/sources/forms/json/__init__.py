@@ -1,0 +1,1 @@
+"""Forms of JSON: objects and lists in each other."""

@@ -1,0 +1,154 @@
+"""The first lines of a file, by which its form is recognised."""
+
+import csv
+import functools
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ndcg_ab.errors import InputError, in_short
+from ndcg_ab.sources.files.unpacking import open_bytes, open_table
+
+FIRST_LINES, FIRST_BYTES = 100, 1 << 18
+COMMENT = "#"
+DELIMITERS = ("\t", ",", ";", "|")
+csv.field_size_limit(1 << 30)
+
+
+class Sample:
+    """The beginning of a file, or of data in memory.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    columns : mapping of str to str
+        Field -> column, as an option or a configuration names them.
+    start : bytes
+        Its first bytes, unpacked.
+    """
+
+    def __init__(self, path: Path, start: bytes = b"", columns: Mapping[str, str] | None = None) -> None:
+        self.path, self.start, self.columns = path, start, dict(columns or {})
+
+    @classmethod
+    def of_file(cls, path: Path, columns: Mapping[str, str] | None = None) -> "Sample":
+        """Read the beginning of a file; raise InputError if it cannot be read."""
+        try:
+            with open_bytes(path) as file:
+                return cls(path, file.read(FIRST_BYTES), columns)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {in_short(error)}") from None
+
+    @property
+    def is_parquet(self) -> bool:
+        return self.start.startswith(b"PAR1")
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The beginning as text; empty for what is none."""
+        found = self.start.decode("utf-8-sig", errors="replace")
+        return "" if self.is_parquet or "\0" in found else found
+
+    @functools.cached_property
+    def lines(self) -> list[str]:
+        """The first whole lines that are not blank."""
+        whole = self.text if len(self.start) < FIRST_BYTES else self.text.rpartition("\n")[0]
+        return [line for line in whole.splitlines()[: 2 * FIRST_LINES] if line.strip()][:FIRST_LINES]
+
+    @functools.cached_property
+    def is_json(self) -> bool:
+        return self.text.lstrip()[:1] in ("{", "[") and bool(self.lines)
+
+    @functools.cached_property
+    def objects(self) -> list[dict[str, Any]]:
+        """The objects of JSON Lines; empty for another file."""
+        found = [parse(line) for line in self.lines if self.is_json]
+        return found if all(isinstance(each, dict) for each in found) else []
+
+    @functools.cached_property
+    def document(self) -> Any:
+        """The beginning of a JSON document, as a value of Python; None for another file.
+
+        What the first bytes do not hold to its end is left out of it.
+        """
+        if not self.is_json or len(self.objects) > 1:
+            return None
+        return self.objects[0] if self.objects else parse(self.text) or parse(whole_prefix(self.text))
+
+    @functools.cached_property
+    def parquet_columns(self) -> Sequence[str]:
+        """The columns of a Parquet file; none if it is broken, which its reader says."""
+        try:
+            with open_table(self.path) as file:
+                return list(file.schema_arrow.names)
+        except Exception:  # a broken file makes the library raise nearly anything
+            return ()
+
+    # ---- text without JSON
+
+    @functools.cached_property
+    def rows(self) -> tuple[str, list[list[str]]]:
+        """The delimiter and the fields of each line, for text whose lines have the same number of fields.
+
+        The delimiter is a space for any white space. Lines that begin with # and have another number of fields are
+        comments. Without one number of fields for all lines there are no rows.
+        """
+        if self.is_json:
+            return "", []
+        first = next((line for line in self.lines if not line.startswith(COMMENT)), "")
+        ways = [sign for sign in DELIMITERS if sign in first]
+        for sign in [" ", *ways] if "\t" not in first else [*ways, " "]:
+            found = self.split(sign)
+            if found and len(found[0]) > 1:
+                is_plain = sign == "\t" and found == self.split(" ")
+                return (" " if is_plain else sign), found
+        return "", []
+
+    def split(self, delimiter: str) -> list[list[str]]:
+        """The fields of the lines; none if lines have different numbers of fields."""
+        parts = [line.split() for line in self.lines] if delimiter == " " else list(self.cells(delimiter))
+        width = Counter(map(len, parts)).most_common(1)[0][0] if parts else 0
+        kept = [part for part in parts if len(part) == width or not part or not part[0].startswith(COMMENT)]
+        return kept if all(len(part) == width for part in kept) else []
+
+    def cells(self, delimiter: str) -> Iterator[list[str]]:
+        """The fields of each line of CSV; none of lines that are no CSV."""
+        try:
+            yield from csv.reader(self.lines, delimiter=delimiter, strict=True)
+        except csv.Error:
+            return
+
+    def head(self, delimiter: str) -> list[str]:
+        """The fields of the first line."""
+        return next(self.cells(delimiter), [])
+
+
+def parse(text: str) -> Any:
+    """Return the value of a JSON text; None if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def whole_prefix(text: str) -> str:
+    """Return the beginning of a JSON text that is cut, up to its last whole value, with all brackets closed."""
+    closing: list[str] = []
+    whole, is_quoted, is_escaped = "", False, False
+    end = 0
+    for place, sign in enumerate(text):
+        if is_quoted:
+            is_quoted, is_escaped = is_escaped or sign != '"', sign == "\\" and not is_escaped
+        elif sign == '"':
+            is_quoted = True
+        elif sign in "{[":
+            closing.append("}" if sign == "{" else "]")
+        elif sign in "}]" and closing:
+            closing.pop()
+            end, whole = place + 1, "".join(reversed(closing))
+        elif sign == ",":
+            end, whole = place, "".join(reversed(closing))
+    return text[:end] + whole

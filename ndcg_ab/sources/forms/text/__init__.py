@@ -1,0 +1,1 @@
+"""Forms of text: fields between white space or other signs."""
