@@ -26,6 +26,7 @@ from timing import COMMAND, timed
 
 from ndcg_ab.sources import RANKING
 from ndcg_ab.sources.files.file import read_file
+from ndcg_ab.sources.forms.recognition import find_reading
 
 THEIRS = "pytrec_eval-terrier"
 ENDINGS = {"trec": ".run", "gzip": ".run.gz", "parquet": ".parquet"}
@@ -54,7 +55,7 @@ def packed(directory: Path, file_format: str) -> None:
             with text.open("rb") as source, gzip.open(partial, "wb", compresslevel=6) as target:
                 shutil.copyfileobj(source, target, 1 << 22)
         else:
-            papq.write_table(read_file(text, RANKING, "trec", {}), partial)
+            papq.write_table(read_file(text, RANKING, find_reading(text, RANKING.kind)), partial)
         partial.rename(path)
 
 

@@ -127,6 +127,7 @@ def pull_ranking(context: Context, name: str) -> str | None:
                 wanted=wanted,
                 threads=evaluation.resources.threads,
                 costs=costs_asked(evaluation),
+                system=system.name,
             )
 
         place = Place(key, source, RANKING, name, "ranking", system.version, not evaluation.costs)

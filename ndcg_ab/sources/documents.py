@@ -12,32 +12,22 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pacsv
-import pyarrow.json as pajson
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource, InMemoryData
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.extensions import translate_foreign_errors
-from ndcg_ab.sources.files.file import (
-    UNCLEAR,
-    convert_options,
-    format_by_name,
-    open_delimited,
-    read_header,
-    refuse_no_file,
-)
+from ndcg_ab.sources.files.file import UNCLEAR, refuse_no_file, table_pieces
 from ndcg_ab.sources.files.parts import list_parts, name_part_in_errors
-from ndcg_ab.sources.files.records import open_parquet, read_records
-from ndcg_ab.sources.files.streams import BLOCK, JsonObjectStream, defer_errors
-from ndcg_ab.sources.files.unpacking import open_bytes
-from ndcg_ab.sources.tables.columns import cast_columns, select_columns
+from ndcg_ab.sources.files.records import open_parquet, placed_records
+from ndcg_ab.sources.forms.form import Reading
+from ndcg_ab.sources.forms.recognition import find_reading
+from ndcg_ab.sources.tables.columns import cast_columns
 from ndcg_ab.sources.tables.in_memory import arrow_table, placed_rows, python_number
 from ndcg_ab.sources.tables.schema import DOCUMENT, read_value
 
 Batches = Iterator[pa.Table]
 Placed = Iterable[tuple[str, Mapping[str, Any]]]  # where a record stands, and the record
-DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,8 +60,10 @@ class Documents:
                 yield Documents(self.described.model_copy(update={"file": parts[0].path}), self.directory)
 
     @property
-    def format(self) -> str:
-        return self.described.format or format_by_name(self.path)
+    def reading(self) -> Reading:
+        """How the rows of its file are read."""
+        found = find_reading(self.path, DOCUMENT.kind, self.described.format, self.described.columns)
+        return dataclasses.replace(found, columns=self.described.columns)
 
     def check(self) -> None:
         """Refuses what can be seen without reading the rows: no such file, another format, columns that lack."""
@@ -86,16 +78,16 @@ class Documents:
                 self.chosen(arrow_table(given).column_names)
             return
         refuse_no_file(self.path)
-        if self.format == "trec":
-            raise InputError(
-                f"{self.path}: a file of documents must be csv, tsv, jsonl or parquet, by its name or its format"
-            )
         with self.saying_why():
-            if self.format == "parquet":
+            if self.reading.format == "trec":
+                raise InputError(
+                    f"{self.path}: a file of documents must be csv, tsv, jsonl or parquet, by its name or its format"
+                )
+            if self.reading.format == "parquet":
                 with open_parquet(self.path) as file:
                     self.chosen(file.schema_arrow.names)
             else:
-                next(read_records(self.path, DOCUMENT, self.format, self.described.columns), None)
+                next(placed_records(self.path, DOCUMENT, self.reading), None)
 
     def of(self, doc_ids: pa.ChunkedArray) -> pa.Table:
         """The rows of these documents: doc_id, title, url (null where it is unknown), in the order of the ids.
@@ -119,43 +111,14 @@ class Documents:
     def batches(self) -> Batches:
         """The columns that are known, a part of the rows at a time."""
         given = self.described.given
-        if given is not None:
-            if isinstance(given.data, Mapping):
-                raise pa.ArrowInvalid("dictionaries are read one by one")
-            table = arrow_table(given)
-            chosen = self.chosen(table.column_names)
-            yield self.typed(table.select(list(chosen.values())), chosen)
-        elif self.format == "parquet":
-            with open_parquet(self.path) as file:
-                chosen = self.chosen(file.schema_arrow.names)
-                for batch in file.iter_batches(columns=list(chosen.values())):
-                    yield self.typed(pa.table(batch), chosen)
-        elif self.format == "jsonl":
-            yield from self.json_batches()
-        else:
-            yield from self.delimited_batches(DELIMITERS[self.format])
-
-    def delimited_batches(self, delimiter: str) -> Batches:
-        parse = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=True)
-        chosen = self.chosen(read_header(self.path, parse))
-        options = convert_options({chosen[name]: DOCUMENT.schema.field(name).type for name in chosen})
-        with (
-            open_delimited(self.path, delimiter) as stream,
-            pacsv.open_csv(stream, pacsv.ReadOptions(block_size=BLOCK), parse, options) as reader,
-        ):
-            for batch in reader:
-                yield select_columns(pa.table(batch), DOCUMENT, chosen)
-
-    def json_batches(self) -> Batches:
-        names = {field.name: self.described.columns.get(field.name, field.name) for field in DOCUMENT.fields}
-        schema = pa.schema([(names[field.name], field.type) for field in DOCUMENT.fields])
-        parse = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
-        with (
-            defer_errors(JsonObjectStream(open_bytes(self.path))) as stream,
-            pajson.open_json(stream, pajson.ReadOptions(block_size=BLOCK), parse) as reader,
-        ):
-            for batch in reader:
-                yield select_columns(pa.table(batch), DOCUMENT, names)
+        if given is None:
+            yield from table_pieces(self.path, DOCUMENT, self.reading, in_pieces=True)
+            return
+        if isinstance(given.data, Mapping):
+            raise pa.ArrowInvalid("dictionaries are read one by one")
+        table = arrow_table(given)
+        chosen = self.chosen(table.column_names)
+        yield self.typed(table.select(list(chosen.values())), chosen)
 
     def typed(self, table: pa.Table, chosen: dict[str, str]) -> pa.Table:
         """The columns as texts; one that holds nothing has no type of its own."""
@@ -179,9 +142,8 @@ class Documents:
     def placed(self) -> Placed:
         given = self.described.given
         if given is None:
-            word = "row" if self.format == "parquet" else "line"
-            for line, record in read_records(self.path, DOCUMENT, self.format, self.described.columns):
-                yield f"{self.path}, {word} {line}", record
+            for place, record in placed_records(self.path, DOCUMENT, self.reading):
+                yield f"{self.path}, {place}", record
         elif isinstance(given.data, Mapping):
             yield from records_by_key(given, given.data)
         else:

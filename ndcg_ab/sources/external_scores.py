@@ -1,5 +1,6 @@
 """Values per query that another tool computed: tables of four columns, and what trec_eval and others write."""
 
+import dataclasses
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,11 +17,12 @@ from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.files import named
 from ndcg_ab.sources.base import Source, places_text
-from ndcg_ab.sources.files.file import format_by_name, read_file, refuse_no_file
+from ndcg_ab.sources.files.file import read_file, refuse_no_file
 from ndcg_ab.sources.files.hints import columns_option
 from ndcg_ab.sources.files.json_documents import load_strictly
 from ndcg_ab.sources.files.records import open_parquet, read_records, text_lines
 from ndcg_ab.sources.files.unpacking import open_bytes
+from ndcg_ab.sources.forms.recognition import find_reading, format_by_name
 from ndcg_ab.sources.tables.in_memory import arrow_table, read_table
 from ndcg_ab.sources.tables.schema import Field, Layout, SayColumns, names_text, read_value
 from ndcg_core.measures.external_metric import canonical_name
@@ -97,13 +99,14 @@ class Scores(Source):
             return self.of_rows(rows_by_query(read_json(self.path), str(self.path)))
         layout, columns = self.layout(column_names(self.path, file_format))
         layout.refuse_unknown(str(self.described.file), columns)
-        table = read_file(self.path, layout, file_format, columns)
+        reading = dataclasses.replace(find_reading(self.path, layout.kind, file_format, columns), columns=columns)
+        table = read_file(self.path, layout, reading)
 
         def places(keys: tuple[str, ...]) -> str:
             names = [field.name for field in layout.fields if field.name in KEY]
             found = [
                 line
-                for line, record in read_records(self.path, layout, file_format, columns)
+                for line, record in read_records(self.path, layout, reading)
                 if tuple(str(record.get(name)) for name in names) == keys
             ]
             return f"{self.path}, {places_text(found, 'row' if file_format == 'parquet' else 'line')}"

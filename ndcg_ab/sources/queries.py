@@ -11,7 +11,7 @@ from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.config.model.inputs.sources import FileSource, JudgeSource, Source
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Pulled
-from ndcg_ab.sources.files.guessing import local_columns
+from ndcg_ab.sources.files.parts import local_columns
 from ndcg_ab.sources.registry import pull_source
 from ndcg_ab.sources.tables.schema import NOT_DRAWN, OF_DRAWS, Field, Layout, query_layout
 
@@ -30,7 +30,7 @@ LEAST_OTHERS = 1e-9  # of the heaviest query's weight: with less the variance of
 ATTRIBUTE_SCHEMA = pa.schema([("query_id", pa.string()), ("attribute", pa.string()), ("value", pa.string())])
 # Ids alone: a column of a table, or a text with one on each line. The SQL knows them by another name than that of the
 # column whose texts engines number.
-INTENDED = Layout("intended query", (Field("query_id", pa.string()),), ({"query_id": 0}, 1), ("query_id",))
+INTENDED = Layout("intended query", (Field("query_id", pa.string()),), ("query_id",))
 UNSEEN = dataclasses.replace(INTENDED, kind="careful query")
 INTENDED_SCHEMA = pa.schema([("intended_id", pa.string())])
 
@@ -140,9 +140,9 @@ def unread_columns(queries: Queries, described: Source, directory: Path) -> tupl
     """The columns of a file of this machine that were not read of it."""
     if queries.pulled is None or not isinstance(described, FileSource):
         return ()
-    read = {*queries.pulled.table.column_names, *described.columns.values()}
-    read |= {name for field in queries.pulled.layout.fields for name in (field.name, field.other)}
-    return tuple(name for name in local_columns(described, directory) if name not in read)
+    columns = local_columns(described, directory)
+    read = {*queries.pulled.layout.names_in(columns, described.columns).values()}
+    return tuple(name for name in columns if name not in read)
 
 
 def pull_weights(source: FileSource) -> Queries:

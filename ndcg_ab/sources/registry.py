@@ -102,6 +102,7 @@ def pull_source(
     threads: int | None = None,
     costs: CostsAsked | None = None,
     resources: Resources | None = None,
+    system: str | None = None,
 ) -> Pulled:
     """Reads a source whole and holds it to its layout; InputError says what is wrong and where.
 
@@ -112,11 +113,14 @@ def pull_source(
     wanted: what will be looked at of a ranking, if not all of it; threads: that may reduce it to that.
     costs: what is recorded of every request, or read from columns of the rows.
     resources: what a source may use that computes; None: everything.
+    system: whose rows are meant, of a table that has those of several.
     """
+    is_shared = False
     if layout.kind == RANKING.kind and isinstance(described, FileSource):
-        from ndcg_ab.sources.tables.one_system import refuse_several_systems
+        from ndcg_ab.sources.tables.one_system import WITH_SYSTEM, has_several_systems, rows_of_system
 
-        refuse_several_systems(described, directory, make_source)
+        is_shared = has_several_systems(described, directory, system, make_source)
+        wanted = None if is_shared else wanted
     source = make_source(without_cost_columns(described, costs.names) if costs else described, directory)
     if costs is not None:
         refuse_unrecorded(described, costs.names, source.origin)
@@ -124,8 +128,16 @@ def pull_source(
         read = partial(read_table, source, layout, keep)
         return count_rows(ReducedPull(reduced, layout, source, read, costs=read_costs(described, directory, costs)))
     asked = PullRequest(queries or {}, attributes or {}, folder, keep, costs, resources)
-    found = answer_in_time(source, layout, asked)
+    found = answer_in_time(source, WITH_SYSTEM if is_shared else layout, asked)
     table = found.table
+    if is_shared:
+        metadata = table.schema.metadata
+        rows = rows_of_system(table, system or "")
+        table = (
+            pa.concat_tables(rows).replace_schema_metadata(metadata)
+            if keep is None
+            else keep.write(rows, layout.schema)
+        )
     if keep is not None and not isinstance(table, TableOnDisk):
         table = keep.write([table], layout.schema, lambda: found.table.schema.metadata or {})
     recorded = read_costs(described, directory, costs) if found.costs is None else found.costs

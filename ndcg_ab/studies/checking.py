@@ -10,12 +10,11 @@ from ndcg_ab.checks.unjudged_checks import check_rankings_alone
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.options.from_options import validate_evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.errors import InputError
 from ndcg_ab.files import named
 from ndcg_ab.pipeline import Say, check_only
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.outcome import Finding
-from ndcg_ab.sources.files.guessing import Guess, guess_content
+from ndcg_ab.sources.forms.recognition import recognise_file
 from ndcg_ab.studies.first_configuration import guess_inputs
 
 CONFIGURATIONS = (".yaml", ".yml")
@@ -25,11 +24,9 @@ def is_configuration(files: Sequence[Path]) -> bool:
     """Whether one file alone is meant as a configuration: by its name, or because it is no data and begins as YAML."""
     if len(files) != 1 or files[0].suffix.lower() in CONFIGURATIONS:
         return len(files) == 1
-    try:
-        guess_content(files[0])
-    except InputError:
-        return not files[0].is_file() or bool(re.match(r"\s*(#|---|[\w-]+:\s)", read_start(files[0])))
-    return False
+    if not files[0].is_file():
+        return True
+    return recognise_file(files[0]) is None and bool(re.match(r"\s*(#|---|[\w-]+:\s)", read_start(files[0])))
 
 
 def read_start(path: Path) -> str:
@@ -50,10 +47,11 @@ def check_files(
     keys: of the evaluation beside its sources: metrics, findings, strict.
     """
     found = guess_inputs(files, judgments, systems, None, needs_judgments=False)
-    content: dict[str, Any] = {"name": "check", "judgments": source_entry(found.judgments), **keys}
-    content["systems"] = [{"name": name, **source_entry(each)} for name, each in found.systems.items()]
+    judged = found.judgments.path if found.judgments else "no judgments"  # a path that is not read
+    content: dict[str, Any] = {"name": "check", "judgments": {"file": str(judged)}, **keys}
+    content["systems"] = [{"name": name, "file": str(each.path)} for name, each in found.systems.items()]
     if found.queries:
-        content["queries"] = source_entry(found.queries)
+        content["queries"] = {"file": str(found.queries.path)}
     evaluation: Evaluation = validate_evaluation(content)
     check = check_only if found.judgments else check_rankings_alone
     findings, counts = check(evaluation, engine, say)
@@ -64,10 +62,3 @@ def checked_to_json(counts: str, findings: Sequence[Finding]) -> str:
     """What was read in words, and the findings."""
     content = {"schema": 1, "read": counts.splitlines(), "findings": encode(list(findings))}
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-
-
-def source_entry(found: Guess | None) -> dict[str, Any]:
-    """What a configuration says of a file; of none at all a path that is not read."""
-    if found is None:
-        return {"file": "no judgments"}
-    return {"file": str(found.path), "format": found.format, "columns": found.columns}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 from pydantic import ValidationError
@@ -19,7 +19,9 @@ from ndcg_ab.config.model.evaluation import NAME, Evaluation
 from ndcg_ab.config.options.positional import distinct_names
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolved, write_text
-from ndcg_ab.sources.files.guessing import JUDGMENTS, QUERIES, RANKING, Guess, guess_content
+from ndcg_ab.sources.files.file import refuse_no_file
+from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Reading
+from ndcg_ab.sources.forms.recognition import recognise_file, refuse_unknown_form
 
 FEW = "few-judgments.qrels"  # of the example: judgments that do not settle the comparison
 EXAMPLE = ("documents.tsv", "judgments.qrels", "new.run", "old.run", "queries.tsv")
@@ -50,26 +52,32 @@ def write_example(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(texts)]
 
 
+class Given(NamedTuple):
+    """A file, and how it is read; None if it has no form that is known."""
+
+    path: Path
+    reading: Reading | None
+
+    def described(self, what: str) -> str:
+        """What it was taken for."""
+        return f"{self.path}: {what}" + (f" ({self.reading.note})" if self.reading else "")
+
+
 @dataclasses.dataclass(frozen=True)
 class Beginning:
     """The files of an evaluation, as they were named or guessed. systems: name -> file, the baseline first."""
 
-    judgments: Guess | None
-    systems: Mapping[str, Guess]
-    queries: Guess | None = None
+    judgments: Given | None
+    systems: Mapping[str, Given]
+    queries: Given | None = None
 
     def words(self) -> list[str]:
         """What each file was taken for."""
-        lines = [describe_found(self.judgments, "judgments")] if self.judgments else []
+        lines = [self.judgments.described("judgments")] if self.judgments else []
         baseline, *_ = self.systems
         for name, system in self.systems.items():
-            lines.append(describe_found(system, f"ranking of {name}" + (", the baseline" if name == baseline else "")))
-        return lines + ([describe_found(self.queries, "queries")] if self.queries else [])
-
-
-def describe_found(found: Guess, what: str) -> str:
-    columns = ", ".join(f"{field} is {column!r}" for field, column in found.columns.items())
-    return f"{found.path}: {what}" + (f" ({columns})" if columns else "")
+            lines.append(system.described(f"ranking of {name}" + (", the baseline" if name == baseline else "")))
+        return lines + ([self.queries.described("queries")] if self.queries else [])
 
 
 def guess_inputs(
@@ -81,25 +89,32 @@ def guess_inputs(
     needs_judgments: bool = True,
 ) -> Beginning:
     """files: those of which nothing is said; the other ones as they were named by options."""
-    named: dict[str, Guess] = {name: guess_content(path, RANKING) for name, path in systems.items()}
-    single = {kind: guess_content(path, kind) for kind, path in ((JUDGMENTS, judgments), (QUERIES, queries)) if path}
-    rankings: list[Guess] = []
+    named = {name: recognised(path, RANKING) for name, path in systems.items()}
+    single = {kind: recognised(path, kind) for kind, path in ((JUDGMENTS, judgments), (QUERIES, queries)) if path}
+    rankings: list[Given] = []
     for path in files:
-        found = guess_content(path)
-        if found.kind == RANKING:
+        found = recognised(path)
+        kind = found.reading.kind if found.reading else refuse_unknown_form(path)
+        if kind == RANKING:
             if any(path == other.path for other in (*rankings, *named.values())):
                 raise InputError(f"{path}: is given twice; each system has a ranking of its own")
             rankings.append(found)
-        elif found.kind in single:
-            raise InputError(f"{path}: looks like {found.kind}, as {single[found.kind].path} does; one file is needed")
+        elif kind in single:
+            raise InputError(f"{path}: looks like {kind}, as {single[kind].path} does; one file is needed")
         else:
-            single[found.kind] = found
+            single[kind] = found
     named |= zip(distinct_names([str(each.path) for each in rankings], [*named]), rankings, strict=True)
     if needs_judgments and JUDGMENTS not in single:
         raise InputError("no judgments: name them with --judgments FILE")
     if not named:
         raise InputError("no ranking: name one for each system with --system NAME=FILE")
     return Beginning(single.get(JUDGMENTS), named, single.get(QUERIES))
+
+
+def recognised(path: Path, kind: str | None = None) -> Given:
+    """Return a file with its form; raise InputError if it is not there or empty."""
+    refuse_no_file(path)
+    return Given(path, recognise_file(path, kind))
 
 
 def name_for(folder: Path) -> str:
@@ -153,14 +168,8 @@ output: ndcg-ab-results
 """
 
 
-def source_yaml(found: Guess, folder: Path, indent: str) -> str:
-    lines = [f"file: {yaml_scalar(os.path.relpath(resolved(found.path), resolved(folder)))}"]
-    if found.format:
-        lines.append(f"format: {found.format}")
-    if found.columns:
-        inside = ", ".join(f"{field}: {yaml_scalar(column)}" for field, column in found.columns.items())
-        lines.append(f"columns: {{{inside}}}")
-    return "".join(f"{indent}{line}\n" for line in lines)
+def source_yaml(found: Given, folder: Path, indent: str) -> str:
+    return f"{indent}file: {yaml_scalar(os.path.relpath(resolved(found.path), resolved(folder)))}\n"
 
 
 def yaml_scalar(text: str) -> str:

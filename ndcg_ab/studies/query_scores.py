@@ -8,7 +8,8 @@ import pyarrow as pa
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.files import named
 from ndcg_ab.sources.external_scores import LARGEST, SCORE
-from ndcg_ab.sources.files.file import format_by_name, read_file, refuse_no_file
+from ndcg_ab.sources.files.file import read_file, refuse_no_file
+from ndcg_ab.sources.forms.recognition import find_reading, format_by_name
 from ndcg_core.measures.external_metric import canonical_name
 
 
@@ -35,7 +36,9 @@ def read_scores(path: Path) -> Scores:
     """CSV or Parquet by the name; InputError on what is missing, is no number, is twice or is defined twice."""
     refuse_no_file(path)
     with named(path):
-        table = read_file(path, SCORE, "parquet" if format_by_name(path) == "parquet" else "csv", {})
+        table = read_file(
+            path, SCORE, find_reading(path, SCORE.kind, "parquet" if format_by_name(path) == "parquet" else "csv")
+        )
     return parse_scores(table, path)
 
 

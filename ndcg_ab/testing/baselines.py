@@ -27,6 +27,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.sources import RANKING, pull_source
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.files.file import read_file
+from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.testing.asserting import CANDIDATE, Margin, compare_with_gate, refuse_unknown_arguments
 from ndcg_core.measures.metric import Metric
 
@@ -199,7 +200,7 @@ def load_ranking(path: Path, test: str) -> dict[str, dict[str, float]]:
     """
     passage = Passage(BOUNDS["baseline"], str(path))
     passage.count(size=path.stat().st_size)
-    table = read_file(path, RANKING, "tsv", {})
+    table = read_file(path, RANKING, Reading("baseline", "delimited", delimiter="\t"))
     passage.count(rows=table.num_rows)
     rows = list(zip(*(table[name].to_pylist() for name in COLUMNS), strict=True))
     check_order(path, rows, test)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ndcg_ab.sources import Pulled
-from ndcg_ab.sources.files.file import format_by_name
 from ndcg_ab.sources.files.hints import filter_command
+from ndcg_ab.sources.forms.recognition import format_by_name
 
 PLACES = {"query_id": "$1", "doc_id": "$3"}  # in a line of TREC, of judgments and of rankings alike
 PLAIN = re.compile(r"""[!#-&(-\[\]-~]+""")  # what awk and a shell take as it is within their quotes

@@ -14,8 +14,8 @@ from ndcg_ab.errors import format_value
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.sources import Pulled
-from ndcg_ab.sources.files.file import format_by_name
 from ndcg_ab.sources.files.hints import filter_command
+from ndcg_ab.sources.forms.recognition import format_by_name
 from ndcg_ab.sources.tables.on_disk import read_batches
 
 EVERY: Final = "NFKC"  # ids that any Unicode form makes one are one in it

@@ -20,9 +20,9 @@ from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import PullRequest, Remark, Source
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.clicks.json_events import DEFAULTS, NOWHERE, is_json, json_event_pieces
-from ndcg_ab.sources.files.file import format_by_name, refuse_no_file
-from ndcg_ab.sources.files.guessing import column_names
+from ndcg_ab.sources.files.file import refuse_no_file
 from ndcg_ab.sources.files.parts import list_parts, name_part_in_errors
+from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
 from ndcg_ab.sources.tables.on_disk import TableWriter, read_batches
 from ndcg_ab.sources.tables.schema import MOST_RANK, Field, Layout
@@ -128,8 +128,7 @@ def guess_kind(place: Any, directory: Path) -> str:
     with list_parts(place, directory, {}) as parts:
         path = parts[0].path
         refuse_no_file(path)
-        file_format = place.format or format_by_name(path)
-        names = () if file_format == "trec" else column_names(path, file_format)
+        names = Sample.of_file(path).column_names
     is_table = any(field.name in place.columns or {field.name, field.other} & {*names} for field in COUNTS.fields[2:])
     return "table" if is_table else "ubi"
 

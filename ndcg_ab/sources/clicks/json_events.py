@@ -6,7 +6,6 @@ alone: the same event, flattened.
 
 import math
 from collections.abc import Iterator, Mapping
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -16,13 +15,13 @@ import pyarrow.json as pajson
 
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.sources.files.file import UNCLEAR, format_by_name, refuse_no_file, refuse_packed
-from ndcg_ab.sources.files.json_documents import document_records
-from ndcg_ab.sources.files.records import PIECE, json_row, text_lines
+from ndcg_ab.sources.files.file import UNCLEAR, refuse_no_file, refuse_packed
+from ndcg_ab.sources.files.records import PIECE, json_objects
 from ndcg_ab.sources.files.streams import BLOCK, JsonObjectStream, LongLineError, UnusualError, line_blocks
 from ndcg_ab.sources.files.unpacking import open_bytes
+from ndcg_ab.sources.forms.recognition import format_by_name
 from ndcg_ab.sources.tables.columns import holds_byte_below, holds_long_text
-from ndcg_ab.sources.tables.schema import MOST_RANK, Field, Layout, is_plain_number, read_value
+from ndcg_ab.sources.tables.schema import MOST_RANK, Field, is_plain_number, read_value
 
 DEFAULTS = {  # field -> where UBI has it
     "action_name": "action_name",
@@ -35,7 +34,6 @@ DEFAULTS = {  # field -> where UBI has it
 }
 SCHEMA = pa.schema([(name, pa.int64() if name == "ordinal" else pa.string()) for name in DEFAULTS])
 NOWHERE = -1  # the ordinal of an event without a place
-EVENT = Layout("event", ())
 
 
 def is_json(described: FileSource, directory: Path) -> bool:
@@ -52,7 +50,7 @@ def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Tab
     refuse_no_file(path)
     rows = 0
     try:
-        refuse_packed(path, EVENT, "jsonl")
+        refuse_packed(path)
         try:
             for piece in plain_events(path, columns):
                 rows += piece.num_rows
@@ -155,9 +153,9 @@ def careful_events(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]
     }
     values: dict[str, list[Any]] = {name: [] for name in DEFAULTS}
     rows = 0
-    for number, event in placed_objects(path):
+    for place, event in json_objects(path):
         rows += 1
-        where = f"{path}, line {number}"
+        where = f"{path}, {place}" if isinstance(place, str) else f"{path}, line {place}"
         for name, field in fields.items():
             values[name].append(event_value(field, find_value(event, ways(name, columns), where), where))
         if rows % PIECE == 0:
@@ -166,16 +164,6 @@ def careful_events(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]
     if not rows:
         raise InputError(f"{path}: there is no event in the file")
     yield pa.table(values, schema=SCHEMA)
-
-
-def placed_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    lines = ((number, line) for number, line in text_lines(path, None) if line.strip())
-    first = list(islice(lines, 1))
-    if first and first[0][1].lstrip().startswith("["):
-        yield from document_records(path, "".join(line for _, line in text_lines(path, None)), EVENT, {})
-        return
-    for number, line in chain(first, lines):
-        yield number, json_row(path, number, line)
 
 
 def find_value(event: Mapping[str, Any], paths: list[tuple[str, ...]], where: str) -> Any:

@@ -22,6 +22,8 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.sources.fast_reader.compiled_pass import KEPT, ranking_reader, wanted_rows
 from ndcg_ab.sources.fast_reader.plain_text import SLICE, query_spans, read_slices, reduce_slice, reduce_span
 from ndcg_ab.sources.files.unpacking import is_packed, open_bytes
+from ndcg_ab.sources.forms.form import Reading
+from ndcg_ab.sources.forms.recognition import TREC_COLUMNS
 from ndcg_ab.sources.tables.on_disk import TableWriter, count_nulls
 from ndcg_ab.sources.tables.schema import RANKING
 from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking, WantedPlaces
@@ -34,8 +36,7 @@ IN_FLIGHT = 2  # slices that wait beside those that are worked at
 
 def reduce_file(
     path: Path,
-    file_format: str,
-    columns: dict[str, str],
+    reading: Reading,
     wanted: WantedPlaces,
     threads: int | None = None,
     size: int = SLICE,
@@ -43,13 +44,13 @@ def reduce_file(
 ) -> ReducedRanking | None:
     """The ranking reduced; None where the file is not plain.
 
-    columns: field -> column in the file, where they differ.  threads: by default one for every processor.
+    reading: how its rows are read.  threads: by default one for every processor.
     size: bytes of a slice.  keep: where the rows that are kept go while memory is limited.
     """
     try:
-        if file_format == "parquet":
-            return reduce_parquet(path, columns, wanted, threads, keep)
-        if file_format != "trec" or columns or ranking_reader is None:
+        if reading.format == "parquet":
+            return reduce_parquet(path, dict(reading.columns), wanted, threads, keep)
+        if reading.names != TREC_COLUMNS["ranking"] or reading.columns or ranking_reader is None:
             return None
         rows = wanted_rows(wanted)
         with open_unpacked(path) as file:

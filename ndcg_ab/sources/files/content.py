@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.files import named
-from ndcg_ab.sources.files.file import format_by_name
 from ndcg_ab.sources.files.parts import local_parts, object_names, partition_values
 from ndcg_ab.sources.files.stores import open_store
+from ndcg_ab.sources.forms.recognition import format_by_name
 from ndcg_ab.sources.tables.schema import Layout
 
-READING = 1  # to be raised with every change of how bytes become rows
+READING = 2  # to be raised with every change of how bytes become rows
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def read_content_key(described: Any, layout: Layout, directory: Path, program: s
         return None
     places = tuple(place for place, _, _ in found)
     parts = [[format_by_name(Path(place)), values, mark] for place, values, mark in found]
-    kind = [layout.kind, layout.trec, layout.order, *([field.name, str(field.type)] for field in layout.fields)]
+    kind = [layout.kind, layout.order, *([field.name, str(field.type)] for field in layout.fields)]
     how = [READING, program, pa.__version__, kind, described.format, described.columns, described.parts]
     text = json.dumps([how, parts], sort_keys=True)
     return Content(hashlib.sha256(text.encode()).hexdigest()[:32], places)

@@ -6,7 +6,8 @@ record: it accepts what is only unusual, and names the line of what is wrong.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
@@ -20,12 +21,12 @@ import pyarrow.json as pajson
 from ndcg_ab.config.loading.hints import similar_file_hint
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, in_short
-from ndcg_ab.sources.base import PullRequest, PullResult, Source, places_text, read_remarks, with_remarks
+from ndcg_ab.sources.base import PullRequest, PullResult, Source, read_remarks, with_remarks
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.fast_reader.choice import reduce_file
-from ndcg_ab.sources.files.hints import FORMAT, folder_hint, packed_hint
+from ndcg_ab.sources.files.hints import folder_hint, packed_hint
 from ndcg_ab.sources.files.parts import list_parts, name_part_in_errors
-from ndcg_ab.sources.files.records import COMMENT, find_lines, gather_pieces, open_parquet, read_rows
+from ndcg_ab.sources.files.records import COMMENT, find_places, gather_pieces, open_parquet, read_rows
 from ndcg_ab.sources.files.stores import door_of
 from ndcg_ab.sources.files.streams import (
     BLOCK,
@@ -38,6 +39,9 @@ from ndcg_ab.sources.files.streams import (
     line_blocks,
 )
 from ndcg_ab.sources.files.unpacking import is_packed, open_bytes, refuse_other_counts
+from ndcg_ab.sources.forms.form import Reading
+from ndcg_ab.sources.forms.recognition import find_reading
+from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.tables.columns import (
     BrokenRuleError,
     TableRules,
@@ -51,18 +55,8 @@ from ndcg_ab.sources.tables.on_disk import AT_ONCE, TableWriter, count_nulls, re
 from ndcg_ab.sources.tables.schema import COSTS, Layout, check_types
 from ndcg_ab.sources.tables.top_places import ReducedRanking, WantedPlaces
 
-FORMATS = ("trec", "csv", "tsv", "jsonl", "parquet")
-SUFFIXES = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-}
 UNCLEAR = (pa.ArrowException, UnusualError, UnicodeDecodeError)
-TAG = "unused_5"  # where a TREC ranking has it
+TAG = "tag"  # the column of a TREC ranking that names the system
 MOST_TAGS = 100
 ANY_TEXT = pa.dictionary(pa.int32(), pa.string())  # each text is kept once, however many lines it is on
 
@@ -92,7 +86,8 @@ class File(Source):
             for at, part in enumerate(parts):
                 here = keep if keep is None or len(parts) == 1 else keep.part(at)
                 with name_part_in_errors(part):
-                    tables.append(read_file(part.path, layout, described.format, described.columns, here))
+                    refuse_no_file(part.path)
+                    tables.append(read_file(part.path, layout, self.reading(part.path, layout), here))
         return tables[0] if len(tables) == 1 else join_tables(tables, layout, self.origin, keep)
 
     def reduce(
@@ -102,9 +97,13 @@ class File(Source):
         described = self.described
         if not isinstance(described.file, Path) or not (path := self.directory / described.file).is_file():
             return None
-        file_format = described.format or format_by_name(path)
         refuse_no_file(path)
-        return reduce_file(path, file_format, described.columns, wanted, threads, keep=keep)
+        return reduce_file(path, self.reading(path, layout), wanted, threads, keep=keep)
+
+    def reading(self, path: Path, layout: Layout) -> Reading:
+        """Return how one of its files is read."""
+        found = find_reading(path, layout.kind, self.described.format, self.described.columns)
+        return dataclasses.replace(found, columns={**found.columns, **self.described.columns})
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
         if not isinstance(self.described.file, Path):
@@ -112,10 +111,10 @@ class File(Source):
         found = []
         with list_parts(self.described, self.directory, self.wanted(layout)) as parts:
             for part in parts:
-                file_format = self.described.format or format_by_name(part.path)
-                lines = find_lines(part.path, layout, file_format, self.described.columns, query_id, doc_id)
-                if lines or len(parts) == 1:
-                    found.append(f"{part.name}, {places_text(lines, 'row' if file_format == 'parquet' else 'line')}")
+                reading = self.reading(part.path, layout)
+                places = find_places(part.path, layout, reading, query_id, doc_id)
+                if places or len(parts) == 1:
+                    found.append(f"{part.name}, {places}")
         return " and ".join(found[:3])
 
     def wanted(self, layout: Layout) -> dict[str, str]:
@@ -139,34 +138,38 @@ def join_tables(tables: list[Any], layout: Layout, origin: str, keep: TableWrite
     return with_remarks(pa.concat_tables(plain, promote_options="permissive"), remarks)
 
 
-def format_by_name(path: Path) -> str:
-    """The format by the file's name; anything without a telling ending is TREC text."""
-    name = path.name.lower().removesuffix(".gz").removesuffix(".zst")
-    return SUFFIXES.get(Path(name).suffix, "trec")
+def read_file(path: Path, layout: Layout, reading: Reading, keep: TableWriter | None = None) -> Any:
+    """Return the file's table in the columns of a layout; absent optional columns are null.
 
+    Parameters
+    ----------
+    path : Path
+        The file, which is there and not empty.
+    layout : Layout
+        The columns.
+    reading : Reading
+        How its rows are read.
+    keep : TableWriter, optional
+        Puts the rows into a file, piece by piece; None: into memory, where every core reads.
 
-def read_file(
-    path: Path, layout: Layout, file_format: str | None, columns: dict[str, str], keep: TableWriter | None = None
-) -> Any:
-    """The file's table in the columns of `layout` (absent optional ones are null).
-
-    columns maps a field to the file's name for it.  keep: puts the rows into a file, piece by piece; None: into
-    memory, where every core reads.  Raises InputError for anything that breaks a rule.
+    Raises
+    ------
+    InputError
+        If anything breaks a rule.
     """
-    refuse_no_file(path)
-    file_format = file_format or format_by_name(path)
-    if file_format == "trec" and layout.kind == COSTS:
+    is_trec = reading.format == "trec"
+    if is_trec and layout.kind == COSTS:
         names = ", ".join(field.name for field in layout.fields[1:])
         raise InputError(f"{path}: a TREC file has no column {names}: give csv, tsv, jsonl or parquet")
-    if file_format == "trec" and layout.trec is None:
+    if is_trec and not reading.names:
         raise InputError(f"{path}: a file of queries must be csv, tsv, jsonl or parquet, by its name or its format")
-    if file_format == "trec" and columns:
+    if is_trec and reading.columns:
         raise InputError(f"{path}: columns cannot be mapped in a TREC file; say its format if it is another one")
     try:
-        refuse_packed(path, layout, file_format)
-        table = read_if_clean(path, layout, file_format, columns, keep)
+        refuse_packed(path)
+        table = read_if_clean(path, layout, reading, keep)
         if table is None:
-            table = read_rows(path, layout, file_format, columns, keep)
+            table = read_rows(path, layout, reading, keep)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {in_short(error)}") from None
     if table.num_rows == 0:
@@ -174,23 +177,26 @@ def read_file(
     return table
 
 
-def read_if_clean(
-    path: Path, layout: Layout, file_format: str, columns: dict[str, str], keep: TableWriter | None = None
-) -> Any:
-    """The table by the fast way; None where it gives up, or gives something that breaks a rule."""
+def read_if_clean(path: Path, layout: Layout, reading: Reading, keep: TableWriter | None = None) -> Any:
+    """The table by the fast way; None where there is none, it gives up, or gives something that breaks a rule."""
     try:
-        if file_format == "trec":
-            return read_trec(path, layout, keep)
-        if file_format == "parquet":
-            pieces = parquet_pieces(path, layout, columns, in_pieces=keep is not None)
-        elif file_format == "jsonl":
-            pieces = jsonl_pieces(path, layout, columns, in_pieces=keep is not None)
-        else:
-            pieces = delimited_pieces(path, layout, "," if file_format == "csv" else "\t", columns, keep is not None)
-        rules = TableRules(spaces=False, from_text=file_format != "parquet")
-        return gather_pieces(rules.each(pieces), layout, keep)
+        if reading.format == "trec":
+            return read_trec(path, layout, reading.names, keep)
+        if reading.records is not None:
+            return None
+        rules = TableRules(spaces=False, from_text=reading.format != "parquet")
+        return gather_pieces(rules.each(table_pieces(path, layout, reading, in_pieces=keep is not None)), layout, keep)
     except UNCLEAR:
         return None
+
+
+def table_pieces(path: Path, layout: Layout, reading: Reading, *, in_pieces: bool) -> Iterator[pa.Table]:
+    """Yield the rows of a table with columns by the fast way; raise one of UNCLEAR where it gives up."""
+    if reading.format == "parquet":
+        return parquet_pieces(path, layout, reading.columns, in_pieces=in_pieces)
+    if reading.format == "jsonl":
+        return jsonl_pieces(path, layout, reading.columns, in_pieces=in_pieces)
+    return delimited_pieces(path, layout, reading, in_pieces=in_pieces)
 
 
 def refuse_no_file(path: Path) -> None:
@@ -204,14 +210,12 @@ def refuse_no_file(path: Path) -> None:
     Passage(BOUNDS["file"], str(path)).count(size=path.stat().st_size)
 
 
-def refuse_packed(path: Path, layout: Layout, file_format: str) -> None:
-    """Files that are no text (or no Parquet) by their first bytes."""
+def refuse_packed(path: Path) -> None:
+    """Files that are no text and no table that is read, by their first bytes."""
     with path.open("rb") as file:
         start = file.read(16)
     if problem := packed_hint(path, start):
         raise InputError(f"{path}: {problem}")
-    if start.startswith(b"PAR1") and file_format != "parquet" and layout.kind in FORMAT:
-        raise InputError(f"{path}: is a Parquet file: say {FORMAT[layout.kind]} parquet, or name it .parquet")
 
 
 def open_trec(path: Path) -> Any:
@@ -234,21 +238,23 @@ def arrow_types(layout: Layout, chosen: dict[str, str]) -> dict[str, pa.DataType
     return types
 
 
-def read_trec(path: Path, layout: Layout, keep: TableWriter | None) -> Any:
+def read_trec(path: Path, layout: Layout, names: Sequence[str], keep: TableWriter | None) -> Any:
     """Fields between single spaces or single tabs as they stand; any other white space made even first."""
     line = first_line(path)
     delimiter = "\t" if b"\t" in line and b" " not in line.strip() else " "
     try:
-        return read_trec_text(path, open_trec(path), layout, delimiter, keep)
+        return read_trec_text(path, open_trec(path), layout, names, delimiter, keep)
     except (pa.ArrowInvalid, BrokenRuleError):
-        return read_trec_text(path, EvenLinesStream(open_bytes(path)), layout, " ", keep)
+        return read_trec_text(path, EvenLinesStream(open_bytes(path)), layout, names, " ", keep)
 
 
-def read_trec_text(path: Path, stream: Any, layout: Layout, delimiter: str, keep: TableWriter | None) -> Any:
+def read_trec_text(
+    path: Path, stream: Any, layout: Layout, names: Sequence[str], delimiter: str, keep: TableWriter | None
+) -> Any:
     tags: dict[str, int] = {}
     given = contextlib.nullcontext(stream) if isinstance(stream, pa.NativeFile) else defer_errors(stream)
     with given as text:
-        pieces = trec_pieces(text, layout, delimiter, tags, in_pieces=keep is not None)
+        pieces = trec_pieces(text, layout, names, delimiter, tags, in_pieces=keep is not None)
         is_ranking = layout.kind == "ranking"
         rules = TableRules(spaces=True, from_text=True)
         return gather_pieces(rules.each(pieces), layout, keep, lambda: tag_remarks(path, tags) if is_ranking else [])
@@ -264,18 +270,13 @@ def add_tags(tags: dict[str, int], column: pa.ChunkedArray, before: int) -> None
 
 
 def trec_pieces(
-    stream: Any, layout: Layout, delimiter: str, tags: dict[str, int], *, in_pieces: bool
+    stream: Any, layout: Layout, names: Sequence[str], delimiter: str, tags: dict[str, int], *, in_pieces: bool
 ) -> Iterator[pa.Table]:
     """Raises ArrowInvalid where a field that nobody needs is empty or holds white space: the others are shifted."""
-    assert layout.trec is not None
-    places, width = layout.trec
-    chosen = {name: name for name in places}
-    names = [f"unused_{place}" for place in range(width)]
-    for name, place in places.items():
-        names[place] = name
-    unused = [name for name in names if name not in places]
+    chosen = {field.name: field.name for field in layout.fields if field.name in names}
+    unused = [name for name in names if name not in chosen]
     options = (
-        pacsv.ReadOptions(column_names=names, block_size=block_size(in_pieces)),
+        pacsv.ReadOptions(column_names=list(names), block_size=block_size(in_pieces)),
         pacsv.ParseOptions(delimiter=delimiter, quote_char=False, ignore_empty_lines=True),
         convert_options(arrow_types(layout, chosen) | dict.fromkeys(unused, ANY_TEXT)),
     )
@@ -306,20 +307,26 @@ def csv_pieces(stream: Any, options: Any, in_pieces: bool) -> Iterator[pa.Table]
             yield pa.Table.from_batches([batch])
 
 
-def convert_options(types: dict[str, pa.DataType]) -> pacsv.ConvertOptions:
+def convert_options(types: dict[str, pa.DataType], decimal: str = ".") -> pacsv.ConvertOptions:
     return pacsv.ConvertOptions(
-        column_types=types, include_columns=list(types), null_values=[], strings_can_be_null=False
+        column_types=types,
+        include_columns=list(types),
+        null_values=[],
+        strings_can_be_null=False,
+        decimal_point=decimal,
     )
 
 
-def delimited_pieces(
-    path: Path, layout: Layout, delimiter: str, columns: dict[str, str], in_pieces: bool
-) -> Iterator[pa.Table]:
-    parse = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=True)
-    found = read_header(path, parse)
-    chosen = layout.check_columns(str(path), found, columns)
-    options = (pacsv.ReadOptions(block_size=block_size(in_pieces)), parse, convert_options(arrow_types(layout, chosen)))
-    with open_delimited(path, delimiter) as stream:
+def delimited_pieces(path: Path, layout: Layout, reading: Reading, *, in_pieces: bool) -> Iterator[pa.Table]:
+    parse = pacsv.ParseOptions(delimiter=reading.delimiter, newlines_in_values=True, ignore_empty_lines=True)
+    names = list(reading.names)
+    chosen = layout.check_columns(str(path), names or read_header(path, parse), dict(reading.columns))
+    options = (
+        pacsv.ReadOptions(block_size=block_size(in_pieces), column_names=names or None),
+        parse,
+        convert_options(arrow_types(layout, chosen), reading.decimal),
+    )
+    with open_delimited(path, reading.delimiter) as stream:
         for table in csv_pieces(stream, options, in_pieces):
             yield select_columns(table, layout, chosen)
 
@@ -336,8 +343,8 @@ def open_delimited(path: Path, delimiter: str) -> AbstractContextManager[Deferre
     return defer_errors(QuotedTextStream(open_bytes(path), delimiter))
 
 
-def jsonl_pieces(path: Path, layout: Layout, columns: dict[str, str], *, in_pieces: bool) -> Iterator[pa.Table]:
-    names = {field.name: columns.get(field.name, field.name) for field in layout.fields}
+def jsonl_pieces(path: Path, layout: Layout, columns: Mapping[str, str], *, in_pieces: bool) -> Iterator[pa.Table]:
+    names = layout.names_in(Sample.of_file(path).object_keys, columns)
     if len(set(names.values())) < len(names):
         raise UnusualError("a column for two fields")
     schema = pa.schema([(names[field.name], field.type) for field in layout.fields])
@@ -356,9 +363,9 @@ def jsonl_pieces(path: Path, layout: Layout, columns: dict[str, str], *, in_piec
         raise UnusualError("several objects on a line")
 
 
-def parquet_pieces(path: Path, layout: Layout, columns: dict[str, str], *, in_pieces: bool) -> Iterator[pa.Table]:
+def parquet_pieces(path: Path, layout: Layout, columns: Mapping[str, str], *, in_pieces: bool) -> Iterator[pa.Table]:
     with open_parquet(path) as file:
-        chosen = layout.check_columns(str(path), file.schema_arrow.names, columns)
+        chosen = layout.check_columns(str(path), file.schema_arrow.names, dict(columns))
         check_types(file.schema_arrow, layout, chosen, str(path))
         wanted = list(chosen.values())
         try:

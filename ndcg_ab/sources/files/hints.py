@@ -3,22 +3,12 @@
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import SequenceMatcher, get_close_matches
+from difflib import SequenceMatcher
 from pathlib import Path
 
 from ndcg_ab.errors import shortened
+from ndcg_ab.sources.forms.names import NAMES, bare_name, guess_column
 
-# A field -> what others call its column, in small letters and digits alone, the likeliest first.
-SYNONYMS = {
-    "query_id": ("queryid", "qid", "topicid", "topic", "searchid", "query", "q"),
-    "doc_id": (
-        *("docno", "docid", "corpusid", "did", "documentid", "document", "doc", "pid", "passageid", "productid"),
-        *("product", "itemid", "item", "sku", "asin", "url", "id"),
-    ),
-    "grade": ("rating", "relevance", "grade", "label", "rel", "judgment", "judgement", "gain", "rated"),
-    "score": ("score", "similarity", "relevancescore", "sim", "bm25", "value", "relevance"),
-    "rank": ("rank", "position", "pos", "place"),
-}
 MAPPING = {"judgment": "--judgments-columns", "ranking": "--columns"}
 FORMAT = {"judgment": "--judgments-format", "ranking": "--format"}
 PACKED = {  # how a file begins -> what it is, what to do
@@ -28,18 +18,6 @@ PACKED = {  # how a file begins -> what it is, what to do
     b"\xd0\xcf\x11\xe0": ("an Excel file", "export its sheet as CSV"),
     b"SQLite format 3": ("a SQLite database", "export its table as CSV"),
 }
-
-
-def bare_name(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
-
-
-def guess_column(field: str, found: Iterable[str]) -> str | None:
-    """The column that is probably meant by a field."""
-    by_bare = {bare_name(name): name for name in reversed(list(found))}
-    known = next((by_bare[name] for name in SYNONYMS.get(field, ()) if name in by_bare), None)
-    near = get_close_matches(bare_name(field), by_bare, n=1, cutoff=0.7)
-    return known or (by_bare[near[0]] if near else None)
 
 
 def columns_option(kind: str, mapping: Mapping[str, str]) -> str:
@@ -130,7 +108,7 @@ def filter_command(path: Path, program: str) -> str:
 
 
 def is_header(parts: Sequence[str]) -> bool:
-    return sum(bare_name(part) in names for part in parts for names in SYNONYMS.values()) > 1
+    return sum(bare_name(part) in names for part in parts for names in NAMES.values()) > 1
 
 
 def is_numeric(text: str) -> bool:

@@ -9,8 +9,9 @@ import dataclasses
 import functools
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from ndcg_ab.sources.files.hints import folder_hint
 from ndcg_ab.sources.files.records import explain_broken_parquet, open_parquet
 from ndcg_ab.sources.files.stores import Store, open_store
 from ndcg_ab.sources.files.unpacking import refuse_other_counts
+from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.temporary import ALONE, temporary_folder
 
 PARQUET = (".parquet", ".pq")
@@ -64,6 +66,15 @@ def local_parts(described: FileSource, file: Path, directory: Path) -> list[Part
             raise InputError(f"{path}: no file matches it")
         return [Part(directory / each, str(directory / each), partition_values(each)) for each in found]
     return [Part(path, str(path))]
+
+
+def local_columns(described: Any, directory: Path) -> Sequence[str]:
+    """Return the columns of a table in files of this machine, by the first of its parts; of other places none."""
+    place = getattr(described, "file", None)
+    if not isinstance(place, Path) or not ((directory / place).exists() or described.parts):
+        return ()
+    first = local_parts(described, place, directory)[0]
+    return [*first.values, *Sample.of_file(first.path).column_names]
 
 
 def data_files_in(described: FileSource, path: Path) -> list[Part]:

@@ -3,9 +3,9 @@
 import csv
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,11 +14,12 @@ import pyarrow as pa
 from ndcg_ab.config.loading.hints import utf8_command
 from ndcg_ab.errors import InputError, format_value, in_short
 from ndcg_ab.files import named
-from ndcg_ab.sources.base import Remark, remarks_metadata, with_remarks
+from ndcg_ab.sources.base import Remark, places_text, remarks_metadata, with_remarks
 from ndcg_ab.sources.files.hints import is_header, is_numeric, other_format_hint
-from ndcg_ab.sources.files.json_documents import DECODER, document_records, is_document, refuse_lists
+from ndcg_ab.sources.files.json_documents import DECODER, load_strictly
 from ndcg_ab.sources.files.streams import LONGEST_LINE, LongLineError, line_blocks
 from ndcg_ab.sources.files.unpacking import open_bytes, open_table, refuse_other_counts
+from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.sources.tables.format_warnings import FormatWatch, UnreadRankError
 from ndcg_ab.sources.tables.on_disk import TableWriter
 from ndcg_ab.sources.tables.schema import Layout, check_types, is_plain_number, read_value
@@ -30,32 +31,28 @@ if TYPE_CHECKING:
 PIECE = 1 << 16  # rows
 COMMENT = "#"  # begins a line of TREC that is none of its rows
 BLANKS = " \t\v\f\r"  # white space in TREC text is that of ASCII, as for trec_eval
-Record = tuple[int, dict[str, Any]]  # line (or row) number, field -> raw value
-csv.field_size_limit(1 << 30)  # Python's own is 128 kB; here a line has a limit
+TAB = "\t"
+Record = tuple[Any, dict[str, Any]]  # the number of a line or row, or its place in words; field -> raw value
 
 
-def read_rows(
-    path: Path, layout: Layout, file_format: str, columns: dict[str, str], keep: TableWriter | None = None
-) -> Any:
-    """The file's table, or an InputError that names the first line that breaks a rule.
+def read_rows(path: Path, layout: Layout, reading: Reading, keep: TableWriter | None = None) -> Any:
+    """Return the file's table; raise InputError that names the first line that breaks a rule.
 
     keep: puts it into a file; None: into memory.
     """
-    if file_format == "trec":
+    if reading.format == "trec":
         try:
-            return read_watched(path, layout, keep, without_ranks=False)
+            return read_watched(path, layout, reading, keep, without_ranks=False)
         except UnreadRankError:
-            return read_watched(path, layout, keep, without_ranks=True)
-    word = "row" if file_format == "parquet" else "line"
-    found = read_records(path, layout, file_format, columns)
-    placed = ((f"{path}, {word} {line}", record) for line, record in found)
+            return read_watched(path, layout, reading, keep, without_ranks=True)
+    placed = ((f"{path}, {place}", record) for place, record in placed_records(path, layout, reading))
     return gather_pieces(record_pieces(placed, layout), layout, keep)
 
 
-def read_watched(path: Path, layout: Layout, keep: TableWriter | None, *, without_ranks: bool) -> Any:
+def read_watched(path: Path, layout: Layout, reading: Reading, keep: TableWriter | None, *, without_ranks: bool) -> Any:
     """A TREC file with its remarks; where a rank is no number, the scores alone order it."""
     watched = FormatWatch(path, without_ranks=without_ranks)
-    found = watched.each(trec_records(path, layout, watched.comments))
+    found = watched.each(trec_records(path, layout, reading.names, watched.comments))
     placed = ((f"{path}, line {line}", record) for line, record in found)
     return gather_pieces(record_pieces(placed, layout), layout, keep, watched.remarks)
 
@@ -114,26 +111,34 @@ def record_pieces(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) 
     yield piece()
 
 
-def find_lines(
-    path: Path, layout: Layout, file_format: str, columns: dict[str, str], query_id: str, doc_id: str
-) -> list[int]:
-    """The lines (rows of a Parquet file) on which a document of a query stands."""
-    return [
-        line
-        for line, record in read_records(path, layout, file_format, columns)
+def find_places(path: Path, layout: Layout, reading: Reading, query_id: str, doc_id: str) -> str:
+    """Return where a document of a query stands: ``lines 7 and 9``."""
+    found = [
+        place
+        for place, record in read_records(path, layout, reading)
         if str(record.get("query_id")) == query_id and str(record.get("doc_id")) == doc_id
     ]
+    numbers = [place for place in found if isinstance(place, int)]
+    return places_text(numbers, reading.row_word) if numbers or not found else str(found[0])
 
 
-def read_records(path: Path, layout: Layout, file_format: str, columns: dict[str, str]) -> Iterator[Record]:
-    if file_format == "trec":
-        yield from trec_records(path, layout, [])
-    elif file_format == "jsonl":
-        yield from json_records(path, layout, columns)
-    elif file_format == "parquet":
-        yield from parquet_records(path, layout, columns)
+def placed_records(path: Path, layout: Layout, reading: Reading) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each record with its place in words: ``line 7``, ``query 'q1', document 'd1'``."""
+    for place, record in read_records(path, layout, reading):
+        yield f"{reading.row_word} {place}" if isinstance(place, int) else place, record
+
+
+def read_records(path: Path, layout: Layout, reading: Reading) -> Iterator[Record]:
+    if reading.records is not None:
+        yield from reading.records(text_lines(path) if reading.format == "lines" else load_document(path))
+    elif reading.format == "trec":
+        yield from trec_records(path, layout, reading.names, [])
+    elif reading.format == "jsonl":
+        yield from json_records(path, layout, reading.columns)
+    elif reading.format == "parquet":
+        yield from parquet_records(path, layout, reading.columns)
     else:
-        yield from delimited_records(path, layout, "," if file_format == "csv" else "\t", columns)
+        yield from delimited_records(path, layout, reading)
 
 
 def text_lines(path: Path, longest: int | None = LONGEST_LINE) -> Iterator[tuple[int, str]]:
@@ -163,10 +168,11 @@ def text_lines(path: Path, longest: int | None = LONGEST_LINE) -> Iterator[tuple
         ) from None
 
 
-def trec_records(path: Path, layout: Layout, comments: list[str]) -> Iterator[Record]:
+def trec_records(path: Path, layout: Layout, names: Sequence[str], comments: list[str]) -> Iterator[Record]:
     """Yield the records of a TREC file; comments: receives the places of the lines that are left out as comments."""
-    assert layout.trec is not None
-    places, width = layout.trec
+    width = len(names)
+    known = {field.name for field in layout.fields} | ({"tag"} if layout.kind == "ranking" else set())
+    places = {name: place for place, name in enumerate(names) if name in known}
     shapes = {"judgment": "query_id 0 doc_id grade", "ranking": "query_id Q0 doc_id rank score tag"}
     shape = shapes.get(layout.kind, "query_id")
     first = True
@@ -175,10 +181,15 @@ def trec_records(path: Path, layout: Layout, comments: list[str]) -> Iterator[Re
         if not inner:
             continue
         parts = re.split(f"[{BLANKS}]+", inner)
-        if inner.startswith(COMMENT) and not is_row(parts, layout):
+        if inner.startswith(COMMENT) and not is_row(parts, places, width):
             comments.append(f"{path}, line {number}")
             continue
-        if first and len(parts) == width and is_header(parts) and not is_numeric(parts[max(places.values())]):
+        if (
+            first
+            and len(parts) == width
+            and is_header(parts)
+            and not is_numeric(parts[max(place for name, place in places.items() if name != "tag")])
+        ):
             raise InputError(
                 f"{path}, line {number}: {format_value(inner)} is a header, and a TREC file has none: take the line"
                 " away"
@@ -190,13 +201,11 @@ def trec_records(path: Path, layout: Layout, comments: list[str]) -> Iterator[Re
                 f" {(not first and cut_line_text(line)) or other_format_hint(layout.kind, inner, parts, first)}"
             )
         first = False
-        record = {name: parts[place] for name, place in places.items()}
-        yield number, record | {"tag": parts[5]} if layout.kind == "ranking" else record
+        yield number, {name: parts[place] for name, place in places.items()}
 
 
-def is_row(parts: Sequence[str], layout: Layout) -> bool:
+def is_row(parts: Sequence[str], places: Mapping[str, int], width: int) -> bool:
     """Return whether a line that begins with # has the fields of a row: a query id may begin so."""
-    places, width = layout.trec or ({}, 0)
     numbers = [parts[place] for name, place in places.items() if name in ("grade", "score") and place < len(parts)]
     return len(parts) == width and parts[0] != COMMENT and all(map(is_plain_number, numbers))
 
@@ -206,12 +215,13 @@ def cut_line_text(line: str) -> str:
     return "" if line.endswith(("\n", "\r")) else "it has no line end: where it is the last one, is the file cut short?"
 
 
-def delimited_records(path: Path, layout: Layout, delimiter: str, columns: dict[str, str]) -> Iterator[Record]:
+def delimited_records(path: Path, layout: Layout, reading: Reading) -> Iterator[Record]:
     lines = (line for _, line in text_lines(path))
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    reader = csv.reader(lines, delimiter=reading.delimiter, strict=True)
     start = 1
-    header: list[str] = []
-    chosen: dict[str, str] = {}
+    header = list(reading.names)
+    chosen = layout.check_columns(str(path), header, dict(reading.columns)) if header else {}
+    numbers = {field.name for field in layout.fields if field.type != pa.string()} if reading.decimal != "." else set()
     try:
         for parts in reader:
             number, start = start, reader.line_num + 1
@@ -219,34 +229,59 @@ def delimited_records(path: Path, layout: Layout, delimiter: str, columns: dict[
                 continue
             if not header:
                 header = parts
-                chosen = layout.check_columns(str(path), header, columns)
+                chosen = layout.check_columns(str(path), header, dict(reading.columns))
                 continue
             if len(parts) != len(header):
                 raise InputError(
                     f"{path}, line {number}: {len(parts)} field{'s' * (len(parts) != 1)},"
-                    f" the header names {len(header)} ({', '.join(header)})"
+                    f" {'the first line has' if reading.names else 'the header names'} {len(header)}"
+                    f" ({', '.join(header)})"
                 )
             row = dict(zip(header, parts, strict=True))
-            yield number, {name: row[column] for name, column in chosen.items()}
+            record = {name: row[column] for name, column in chosen.items()}
+            yield number, record | {name: record[name].replace(reading.decimal, ".") for name in numbers & {*record}}
     except csv.Error as error:
         raise InputError(
-            f"{path}, line {start}: cannot be read as {'CSV' if delimiter == ',' else 'TSV'}: {error};"
+            f"{path}, line {start}: cannot be read as {'TSV' if reading.delimiter == TAB else 'CSV'}: {error};"
             " put a field that contains a quote into quotes, and double its own quotes"
         ) from None
 
 
-def json_records(path: Path, layout: Layout, columns: dict[str, str]) -> Iterator[Record]:
-    """One record a line, or those of one document."""
+def json_records(path: Path, layout: Layout, columns: Mapping[str, str]) -> Iterator[Record]:
+    """Yield one record a line, or one an entry of a list."""
+    for place, row in json_objects(path):
+        where = f"{path}, {place}" if isinstance(place, str) else f"{path}, line {place}"
+        chosen = layout.check_columns(where, list(row), dict(columns))
+        yield place, {name: row[column] for name, column in chosen.items()}
+
+
+def json_objects(path: Path) -> Iterator[Record]:
+    """Yield the objects of JSON Lines, or of one list."""
     lines = ((number, line) for number, line in text_lines(path, None) if line.strip())
-    first = list(islice(lines, 1))
-    rows: Iterator[Record] = ((number, json_row(path, number, line)) for number, line in chain(first, lines))
-    if first and is_document(first[0][1], layout):
-        text = "".join(line for _, line in text_lines(path, None))
-        rows = document_records(path, text, layout, columns)
-    for number, row in rows:
-        refuse_lists(f"{path}, line {number}", row, layout)
-        chosen = layout.check_columns(f"{path}, line {number}", list(row), columns)
-        yield number, {name: row[column] for name, column in chosen.items()}
+    first = next(lines, None)
+    if first and first[1].lstrip().startswith("["):
+        for number, row in enumerate(load_document(path), 1):
+            if not isinstance(row, dict):
+                raise InputError(
+                    f"{path}, entry {number}: {format_value(row)}: every entry of the list must be a JSON object"
+                )
+            yield f"entry {number}", row
+        return
+    for number, line in chain([first] if first else [], lines):
+        yield number, json_row(path, number, line)
+
+
+def load_document(path: Path) -> Any:
+    """Return the value of a JSON document, or the list of those of JSON Lines."""
+    text = "".join(line for _, line in text_lines(path, None))
+    try:
+        return load_strictly(text)
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data" and error.lineno > 1:
+            return [json_row(path, number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+        raise InputError(f"{path}, line {error.lineno}: is not JSON ({error.msg} at character {error.colno})") from None
+    except (ValueError, RecursionError) as error:  # a whole number of thousands of digits, and similar
+        raise InputError(f"{path}: cannot be read as JSON: {error}") from None
 
 
 def json_row(path: Path, number: int, line: str) -> dict[str, Any]:
@@ -280,10 +315,10 @@ def explain_broken_parquet(path: Path, what: str = "the Parquet file is broken, 
         raise InputError(f"{path}: {what}: {in_short(error)}") from None
 
 
-def parquet_records(path: Path, layout: Layout, columns: dict[str, str]) -> Iterator[Record]:
+def parquet_records(path: Path, layout: Layout, columns: Mapping[str, str]) -> Iterator[Record]:
     number = 0
     with explain_broken_parquet(path), open_parquet(path) as file:
-        chosen = layout.check_columns(str(path), file.schema_arrow.names, columns)
+        chosen = layout.check_columns(str(path), file.schema_arrow.names, dict(columns))
         check_types(file.schema_arrow, layout, chosen, str(path))
         for batch in file.iter_batches(columns=list(chosen.values())):
             for row in parquet_rows(batch):

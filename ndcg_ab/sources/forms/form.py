@@ -19,7 +19,7 @@ class Reading:
     kind : str
         What the file holds: a constant of this module.
     format : str
-        ``trec`` (fields between white space), ``delimited``, ``jsonl``, ``parquet``, or ``records``.
+        ``trec`` (fields between white space), ``delimited``, ``jsonl``, ``parquet``, ``lines`` or ``json``.
     columns : mapping of str to str
         Field -> column, for columns that are not called as the field.
     names : tuple of str
@@ -27,7 +27,7 @@ class Reading:
     delimiter, decimal : str
         The signs between fields and within numbers, of delimited text.
     records : callable, optional
-        Gives the records, for the format ``records``: of the value of a JSON document, or of (number, line) of a text.
+        Gives the records, for the format ``lines`` of (number, line), for ``json`` of the value of the document.
     words : str
         The name of the form, for notes.
     """

@@ -12,7 +12,7 @@ NAMES = {
         *("product", "itemid", "item", "movieid", "sku", "asin", "url", "id"),
     ),
     "grade": ("rating", "relevance", "grade", "label", "escilabel", "rel", "judgment", "judgement", "gain", "rated"),
-    "score": ("score", "similarity", "relevancescore", "sim", "bm25", "value", "relevance"),
+    "score": ("score", "similarity", "relevancescore", "sim", "bm25", "value"),
     "rank": ("rank", "position", "pos", "place"),
     "text": ("text", "querytext", "query", "question"),
     "system_id": ("systemid", "system", "systemname", "runid", "run", "runname", "runtag", "tag"),

@@ -1,7 +1,7 @@
-"""Whether values are plausible as grades, ranks, scores and ids: a form is recognised by them, never by a name alone."""
+"""Whether values are plausible as grades, ranks, scores and ids: no form is recognised by a name alone."""
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from ndcg_ab.sources.tables.schema import is_plain_number
 
@@ -34,8 +34,7 @@ def are_ranks(query_ids: Sequence[str], values: Sequence[str]) -> bool:
         [rank for _, rank in rows] for _, rows in groupby(zip(query_ids, found, strict=True), lambda row: row[0])
     ]
     return max(map(len, queries)) > 1 and all(
-        ranks[0] in (0, 1) and all(after == before + 1 for before, after in zip(ranks, ranks[1:], strict=False))
-        for ranks in queries
+        ranks[0] in (0, 1) and all(after == before + 1 for before, after in pairwise(ranks)) for ranks in queries
     )
 
 

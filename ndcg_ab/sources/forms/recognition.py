@@ -3,9 +3,10 @@
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn
 
-from ndcg_ab.errors import InputError
-from ndcg_ab.sources.forms.form import Form, Reading
+from ndcg_ab.errors import InputError, shortened
+from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Reading
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.text import (
     five_fields,
@@ -19,6 +20,7 @@ from ndcg_ab.sources.forms.text import (
     trec_ranking,
     user_ratings,
 )
+from ndcg_ab.sources.tables.schema import names_text
 
 FORMS: tuple[Form, ...] = (  # of several of one kind the first that fits is taken
     table.BEIR_FORM,
@@ -35,7 +37,25 @@ FORMS: tuple[Form, ...] = (  # of several of one kind the first that fits is tak
     query_document_grade.FORM,
     query_document_score.FORM,
 )
-OPTIONS = {"judgments": "--judgments FILE", "ranking": "--system NAME=FILE", "queries": "--queries FILE"}
+OPTIONS = {JUDGMENTS: "--judgments FILE", RANKING: "--system NAME=FILE", QUERIES: "--queries FILE"}
+KINDS = {"judgment": JUDGMENTS, "ranking": RANKING, "ranking with costs": RANKING, "query": QUERIES}  # of layouts
+TREC_COLUMNS = {  # of layouts, for text between white space that has no form that is known
+    "judgment": ("query_id", "unused_1", "doc_id", "grade"),
+    "ranking": ("query_id", "unused_1", "doc_id", "rank", "score", "tag"),
+    "intended query": ("query_id",),
+    "careful query": ("query_id",),
+}
+TOLD = {"csv": ("delimited", ","), "tsv": ("delimited", "\t")}  # format -> how it is read
+SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+PACKED = (".gz", ".zst")
 
 
 def recognise(sample: Sample, kind: str | None = None) -> Reading | None:
@@ -63,6 +83,63 @@ def recognise(sample: Sample, kind: str | None = None) -> Reading | None:
     return next(iter(found.values()), None)
 
 
-def recognise_file(path: Path, kind: str | None = None, columns: Mapping[str, str] | None = None) -> Reading | None:
+def recognise_file(path: Path, kind: str | None = None) -> Reading | None:
     """Return how a file is read, by its beginning; None if it has no form that is known."""
-    return recognise(Sample.of_file(path, columns), kind)
+    return recognise(Sample.of_file(path), kind)
+
+
+def refuse_unknown_form(path: Path) -> NoReturn:
+    """Raise the InputError for a file of which nobody says what it holds, and that has no form that is known."""
+    sample = Sample.of_file(path)
+    names = sample.column_names
+    if len(names) < 2 and sample.lines:
+        found = f"its first line ({shortened(sample.lines[0])}) is that"
+    else:
+        found = f"the columns ({names_text(names)}) are those"
+    raise InputError(
+        f"{path}: {found} of neither judgments (query_id, doc_id, grade) nor a ranking (query_id, doc_id, score or"
+        " rank) nor queries (query_id, text): give its columns these names, or see ndcg-ab help formats"
+    )
+
+
+def find_reading(path: Path, layout: str, told: str | None = None, columns: Mapping[str, str] | None = None) -> Reading:
+    """Return how a file is read: by its form, and without a known form by its name.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    layout : str
+        The kind of the layout of its rows.
+    told, columns
+        The format and the columns that an option or a configuration names: forms that contradict them are not taken.
+    """
+    sample = Sample.of_file(path, columns)
+    kind = KINDS.get(layout)
+    found = recognise(sample, kind) if kind else None
+    plain = plain_reading(sample, layout, told)
+    if found and (told is None or (found.format, found.delimiter) == (plain.format, plain.delimiter)):
+        return found
+    if found is None and kind and told is None and sample.is_json:
+        other = next((each for each in (JUDGMENTS, RANKING) if each != kind and recognise(sample, each)), None)
+        if other:
+            raise InputError(f"{path}: looks like {other}, and {kind} are needed: are judgments and ranking swapped?")
+    return plain
+
+
+def plain_reading(sample: Sample, layout: str, told: str | None = None) -> Reading:
+    """Return how a file is read whose format is told, or shown by its first bytes or its name."""
+    found = told or ("parquet" if sample.is_parquet else format_by_name(sample.path))
+    if not told and found == "trec" and sample.is_json:
+        found = "jsonl"
+    file_format, delimiter = TOLD.get(found, (found, " " if found == "trec" else ""))
+    names = TREC_COLUMNS.get(layout, ()) if found == "trec" else ()
+    return Reading(KINDS.get(layout, layout), file_format, names=names, delimiter=delimiter)
+
+
+def format_by_name(path: Path) -> str:
+    """Return the format by the ending of a file's name: trec for every other ending."""
+    name = path.name.lower()
+    for suffix in PACKED:
+        name = name.removesuffix(suffix)
+    return SUFFIXES.get(Path(name).suffix, "trec")

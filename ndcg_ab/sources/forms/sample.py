@@ -68,6 +68,11 @@ class Sample:
         found = [parse(line) for line in self.lines if self.is_json]
         return found if all(isinstance(each, dict) for each in found) else []
 
+    @property
+    def object_keys(self) -> list[str]:
+        """The keys of the first objects of JSON Lines."""
+        return list(dict.fromkeys(key for each in self.objects for key in each))
+
     @functools.cached_property
     def document(self) -> Any:
         """The beginning of a JSON document, as a value of Python; None for another file.
@@ -86,6 +91,19 @@ class Sample:
                 return list(file.schema_arrow.names)
         except Exception:  # a broken file makes the library raise nearly anything
             return ()
+
+    @property
+    def column_names(self) -> Sequence[str]:
+        """The columns of a table with a header, by its first line, its schema or its first objects."""
+        if self.is_parquet:
+            return self.parquet_columns
+        if self.is_json:
+            listed = self.document if isinstance(self.document, list) else []
+            return self.object_keys or list(
+                dict.fromkeys(key for each in listed if isinstance(each, dict) for key in each)
+            )
+        heads = [self.head(delimiter) for delimiter in DELIMITERS]
+        return max(heads, key=len) if self.lines else ()
 
     # ---- text without JSON
 

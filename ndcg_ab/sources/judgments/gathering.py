@@ -19,7 +19,7 @@ from ndcg_ab.config.model.inputs.sources import SparkSource
 from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import Pulled, Remark, Source, with_remarks
-from ndcg_ab.sources.files.guessing import local_columns
+from ndcg_ab.sources.files.parts import local_columns
 from ndcg_ab.sources.judgments.grades import (
     CombinedGrades,
     DisagreeError,

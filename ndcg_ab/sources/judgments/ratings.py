@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import Pulled
-from ndcg_ab.sources.files.file import format_by_name
 from ndcg_ab.sources.files.hints import columns_option, filter_command
+from ndcg_ab.sources.forms.recognition import format_by_name
 from ndcg_ab.sources.tables.schema import is_plain_number
 
 MOST_GRADE = 1_000  # a higher number is a time, an id or a count

@@ -1,41 +1,56 @@
-"""Tables in which the rankings of several systems stand below each other."""
+"""Tables in which the rankings of several systems stand below each other: each system takes its own rows."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Source
-from ndcg_ab.sources.files.guessing import local_columns
-from ndcg_ab.sources.files.hints import bare_name
+from ndcg_ab.sources.files.parts import local_columns
+from ndcg_ab.sources.forms.names import field_column
 from ndcg_ab.sources.tables.in_memory import arrow_table, is_table
-from ndcg_ab.sources.tables.schema import Field, Layout, names_text
+from ndcg_ab.sources.tables.on_disk import read_batches
+from ndcg_ab.sources.tables.schema import RANKING, Field, Layout, names_text
 
-SYSTEM_NAMES = ("system", "systemid", "systemname", "run", "runid", "runname", "runtag", "tag")
-SYSTEM = Layout("system", (Field("system_id", pa.string(), required=False, blank=""),), order=("system_id",))
+SYSTEM_ID = Field("system_id", pa.string(), required=False, blank="")
+SYSTEM = Layout("system", (SYSTEM_ID,), order=("system_id",))
+WITH_SYSTEM = Layout(RANKING.kind, (*RANKING.fields, SYSTEM_ID))
+Make = Callable[[FileSource, Path], Source]  # makes the source of a description
 
 
-def refuse_several_systems(described: FileSource, directory: Path, make: Callable[[FileSource, Path], Source]) -> None:
-    """Raise InputError if a column of a ranking names several systems; make: the source of a description."""
-    found: list[str] = []
-    column = None
+def systems_in(described: FileSource, directory: Path, make: Make) -> tuple[str | None, list[str]]:
+    """Return the column of a ranking that names systems, and the systems in it; None and nothing if it has none."""
     with contextlib.suppress(InputError, OSError):  # whoever reads the ranking itself says what is wrong
         data = getattr(described.given, "data", None)  # a reader without a length can be read once alone
         given = described.given if is_table(data) and hasattr(data, "__len__") else None
         columns = arrow_table(given).column_names if given else local_columns(described, directory)
-        free = [name for name in columns if name not in described.columns.values()]
-        column = next((name for name in free if bare_name(name) in SYSTEM_NAMES), None)
-        if column is None:
-            return
-        alone = described.model_copy(update={"columns": {"system_id": column}})
-        alone.hold(described.given)
-        values = make(alone, directory).pull(SYSTEM, {})["system_id"].unique()
-        found = [value for value in values.cast(pa.string()).to_pylist() if value]
-    if len(found) > 1:
+        column = field_column("system_id", [name for name in columns if name not in described.columns.values()])
+        if column is not None:
+            alone = described.model_copy(update={"columns": {"system_id": column}})
+            alone.hold(described.given)
+            values = make(alone, directory).pull(SYSTEM, {})["system_id"].unique()
+            return column, [value for value in values.cast(pa.string()).to_pylist() if value]
+    return None, []
+
+
+def has_several_systems(described: FileSource, directory: Path, name: str | None, make: Make) -> bool:
+    """Return whether a ranking has the rows of several systems; raise InputError if none of them has the name."""
+    column, systems = systems_in(described, directory, make)
+    if len(systems) > 1 and name not in systems:
+        rule = f"call the system one of them, not {format_value(name)}" if name else "give the rows of each by itself"
         raise InputError(
-            f"{described.shown}: its column {format_value(column)} names {len(found)} systems ({names_text(found)}),"
-            " and a ranking is of one system: give the rows of each system as a ranking of its own"
+            f"{described.shown}: its column {format_value(column)} names {len(systems)} systems ({names_text(systems)}),"
+            f" and a ranking is of one system: {rule}"
         )
+    return len(systems) > 1
+
+
+def rows_of_system(table: Any, name: str) -> Iterator[pa.Table]:
+    """Yield the rows of one system, in the columns of a ranking."""
+    for batch in read_batches(table, WITH_SYSTEM.schema.names):
+        yield batch.filter(pc.equal(batch["system_id"], name)).select(RANKING.schema.names)

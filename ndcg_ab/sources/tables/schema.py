@@ -15,11 +15,11 @@ from ndcg_ab.sources.boundary import EXACT
 from ndcg_ab.sources.files.hints import (
     closest_first,
     columns_option,
-    guess_column,
     number_hint,
     swapped_hint,
     wrong_header_hint,
 )
+from ndcg_ab.sources.forms.names import guess_column, match_columns
 from ndcg_core.measures.writing import nearest_hint
 
 SayColumns = Callable[[str, Mapping[str, str]], str]
@@ -51,14 +51,11 @@ class Layout:
 
     kind: the word for one of its rows in messages.
     fields: its columns.
-    trec: the place of each field in a line of the TREC format, and the number of fields in such a line;
-        None where TREC has no such file.
     order: the columns by which rows are put in order before their content is digested.
     """
 
     kind: str
     fields: tuple[Field, ...]
-    trec: tuple[dict[str, int], int] | None = None
     order: tuple[str, ...] = ("query_id", "doc_id")
 
     @property
@@ -75,6 +72,14 @@ class Layout:
             kind = f"{'an' if self.kind[0] in 'aeiou' else 'a'} {self.kind}"
             raise InputError(f"{where}: columns: {format_value(name)} is no field of {kind} ({', '.join(known)}){hint}")
 
+    def names_in(self, found: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
+        """Return field -> the name of its column: the one that is told, its own, or one that other tools use."""
+        names = {field.name: columns.get(field.name, field.name) for field in self.fields}
+        lacking = [field for field in self.fields if field.name not in columns and field.name not in found]
+        others = {field.name: field.other for field in lacking if field.other and field.other in found}
+        free = [name for name in found if name not in names.values()]
+        return names | match_columns([field.name for field in lacking], free) | others
+
     def check_columns(
         self, where: str, found: list[str], columns: dict[str, str], say: SayColumns = columns_option
     ) -> dict[str, str]:
@@ -86,10 +91,9 @@ class Layout:
         """
         chosen: dict[str, str] = {}
         missing: list[Field] = []
+        names = self.names_in(found, columns)
         for field in self.fields:
-            name = columns.get(field.name, field.name)
-            if field.name not in columns and field.other in found and name not in found:
-                name = field.other
+            name = names[field.name]
             if found.count(name) > 1:
                 times = found.count(name)
                 raise InputError(
@@ -191,8 +195,7 @@ def slice_hint(name: str, attributes: Sequence[str]) -> str:
 
 JUDGMENT = Layout(
     "judgment",
-    (Field("query_id", pa.string()), Field("doc_id", pa.string()), Field("grade", pa.float64(), other="relevance")),
-    ({"query_id": 0, "doc_id": 2, "grade": 3}, 4),
+    (Field("query_id", pa.string()), Field("doc_id", pa.string()), Field("grade", pa.float64())),
 )
 JUDGED = Layout(  # with who judged and where the judgment came from, which a file may say
     JUDGMENT.kind,
@@ -201,7 +204,6 @@ JUDGED = Layout(  # with who judged and where the judgment came from, which a fi
         Field("judge", pa.string(), required=False, blank=""),
         Field("source", pa.string(), required=False, blank=""),
     ),
-    JUDGMENT.trec,
     ("query_id", "doc_id", "judge", "source"),
 )
 SINGLE_JUDGMENT = Layout(
@@ -216,7 +218,6 @@ RANKING = Layout(
         Field("score", pa.float64(), required=False),
         Field("rank", pa.int64(), required=False),
     ),
-    ({"query_id": 0, "doc_id": 2, "rank": 3, "score": 4}, 6),
 )
 DOCUMENT = Layout(
     "document",

@@ -14,6 +14,7 @@ FIELDS = {
     QUERIES: ("query_id", "text"),
 }
 NUMBERS = ("grade", "score", "rank")
+OF_QUERIES = ("weight", "cluster", "probability", "disagreement")  # columns of numbers that queries have
 
 
 class Table(NamedTuple):
@@ -38,10 +39,13 @@ def tables(sample: Sample) -> Iterator[Table]:
     elif sample.objects:
         names = dict.fromkeys(name for row in sample.objects for name in row)
         yield Table("jsonl", "", {name: [str(row.get(name, "")) for row in sample.objects] for name in names})
+    elif isinstance(sample.document, list):
+        rows = [row for row in sample.document if isinstance(row, dict)]
+        names = dict.fromkeys(name for row in rows for name in row)
+        yield Table("jsonl", "", {name: [str(row.get(name, "")) for row in rows] for name in names})
     elif not sample.is_json:
         for delimiter in DELIMITERS:
-            rows = list(sample.cells(delimiter))
-            head, *rest = rows or [[]]
+            head, *rest = [*sample.cells(delimiter)] or [[]]
             if len(head) > 1 and len(set(head)) == len(head):
                 whole = [row for row in rest if len(row) == len(head)]
                 yield Table("delimited", delimiter, {name: [row[at] for row in whole] for at, name in enumerate(head)})
@@ -62,13 +66,21 @@ def sniff_beir(sample: Sample) -> Reading | None:
 
 
 def sniff_ranking(sample: Sample) -> Reading | None:
-    return choose(sample, RANKING, lambda table, found: "doc_id" in found and is_ordered(table, found))
+    return (
+        None
+        if sniff_beir(sample)
+        else choose(sample, RANKING, lambda table, found: "doc_id" in found and is_ordered(table, found))
+    )
 
 
 def sniff_queries(sample: Sample) -> Reading | None:
     def is_plausible(table: Table, found: Mapping[str, str]) -> bool:
         others = [field for field in ("doc_id", "grade", "score", "rank") if field_column(field, [*table.columns])]
-        return not others or ("text" in found and others == ["doc_id"])
+        rest = [name for name in table.columns if name not in found.values()]
+        are_values = bool(rest) and all(
+            numbers(table.columns[name]) for name in rest if bare_name(name) not in OF_QUERIES
+        )
+        return ("text" in found and others in ([], ["doc_id"])) or (not others and not are_values)
 
     return choose(sample, QUERIES, is_plausible)
 
