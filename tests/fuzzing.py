@@ -25,11 +25,11 @@ import pyarrow.parquet as papq
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout
-from ndcg_ab.sources.files.file import read_file, read_if_clean
+from ndcg_ab.sources.files.file import read_if_clean
 from ndcg_ab.sources.files.guessing import guess_content
-from ndcg_ab.sources.files.records import read_rows
 from ndcg_ab.sources.tables.schema import query_layout
 from ndcg_ab.studies.query_scores import read_scores
+from tests.readings import read_carefully, read_table
 from tests.repeated import require_work
 
 LONGEST_MESSAGE = 3000  # characters, beside the path
@@ -354,14 +354,14 @@ def outcome_of(read: Callable[[], pa.Table | None], path: Path) -> pa.Table | st
 def check_file(path: Path, layout: Layout, file_format: str, columns: dict[str, str]) -> str | None:
     """Both ways through a file; FoundError where they do not agree. The message where it is refused."""
     file_format = "jsonl" if file_format == "json" else file_format
-    whole = outcome_of(lambda: read_file(path, layout, file_format, columns), path)
+    whole = outcome_of(lambda: read_table(path, layout, file_format, columns), path)
     if path.stat().st_size:
         fast = None
         try:
             fast = read_if_clean(path, layout, file_format, columns)
         except Exception:  # what `read_file` made of it is known already
             fast = None
-        careful = outcome_of(lambda: read_rows(path, layout, file_format, columns), path)
+        careful = outcome_of(lambda: read_carefully(path, layout, file_format, columns), path)
         if fast is not None and (isinstance(careful, str) or same(fast, layout) != same(careful, layout)):
             raise FoundError(f"the fast reader gives {fast.to_pylist()}, the careful one {careful}")
     return whole if isinstance(whole, str) else None

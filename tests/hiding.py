@@ -32,9 +32,9 @@ from ndcg_ab.report.terminal import grid
 from ndcg_ab.sources import RANKING
 from ndcg_ab.sources.databases import drivers
 from ndcg_ab.sources.files import stores
-from ndcg_ab.sources.files.file import read_file
 from ndcg_ab.sources.http import answers as http_answers
 from tests.places import DATA
+from tests.readings import read_table
 from tests.repeated import require_work
 
 PART = 6  # letters of a key that show it
@@ -94,7 +94,7 @@ def of_a_ranking(text: str, ending: str, row: str) -> str:
         path = Path(folder) / f"r{ending}"
         head = "query_id,doc_id,score\n" if ending == ".csv" else ""
         path.write_text(head + row.format(text) * 2, encoding="utf-8")
-        return raised(lambda: read_file(path, RANKING, None, {}))
+        return raised(lambda: read_table(path, RANKING, None, {}))
 
 
 def in_a_configuration(text: str, key: str) -> str:

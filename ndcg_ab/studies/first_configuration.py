@@ -19,9 +19,11 @@ from ndcg_ab.config.model.evaluation import NAME, Evaluation
 from ndcg_ab.config.options.positional import distinct_names
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolved, write_text
+from ndcg_ab.sources import make_source
 from ndcg_ab.sources.files.file import refuse_no_file
 from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Reading
 from ndcg_ab.sources.forms.recognition import recognise_file, refuse_unknown_form
+from ndcg_ab.sources.tables.one_system import spread_systems
 
 FEW = "few-judgments.qrels"  # of the example: judgments that do not settle the comparison
 EXAMPLE = ("documents.tsv", "judgments.qrels", "new.run", "old.run", "queries.tsv")
@@ -103,7 +105,10 @@ def guess_inputs(
             raise InputError(f"{path}: looks like {kind}, as {single[kind].path} does; one file is needed")
         else:
             single[kind] = found
-    named |= zip(distinct_names([str(each.path) for each in rankings], [*named]), rankings, strict=True)
+    readings = {str(each.path): each for each in rankings}
+    names = distinct_names([*readings], [*named])
+    spread = spread_systems([*zip(names, readings, strict=True)], make_source)
+    named |= {name: readings[file] for name, file in spread}
     if needs_judgments and JUDGMENTS not in single:
         raise InputError("no judgments: name them with --judgments FILE")
     if not named:

@@ -13,11 +13,11 @@ MEMORY = 600  # MB that the process may take; imports alone take some 150
 READ = """
 import atexit, re, sys
 from pathlib import Path
+from tests.readings import read_table
 from ndcg_ab.sources import JUDGMENT
-from ndcg_ab.sources.files.file import read_file
 status = Path("/proc/self/status")  # of the program alone: what rusage tells begins with the parent's
 atexit.register(lambda: print(re.search(r"VmHWM:\\s+(\\d+)", status.read_text())[1]))
-read_file(Path(sys.argv[1]), JUDGMENT, None, {})
+read_table(Path(sys.argv[1]), JUDGMENT, None, {})
 """
 
 

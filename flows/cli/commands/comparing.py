@@ -17,6 +17,7 @@ from ..console import (
     warn_of_formulas,
     write_or_print,
 )
+from ..inputs import place_inputs
 from ..light_imports import import_lightly
 from ..options import (
     Alpha,
@@ -149,12 +150,11 @@ def compare(
     with user_errors():
         import_lightly()
         from ndcg_ab.config.options.from_options import evaluation_from_options
-        from ndcg_ab.config.options.positional import place_files
         from ndcg_ab.pipeline import evaluate
         from ndcg_ab.pipeline.conclude import extreme_queries, read_query_scores, write_query_scores
         from ndcg_ab.scoring.scoring import open_engine_for
 
-        evaluation = evaluation_from_options(place_files(options, "compare", ", or --scores FILE"))
+        evaluation = evaluation_from_options(place_inputs(options, "compare", ", or --scores FILE"))
         inputs = local_inputs(evaluation)
         json_path = json_file(json, inputs)
         scores_path = scores_file(per_query, inputs) if per_query else None
@@ -221,12 +221,11 @@ def explain(
     with user_errors():
         import_lightly()
         from ndcg_ab.config.options.from_options import evaluation_from_options
-        from ndcg_ab.config.options.positional import place_files
         from ndcg_ab.engines import open_engine
         from ndcg_ab.report.terminal.studies.explained import print_explained
         from ndcg_ab.studies.explain import explain_query, explained_to_json
 
-        evaluation = evaluation_from_options(place_files(options, "explain --query ID"))
+        evaluation = evaluation_from_options(place_inputs(options, "explain --query ID"))
         json_path = json_file(json, local_inputs(evaluation))
         with open_engine() as engine:
             explained = explain_query(evaluation, query, engine)
@@ -273,7 +272,6 @@ def sensitivity(
     with user_errors():
         import_lightly()
         from ndcg_ab.config.options.from_options import evaluation_from_options
-        from ndcg_ab.config.options.positional import place_files
         from ndcg_ab.scoring.scoring import open_engine_for
         from ndcg_ab.studies.sensitivity import (
             CUTOFFS,
@@ -291,7 +289,7 @@ def sensitivity(
         except MetricError as error:
             raise InputError(f"--{error}") from None
         evaluation = evaluation_from_options(
-            place_files(options, "sensitivity") | {"metric": [each.name for each in tried], "primary": ["all"]},
+            place_inputs(options, "sensitivity") | {"metric": [each.name for each in tried], "primary": ["all"]},
             least_systems=2,
         )
         json_path = json_file(json, local_inputs(evaluation))

@@ -9,6 +9,7 @@ import typer
 from ndcg_ab.errors import InputError
 
 from ..console import Progress, name_written, print_wrapped, user_errors, warn_of_formulas, write_or_print
+from ..inputs import spread_files
 from ..light_imports import import_lightly
 from ..options import (
     At,
@@ -188,7 +189,13 @@ def evaluation_from(config: Path | None, options: Mapping[str, Any]) -> "Evaluat
             )
         metrics = parse_metrics("--metric", options["metric"]) if options["metric"] else None
         return evaluation_from_options(
-            {**options, "judgments": "judgments", "system": name_systems(given or named), "metric": metrics}, 2
+            {
+                **options,
+                "judgments": "judgments",
+                "system": spread_files(name_systems(given or named)),
+                "metric": metrics,
+            },
+            2,
         )
     refuse_files(options, OF_FILES)
     room = ResourceOptions(options["threads"], options["memory_limit"], options["spill"])

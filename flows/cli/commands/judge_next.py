@@ -21,6 +21,7 @@ from ..console import (
     warn_of_formulas,
     write_or_print,
 )
+from ..inputs import place_inputs
 from ..light_imports import import_lightly
 from ..options import (
     At,
@@ -194,12 +195,11 @@ def evaluation_from_config(
 
 def evaluation_from_files(options: Mapping[str, object]) -> "Evaluation":
     from ndcg_ab.config.options.from_options import evaluation_from_options
-    from ndcg_ab.config.options.positional import place_files
 
     for option, value in (("--at", options["at"]), ("--set", options["settings"])):
         if value:
             raise InputError(f"{option}: goes with a configuration, and files were given")
-    placed = place_files(options, "judge-next", ", or a configuration")
+    placed = place_inputs(options, "judge-next", ", or a configuration")
     return evaluation_from_options(placed, least_systems=2)
 
 

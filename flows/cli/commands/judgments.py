@@ -8,6 +8,7 @@ import typer
 from ndcg_ab.errors import InputError
 
 from ..console import Progress, name_written, print_safely, user_errors, write_or_print
+from ..inputs import place_inputs
 from ..light_imports import import_lightly
 from ..options import (
     Alpha,
@@ -80,11 +81,10 @@ def judgments(
     with user_errors():
         import_lightly()
         from ndcg_ab.config.options.from_options import evaluation_from_options
-        from ndcg_ab.config.options.positional import place_files
         from ndcg_ab.studies.judgments import compare_judgments
 
         if files or system:
-            options |= {"system": place_files(options | {"judgments": first}, "judgments OTHER")["system"]}
+            options |= {"system": place_inputs(options | {"judgments": first}, "judgments OTHER")["system"]}
         refuse_without_systems(options)
         formats = split_for_files("--judgments-format", judgments_format)
         names = split_for_files("--judgments-columns", judgments_columns)

@@ -130,7 +130,8 @@ def placed_records(path: Path, layout: Layout, reading: Reading) -> Iterator[tup
 
 def read_records(path: Path, layout: Layout, reading: Reading) -> Iterator[Record]:
     if reading.records is not None:
-        yield from reading.records(text_lines(path) if reading.format == "lines" else load_document(path))
+        with prefix_errors(str(path)):
+            yield from reading.records(text_lines(path) if reading.format == "lines" else load_document(path))
     elif reading.format == "trec":
         yield from trec_records(path, layout, reading.names, [])
     elif reading.format == "jsonl":
@@ -249,9 +250,11 @@ def delimited_records(path: Path, layout: Layout, reading: Reading) -> Iterator[
 
 def json_records(path: Path, layout: Layout, columns: Mapping[str, str]) -> Iterator[Record]:
     """Yield one record a line, or one an entry of a list."""
+    named: dict[str, str] = {}
     for place, row in json_objects(path):
         where = f"{path}, {place}" if isinstance(place, str) else f"{path}, line {place}"
-        chosen = layout.check_columns(where, list(row), dict(columns))
+        chosen = layout.check_columns(where, list(row), named or dict(columns))
+        named = named or {**columns, **{field: name for field, name in chosen.items() if field != name}}
         yield place, {name: row[column] for name, column in chosen.items()}
 
 
@@ -269,6 +272,15 @@ def json_objects(path: Path) -> Iterator[Record]:
         return
     for number, line in chain([first] if first else [], lines):
         yield number, json_row(path, number, line)
+
+
+@contextmanager
+def prefix_errors(place: str) -> Iterator[None]:
+    """Name the place in the errors of a form, which knows its own value alone."""
+    try:
+        yield
+    except InputError as error:
+        raise error if str(error).startswith(place) else type(error)(f"{place}: {error}") from None
 
 
 def load_document(path: Path) -> Any:

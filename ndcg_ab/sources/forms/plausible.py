@@ -7,7 +7,7 @@ from ndcg_ab.sources.tables.schema import is_plain_number
 
 MOST_GRADE = 1_000  # a higher number is a time, an id or a count
 MOST_GRADES = 20  # different grades in a hundred lines
-FIRST_TIME = 100_000_000  # seconds since 1970: 1973
+FIRST_TIME, LAST_TIME = 100_000_000, 10_000_000_000_000  # seconds since 1970: 1973; milliseconds: 2286
 
 
 def numbers(values: Iterable[str], decimal: str = ".") -> list[float] | None:
@@ -39,9 +39,9 @@ def are_ranks(query_ids: Sequence[str], values: Sequence[str]) -> bool:
 
 
 def are_times(values: Sequence[str]) -> bool:
-    """Return whether values are seconds since 1970."""
+    """Return whether values are seconds or milliseconds since 1970."""
     found = numbers(values)
-    return found is not None and min(found) >= FIRST_TIME
+    return found is not None and min(found) >= FIRST_TIME and max(found) <= LAST_TIME
 
 
 def vary(values: Sequence[str]) -> bool:

@@ -2,11 +2,12 @@
 
 import dataclasses
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from ndcg_ab.errors import InputError, shortened
-from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Reading
+from ndcg_ab.errors import InputError, format_value, shortened
+from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Reading, Records
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.text import (
     five_fields,
@@ -132,9 +133,19 @@ def plain_reading(sample: Sample, layout: str, told: str | None = None) -> Readi
     found = told or ("parquet" if sample.is_parquet else format_by_name(sample.path))
     if not told and found == "trec" and sample.is_json:
         found = "jsonl"
+    if found == "jsonl" and sample.is_json and not sample.objects and not isinstance(sample.document, list):
+        return Reading(KINDS.get(layout, layout), "json", records=partial(refuse_document, layout=layout))
     file_format, delimiter = TOLD.get(found, (found, " " if found == "trec" else ""))
     names = TREC_COLUMNS.get(layout, ()) if found == "trec" else ()
     return Reading(KINDS.get(layout, layout), file_format, names=names, delimiter=delimiter)
+
+
+def refuse_document(value: Any, layout: str) -> Records:
+    """Raise the InputError for a JSON document of no form that is known."""
+    number = {"judgment": "grade", "ranking": "score"}.get(layout)
+    ways = "every line must be one JSON object, or the file a list of them"
+    ways += f", or one object as {{query_id: {{doc_id: {number}}}}}" if number else ""
+    raise InputError(f"this JSON ({format_value(value)}) has no form that is known: {ways}")
 
 
 def format_by_name(path: Path) -> str:

@@ -1,7 +1,7 @@
 """Tables in which the rankings of several systems stand below each other: each system takes its own rows."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.config.model.inputs.sources import FileSource
+from ndcg_ab.config.options.positional import stem
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Source
 from ndcg_ab.sources.files.parts import local_columns
@@ -43,10 +44,8 @@ def has_several_systems(described: FileSource, directory: Path, name: str | None
     column, systems = systems_in(described, directory, make)
     if len(systems) > 1 and name not in systems:
         rule = f"call the system one of them, not {format_value(name)}" if name else "give the rows of each by itself"
-        raise InputError(
-            f"{described.shown}: its column {format_value(column)} names {len(systems)} systems ({names_text(systems)}),"
-            f" and a ranking is of one system: {rule}"
-        )
+        names = f"its column {format_value(column)} names {len(systems)} systems ({names_text(systems)})"
+        raise InputError(f"{described.shown}: {names}, and a ranking is of one system: {rule}")
     return len(systems) > 1
 
 
@@ -54,3 +53,14 @@ def rows_of_system(table: Any, name: str) -> Iterator[pa.Table]:
     """Yield the rows of one system, in the columns of a ranking."""
     for batch in read_batches(table, WITH_SYSTEM.schema.names):
         yield batch.filter(pc.equal(batch["system_id"], name)).select(RANKING.schema.names)
+
+
+def spread_systems(systems: Sequence[tuple[str, str]], make: Make) -> list[tuple[str, str]]:
+    """Return the name and file of each system: a file without a name of its own stands for all systems in it."""
+    found = []
+    for name, file in systems:
+        inside = []
+        if name == stem(file) and Path(file).is_file():
+            inside = systems_in(FileSource(file=Path(file)), Path(), make)[1]
+        found += [(each, file) for each in inside] if len(inside) > 1 and name not in inside else [(name, file)]
+    return found

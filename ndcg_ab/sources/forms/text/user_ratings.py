@@ -1,14 +1,15 @@
 """Ratings of users without a header, as MovieLens 100K has them: user, item, rating, time."""
 
 from ndcg_ab.sources.forms.form import JUDGMENTS, Form, Reading
-from ndcg_ab.sources.forms.plausible import are_grades, are_times
+from ndcg_ab.sources.forms.plausible import are_grades, are_times, numbers
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.text.positional import column, read_places, rows_without_header
 
 
 def sniff(sample: Sample) -> Reading | None:
     rows = rows_without_header(sample, 4)
-    if not rows or not are_times(column(rows, 3)) or not are_grades(column(rows, 2)):
+    ratings = column(rows, 2)
+    if not rows or not are_times(column(rows, 3)) or numbers(ratings) is None or not are_grades(ratings):
         return None
     return read_places(sample, JUDGMENTS, {"query_id": 0, "doc_id": 1, "grade": 2}, 4)
 

@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndcg_ab.sources.fast_reader import plain_parquet
-from ndcg_ab.sources.fast_reader.choice import join_slices, reduce_file
+from ndcg_ab.sources.fast_reader.choice import join_slices
 from ndcg_ab.sources.fast_reader.compiled_pass import ranking_reader, reduce_columns, wanted_rows
-from ndcg_ab.sources.files.file import read_file
 from ndcg_ab.sources.tables import top_places as reduced_module
 from ndcg_ab.sources.tables.columns import breaks_a_rule
 from ndcg_ab.sources.tables.schema import RANKING
 from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking, WantedPlaces, reduce_rows
 from tests.examples import every_example
+from tests.readings import read_table, reduce_ranking
 from tests.skips import needs_ranking_reader
 
 DEPTH = 3
@@ -47,7 +47,7 @@ def texts_of(reduced: ReducedRanking) -> pa.Table:
 
 def reduced(path: Path, size: int = 1 << 22, wanted: WantedPlaces = WANTED) -> ReducedRanking | None:
     needs_ranking_reader()
-    return reduce_file(path, "trec", {}, wanted, threads=2, size=size)
+    return reduce_ranking(path, "trec", {}, wanted, threads=2, size=size)
 
 
 def written(folder: Path, lines: list[str], end: str = "\n") -> Path:
@@ -265,7 +265,7 @@ def test_a_reduced_ranking_is_that_of_the_whole_table(
     path.write_text("".join(f"{row[0]} Q0 {row[1]} {row[2]} {row[3]!r} tag\n" for row in rows), encoding="utf-8")
     found = reduced(path, size, WantedPlaces(depth, frozenset()))
     assert found is not None
-    table = read_file(path, RANKING, None, {})
+    table = read_table(path, RANKING, None, {})
     for answer in found.answers.to_pylist():
         own = table.filter(pc.equal(table["query_id"].cast(pa.string()), answer["query_id"]))
         scores = own["score"].to_numpy()
@@ -294,7 +294,7 @@ def table_of(**changes: list[object]) -> pa.Table:
 def reduced_table(folder: Path, table: pa.Table, columns: dict[str, str] | None = None) -> ReducedRanking | None:
     path = folder / "system.parquet"
     papq.write_table(table, path, row_group_size=10)
-    return reduce_file(path, "parquet", columns or {}, WANTED, threads=2)
+    return reduce_ranking(path, "parquet", columns or {}, WANTED, threads=2)
 
 
 def test_judged_documents_are_counted_at_any_depth(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ JUDGMENTS: dict[str, Case] = {
     "too many fields": ("q", "q1 0 a 1\nq1 0 b 1 0\n", ["q, line 2: 5 fields", "say which"]),
     "too many fields, by a tab": ("q", "q1 0 a 1\nq1 0\tx b 1\n", ["q, line 2: 5 fields"]),
     "a line broken in two": ("q", "q1 0 a\r1\n", ["q, line 1: 3 fields ('q1 0 a')"]),
-    "one field": ("q", CSV, ["q, line 1: 1 field (", "if the file is of another format, say which"]),
+    "one field": ("q", "q1\n", ["q, line 1: 1 field (", "if the file is of another format, say which"]),
     "a grade that is no number": ("q", "q1 0 a 1\nq1 0 b good\n", ["q, line 2: grade = 'good': must be a number"]),
     "a grade in other digits": ("q", "q1 0 a ٣\n", ["q, line 1: grade = '٣': must be a number"]),
     "a grade that is NaN": ("q", "q1 0 a 1\nq1 0 b NaN\n", ["q, line 2: grade = 'NaN': must be a finite number"]),

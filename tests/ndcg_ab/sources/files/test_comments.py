@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 
 from ndcg_ab.config.model.inputs.sources import FileSource
-from ndcg_ab.sources.files.file import read_file
 from ndcg_ab.sources.files.guessing import guess_content
-from ndcg_ab.sources.files.records import read_rows
 from ndcg_ab.sources.registry import pull_source
 from ndcg_ab.sources.tables.schema import JUDGED, JUDGMENT, RANKING, Layout
+from tests.readings import read_carefully, read_table
 
 ROWS = {"judgment": "{} 0 d1 1", "ranking": "{} Q0 d1 1 2.5 tag"}
 COMMENTS = ("# a comment", "#", "#q9", "#q9 0", "# seven words that are no row 7", "# pooled by 3", "#q9 0 d1 high x y")
@@ -26,6 +25,6 @@ def test_a_query_id_may_begin_so(layout: Layout, query_id: str, sign: str, comme
     found = pull_source(FileSource(file=path), layout, tmp_path)
     assert found.query_ids == [query_id, "q2"]
     assert [(each.code, each.count) for each in found.remarks] == [("comment_line", 2)] * bool(comment)
-    assert read_rows(path, layout, "trec", {}).num_rows == read_file(path, layout, None, {}).num_rows == 2
+    assert read_carefully(path, layout, "trec", {}).num_rows == read_table(path, layout, None, {}).num_rows == 2
     if len(comment.split()) not in (4, 6):  # else the first line alone does not tell
         assert guess_content(path).kind.startswith(layout.kind)

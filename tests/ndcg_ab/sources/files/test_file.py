@@ -22,8 +22,9 @@ from ndcg_ab.flows.cli.app import app
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout, pull_queries, pull_source
 from ndcg_ab.sources.base import read_remarks
 from ndcg_ab.sources.files import file as files
-from ndcg_ab.sources.files.file import format_by_name, read_file, read_rows
+from ndcg_ab.sources.forms.recognition import format_by_name
 from tests.examples import examples
+from tests.readings import read_carefully, read_table
 
 Row = tuple[str | float | None, ...]
 
@@ -133,17 +134,17 @@ def written(rows: Sequence[Row], layout: Layout, file_format: str) -> bytes:
 def test_every_spelling_gives_the_same_table(spelling: str, ending: str, tmp_path: Path) -> None:
     name, content = SPELLINGS[spelling]
     path = put(tmp_path / (name + ending), content)
-    table = read_file(path, JUDGMENT, None, {})
+    table = read_table(path, JUDGMENT, None, {})
     assert rows_of(table) == JUDGED
     assert table.schema == JUDGMENT.schema
-    assert rows_of(read_rows(path, JUDGMENT, format_by_name(path), {})) == JUDGED
+    assert rows_of(read_carefully(path, JUDGMENT, format_by_name(path), {})) == JUDGED
 
 
 @pytest.mark.parametrize("ending", ["", ".gz"])
 def test_parquet_gives_the_same_table(ending: str, tmp_path: Path) -> None:
     path = put(tmp_path / f"qrels.parquet{ending}", written(JUDGED, JUDGMENT, "parquet"))
-    assert rows_of(read_file(path, JUDGMENT, None, {})) == JUDGED
-    assert rows_of(read_rows(path, JUDGMENT, "parquet", {})) == JUDGED
+    assert rows_of(read_table(path, JUDGMENT, None, {})) == JUDGED
+    assert rows_of(read_carefully(path, JUDGMENT, "parquet", {})) == JUDGED
 
 
 def test_parquet_in_other_types_gives_the_same_values(tmp_path: Path) -> None:
@@ -152,7 +153,7 @@ def test_parquet_in_other_types_gives_the_same_values(tmp_path: Path) -> None:
         ids = pa.array(["7", "8"]).cast(pa.int64() if pa.types.is_integer(kind) else pa.string()).cast(kind)
         for grades in (pa.array([1, 2], pa.int8()), pa.array([1, 2], pa.float32()), pa.array(["1", "2"])):
             papq.write_table(pa.table({"query_id": ids, "doc_id": ids, "grade": grades}), tmp_path / "q.pq")
-            assert rows_of(read_file(tmp_path / "q.pq", JUDGMENT, None, {})) == [("7", "7", 1.0), ("8", "8", 2.0)]
+            assert rows_of(read_table(tmp_path / "q.pq", JUDGMENT, None, {})) == [("7", "7", 1.0), ("8", "8", 2.0)]
 
 
 @pytest.mark.parametrize("file_format", ["trec", "csv", "tsv", "jsonl", "parquet"])
@@ -160,12 +161,12 @@ def test_ids_stay_text(file_format: str, tmp_path: Path) -> None:
     ids = TREC_IDS if file_format == "trec" else IDS
     rows: list[Row] = [(one, other, 1.0) for one, other in zip(ids, reversed(ids), strict=True)]
     path = put(tmp_path / "file", written(rows, JUDGMENT, file_format))
-    assert rows_of(read_file(path, JUDGMENT, file_format, {})) == rows
+    assert rows_of(read_table(path, JUDGMENT, file_format, {})) == rows
 
 
 def test_json_ids_may_be_whole_numbers(tmp_path: Path) -> None:
     path = put(tmp_path / "q.jsonl", '{"query_id": 7, "doc_id": 10000000000000000000000, "grade": 1}\n')
-    assert rows_of(read_file(path, JUDGMENT, None, {})) == [("7", "10000000000000000000000", 1.0)]
+    assert rows_of(read_table(path, JUDGMENT, None, {})) == [("7", "10000000000000000000000", 1.0)]
 
 
 @pytest.mark.parametrize(
@@ -183,8 +184,8 @@ def test_columns_can_have_other_names(name: str, content: str | None, tmp_path: 
         papq.write_table(pa.table({"qid": ["q1"], "url": ["d1"], "rating": [1]}), tmp_path / name)
     else:
         put(tmp_path / name, content)
-    assert rows_of(read_file(tmp_path / name, JUDGMENT, None, columns)) == [("q1", "d1", 1.0)]
-    assert rows_of(read_rows(tmp_path / name, JUDGMENT, format_by_name(tmp_path / name), columns)) == [
+    assert rows_of(read_table(tmp_path / name, JUDGMENT, None, columns)) == [("q1", "d1", 1.0)]
+    assert rows_of(read_carefully(tmp_path / name, JUDGMENT, format_by_name(tmp_path / name), columns)) == [
         ("q1", "d1", 1.0)
     ]
 
@@ -199,7 +200,7 @@ def test_a_column_relevance_holds_the_grades_where_none_is_called_so(file_format
         else:
             csv_text = ",".join(row) + "\n" + ",".join(map(str, row.values())) + "\n"
             put(path, csv_text if file_format == "csv" else json.dumps(row))
-        assert read_file(path, JUDGMENT, file_format, {})["grade"].to_pylist() == [expected]
+        assert read_table(path, JUDGMENT, file_format, {})["grade"].to_pylist() == [expected]
 
 
 @pytest.mark.parametrize(
@@ -212,15 +213,15 @@ def test_the_name_tells_the_format(name: str, file_format: str) -> None:
 
 
 def test_a_format_that_is_said_stands_above_the_name(tmp_path: Path) -> None:
-    assert rows_of(read_file(put(tmp_path / "a.txt", "query_id,doc_id,grade\nq,d,1\n"), JUDGMENT, "csv", {}))
-    assert rows_of(read_file(put(tmp_path / "a.csv", "q 0 d 1\n"), JUDGMENT, "trec", {}))
+    assert rows_of(read_table(put(tmp_path / "a.txt", "query_id,doc_id,grade\nq,d,1\n"), JUDGMENT, "csv", {}))
+    assert rows_of(read_table(put(tmp_path / "a.csv", "q 0 d 1\n"), JUDGMENT, "trec", {}))
 
 
 def test_gzip_is_told_by_its_first_bytes(tmp_path: Path) -> None:
     (tmp_path / "plain.gz").write_text("q 0 d 1\n")
     (tmp_path / "two").write_bytes(gzip.compress(b"q 0 d 1\n") + gzip.compress(b"q 0 e 1\n"))
-    assert len(rows_of(read_file(tmp_path / "plain.gz", JUDGMENT, None, {}))) == 1
-    assert len(rows_of(read_file(tmp_path / "two", JUDGMENT, None, {}))) == 2
+    assert len(rows_of(read_table(tmp_path / "plain.gz", JUDGMENT, None, {}))) == 1
+    assert len(rows_of(read_table(tmp_path / "two", JUDGMENT, None, {}))) == 2
 
 
 @pytest.mark.parametrize(
@@ -241,8 +242,8 @@ def test_a_ranking_has_a_score_a_rank_or_both(
     name: str, content: str, score: float | None, rank: int | None, tmp_path: Path
 ) -> None:
     path = put(tmp_path / name, content)
-    assert rows_of(read_file(path, RANKING, None, {}).cast(RANKING.schema)) == [("q", "d", score, rank)]
-    assert rows_of(read_rows(path, RANKING, format_by_name(path), {})) == [("q", "d", score, rank)]
+    assert rows_of(read_table(path, RANKING, None, {}).cast(RANKING.schema)) == [("q", "d", score, rank)]
+    assert rows_of(read_carefully(path, RANKING, format_by_name(path), {})) == [("q", "d", score, rank)]
 
 
 def test_a_ranking_with_only_ranks_is_ordered_by_rank(tmp_path: Path) -> None:
@@ -282,7 +283,7 @@ def test_ordinary_files_go_the_fast_way(
     monkeypatch.setattr(files, "read_rows", None)
     for spell in spellings:
         (tmp_path / "file").write_bytes(spell(content))
-        found = read_file(tmp_path / "file", layout, file_format, {})
+        found = read_table(tmp_path / "file", layout, file_format, {})
         assert rows_of(found.cast(layout.schema)) == rows
 
 
@@ -319,7 +320,7 @@ def test_any_table_is_the_same_from_every_format(formats: list[str], layout: Lay
             put(path, written(shuffled, layout, file_format))
             pulled = pull_source(FileSource(file=path), layout, Path(folder))
             assert rows_of(pulled.table.cast(layout.schema)) == shuffled
-            assert rows_of(read_rows(path, layout, file_format, {})) == shuffled
+            assert rows_of(read_carefully(path, layout, file_format, {})) == shuffled
             digests.add(pulled.digest)
     assert len(digests) == 1
 
@@ -338,11 +339,11 @@ def test_a_ranking_in_json_documents(tmp_path: Path) -> None:
         ("q 2,:[{", "c", -1.0, None),
         ("q 2,:[{", "d", 1000.0, None),
     ]
-    assert rows_of(read_file(path, RANKING, None, {})) == rows
+    assert rows_of(read_table(path, RANKING, None, {})) == rows
     with pytest.raises(InputError, match="columns cannot be mapped in JSON that leads from query_id to doc_id"):
-        read_file(path, RANKING, None, {"doc_id": "url"})
+        read_table(path, RANKING, None, {"doc_id": "url"})
     listed = put(tmp_path / "l.json", '[{"query_id": "q1", "url": "a", "rank": 1}]')
-    assert rows_of(read_file(listed, RANKING, None, {"doc_id": "url"})) == [("q1", "a", None, 1)]
+    assert rows_of(read_table(listed, RANKING, None, {"doc_id": "url"})) == [("q1", "a", None, 1)]
 
 
 def test_a_place_is_a_line_or_a_row(tmp_path: Path) -> None:
@@ -378,7 +379,7 @@ def test_what_a_ranking_tells_beside_its_rows(case: str, tmp_path: Path) -> None
     """Both ways notice the same; ranks that cannot be read are left out, all of them."""
     content, expected = WITH_REMARKS[case]
     path = put(tmp_path / "a.run", content)
-    for table in (read_file(path, RANKING, None, {}), read_rows(path, RANKING, "trec", {})):
+    for table in (read_table(path, RANKING, None, {}), read_carefully(path, RANKING, "trec", {})):
         found = read_remarks(table)
         assert [(each.code, each.count) for each in found] == [(code, count) for code, count, _ in expected]
         assert all(each.examples[-1] == f"{path}, {words}" for each, (_, _, words) in zip(found, expected, strict=True))
@@ -391,7 +392,7 @@ def test_lines_of_comment_are_no_rows(tmp_path: Path) -> None:
     content = "# by hand\nq1 Q0 a 1 2 t\n  # q1 Q0 b 2 1 t\n# q1 Q0 c 3 0 t\nq#1 Q0 #d 4 -1 t\n"
     path = put(tmp_path / "a.run", content)
     rows = [("q1", "a", 2.0, 1), ("q#1", "#d", -1.0, 4)]
-    assert rows_of(read_file(path, RANKING, None, {}).cast(RANKING.schema)) == rows
-    assert rows_of(read_rows(path, RANKING, "trec", {})) == rows
+    assert rows_of(read_table(path, RANKING, None, {}).cast(RANKING.schema)) == rows
+    assert rows_of(read_carefully(path, RANKING, "trec", {})) == rows
     judged = put(tmp_path / "q", "# of 2025\nq1 0 a 1\n# q1 0 b 1\n")
-    assert rows_of(read_file(judged, JUDGMENT, None, {})) == [("q1", "a", 1.0)]
+    assert rows_of(read_table(judged, JUDGMENT, None, {})) == [("q1", "a", 1.0)]

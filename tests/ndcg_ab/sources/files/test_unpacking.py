@@ -19,14 +19,13 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.sources import JUDGMENT, RANKING, pull_source
 from ndcg_ab.sources.documents import Documents
 from ndcg_ab.sources.external_scores import PULLED
-from ndcg_ab.sources.fast_reader.choice import reduce_file
 from ndcg_ab.sources.files import unpacking
-from ndcg_ab.sources.files.file import read_file
 from ndcg_ab.sources.files.unpacking import GRACE, GZIP, SETTING, TooDenseError, TooLargeError, unpack
 from ndcg_ab.sources.queries import pull_weights
 from ndcg_ab.sources.tables.top_places import WantedPlaces
 from tests import bombing
 from tests.loopback import Said, serving
+from tests.readings import read_table, reduce_ranking
 from tests.repeated import mostly_soaked
 
 SIZE = 5 * GRACE  # bytes that each unpacks to
@@ -58,8 +57,8 @@ def read_documents(path: Path) -> Any:
 
 
 READ: dict[str, Callable[[Path], Any]] = {
-    "ranking": lambda path: read_file(path, RANKING, None, {}),
-    "judgments": lambda path: read_file(path, JUDGMENT, None, {}),
+    "ranking": lambda path: read_table(path, RANKING, None, {}),
+    "judgments": lambda path: read_table(path, JUDGMENT, None, {}),
     "queries": lambda path: pull_weights(FileSource(file=path, columns={"weight": "text"})),
     "documents": read_documents,
     "scores": read_scores,
@@ -88,7 +87,7 @@ def test_every_kind_is_refused_before_it_is_unpacked(packed: Path, count: list[i
         assert (DENSE in str(caught.value)) != is_nested, str(caught.value)
         assert str(caught.value).startswith(str(path))
         assert sum(count) < 3 * GRACE, path  # two ways through a file, and some is read at a time
-        assert reduce_file(path, "trec", {}, WantedPlaces(10, frozenset(), {})) is None
+        assert reduce_ranking(path, "trec", {}, WantedPlaces(10, frozenset(), {})) is None
 
 
 @pytest.mark.slow
@@ -172,7 +171,7 @@ def test_a_table_that_says_a_billion_times(tmp_path: Path) -> None:
         for read in READ.values():
             with pytest.raises(InputError, match=rf"{name}: the Parquet file .* set {SETTING} to more|has no column"):
                 read(tmp_path / name)
-        assert reduce_file(tmp_path / name, "parquet", {}, WantedPlaces(10, frozenset(), {})) is None
+        assert reduce_ranking(tmp_path / name, "parquet", {}, WantedPlaces(10, frozenset(), {})) is None
     (tmp_path / "day=1").mkdir()
     (tmp_path / "rows.parquet").rename(tmp_path / "day=1" / "r.parquet")
     described = System.model_validate({"name": "a", "file": "day=1", "columns": {"query_id": "day"}})

@@ -1,0 +1,35 @@
+"""Readers of files as tests call them: by the form of a file, or by a format that is told."""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ndcg_ab.sources.fast_reader.choice import reduce_file
+from ndcg_ab.sources.files.file import read_file, refuse_no_file
+from ndcg_ab.sources.files.records import read_rows
+from ndcg_ab.sources.forms.form import Reading
+from ndcg_ab.sources.forms.recognition import find_reading
+from ndcg_ab.sources.tables.schema import Layout
+
+
+def reading_of(path: Path, kind: str, told: str | None = None, columns: Mapping[str, str] | None = None) -> Reading:
+    found = find_reading(path, kind, told, columns)
+    return dataclasses.replace(found, columns={**found.columns, **(columns or {})})
+
+
+def read_table(path: Path, layout: Layout, told: str | None = None, columns: Mapping[str, str] | None = None) -> Any:
+    refuse_no_file(path)
+    return read_file(path, layout, reading_of(path, layout.kind, told, columns))
+
+
+def read_carefully(
+    path: Path, layout: Layout, told: str | None = None, columns: Mapping[str, str] | None = None
+) -> Any:
+    return read_rows(path, layout, reading_of(path, layout.kind, told, columns))
+
+
+def reduce_ranking(
+    path: Path, told: str | None = None, columns: Mapping[str, str] | None = None, *more: Any, **named: Any
+) -> Any:
+    return reduce_file(path, reading_of(path, "ranking", told, columns), *more, **named)
