@@ -26,10 +26,10 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout
 from ndcg_ab.sources.files.file import read_if_clean
-from ndcg_ab.sources.files.guessing import guess_content
+from ndcg_ab.sources.forms.recognition import recognise_file
 from ndcg_ab.sources.tables.schema import query_layout
 from ndcg_ab.studies.query_scores import read_scores
-from tests.readings import read_carefully, read_table
+from tests.readings import read_carefully, read_table, reading_of
 from tests.repeated import require_work
 
 LONGEST_MESSAGE = 3000  # characters, beside the path
@@ -358,7 +358,7 @@ def check_file(path: Path, layout: Layout, file_format: str, columns: dict[str, 
     if path.stat().st_size:
         fast = None
         try:
-            fast = read_if_clean(path, layout, file_format, columns)
+            fast = read_if_clean(path, layout, reading_of(path, layout.kind, file_format, columns))
         except Exception:  # what `read_file` made of it is known already
             fast = None
         careful = outcome_of(lambda: read_carefully(path, layout, file_format, columns), path)
@@ -378,7 +378,7 @@ def check_one(folder: Path, kind: str, file_format: str, content: bytes, columns
     start = time.monotonic()
     columns = {field: name for field, name in columns.items() if field in LAYOUTS[kind].schema.names}
     message = check_file(path, LAYOUTS[kind], file_format, columns)
-    outcome_of(lambda: guess_content(path) and None, path)
+    outcome_of(lambda: recognise_file(path) and None, path)
     if file_format in ("csv", "parquet"):
         outcome_of(lambda: read_scores(path) and None, path)
     if time.monotonic() - start > SLOWEST:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ndcg_ab.errors import InputError
 from ndcg_ab.sources.fast_reader.choice import reduce_file
 from ndcg_ab.sources.files.file import read_file, refuse_no_file
 from ndcg_ab.sources.files.records import read_rows
@@ -32,4 +33,9 @@ def read_carefully(
 def reduce_ranking(
     path: Path, told: str | None = None, columns: Mapping[str, str] | None = None, *more: Any, **named: Any
 ) -> Any:
-    return reduce_file(path, reading_of(path, "ranking", told, columns), *more, **named)
+    """None where the file cannot be unpacked, which its reader says."""
+    try:
+        reading = reading_of(path, "ranking", told, columns)
+    except InputError:
+        return None
+    return reduce_file(path, reading, *more, **named)

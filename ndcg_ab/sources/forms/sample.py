@@ -13,6 +13,7 @@ from ndcg_ab.sources.files.unpacking import open_bytes, open_table
 
 FIRST_LINES, FIRST_BYTES = 100, 1 << 18
 COMMENT = "#"
+WIDTHS = range(3, 7)  # fields of the forms without a header
 DELIMITERS = ("\t", ",", ";", "|")
 csv.field_size_limit(1 << 30)
 
@@ -118,18 +119,18 @@ class Sample:
             return "", []
         first = next((line for line in self.lines if not line.startswith(COMMENT)), "")
         ways = [sign for sign in DELIMITERS if sign in first]
-        for sign in [" ", *ways] if "\t" not in first else [*ways, " "]:
-            found = self.split(sign)
-            if found and len(found[0]) > 1:
-                is_plain = sign == "\t" and found == self.split(" ")
-                return (" " if is_plain else sign), found
-        return "", []
+        found = [(sign, self.split(sign)) for sign in (["\t", " ", *ways] if "\t" in first else [" ", *ways])]
+        fitting = [(sign, rows) for sign, rows in found if rows and len(rows[0]) > 1]
+        delimiter, rows = next((way for way in fitting if len(way[1][0]) in WIDTHS), (fitting or [("", [])])[0])
+        is_plain = delimiter == "\t" and all(cell.split() == [cell] for row in rows for cell in row)
+        return (" " if is_plain else delimiter), rows
 
     def split(self, delimiter: str) -> list[list[str]]:
         """The fields of the lines; none if lines have different numbers of fields."""
         parts = [line.split() for line in self.lines] if delimiter == " " else list(self.cells(delimiter))
-        width = Counter(map(len, parts)).most_common(1)[0][0] if parts else 0
-        kept = [part for part in parts if len(part) == width or not part or not part[0].startswith(COMMENT)]
+        plain = [part for part in parts if part and not part[0].startswith(COMMENT)] or parts
+        width = Counter(map(len, plain)).most_common(1)[0][0] if plain else 0
+        kept = [part for part in parts if part in plain or (len(part) == width and part[0] != COMMENT)]
         return kept if all(len(part) == width for part in kept) else []
 
     def cells(self, delimiter: str) -> Iterator[list[str]]:

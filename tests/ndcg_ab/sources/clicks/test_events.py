@@ -260,7 +260,7 @@ def test_lines_that_break_a_rule(line: Any, said: str, tmp_path: Path) -> None:
     ("name", "text", "said"),
     [
         ("e.jsonl", "", "the file is empty"),
-        ("e.jsonl", "\n\n", "the file is empty"),
+        ("e.jsonl", "\n\n", "there is no event in the file"),
         (
             "e.jsonl",
             '{"action_name": "view"}\n',

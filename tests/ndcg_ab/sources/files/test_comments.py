@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ndcg_ab.config.model.inputs.sources import FileSource
-from ndcg_ab.sources.files.guessing import guess_content
+from ndcg_ab.sources.forms.recognition import recognise_file
 from ndcg_ab.sources.registry import pull_source
 from ndcg_ab.sources.tables.schema import JUDGED, JUDGMENT, RANKING, Layout
 from tests.readings import read_carefully, read_table
@@ -27,4 +27,5 @@ def test_a_query_id_may_begin_so(layout: Layout, query_id: str, sign: str, comme
     assert [(each.code, each.count) for each in found.remarks] == [("comment_line", 2)] * bool(comment)
     assert read_carefully(path, layout, "trec", {}).num_rows == read_table(path, layout, None, {}).num_rows == 2
     if len(comment.split()) not in (4, 6):  # else the first line alone does not tell
-        assert guess_content(path).kind.startswith(layout.kind)
+        found = recognise_file(path)
+        assert found and found.kind.startswith(layout.kind)

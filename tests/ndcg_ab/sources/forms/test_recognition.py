@@ -1,0 +1,147 @@
+"""What a file is taken for, by its first lines."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Reading
+from ndcg_ab.sources.forms.recognition import FORMS, recognise_file, refuse_unknown_form
+
+DELIMITED, TREC, JSONL = "delimited", "trec", "jsonl"
+TAKEN = [  # name, content, kind, format, columns
+    ("qrels.txt", "q1 0 d1 2\n", JUDGMENTS, TREC, {}),
+    ("qrels.tsv", "q1\t0\td1\t2\n", JUDGMENTS, TREC, {}),
+    ("a.run", "\nq1 Q0 d1 1 2.5 tag\n", RANKING, TREC, {}),
+    ("a", "q1\tQ0\td1\t1\t2.5\ttag\n", RANKING, TREC, {}),
+    ("a.csv", "q1 Q0 d1 1 2.5 tag\n", RANKING, TREC, {}),
+    ("a", "q1 Q0 d1 0 2.5\nq1 Q0 d2 1 1.5\n", RANKING, TREC, {}),
+    ("a", "q1\td1\t1\nq1\td2\t2\nq2\td1\t1\n", RANKING, TREC, {}),
+    ("a", "q1\td1\t1\nq1\td2\t1\nq2\td1\t0\n", JUDGMENTS, TREC, {}),
+    ("a", "q1\td1\t1.25\nq1\td2\t1.125\nq2\td1\t0.5\n", None, "", {}),
+    ("u.data", "1 2 3 881250949\n1 3 4 881250950\n", JUDGMENTS, TREC, {}),
+    ("j.csv", "query_id,doc_id,grade\n", JUDGMENTS, DELIMITED, {}),
+    (
+        "j.csv",
+        "\ufeffqid,url,rating\n",
+        JUDGMENTS,
+        DELIMITED,
+        {"query_id": "qid", "doc_id": "url", "grade": "rating"},
+    ),
+    ("j.txt", "query,doc_id,relevance\n", JUDGMENTS, DELIMITED, {"query_id": "query", "grade": "relevance"}),
+    (
+        "test.tsv",
+        "query-id\tcorpus-id\tscore\n",
+        JUDGMENTS,
+        DELIMITED,
+        {"query_id": "query-id", "doc_id": "corpus-id", "grade": "score"},
+    ),
+    (
+        "r.tsv",
+        "Query ID\tDoc ID\tposition\n",
+        RANKING,
+        DELIMITED,
+        {"query_id": "Query ID", "doc_id": "Doc ID", "rank": "position"},
+    ),
+    ("r.jsonl", '{"query_id": "q", "doc_id": 1, "score": 2, "rank": 1}\n', RANKING, JSONL, {}),
+    (
+        "r.json",
+        '[{"qid": "q", "docid": 1, "sim": 2}]',
+        RANKING,
+        JSONL,
+        {"query_id": "qid", "doc_id": "docid", "score": "sim"},
+    ),
+    ("q.tsv", "query_id\ttext\tlanguage\n", QUERIES, DELIMITED, {}),
+    ("q.csv", "qid,query,weight\n", QUERIES, DELIMITED, {"query_id": "qid", "text": "query"}),
+    ("q.txt", "qid\tquestion\n", QUERIES, DELIMITED, {"query_id": "qid", "text": "question"}),
+]
+
+
+def taken_for(path: Path) -> Reading:
+    found = recognise_file(path)
+    return found or refuse_unknown_form(path)
+
+
+@pytest.mark.parametrize(("name", "content", "kind", "file_format", "columns"), TAKEN)
+@pytest.mark.parametrize("zipped", [False, True])
+def test_what_a_file_is_taken_for(
+    name: str, content: str, kind: str | None, file_format: str, columns: dict[str, str], zipped: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / (f"{name}.gz" if zipped else name)
+    path.write_bytes(gzip.compress(content.encode()) if zipped else content.encode())
+    if kind is None:
+        with pytest.raises(InputError, match=r"may be .* \(--judgments FILE\) or .* \(--system NAME=FILE\)"):
+            recognise_file(path)
+        assert {kind for kind in (JUDGMENTS, RANKING, QUERIES) if recognise_file(path, kind)} == {JUDGMENTS, RANKING}
+        return
+    found = taken_for(path)
+    assert (found.kind, found.format, dict(found.columns)) == (kind, file_format, columns)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.words)
+def test_the_sample_of_a_form_is_taken_for_it(form: Form, tmp_path: Path) -> None:
+    (tmp_path / "sample").write_text(form.sample)
+    found = recognise_file(tmp_path / "sample")
+    assert found and (found.kind, found.words) == (form.kind, form.words)
+
+
+DOCUMENT_NAMES = ("docno", "DOCNO", "sku", "asin", "passage_id", "item", "product_id", "did", "title_of_nobody")
+ORDER_NAMES = ("score", "rank", "bm25", "similarity", "Position", "rating", "grade", "label")
+
+
+@pytest.mark.parametrize("more", ["", "query", "text", "lang"])
+@pytest.mark.parametrize("ordered", ORDER_NAMES)
+@pytest.mark.parametrize("document", DOCUMENT_NAMES)
+def test_a_score_a_rank_or_a_grade_is_never_in_queries(document: str, ordered: str, more: str, tmp_path: Path) -> None:
+    names = [name for name in ("qid", document, ordered, more) if name]
+    (tmp_path / "f.csv").write_text(",".join(names) + "\n")
+    if document == "title_of_nobody":
+        with pytest.raises(InputError, match="give its columns these names"):
+            taken_for(tmp_path / "f.csv")
+        return
+    found = taken_for(tmp_path / "f.csv")
+    assert found.kind == (JUDGMENTS if ordered in ("rating", "grade", "label") else RANKING)
+    assert (found.columns["query_id"], found.columns["doc_id"]) == ("qid", document)
+
+
+def test_pyterrier_numbers_documents_beside_their_ids(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("qid,docid,docno,rank,score,query\n")
+    assert dict(taken_for(tmp_path / "r.csv").columns) == {"query_id": "qid", "doc_id": "docno"}
+
+
+def test_parquet(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as papq
+
+    papq.write_table(pa.table({"topic": ["q"], "doc": ["d"], "label": [1]}), tmp_path / "j.parquet")
+    found = taken_for(tmp_path / "j.parquet")
+    assert (found.kind, dict(found.columns)) == (JUDGMENTS, {"query_id": "topic", "doc_id": "doc", "grade": "label"})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        (
+            "a.txt",
+            b"one two three\n",
+            "its first line (one two three) is that of neither judgments (query_id, doc_id, grade)",
+        ),
+        (
+            "a.csv",
+            b"a,b\n",
+            "the columns (a, b) are those of neither judgments (query_id, doc_id, grade) nor a ranking",
+        ),
+        ("a.csv", b"query_id,doc_id\n", "the columns (query_id, doc_id) are those of neither"),
+        ("a.csv", b"query,docno\n", "the columns (query, docno) are those of neither"),
+        ("a.jsonl", b"5\n", "its first line (5) is that of neither"),
+        ("a.run", b"\n\n", "the columns (none) are those of neither"),
+        ("a.gz", b"\x1f\x8bxx", "the gzip file is broken, write it again: "),
+    ],
+)
+def test_what_cannot_be_told(name: str, content: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        taken_for(tmp_path / name)
+    assert str(caught.value).startswith(f"{tmp_path / name}: {said}")
+    assert "\n" not in str(caught.value)
