@@ -41,11 +41,11 @@ def is_event(row: Mapping[str, Any]) -> bool:
 
 def is_query(row: Mapping[str, Any]) -> bool:
     """Return whether an object is a query and not an event."""
-    return not is_event(row) and {QUERY, TEXT} <= row.keys()
+    return not is_event(row) and {QUERY, TEXT} <= row.keys() and "event_attributes" not in row
 
 
-def has_other_lines(sample: Sample) -> bool:
-    """Return whether there are other lines than events among the first ones of a file of events."""
+def is_mixed(sample: Sample) -> bool:
+    """Return whether a file of events has other lines: of a bulk file, or of queries."""
     return are_events(sample.objects) and any(is_bulk_action(row) or is_query(row) for row in sample.objects)
 
 
