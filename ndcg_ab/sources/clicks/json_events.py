@@ -1,5 +1,7 @@
 """UBI's events as JSON Lines: objects in objects, by pyarrow's reader where all is plain, else line by line.
 
+The lines that an engine takes in bulk are read, too, and those of queries, which have the texts.
+
 A field is at a path of keys with dots between, or under one key that has the dots in its name, or under its last key
 alone: the same event, flattened.
 """
@@ -19,7 +21,9 @@ from ndcg_ab.sources.files.file import UNCLEAR, refuse_no_file, refuse_packed
 from ndcg_ab.sources.files.records import PIECE, json_objects
 from ndcg_ab.sources.files.streams import BLOCK, JsonObjectStream, LongLineError, UnusualError, line_blocks
 from ndcg_ab.sources.files.unpacking import open_bytes
+from ndcg_ab.sources.forms.json.user_events import is_bulk_action, is_mixed, is_query, query_texts
 from ndcg_ab.sources.forms.recognition import format_by_name
+from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.tables.columns import holds_byte_below, holds_long_text
 from ndcg_ab.sources.tables.schema import MOST_RANK, Field, is_plain_number, read_value
 
@@ -51,6 +55,9 @@ def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Tab
     rows = 0
     try:
         refuse_packed(path)
+        if is_mixed(Sample.of_file(path)):
+            yield from careful_events(path, columns, query_texts(placed_objects(path)))
+            return
         try:
             for piece in plain_events(path, columns):
                 rows += piece.num_rows
@@ -145,19 +152,33 @@ def filled(table: pa.Table) -> pa.Table:
 # ---- line by line
 
 
-def careful_events(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]:
-    """The same with the line of everything that breaks a rule."""
+def placed_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each object of a file with its place."""
+    for place, row in json_objects(path):
+        yield (f"{path}, {place}" if isinstance(place, str) else f"{path}, line {place}"), row
+
+
+def careful_events(
+    path: Path, columns: Mapping[str, str], texts: Mapping[str, str] | None = None
+) -> Iterator[pa.Table]:
+    """Yield the events of a file, some at a time; raise InputError with the line of what breaks a rule.
+
+    texts: query_id -> text, for a file that has other lines than events.
+    """
     fields = {
         name: Field(columns.get(name, at), SCHEMA.field(name).type, required=name == "action_name")
         for name, at in DEFAULTS.items()
     }
     values: dict[str, list[Any]] = {name: [] for name in DEFAULTS}
     rows = 0
-    for place, event in json_objects(path):
+    for where, event in placed_objects(path):
+        if texts is not None and (is_bulk_action(event) or is_query(event)):
+            continue
         rows += 1
-        where = f"{path}, {place}" if isinstance(place, str) else f"{path}, line {place}"
         for name, field in fields.items():
             values[name].append(event_value(field, find_value(event, ways(name, columns), where), where))
+        if texts and not values["user_query"][-1]:
+            values["user_query"][-1] = texts.get(values["search_id"][-1], "")
         if rows % PIECE == 0:
             yield pa.table(values, schema=SCHEMA)
             values = {name: [] for name in DEFAULTS}

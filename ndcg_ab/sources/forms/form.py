@@ -30,6 +30,8 @@ class Reading:
         Gives the records, for the format ``lines`` of (number, line), for ``json`` of the value of the document.
     words : str
         The name of the form, for notes.
+    is_doubtful : bool
+        Whether another kind is likelier: the reading counts only if the kind is known, or nothing else fits.
     """
 
     kind: str
@@ -40,6 +42,7 @@ class Reading:
     decimal: str = "."
     records: Callable[[Any], Records] | None = None
     words: str = ""
+    is_doubtful: bool = False
 
     @property
     def row_word(self) -> str:

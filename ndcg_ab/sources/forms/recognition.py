@@ -7,7 +7,20 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ndcg_ab.errors import InputError, format_value, shortened
-from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Reading, Records
+from ndcg_ab.sources.forms.form import EVENTS, JUDGMENTS, QUERIES, RANKING, SCORES, Form, Reading, Records
+from ndcg_ab.sources.forms.json import (
+    documents_by_query,
+    hits,
+    numbers_by_query,
+    quepid_book,
+    quepid_case,
+    quepid_snapshot,
+    rank_eval,
+    rre,
+    search_workbench,
+    user_events,
+    values_by_query,
+)
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.text import (
     five_fields,
@@ -37,8 +50,28 @@ FORMS: tuple[Form, ...] = (  # of several of one kind the first that fits is tak
     query_document_rank.FORM,
     query_document_grade.FORM,
     query_document_score.FORM,
+    quepid_case.FORM,
+    quepid_book.FORM,
+    quepid_snapshot.FORM,
+    search_workbench.FORM,
+    rank_eval.FORM,
+    rre.FORM,
+    hits.RANKING_FORM,
+    hits.JUDGMENTS_FORM,
+    documents_by_query.RANKING_FORM,
+    documents_by_query.JUDGMENTS_FORM,
+    numbers_by_query.JUDGMENTS_FORM,
+    numbers_by_query.RANKING_FORM,
+    values_by_query.FORM,
+    user_events.FORM,
 )
-OPTIONS = {JUDGMENTS: "--judgments FILE", RANKING: "--system NAME=FILE", QUERIES: "--queries FILE"}
+OPTIONS = {
+    JUDGMENTS: "--judgments FILE",
+    RANKING: "--system NAME=FILE",
+    QUERIES: "--queries FILE",
+    SCORES: "--scores FILE",
+    EVENTS: "ndcg-ab clicks FILE",
+}
 KINDS = {"judgment": JUDGMENTS, "ranking": RANKING, "ranking with costs": RANKING, "query": QUERIES}  # of layouts
 TREC_COLUMNS = {  # of layouts, for text between white space that has no form that is known
     "judgment": ("query_id", "unused_1", "doc_id", "grade"),
@@ -78,6 +111,7 @@ def recognise(sample: Sample, kind: str | None = None) -> Reading | None:
     for form in FORMS:
         if form.kind == (kind or form.kind) and form.kind not in found and (reading := form.sniff(sample)):
             found[form.kind] = dataclasses.replace(reading, words=reading.words or form.words)
+    found = {each: reading for each, reading in found.items() if not reading.is_doubtful} or found
     if len(found) > 1:
         readings = " or ".join(f"{reading.words} ({OPTIONS[each]})" for each, reading in found.items())
         raise InputError(f"{sample.path}: may be {readings}: say which, by the option")

@@ -5,6 +5,7 @@ import functools
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ class Sample:
 
     @functools.cached_property
     def is_json(self) -> bool:
-        return self.text.lstrip()[:1] in ("{", "[") and bool(self.lines)
+        return self.text.lstrip()[:1] in ("{", "[")
 
     @functools.cached_property
     def objects(self) -> list[dict[str, Any]]:
@@ -83,6 +84,11 @@ class Sample:
         if not self.is_json or len(self.objects) > 1:
             return None
         return self.objects[0] if self.objects else parse(self.text) or parse(whole_prefix(self.text))
+
+    @functools.cached_property
+    def value(self) -> Any:
+        """The first entries of a JSON document or of JSON Lines, at every depth; None for another file."""
+        return first_entries(self.objects if len(self.objects) > 1 else self.document)
 
     @functools.cached_property
     def parquet_columns(self) -> Sequence[str]:
@@ -151,6 +157,13 @@ def parse(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+def first_entries(value: Any) -> Any:
+    """Return the first entries of a value, and of the objects and lists within."""
+    if isinstance(value, Mapping):
+        return {key: first_entries(value[key]) for key in islice(value, FIRST_LINES)}
+    return [first_entries(each) for each in value[:FIRST_LINES]] if isinstance(value, list | tuple) else value
 
 
 def whole_prefix(text: str) -> str:

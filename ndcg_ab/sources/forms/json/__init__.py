@@ -1,1 +1,1 @@
-"""Forms of JSON: objects and lists in each other."""
+"""Forms of JSON: documents, and objects of JSON Lines that hold others."""

@@ -1,9 +1,12 @@
-"""Tables with a header, of any tool: CSV and its kin, JSON Lines and Parquet, by the names of their columns."""
+"""Tables with a header, of any tool: CSV and its kin, objects of JSON and Parquet, by the names of their columns."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
-from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Reading
+from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Reading, Records
+from ndcg_ab.sources.forms.json.nested import find_documents, is_list, is_object, most, read_objects
+from ndcg_ab.sources.forms.json.user_events import are_events
 from ndcg_ab.sources.forms.names import bare_name, field_column, match_columns
 from ndcg_ab.sources.forms.plausible import are_grades, numbers
 from ndcg_ab.sources.forms.sample import DELIMITERS, Sample
@@ -29,26 +32,52 @@ class Table(NamedTuple):
         decimals = [value for name in NUMBERS if name in found for value in self.columns[found[name]]]
         is_comma = self.delimiter != "," and numbers(decimals) is None and numbers(decimals, ",") is not None
         renamed = {field: column for field, column in found.items() if field != column}
-        return Reading(kind, self.format, renamed, delimiter=self.delimiter, decimal="," if is_comma else ".")
+        records = partial(read_rows, renamed=renamed) if self.format == "json" else None
+        return Reading(kind, self.format, renamed, (), self.delimiter, "," if is_comma else ".", records)
 
 
 def tables(sample: Sample) -> Iterator[Table]:
     """Yield the table that a file is, in each way in which it may be one."""
     if sample.is_parquet:
         yield Table("parquet", "", dict.fromkeys(sample.parquet_columns, ()))
-    elif sample.objects:
-        names = dict.fromkeys(name for row in sample.objects for name in row)
-        yield Table("jsonl", "", {name: [str(row.get(name, "")) for row in sample.objects] for name in names})
-    elif isinstance(sample.document, list):
-        rows = [row for row in sample.document if isinstance(row, dict)]
-        names = dict.fromkeys(name for row in rows for name in row)
-        yield Table("jsonl", "", {name: [str(row.get(name, "")) for row in rows] for name in names})
-    elif not sample.is_json:
+    elif sample.is_json:
+        listed = rows_of(sample.value) if len(sample.objects) < 2 else []
+        rows = [row for row in listed or sample.objects if is_object(row)]
+        if rows and not are_events(rows) and not any(map(find_documents, rows)):
+            yield Table("json" if listed and is_object(sample.value) else "jsonl", "", columns_of(rows))
+    else:
         for delimiter in DELIMITERS:
             head, *rest = [*sample.cells(delimiter)] or [[]]
             if len(head) > 1 and len(set(head)) == len(head):
                 whole = [row for row in rest if len(row) == len(head)]
                 yield Table("delimited", delimiter, {name: [row[at] for row in whole] for at, name in enumerate(head)})
+
+
+def rows_of(document: Any) -> Sequence[Any]:
+    """Return the list of objects that a JSON document is, or that it holds beside single values under one name."""
+    if is_object(document):
+        held = [value for value in document.values() if is_object(value) or is_list(value)]
+        document = held[0] if len(held) == 1 else None
+    return document if is_list(document) and most(document, is_object) else []
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return the values of each column as texts; columns that hold objects or lists are left out."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    values = {str(name): [row.get(name) for row in rows] for name in names}
+    return {
+        name: ["" if value is None else str(value) for value in found]
+        for name, found in values.items()
+        if not any(is_object(value) or is_list(value) for value in found)
+    }
+
+
+def read_rows(document: Any, renamed: Mapping[str, str]) -> Records:
+    """Yield the record of each object of a list; renamed: field -> key."""
+    fields = {column: field for field, column in renamed.items()}
+    for place, row in read_objects(rows_of(document), "the list"):
+        named = {key: value for key, value in row.items() if key not in renamed}
+        yield place.removeprefix("the list, "), {fields.get(key, key): value for key, value in named.items()}
 
 
 def sniff_judgments(sample: Sample) -> Reading | None:
@@ -76,6 +105,8 @@ def sniff_ranking(sample: Sample) -> Reading | None:
 def sniff_queries(sample: Sample) -> Reading | None:
     def is_plausible(table: Table, found: Mapping[str, str]) -> bool:
         others = [field for field in ("doc_id", "grade", "score", "rank") if field_column(field, [*table.columns])]
+        if "actionname" in map(bare_name, table.columns):  # events of users
+            return False
         rest = [name for name in table.columns if name not in found.values()]
         are_values = bool(rest) and all(
             numbers(table.columns[name]) for name in rest if bare_name(name) not in OF_QUERIES

@@ -86,6 +86,25 @@ def test_objects_in_objects(tmp_path: Path) -> None:
     assert (found.read, found.remarks) == (3, ())
 
 
+@pytest.mark.parametrize("is_bulk", [True, False])
+def test_the_text_of_a_query_may_be_on_a_line_of_its_own(is_bulk: bool, tmp_path: Path) -> None:
+    """In the lines that an engine takes in bulk, or among the events; the query may come after them."""
+    events = [{key: value for key, value in each.items() if key != "user_query"} for each in TWO]
+    queries = [{"query_id": name, "user_query": "pasta", "query_attributes": {}} for name in ("s1", "s2")]
+    documents = [queries[0], *events, queries[1]]
+    target = {"index": {"_index": "ubi_events", "_id": "e1"}}
+    lines = [line for each in documents for line in (target, each)] if is_bulk else documents
+    found = read(written(tmp_path, lines, "events.ndjson"))
+    assert found.table.to_pylist() == ROWS
+    assert (found.read, found.remarks) == (3, ())
+
+
+def test_a_query_with_two_texts_is_refused(tmp_path: Path) -> None:
+    queries = [{"query_id": "s1", "user_query": text} for text in ("pasta", "rice")]
+    with pytest.raises(InputError, match="line 2: query_id 's1' has two texts, 'pasta' and 'rice'"):
+        read(written(tmp_path, [*queries, *TWO]))
+
+
 @pytest.mark.parametrize("names", ["last keys", "dots"])
 @pytest.mark.parametrize("form", ["csv", "tsv", "jsonl", "parquet"])
 def test_flattened(form: str, names: str, tmp_path: Path) -> None:

@@ -1,0 +1,77 @@
+"""Queries with the list of their documents: hits, results, or the answer of an engine; ratings for judgments."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.sources.forms.form import JUDGMENTS, RANKING, Form, Reading, Records
+from ndcg_ab.sources.forms.json.nested import (
+    are_documents,
+    find_documents,
+    is_list,
+    is_object,
+    most,
+    query_of,
+    read_documents,
+    read_queries,
+    value_of,
+)
+from ndcg_ab.sources.forms.sample import Sample
+
+
+def sniff(sample: Sample, kind: str) -> Reading | None:
+    value = value_of(sample)
+    rows = [*rows_of(value)] if is_list(value) or is_object(value) else []
+    if not most(rows, lambda row: find_documents(row) is not None and query_of(row) is not None):
+        return None
+    lists = [found for row in rows if (found := find_documents(row))]
+    is_plausible = most(lists, lambda entries: are_documents(entries, kind))
+    return Reading(kind, "json", records=partial(read_hits, kind=kind)) if is_plausible else None
+
+
+def rows_of(value: Any) -> Iterator[Any]:
+    """Yield the object of each query: of a list, of one query alone, or of {query: answer}."""
+    if is_list(value):
+        yield from value
+    elif query_of(value) is not None and find_documents(value) is not None:
+        yield value
+    else:
+        for query_id, answer in read_queries(value):
+            yield {"query_id": query_id, "answer": answer} if is_object(answer) else answer
+
+
+def read_hits(value: Any, kind: str) -> Records:
+    """Yield the record of each document of each query."""
+    known: dict[str, int] = {}
+    for number, row in enumerate(rows_of(value), 1):
+        query_id = query_of(row) if is_object(row) else None
+        entries = find_documents(row)
+        if query_id is None or entries is None:
+            missing = "query_id" if query_id is None else "list of documents"
+            raise InputError(f"entry {number}: {format_value(row)}: has no {missing}: every query needs both")
+        refuse_twice(known, query_id, number)
+        yield from read_documents(query_id, entries, kind)
+
+
+def refuse_twice(known: dict[str, int], query_id: Any, number: int) -> None:
+    first = known.setdefault(str(query_id), number)
+    if first != number:
+        raise InputError(
+            f"entries {first} and {number}: query {format_value(query_id)} comes twice: give a query once, or another"
+            " id (qid) to each"
+        )
+
+
+RANKING_FORM = Form(
+    "ranking with the hits of each query",
+    RANKING,
+    '[{"qid": "q1", "query": "red shoes", "hits": [{"docid": "d1", "score": 2.5}, {"docid": "d2", "score": 1.5}]}]\n',
+    partial(sniff, kind=RANKING),
+)
+JUDGMENTS_FORM = Form(
+    "judgments with the ratings of each query",
+    JUDGMENTS,
+    '[{"qid": "q1", "query": "red shoes", "ratings": [{"docid": "d1", "rating": 1}, {"docid": "d2", "rating": 0}]}]\n',
+    partial(sniff, kind=JUDGMENTS),
+)

@@ -1,0 +1,162 @@
+"""What the forms of JSON share: the shapes of values, and the records of a query's documents."""
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeGuard
+
+from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.sources.forms.form import JUDGMENTS, RANKING, Records
+from ndcg_ab.sources.forms.names import NAMES, bare_name, field_column, match_columns
+from ndcg_ab.sources.forms.plausible import are_grades
+from ndcg_ab.sources.forms.sample import Sample
+
+FIELDS = {JUDGMENTS: ("doc_id", "grade"), RANKING: ("doc_id", "score", "rank")}
+LISTS = ("hits", *NAMES["documents"], "candidates", "items", "ratings", "judgments", "judgements")
+WRAPPERS = ("response", "answer", "body", "result")  # of the answer of an engine, within a query's object
+MOST_DEPTH = 4
+Object = Mapping[Any, Any]
+
+
+def is_object(value: Any) -> TypeGuard[Object]:
+    return isinstance(value, Mapping)
+
+
+def is_list(value: Any) -> TypeGuard[Sequence[Any]]:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)
+
+
+def is_id(value: Any) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+
+
+def most(values: Iterable[Any], fits: Callable[[Any], Any]) -> bool:
+    """Return whether more than half of the values fit: the last may be cut, and a wrong one is refused by its place."""
+    found = [bool(fits(value)) for value in values]
+    return 2 * sum(found) > len(found)
+
+
+def value_of(sample: Sample) -> Any:
+    """Return the first entries of a JSON document or of JSON Lines; None for other files, and if columns are named."""
+    return None if sample.columns else sample.value
+
+
+def place_of(query_id: Any, doc_id: Any = None) -> str:
+    """Return ``query 'q1', document 'd1'``."""
+    document = "" if doc_id is None else f", document {format_value(doc_id)}"
+    return f"query {format_value(query_id)}{document}"
+
+
+def read_object(value: Any, place: str, rule: str) -> Object:
+    if not is_object(value):
+        raise InputError(f"{place}: {format_value(value)}: {rule}")
+    return value
+
+
+def read_list(value: Any, place: str, rule: str) -> Sequence[Any]:
+    if not is_list(value):
+        raise InputError(f"{place}: {format_value(value)}: {rule}")
+    return value
+
+
+def read_objects(value: Any, name: str) -> Iterator[tuple[str, Object]]:
+    """Yield (place, object) of the list of this name: ``queries, entry 1``."""
+    for number, each in enumerate(read_list(value, name, "must be a list of objects"), 1):
+        yield f"{name}, entry {number}", read_object(each, f"{name}, entry {number}", "must be an object")
+
+
+def read_queries(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield (query_id, what it leads to); raise InputError if two keys are the same text, such as 1 and '1'."""
+    keys: dict[str, Any] = {}
+    for key, inner in read_object(value, "the document", "must be an object").items():
+        if str(key) in keys:
+            pair = f"{format_value(keys[str(key)])} and {format_value(key)}"
+            raise InputError(f"query_id {pair} are the same text: give a query once")
+        keys[str(key)] = key
+        yield key, inner
+
+
+# ---- the documents of a query
+
+
+def query_of(row: Object) -> Any:
+    """Return the id of a query's object, or its text if it has no id; None if it has neither."""
+    ids = {name: value for name, value in row.items() if isinstance(name, str) and is_id(value)}
+    column = field_column("query_id", [*ids])
+    if column is not None:
+        return ids[column]
+    inner: Object = next((row[name] for name in ("query", "topic") if is_object(row.get(name))), {})
+    found = query_of(inner) if inner else None
+    return next((each for each in (found, inner.get("text"), ids.get("id"), ids.get("_id")) if each is not None), None)
+
+
+def find_documents(row: Any, depth: int = MOST_DEPTH) -> Sequence[Any] | None:
+    """Return the list of documents in a query's object, or in the answer of an engine within; None without a list."""
+    if not is_object(row) or depth == 0:
+        return None
+    by_bare = {bare_name(name): value for name, value in row.items() if isinstance(name, str)}
+    for name in (*LISTS, *WRAPPERS):
+        value = by_bare.get(name)
+        found = value if is_list(value) and name in LISTS else find_documents(value, depth - 1)
+        if found is not None:
+            return found
+    return None
+
+
+@functools.lru_cache(maxsize=1000)
+def field_keys(kind: str, names: tuple[str, ...]) -> Mapping[str, str]:
+    """Return field -> key of a document's object."""
+    return match_columns(FIELDS[kind], names)
+
+
+def keys_of(entry: Object, kind: str) -> Mapping[str, str]:
+    return field_keys(kind, tuple(name for name in entry if isinstance(name, str)))
+
+
+def is_document(entry: Any, kind: str) -> bool:
+    """Return whether a document is given by its id, or by an object with it and without a query of its own."""
+    if not is_object(entry):
+        return kind == RANKING and is_id(entry)
+    names = [name for name in entry if isinstance(name, str)]
+    if field_column("query_id", names) is not None or find_documents(entry) is not None:
+        return False
+    keys, is_graded = keys_of(entry, kind), field_column("grade", names) is not None
+    fits = is_graded if kind == JUDGMENTS else len(keys) > 1 or not is_graded
+    return "doc_id" in keys and fits
+
+
+def are_documents(entries: Sequence[Any], kind: str) -> bool:
+    """Return whether entries are plausible as a ranking or as judgments."""
+    if not entries or not most(entries, lambda entry: is_document(entry, kind)):
+        return False
+    numbers = [entry for entry in entries if isinstance(entry, int)]
+    grades = [entry.get(keys_of(entry, kind).get("grade")) for entry in entries if is_object(entry)]
+    are_plausible = kind == RANKING or are_grades(["" if grade is None else str(grade) for grade in grades])
+    return are_plausible and len(set(numbers)) == len(numbers)  # numbers that repeat are grades
+
+
+def read_documents(query_id: Any, entries: Any, kind: str) -> Records:
+    """Yield the record of each document of a query: an id, or an object with it.
+
+    A ranking without scores and ranks is in the order of its places.
+    """
+    rule = "must be a list of documents: ids, or objects with doc_id and " + " or ".join(FIELDS[kind][1:])
+    found = read_list(entries, place_of(query_id), rule)
+    is_ordered = kind == RANKING and not any(values_of(entry, kind).keys() & {"score", "rank"} for entry in found)
+    for number, entry in enumerate(found, 1):
+        place = f"{place_of(query_id)}, document {number}"
+        if not (is_object(entry) or (kind == RANKING and is_id(entry))):
+            raise InputError(f"{place}: {format_value(entry)}: {rule}")
+        record = {"query_id": query_id, **dict.fromkeys(field for field in FIELDS[kind] if field == "doc_id")}
+        record |= values_of(entry, kind)
+        if record["doc_id"] is None:
+            raise InputError(f"{place}: {format_value(entry)}: names no document: every entry needs a doc_id")
+        if kind == JUDGMENTS:
+            record.setdefault("grade", None)
+        yield place_of(query_id, record["doc_id"]), record | ({"rank": number} if is_ordered else {})
+
+
+def values_of(entry: Any, kind: str) -> dict[str, Any]:
+    """Return field -> value of the fields that a document has."""
+    if not is_object(entry):
+        return {"doc_id": entry}
+    return {field: entry[key] for field, key in keys_of(entry, kind).items() if entry[key] is not None}

@@ -1,0 +1,97 @@
+"""Judgments or a ranking by query and document, as ranx and pytrec_eval keep them: {query: {document: number}}."""
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import chain, pairwise
+from typing import Any
+
+from ndcg_ab.sources.forms.form import JUDGMENTS, RANKING, Form, Reading, Records
+from ndcg_ab.sources.forms.json.nested import (
+    is_list,
+    is_object,
+    most,
+    place_of,
+    read_object,
+    read_queries,
+    value_of,
+)
+from ndcg_ab.sources.forms.measure_names import are_measures
+from ndcg_ab.sources.forms.plausible import MOST_GRADE, MOST_GRADES, are_grades, numbers
+from ndcg_ab.sources.forms.sample import Sample
+
+Queries = Sequence[Sequence[str]]  # the values of each query, as texts
+
+
+def sniff_judgments(sample: Sample) -> Reading | None:
+    """Grades are few and small; those that are fractions and fall from document to document are likelier scores."""
+    queries = values_by_query(sample)
+    values = list(chain.from_iterable(queries))
+    found = numbers(values)
+    if not values or (are_grades(values) if found is None else max(map(abs, found)) <= MOST_GRADE) is False:
+        return None
+    return Reading(
+        JUDGMENTS,
+        "json",
+        records=partial(read_numbers, field="grade"),
+        is_doubtful=has_many(queries) or (has_fractions(queries) and falls(queries)),
+    )
+
+
+def sniff_ranking(sample: Sample) -> Reading | None:
+    """Scores are many, or fractions, or fall from document to document; whole numbers are likelier grades."""
+    queries = values_by_query(sample)
+    if numbers(chain.from_iterable(queries)) is None:
+        return None
+    return Reading(
+        RANKING,
+        "json",
+        records=partial(read_numbers, field="score"),
+        is_doubtful=not (has_many(queries) or has_fractions(queries) or falls(queries)),
+    )
+
+
+def values_by_query(sample: Sample) -> Queries:
+    """Return the values of each query; none if the document has another shape, or keys that are measures."""
+    value = value_of(sample)
+    if not is_object(value) or not most(value.values(), is_query):
+        return []
+    queries = [inner for inner in value.values() if is_object(inner)]
+    if are_measures({str(name) for inner in queries for name in inner}) and len({tuple(each) for each in queries}) == 1:
+        return []
+    found = [[str(each) for each in inner.values() if each not in (None, "")] for inner in queries]
+    if most(chain.from_iterable(found), lambda text: numbers([text]) is not None):  # a wrong one has its place
+        found = [[text for text in texts if numbers([text]) is not None] for texts in found]
+    return found
+
+
+def is_query(value: Any) -> bool:
+    return is_object(value) and not any(is_object(each) or is_list(each) for each in value.values())
+
+
+def has_many(queries: Queries) -> bool:
+    return len({*chain.from_iterable(queries)}) > MOST_GRADES
+
+
+def has_fractions(queries: Queries) -> bool:
+    return any(not number.is_integer() for number in numbers(chain.from_iterable(queries)) or [])
+
+
+def falls(queries: Queries) -> bool:
+    """Return whether numbers fall from document to document within every query, and one has several."""
+    found = [numbers(texts) or [] for texts in queries]
+    is_falling = all(after < before for texts in found for before, after in pairwise(texts))
+    return is_falling and max(map(len, found)) > 1
+
+
+def read_numbers(value: Any, field: str) -> Records:
+    """Yield the record of each document of each query."""
+    for query_id, documents in read_queries(value):
+        rule = f"must map every doc_id to its {field}, as in {{'q1': {{'d1': 1.0}}}}"
+        for doc_id, number in read_object(documents, place_of(query_id), rule).items():
+            yield place_of(query_id, doc_id), {"query_id": query_id, "doc_id": doc_id, field: number}
+
+
+JUDGMENTS_FORM = Form(
+    "judgments {query: {document: grade}}", JUDGMENTS, '{"q1": {"d1": 0, "d2": 2, "d3": 0}}\n', sniff_judgments
+)
+RANKING_FORM = Form("ranking {query: {document: score}}", RANKING, '{"q1": {"d1": 2.5, "d2": 1.25}}\n', sniff_ranking)

@@ -1,0 +1,83 @@
+"""Events of users as User Behavior Insights keeps them: JSON Lines, or the lines that an engine takes in bulk.
+
+In bulk a line says where the next one goes. Lines of queries may stand between those of events: they have the text.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.sources.forms.form import EVENTS, Form, Reading, Records
+from ndcg_ab.sources.forms.json.nested import is_object, value_of
+from ndcg_ab.sources.forms.names import bare_name
+from ndcg_ab.sources.forms.sample import Sample
+
+ACTIONS = ("index", "create")  # of a bulk file
+ACTION, QUERY, TEXT = "action_name", "query_id", "user_query"
+
+
+def sniff(sample: Sample) -> Reading | None:
+    rows = sample.objects or value_of(sample)
+    return Reading(EVENTS, "json", records=read_events) if are_events(rows) else None
+
+
+def are_events(rows: Any) -> bool:
+    """Return whether rows are events of users, among them lines of a bulk file and of queries."""
+    if not isinstance(rows, Sequence) or not all(map(is_object, rows)):
+        return False
+    found = [row for row in rows if not is_bulk_action(row)]
+    is_bulk = 0 < len(found) < len(rows)
+    return any(is_event(row) for row in found) or (is_bulk and all(is_query(row) for row in found))
+
+
+def is_bulk_action(row: Mapping[str, Any]) -> bool:
+    """Return whether an object is the line before a document: ``{"index": {"_index": "ubi_events"}}``."""
+    return len(row) == 1 and next(iter(row)) in ACTIONS and is_object(next(iter(row.values())))
+
+
+def is_event(row: Mapping[str, Any]) -> bool:
+    return any(bare_name(str(name)) == bare_name(ACTION) for name in row)
+
+
+def is_query(row: Mapping[str, Any]) -> bool:
+    """Return whether an object is a query and not an event."""
+    return not is_event(row) and {QUERY, TEXT} <= row.keys() and "event_attributes" not in row
+
+
+def is_mixed(sample: Sample) -> bool:
+    """Return whether a file of events has other lines: of a bulk file, or of queries."""
+    return are_events(sample.objects) and any(is_bulk_action(row) or is_query(row) for row in sample.objects)
+
+
+def query_texts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
+    """Return query_id -> text of the queries among (place, object); raise InputError if one has two texts."""
+    found: dict[str, str] = {}
+    for place, row in rows:
+        if is_query(row) and row[TEXT] not in (None, ""):
+            query_id, text = str(row[QUERY]), row[TEXT]
+            if found.setdefault(query_id, text) != text:
+                both = f"{format_value(found[query_id])} and {format_value(text)}"
+                raise InputError(
+                    f"{place}: query_id {format_value(query_id)} has two texts, {both}: give each query one id"
+                )
+    return found
+
+
+def read_events(rows: Any) -> Records:
+    """Yield each event of a list of objects, with the text of its query."""
+    placed = [(f"line {number}", row) for number, row in enumerate(rows, 1)]
+    texts = query_texts(placed)
+    for place, row in placed:
+        if not is_bulk_action(row) and not is_query(row):
+            text = row.get(TEXT) or texts.get(str(row.get(QUERY)))
+            yield place, {**row, TEXT: text}
+
+
+FORM = Form(
+    "events of users (UBI)",
+    EVENTS,
+    '{"index": {"_index": "ubi_queries"}}\n{"query_id": "x1", "user_query": "red shoes"}\n'
+    '{"index": {"_index": "ubi_events"}}\n{"action_name": "click", "query_id": "x1", "event_attributes": {"object":'
+    ' {"object_id": "d1"}, "position": {"ordinal": 0}}}\n',
+    sniff,
+)

@@ -1,0 +1,325 @@
+"""Forms of JSON: what is recognised, the records that it gives, and what is refused."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.files.json_documents import load_strictly
+from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Reading
+from ndcg_ab.sources.forms.recognition import FORMS, recognise
+from ndcg_ab.sources.forms.sample import FIRST_BYTES, Sample
+from tests.places import shared
+
+JSON_FORMS = [form for form in FORMS if form.sample.startswith(("{", "["))]
+DATA = shared()
+CASES = DATA.parent / "cases" / "forms" if DATA is not None else Path("none")
+needs_cases = pytest.mark.skipif(not CASES.is_dir(), reason="the published cases are not here (NDCG_AB_DATA)")
+
+
+def sample_of(text: str) -> Sample:
+    return Sample(Path("x.json"), text.encode()[:FIRST_BYTES])
+
+
+def recognised(value: Any, kind: str | None = None) -> Reading:
+    found = recognise(sample_of(json.dumps(value)), kind)
+    assert found is not None and found.records is not None
+    return found
+
+
+def records(value: Any, kind: str | None = None) -> list[dict[str, Any]]:
+    """The records, checked to be the same from the beginning of a file as from data in memory."""
+    reading = recognised(value, kind)
+    assert reading.records is not None
+    return [record for _, record in reading.records(value)]
+
+
+def triples(found: list[dict[str, Any]], field: str) -> list[tuple[Any, ...]]:
+    return [(row["query_id"], row["doc_id"], row[field]) for row in found]
+
+
+# ---- each form
+
+
+@pytest.mark.parametrize("form", JSON_FORMS, ids=lambda form: form.words)
+def test_a_sample_is_of_its_own_form_alone(form: Form) -> None:
+    found = recognise(sample_of(form.sample))
+    assert found is not None
+    assert (found.kind, found.words) == (form.kind, form.words)
+
+
+@pytest.mark.parametrize("form", JSON_FORMS, ids=lambda form: form.words)
+def test_a_sample_gives_records(form: Form) -> None:
+    sample = sample_of(form.sample)
+    reading = form.sniff(sample)
+    assert reading is not None and reading.records is not None
+    value = sample.objects if len(sample.objects) > 1 else sample.document
+    for _, record in reading.records(value):
+        assert "query_id" in record
+        assert "user_query" in record or len(record) > 2
+
+
+# ---- the published cases: canonical.* says what is in all of them
+
+
+def canonical(name: str, *, by_text: bool) -> list[tuple[str, str, float]]:
+    texts = dict(csv.reader((CASES / "queries.tsv").read_text(encoding="utf-8").splitlines(), delimiter="\t"))
+    lines = [line.split() for line in (CASES / name).read_text(encoding="utf-8").splitlines()]
+    return sorted((texts[line[0]] if by_text else line[0], line[2], float(line[3])) for line in lines)
+
+
+def read_case(path: Path) -> tuple[str, list[dict[str, Any]]]:
+    reading = recognise(Sample.of_file(path))
+    assert reading is not None and reading.records is not None, path
+    return reading.kind, [record for _, record in reading.records(load_strictly(path.read_bytes()))]
+
+
+def ranked(found: list[dict[str, Any]]) -> list[tuple[str, str, float]]:
+    """Each document with its rank, by the scores if there is no rank."""
+    rows = []
+    for query_id in {row["query_id"] for row in found}:
+        of_query = [row for row in found if row["query_id"] == query_id]
+        of_query.sort(key=lambda row: row["rank"] if "rank" in row else -row["score"])
+        rows += [(query_id, row["doc_id"], float(rank)) for rank, row in enumerate(of_query, 1)]
+    return sorted(rows)
+
+
+@needs_cases
+@pytest.mark.parametrize("path", sorted(CASES.glob("*.json")), ids=lambda path: path.name)
+def test_a_published_case_holds_what_all_hold(path: Path) -> None:
+    kind, found = read_case(path)
+    by_text = path.name.startswith(("jt_", "rt_"))
+    if path.name.startswith("j"):
+        assert kind == JUDGMENTS
+        pairs = sorted({(row["query_id"], row["doc_id"], float(row["grade"])) for row in found})
+        assert pairs == canonical("canonical.qrels", by_text=by_text)
+    else:
+        system = "b" if path.name.startswith("r_b") else "a"
+        assert kind == RANKING
+        assert ranked(found) == canonical(f"canonical_{system}.run", by_text=by_text)
+
+
+@needs_cases
+def test_a_book_names_its_judges_and_leaves_out_the_unrateable() -> None:
+    _, found = read_case(CASES / "jt_quepid_book.json")
+    assert {row["judge"] for row in found} == {"one@example.org", "two@example.org"}
+    assert len(found) == 24
+
+
+# ---- {query: {document: number}}
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ({"q1": {"d1": 0, "d2": 2, "d3": 0}}, JUDGMENTS),
+        ({"q1": {"d1": 1}, "q2": {"d7": 1}}, JUDGMENTS),
+        ({"q1": {"d1": "E", "d2": "I"}}, JUDGMENTS),
+        ({"q1": {"d1": 9.5, "d2": 8.5}}, RANKING),
+        ({"q1": {f"d{number}": (number * 7) % 30 for number in range(30)}}, RANKING),
+        ({"q1": {"d1": 1e6, "d2": 3.0}}, RANKING),
+    ],
+)
+def test_numbers_tell_grades_from_scores(value: Any, kind: str) -> None:
+    assert recognised(value).kind == kind
+
+
+def test_few_falling_numbers_may_be_both() -> None:
+    value = {"q1": {"d1": 2, "d2": 1}}
+    with pytest.raises(InputError, match=r"may be judgments .*--judgments FILE.* or ranking .*--system NAME=FILE"):
+        recognised(value)
+    assert records(value, JUDGMENTS) == [
+        {"query_id": "q1", "doc_id": "d1", "grade": 2},
+        {"query_id": "q1", "doc_id": "d2", "grade": 1},
+    ]
+    assert triples(records(value, RANKING), "score") == [("q1", "d1", 2), ("q1", "d2", 1)]
+
+
+@pytest.mark.parametrize("kind", [JUDGMENTS, RANKING])
+def test_a_known_kind_admits_what_is_unlikely(kind: str) -> None:
+    for value in ({"q1": {"d1": 0, "d2": 2}}, {"q1": {"d1": 0.75, "d2": 0.5}}):
+        assert recognised(value, kind).kind == kind
+
+
+def test_times_are_no_grades() -> None:
+    assert recognise(sample_of('{"u1": {"i1": 881250949, "i2": 891717742}}'), JUDGMENTS) is None
+
+
+def test_data_in_memory_has_other_keys() -> None:
+    reading = recognised({"1": {"d1": 0, "d2": 2, "d3": 0}})
+    assert reading.records is not None
+    found = [record for _, record in reading.records({1: {101: 3}})]
+    assert found == [{"query_id": 1, "doc_id": 101, "grade": 3}]
+    with pytest.raises(InputError, match="query_id 1 and '1' are the same text"):
+        list(reading.records({1: {"d1": 3}, "1": {"d2": 3}}))
+
+
+# ---- lists and hits
+
+
+def test_lists_are_in_the_order_of_their_places() -> None:
+    assert triples(records({"q1": ["d1", "d2"], "q2": [], "q3": [7]}), "rank") == [
+        ("q1", "d1", 1),
+        ("q1", "d2", 2),
+        ("q3", 7, 1),
+    ]
+    value = {"q1": [{"id": "d1", "score": 2.5}, {"id": "d2", "score": 3.5}]}
+    assert triples(records(value), "score") == [("q1", "d1", 2.5), ("q1", "d2", 3.5)]
+    value = {"q1": [{"doc_id": "d1", "label": 1}]}
+    assert recognised(value).kind == JUDGMENTS
+    assert records(value) == [{"query_id": "q1", "doc_id": "d1", "grade": 1}]
+
+
+HITS = [{"_index": "shop", "_id": "d1", "_score": 2.5, "_source": {"title": "x"}}, {"_id": "d2", "_score": 1.5}]
+ANSWER = {"took": 3, "hits": {"total": {"value": 2}, "max_score": 2.5, "hits": HITS}}
+
+
+@pytest.mark.parametrize(
+    ("value", "query_id"),
+    [
+        ([{"qid": "q1", "query": "red shoes", **ANSWER}], "q1"),
+        ([{"query": "red shoes", "response": ANSWER}], "red shoes"),
+        ({"red shoes": ANSWER}, "red shoes"),
+        ({"query_id": 7, "response": ANSWER}, 7),
+        ([{"query": {"text": "red shoes", "qid": "q1"},
+           "candidates": [{"docid": "d1", "score": 2.5, "doc": {}}, {"docid": "d2", "score": 1.5}]}], "q1"),
+        ([{"query": "red shoes", "response": {"numFound": 2, "docs": [{"id": "d1", "score": 2.5},
+                                                                     {"id": "d2", "score": 1.5}]}}], "red shoes"),
+    ],
+)  # fmt: skip
+def test_answers_of_engines(value: Any, query_id: Any) -> None:
+    assert triples(records(value), "score") == [(query_id, "d1", 2.5), (query_id, "d2", 1.5)]
+
+
+def test_hits_without_scores_are_in_order() -> None:
+    value = [{"qid": "q1", "results": [{"_id": "d2", "_score": None}, {"_id": "d1", "_score": None}]}]
+    assert triples(records(value), "rank") == [("q1", "d2", 1), ("q1", "d1", 2)]
+
+
+def test_json_lines_of_hits() -> None:
+    lines = [{"qid": f"q{number}", "hits": ["d1", "d2"]} for number in range(2)]
+    reading = recognise(sample_of("".join(json.dumps(line) + "\n" for line in lines)))
+    assert reading is not None and reading.records is not None
+    assert len(list(reading.records(lines))) == 4
+
+
+# ---- flat objects
+
+
+@pytest.mark.parametrize(
+    ("row", "kind", "expected"),
+    [
+        ({"qid": "q1", "docno": "d1", "label": 1}, JUDGMENTS, {"query_id": "q1", "doc_id": "d1", "grade": 1}),
+        ({"qid": "q1", "docid": "d1", "sim": 0.5}, RANKING, {"query_id": "q1", "doc_id": "d1", "score": 0.5}),
+        ({"qid": "q1", "query": "shoes", "age": 3}, QUERIES, {"query_id": "q1", "text": "shoes", "age": 3}),
+    ],
+)
+def test_a_list_of_objects_is_a_table(row: dict[str, Any], kind: str, expected: dict[str, Any]) -> None:
+    found = recognise(sample_of(json.dumps([row, row])))
+    assert found is not None
+    assert (found.kind, found.format) == (kind, "jsonl")
+    assert {found.columns.get(field, field) for field in expected} == {*row}
+    assert records({"name": "x", "rows": [row, row]}) == [expected] * 2
+
+
+def test_a_row_that_is_no_object_has_a_place() -> None:
+    with pytest.raises(InputError, match="entry 3: 5: must be an object"):
+        records({"rows": [{"qid": "q1", "docno": "d1", "label": 1}] * 2 + [5]})
+
+
+# ---- exports of tools
+
+
+def test_a_document_that_is_only_rated_was_not_returned() -> None:
+    docs = {"1": [{"id": "d1"}, {"id": "d2", "rated_only": True}, {"id": "d3", "rated_only": False}]}
+    value = {"docs": docs, "queries": [{"query_id": 1, "query_text": "red shoes"}]}
+    assert triples(records(value), "rank") == [("red shoes", "d1", 1), ("red shoes", "d3", 2)]
+    with pytest.raises(InputError, match="docs, query '1': queries has no query_text of it"):
+        records({**value, "queries": []})
+
+
+@pytest.mark.parametrize("relevant", [{"d1": {"gain": 2}, "d2": {"gain": 0}}, {"2": ["d1"], "0": ["d2"]}])
+@pytest.mark.parametrize("levels", [("topics", "query_groups"), ("query_groups",), ()])
+def test_rre_has_documents_by_grade_or_by_id(relevant: Any, levels: tuple[str, ...]) -> None:
+    value: Any = {"queries": [{"placeholders": {"$query": text}} for text in ("shoes", "boots")]}
+    value["relevant_documents"] = relevant
+    for level in reversed(levels):
+        value = {level: [value]}
+    found = [(query, doc, float(grade)) for query, doc, grade in triples(records(value), "grade")]
+    assert found == [("shoes", "d1", 2), ("shoes", "d2", 0), ("boots", "d1", 2), ("boots", "d2", 0)]
+
+
+@pytest.mark.parametrize("wrap", [lambda each: each, lambda each: {"hits": {"hits": [{"_source": each}]}}])
+def test_search_workbench_in_both_of_its_forms(wrap: Any) -> None:
+    for ratings in (
+        {"judgmentRatings": [{"query": "shoes", "ratings": [{"docId": "d1", "rating": "0.844"}]}]},
+        {"judgmentScores": {"shoes": [{"docId": "d1", "score": "0.844"}]}},
+    ):
+        assert triples(records(wrap({"name": "x", **ratings})), "grade") == [("shoes", "d1", "0.844")]
+
+
+# ---- the beginning of a large document
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize(
+    ("entry", "form"),
+    [
+        (lambda number: (f"q{number}", {"d1": 9.5, "d2": 8.5}), "ranking {query: {document: score}}"),
+        (lambda number: (f"q{number}", ["d1", "d2"]), "ranking {query: [documents]}"),
+    ],
+)
+def test_a_cut_document_is_recognised(entry: Any, form: str, indent: int | None) -> None:
+    text = json.dumps(dict(map(entry, range(20_000))), indent=indent)
+    assert len(text) > FIRST_BYTES
+    found = recognise(sample_of(text))
+    assert found is not None and found.words == form
+
+
+def test_a_cut_list_is_recognised() -> None:
+    rows = [{"qid": f"q{number}", "hits": [{"docid": "d1", "score": 1.5}] * 3} for number in range(5_000)]
+    found = recognise(sample_of(json.dumps(rows)))
+    assert found is not None and found.words == "ranking with the hits of each query"
+
+
+# ---- what is refused
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ({"q1": {"d1": 9.5, "d2": 8.5}, "q2": {"d1": 1}, "q3": 3}, "query 'q3': 3: must map every doc_id to its score"),
+        ({"q1": ["d1"], "q2": ["d2"], "q3": "d3"}, "query 'q3': 'd3': must be a list of documents"),
+        ({"q1": ["d1", "d2", [3]]}, "query 'q1', document 3: .*must be a list of documents"),
+        ([{"qid": "q1", "hits": ["d1"]}, {"qid": "q1", "hits": ["d2"]}], "entries 1 and 2: query 'q1' comes twice"),
+        ([{"qid": "q1", "hits": ["d1"]}, {"qid": "q2", "hits": ["d1"]}, {"hits": ["d2"]}], "entry 3: .*no query_id"),
+        ([{"qid": "q1", "hits": [{"docid": "d1"}, {"docid": "d2"}, {"x": 1}]}], "query 'q1', document 3: .*a doc_id"),
+    ],
+)  # fmt: skip
+def test_what_breaks_the_form_has_a_place(value: Any, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        records(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        [],
+        {"a": 1},
+        {"q1": [0.25, 0.5]},
+        {"q1": [0, 3, 0, 2]},
+        {"qid": ["1", "2"], "docno": ["d1", "d2"], "score": [1, 2]},
+        {"products": [{"id": 1, "title": "x"}, {"id": 2, "title": "y"}]},
+        {"columns": ["qid"], "data": [["q1"]], "index": [0]},
+        [{"title": "x"}, {"title": "y"}],
+        {"q1": {"d1": {"d2": 1}}},
+    ],
+    ids=repr,
+)
+def test_another_document_has_no_form(value: Any) -> None:
+    assert recognise(sample_of(json.dumps(value)), RANKING) is None
+    assert recognise(sample_of(json.dumps(value)), JUDGMENTS) is None
