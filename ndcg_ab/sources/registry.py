@@ -143,7 +143,7 @@ def pull_source(
     recorded = read_costs(described, directory, costs) if found.costs is None else found.costs
     pulled = count_rows(Pulled(table, layout, source, found.documents, costs=recorded))
     if layout.kind == JUDGMENT.kind and not pulled.elsewhere:
-        refuse_ratings(pulled, described)
+        refuse_ratings(pulled)
     return pulled
 
 

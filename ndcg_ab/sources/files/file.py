@@ -163,8 +163,9 @@ def read_file(path: Path, layout: Layout, reading: Reading, keep: TableWriter | 
         raise InputError(f"{path}: a TREC file has no column {names}: give csv, tsv, jsonl or parquet")
     if is_trec and not reading.names:
         raise InputError(f"{path}: a file of queries must be csv, tsv, jsonl or parquet, by its name or its format")
-    if is_trec and reading.columns:
-        raise InputError(f"{path}: columns cannot be mapped in a TREC file; say its format if it is another one")
+    if reading.columns and (is_trec or reading.records is not None):
+        what = "a TREC file" if is_trec else reading.words
+        raise InputError(f"{path}: columns cannot be mapped in {what}; say its format if it is another one")
     try:
         refuse_packed(path)
         table = read_if_clean(path, layout, reading, keep)

@@ -250,11 +250,11 @@ def delimited_records(path: Path, layout: Layout, reading: Reading) -> Iterator[
 
 def json_records(path: Path, layout: Layout, columns: Mapping[str, str]) -> Iterator[Record]:
     """Yield one record a line, or one an entry of a list."""
-    named: dict[str, str] = {}
+    named: dict[str, str] | None = None
     for place, row in json_objects(path):
         where = f"{path}, {place}" if isinstance(place, str) else f"{path}, line {place}"
-        chosen = layout.check_columns(where, list(row), named or dict(columns))
-        named = named or {**columns, **{field: name for field, name in chosen.items() if field != name}}
+        chosen = layout.check_columns(where, list(row), dict(columns) if named is None else named)
+        named = chosen if named is None else named
         yield place, {name: row[column] for name, column in chosen.items()}
 
 
@@ -289,7 +289,7 @@ def load_document(path: Path) -> Any:
     try:
         return load_strictly(text)
     except json.JSONDecodeError as error:
-        if error.msg == "Extra data" and error.lineno > 1:
+        if error.msg == "Extra data" and error.lineno > 1 and text.lstrip().startswith("{"):
             return [json_row(path, number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
         raise InputError(f"{path}, line {error.lineno}: is not JSON ({error.msg} at character {error.colno})") from None
     except (ValueError, RecursionError) as error:  # a whole number of thousands of digits, and similar

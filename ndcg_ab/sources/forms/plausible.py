@@ -47,3 +47,13 @@ def are_times(values: Sequence[str]) -> bool:
 def vary(values: Sequence[str]) -> bool:
     """Return whether values are not all the same, as ids of documents are not; a single one may be."""
     return len(set(values)) > 1 or len(values) < 3
+
+
+def fall(query_ids: Sequence[str], values: Sequence[float]) -> bool:
+    """Return whether values never rise within a query, and are not all the same in each."""
+    pairs = [
+        (before, after) for before, after in pairwise(zip(query_ids, values, strict=True)) if before[0] == after[0]
+    ]
+    return all(after[1] <= before[1] for before, after in pairs) and any(
+        after[1] < before[1] for before, after in pairs
+    )

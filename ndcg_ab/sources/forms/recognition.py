@@ -153,13 +153,20 @@ def find_reading(path: Path, layout: str, told: str | None = None, columns: Mapp
     kind = KINDS.get(layout)
     found = recognise(sample, kind) if kind else None
     plain = plain_reading(sample, layout, told)
-    if found and (told is None or (found.format, found.delimiter) == (plain.format, plain.delimiter)):
+    if found and (told is None or is_told(found, plain)):
         return found
     if found is None and kind and told is None and sample.is_json:
         other = next((each for each in (JUDGMENTS, RANKING) if each != kind and recognise(sample, each)), None)
         if other:
             raise InputError(f"{path}: looks like {other}, and {kind} are needed: are judgments and ranking swapped?")
     return plain
+
+
+def is_told(found: Reading, plain: Reading) -> bool:
+    """Return whether a form has the format that is told."""
+    families = {"json": "jsonl"}
+    same = families.get(found.format, found.format) == families.get(plain.format, plain.format)
+    return same and (found.format != "delimited" or found.delimiter == plain.delimiter)
 
 
 def plain_reading(sample: Sample, layout: str, told: str | None = None) -> Reading:

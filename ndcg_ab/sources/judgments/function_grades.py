@@ -23,10 +23,10 @@ from ndcg_ab.config.model.inputs.sources import JudgeSource
 from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.extensions import translate_foreign_errors
+from ndcg_ab.sources.forms.plausible import MOST_GRADE
 from ndcg_ab.sources.functions.function import is_finite
 from ndcg_ab.sources.functions.modules import load_function, modules_first_in
 from ndcg_ab.sources.judgments.grade_cache import Say, open_grade_cache
-from ndcg_ab.sources.judgments.ratings import MOST_GRADE
 
 KEYS = 1  # to be raised with every change of what a key is made from
 

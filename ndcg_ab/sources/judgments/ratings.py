@@ -1,45 +1,34 @@
-"""Judgments that are ratings of users in the wrong columns: a time for a grade, or a rating for a document."""
-
-import math
-from pathlib import Path
-from typing import Any
+"""Judgments with a time, an id or a count in the place of the grade."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import Pulled
-from ndcg_ab.sources.files.hints import columns_option, filter_command
-from ndcg_ab.sources.forms.recognition import format_by_name
+from ndcg_ab.sources.forms.plausible import MOST_GRADE
 from ndcg_ab.sources.tables.schema import is_plain_number
 
-MOST_GRADE = 1_000  # a higher number is a time, an id or a count
 MOST_RATINGS = 10  # different ratings that users give, and the highest of them
 FIRST_ROWS = 1_000  # usually enough of them to see more documents than that
 
 
-def refuse_ratings(pulled: Pulled, described: Any) -> None:
+def refuse_ratings(pulled: Pulled) -> None:
     """Raise InputError if a grade is beyond 1,000, or if documents are a few small numbers with grades like ids."""
     table = pulled.table
     worst = max(pc.min_max(table["grade"]).as_py().values(), key=abs)
     if abs(worst) > MOST_GRADE:
         problem = f"grade = {worst:.15g}: must be from -{MOST_GRADE:,} to {MOST_GRADE:,}"
-        factor = 10.0 ** math.ceil(math.log10(abs(worst) / MOST_GRADE))
-        remedy, script = "divide every grade by one number", f"{{$4 = $4 / {factor:.15g}}} 1"
+        remedy = "divide every grade by one number"
     elif worst > MOST_RATINGS and has_ids_as_grades(table):
         problem = f"all documents are numbers from 0 to {MOST_RATINGS}, and grades go up to {worst:g}"
-        remedy, script = "put a letter before every document id, in rankings too", '{$3 = "d" $3} 1'
+        remedy = "put a letter before every document id, in rankings too"
     else:
         return
-    path = Path(pulled.origin)
-    of_ratings = f"name their columns, {columns_option('judgment', {'doc_id': 'ITEM', 'grade': 'RATING'})}"
-    if path.is_file() and (getattr(described, "format", None) or format_by_name(path)) == "trec":
-        of_ratings = filter_command(path, "awk '{print $1, 0, $2, $3}'")
-        remedy += ": " + filter_command(path, f"awk '{script}'")
     place = (table[name][pc.index(table["grade"], worst).as_py()].as_py() for name in ("query_id", "doc_id"))
     raise InputError(
         f"{pulled.place_of(*place)}: {problem}. If these are ratings (user, item, rating, time), items are the"
-        f" documents and ratings the grades: {of_ratings}. If they are judgments, {remedy}"
+        " documents and ratings the grades: put the names query_id,doc_id,grade above their columns. If they are"
+        f" judgments, {remedy}"
     )
 
 

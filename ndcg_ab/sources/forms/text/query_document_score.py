@@ -1,9 +1,7 @@
 """A ranking of three fields without a header: query, document, score."""
 
-from itertools import pairwise
-
 from ndcg_ab.sources.forms.form import RANKING, Form, Reading
-from ndcg_ab.sources.forms.plausible import MOST_GRADES, numbers
+from ndcg_ab.sources.forms.plausible import MOST_GRADES, fall, numbers
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.text.positional import column, read_places, rows_without_header
 
@@ -13,12 +11,9 @@ def sniff(sample: Sample) -> Reading | None:
     scores = numbers(column(rows, 2))
     if scores is None:
         return None
-    falls = all(
-        after[1] <= before[1]
-        for before, after in pairwise(zip(column(rows, 0), scores, strict=True))
-        if before[0] == after[0]
-    )
-    if not (falls or len(set(scores)) > MOST_GRADES) or all(score.is_integer() for score in scores):
+    if all(score.is_integer() for score in scores) or not (
+        fall(column(rows, 0), scores) or len(set(scores)) > MOST_GRADES
+    ):
         return None
     return read_places(sample, RANKING, {"query_id": 0, "doc_id": 1, "score": 2}, 3)
 

@@ -1,7 +1,7 @@
 """Ratings of users without a header, as MovieLens 100K has them: user, item, rating, time."""
 
 from ndcg_ab.sources.forms.form import JUDGMENTS, Form, Reading
-from ndcg_ab.sources.forms.plausible import are_grades, are_times, numbers
+from ndcg_ab.sources.forms.plausible import are_grades, are_times, numbers, vary
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.text.positional import column, read_places, rows_without_header
 
@@ -9,7 +9,13 @@ from ndcg_ab.sources.forms.text.positional import column, read_places, rows_with
 def sniff(sample: Sample) -> Reading | None:
     rows = rows_without_header(sample, 4)
     ratings = column(rows, 2)
-    if not rows or not are_times(column(rows, 3)) or numbers(ratings) is None or not are_grades(ratings):
+    if (
+        not rows
+        or not vary(column(rows, 1))
+        or not are_times(column(rows, 3))
+        or numbers(ratings) is None
+        or not are_grades(ratings)
+    ):
         return None
     return read_places(sample, JUDGMENTS, {"query_id": 0, "doc_id": 1, "grade": 2}, 4)
 

@@ -106,9 +106,9 @@ REFUSED = {
     "no rows": ("lists.db", "select * from judgment where grade > 9", "gives no rows: there is no judgment to read"),
     "a column": (
         "lists.db",
-        "select query_id as qid, doc_id, grade from judgment",
-        "there is no column 'query_id' for query_id (columns: qid, doc_id, grade);"
-        " did you mean in the query: select qid as query_id",
+        "select query_id as asked, doc_id, grade from judgment",
+        "there is no column 'query_id' for query_id (columns: asked, doc_id, grade);"
+        " else say in the query: select COLUMN as query_id",
     ),
     "a null": (
         "lists.db",

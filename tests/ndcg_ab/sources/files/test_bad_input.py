@@ -73,7 +73,7 @@ JUDGMENTS: dict[str, Case] = {
     "no such column at all": (
         "q.tsv",
         "qid\turl\tx\n",
-        ["'query_id' for query_id (columns: qid, url, x)", "query_id=qid,doc_id=url,grade=COLUMN"],
+        ["'grade' for grade (columns: qid, url, x)", "query_id=qid,doc_id=url,grade=COLUMN"],
     ),
     "a column twice": ("q.csv", "query_id,doc_id,doc_id,grade\nq,a,b,1\n", ["q.csv: column 'doc_id' is there 2 times"]),
     "few fields in CSV": ("q.csv", CSV + "q1,a,1\nq1,b\n", ["q.csv, line 3: 2 fields, the header names 3"]),
@@ -86,24 +86,24 @@ JUDGMENTS: dict[str, Case] = {
     "a JSON list of lists": (
         "q.json",
         '[\n["q1", "a", 1]]\n',
-        ["q.json, line 2: ['q1', 'a', 1]: every entry of the list must be a JSON object"],
+        ["q.json, entry 1: ['q1', 'a', 1]: every entry of the list must be a JSON object"],
     ),
     "a JSON list cut short": ("q.json", f"[{JSON}", ["q.json, line 2: is not JSON (Expecting ',' delimiter at char"]),
     "a second JSON list": ("q.json", f"[{JSON}]\n[]", ["q.json, line 3: is not JSON (Extra data at character 1)"]),
     "a grade in a JSON list": (
         "q.json",
         f"[{JSON},\n{JSON.replace('1}', 'null}')}]",
-        ["q.json, line 3: grade is missing: every row needs one"],
+        ["q.json, entry 2: grade is missing: every row needs one"],
     ),
     "JSON of documents, a number beside": (
         "q.json",
         '{"q1": {"a": 1},\n"q2": 3}',
-        ["q.json, line 2: 'q2' leads to 3: every line must be one JSON object", "{query_id: {doc_id: grade}}"],
+        ["q.json: this JSON (", "has no form that is known", "{query_id: {doc_id: grade}}"],
     ),
     "JSON of documents, a bad grade": (
         "q.json",
         '{\n"q1": {"a": 1,\n"b": "good"}}',
-        ["q.json, line 3: grade = 'good': must be a number"],
+        ["q.json, query 'q1', document 'b': grade = 'good': must be a number"],
     ),
     "JSON of documents, one twice": (
         "q.json",
@@ -137,7 +137,7 @@ JUDGMENTS: dict[str, Case] = {
     "a number without end": (
         "q.jsonl",
         JSON.replace("1}", "1" * 5000 + "}"),
-        ["q.jsonl, line 1: cannot be read as JSON"],
+        ["q.jsonl: cannot be read as JSON"],
     ),
     "no Parquet": ("q.parquet", "PAR1 nonsense PAR1", ["q.parquet: is not a Parquet file"]),
     "a key twice": (

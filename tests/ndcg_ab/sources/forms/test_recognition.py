@@ -19,7 +19,7 @@ TAKEN = [  # name, content, kind, format, columns
     ("a", "q1 Q0 d1 0 2.5\nq1 Q0 d2 1 1.5\n", RANKING, TREC, {}),
     ("a", "q1\td1\t1\nq1\td2\t2\nq2\td1\t1\n", RANKING, TREC, {}),
     ("a", "q1\td1\t1\nq1\td2\t1\nq2\td1\t0\n", JUDGMENTS, TREC, {}),
-    ("a", "q1\td1\t1.25\nq1\td2\t1.125\nq2\td1\t0.5\n", None, "", {}),
+    ("a", "q1\td1\t1.25\nq1\td2\t1.125\nq2\td1\t0.5\n", RANKING, TREC, {}),
     ("u.data", "1 2 3 881250949\n1 3 4 881250950\n", JUDGMENTS, TREC, {}),
     ("j.csv", "query_id,doc_id,grade\n", JUDGMENTS, DELIMITED, {}),
     (

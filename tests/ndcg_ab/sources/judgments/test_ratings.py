@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -89,7 +87,9 @@ CONTAINERS = [as_trec, as_packed, as_csv, as_parquet, as_json, in_memory(as_tabl
 def test_ratings_are_no_judgments(write: Any, rows: Rows, tmp_path: Path) -> None:
     source = write(rows, tmp_path)
     for pull in (pull_judgments_place, lambda *given: pull_source(given[0], JUDGMENT, given[1])):
-        with pytest.raises(InputError, match=r"If these are ratings .* If they are judgments, ") as caught:
+        with pytest.raises(
+            InputError, match=r"If these are ratings .* If they are judgments, |looks like ranking"
+        ) as caught:
             pull(source, tmp_path)
         assert "\n" not in str(caught.value)
 
@@ -107,18 +107,6 @@ def test_judgments_are_no_ratings(rows: Rows, tmp_path: Path) -> None:
     assert pull_source(as_trec(rows, tmp_path), JUDGMENT, tmp_path).count == len(rows)
 
 
-@pytest.mark.parametrize("write", [as_trec, as_packed])
-@pytest.mark.parametrize("rows", [RATINGS, EXTREMES, ITEMS])
-def test_each_reading_has_a_command_that_works(rows: Rows, write: Any, tmp_path: Path) -> None:
-    with pytest.raises(InputError) as caught:
-        pull_source(write(rows, tmp_path), JUDGMENT, tmp_path)
-    commands = re.findall(r": ((?:gzip [^|]*\| )?awk '[^']*'.*?> NEW)", str(caught.value))
-    assert len(commands) == 2
-    for command in commands[rows is EXTREMES :]:
-        subprocess.run(["sh", "-c", command], cwd=tmp_path, check=True)
-        assert pull_source(FileSource(file=tmp_path / "NEW"), JUDGMENT, tmp_path).count == len(rows)
-
-
 def test_a_file_of_ratings_with_their_columns_named_is_judged(tmp_path: Path) -> None:
     (tmp_path / "u.tsv").write_text("user\titem\tstars\twhen\n196\t242\t3\t881250949\n186\t302\t5\t891717742\n")
     columns = {"query_id": "user", "doc_id": "item", "grade": "stars"}
@@ -126,10 +114,13 @@ def test_a_file_of_ratings_with_their_columns_named_is_judged(tmp_path: Path) ->
     assert found.table["grade"].to_pylist() == [3.0, 5.0]
 
 
-def test_a_file_without_a_header_is_told_of_one_for_all_columns(tmp_path: Path) -> None:
-    (tmp_path / "u.tsv").write_text("196\t242\t3\t881250949\n")
-    with pytest.raises(InputError, match=r"\(a name for each of its 4 columns, divided as they are\)"):
-        pull_source(FileSource(file=tmp_path / "u.tsv"), JUDGMENT, tmp_path)
+def test_a_file_of_ratings_is_judged(tmp_path: Path) -> None:
+    (tmp_path / "u.tsv").write_text("196\t242\t3\t881250949\n186\t302\t5\t891717742\n")
+    found = pull_source(FileSource(file=tmp_path / "u.tsv"), JUDGMENT, tmp_path)
+    assert found.table.select(["query_id", "doc_id", "grade"]).to_pylist() == [
+        {"query_id": "196", "doc_id": "242", "grade": 3.0},
+        {"query_id": "186", "doc_id": "302", "grade": 5.0},
+    ]
 
 
 def test_more_judgments_and_the_python_api_refuse_them_too() -> None:

@@ -1,5 +1,6 @@
-"""A table with the rankings of several systems below each other is refused, whatever it is in."""
+"""A table with the rankings of several systems below each other is each of them, whatever it is in."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from flows.cli.app import app
 from ndcg_ab.errors import InputError
 
 ROWS = {"query_id": ["q1", "q1", "q2", "q2"], "doc_id": ["d1", "d2", "d1", "d2"], "score": [4.0, 3.0, 2.0, 1.0]}
-SAID = "names 2 systems (a, b), and a ranking is of one system: give the rows of each system"
 
 
 def rankings(column: str, values: list[Any]) -> pa.Table:
@@ -39,14 +39,26 @@ def write(folder: Path, ending: str, table: pa.Table) -> Path:
 def test_files(ending: str, column: str, tmp_path: Path) -> None:
     path = write(tmp_path, ending, rankings(column, ["a", "a", "b", "b"]))
     judgments, new = str(tmp_path / "j.qrels"), str(tmp_path / "new.yaml")
-    for command in (["compare", judgments, str(path)], ["check", judgments, str(path)], ["check", str(path)],
-                    ["init", judgments, str(path), "--output-file", new]):  # fmt: skip
+    for command in (["compare", judgments, str(path), "--json", "-"], ["check", judgments, str(path)],
+                    ["check", str(path)], ["init", judgments, str(path), "--output-file", new]):  # fmt: skip
         found = CliRunner().invoke(app, command)
-        assert found.exit_code == 2 and SAID in found.stderr and "both." in found.stderr, (command, found.stderr)
-    assert not Path(new).exists()
-    config = tmp_path / "c.yaml"
-    config.write_text(f"name: n\njudgments: j.qrels\nsystems: [{{name: a, file: {path.name}}}]\nmetrics: [ndcg]\n")
-    assert SAID in CliRunner().invoke(app, ["check", str(config)]).stderr
+        assert found.exit_code == 0, (command, found.stderr)
+        assert re.search("a 2 results, b 2 results" if command[0] != "compare" else '"baseline": "a"', found.stdout)
+    for name in ("a", "b"):
+        config = tmp_path / f"{name}.yaml"
+        config.write_text(
+            f"name: n\njudgments: j.qrels\nsystems: [{{name: {name}, file: {path.name}}}]\nmetrics: [ndcg]\n"
+        )
+        assert f"{name} 2 results" in CliRunner().invoke(app, ["check", str(config)]).stdout
+
+
+def test_a_system_that_is_not_in_it_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, "csv", rankings("system_id", ["a", "a", "b", "b"]))
+    found = CliRunner().invoke(app, ["compare", str(tmp_path / "j.qrels"), f"c={path}"])
+    assert found.exit_code == 2
+    assert (
+        "names 2 systems (a, b), and a ranking is of one system: call the system one of them, not 'c'" in found.stderr
+    )
 
 
 def test_python(tmp_path: Path) -> None:
