@@ -33,7 +33,7 @@ def check_rankings_alone(
     rankings = {}
     for system in evaluation.systems:
         say(f"pull {system.name}")
-        rankings[system.name] = pull_source(system.source, RANKING, evaluation.directory)
+        rankings[system.name] = pull_source(system.source, RANKING, evaluation.directory, system=system.name)
     say("check the data")
     loading.load_tables(engine, placeholder_judgments(rankings), Queries(), rankings, evaluation)
     metrics = evaluation.metric_list

@@ -46,7 +46,7 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
         raise InputError(Setting("--query"), f" {query_id!r}: has no judgments in {judgments.origin}{hint}")
     rankings = {}
     for system in evaluation.systems:
-        pulled = pull_source(system.source, RANKING, evaluation.directory, queries.texts)
+        pulled = pull_source(system.source, RANKING, evaluation.directory, queries.texts, system=system.name)
         mine = pulled.table.filter(pc.equal(pulled.table["query_id"].cast("string"), query_id))
         rankings[system.name] = dataclasses.replace(pulled, table=mine)
     loading.load_tables(engine, judgments, queries, rankings, evaluation)

@@ -95,7 +95,9 @@ class RankingBaseline:
                     f" python -m pytest --update-rankings {self.place.test}"
                 )
             stored = load_ranking(path, self.place.test)
-            answered = pull_source(evaluation.systems[0].source, RANKING, Path()).query_ids
+            answered = pull_source(
+                evaluation.systems[0].source, RANKING, Path(), system=evaluation.systems[0].name
+            ).query_ids
         except InputError as error:
             raise error.with_traceback(None) from error.__cause__
         result = compare_with_gate(judgments, {self.name: stored, CANDIDATE: candidate}, given)
@@ -173,7 +175,7 @@ def common_ties(metrics: Sequence[Metric]) -> tuple[str, str]:
 
 def order_results(system: System, depth: int | None, ties: tuple[str, str]) -> list[Placed]:
     """The first results of every query, queries by their ids; equal scores by the rule of the metrics."""
-    table = pull_source(system.source, RANKING, Path()).table
+    table = pull_source(system.source, RANKING, Path(), system=system.name).table
     rows = list(zip(*(table[name].to_pylist() for name in ("query_id", "doc_id", "score", "rank")), strict=True))
     rule, precision = ties
 
