@@ -21,7 +21,8 @@ from ndcg_core.measures.external_metric import GivenMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.unjudged.bounds import difference_bounds, has_bounds
-from ndcg_core.measures.unjudged.expected_values import ShownPair, lacks_expected_value
+from ndcg_core.measures.unjudged.expected_values import ShownPair
+from ndcg_core.measures.unjudged.place_values import lacks_expected_value
 from ndcg_core.measures.unjudged.places import Judged, Places, no_places
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 from ndcg_core.statistics.verdicts.record import Unjudged
@@ -123,7 +124,7 @@ def describe_unjudged(
     values = np.asarray(column.differences, dtype=np.float64)
     if not is_complete and pair is None:
         return Unjudged(0, State.UNKNOWN if not measured.is_unsettled else measured, factor)
-    documents = 0 if pair is None or pair.metric.traits.divisor is Divisor.SHOWN else pair.count_unjudged
+    documents = 0 if pair is None or pair.metric.traits.divisor is Divisor.SHOWN else len(pair.unjudged.query)
     nothing = Assumed(values, np.zeros(len(values)))
 
     def assume(at: float, side: int) -> Assumed:
