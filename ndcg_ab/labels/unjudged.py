@@ -145,7 +145,7 @@ def describe_unjudged(
         and row.difference is not None
     ):
         bounds = difference_bounds(pair, values)
-        low, high = (mean_of(column, ends) for ends in (bounds.low - each, bounds.high + each))
+        low, high = (mean_of(column, ends) for ends in (bounds[0] - each, bounds[1] + each))
     return Unjudged(documents, tipping.state, factor, tipping.factor, low, high)
 
 

@@ -27,7 +27,7 @@ from ndcg_ab.studies.drawn_documents import list_unjudged
 from ndcg_ab.studies.to_judge import ToJudge
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor
-from ndcg_core.measures.unjudged.next_label import find_grade_effects, root_mean_square
+from ndcg_core.measures.unjudged.next_label import find_grade_effects
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 
 FloatArray = NDArray[np.float64]
@@ -155,20 +155,21 @@ def label_effects(
     A query without a relevant judgment counts from its first relevant document on.
     """
     ids = shown.query_ids.to_pylist()
-    found = find_grade_effects(shown.pair(metric, column.candidate, column.baseline, ids))
+    pair = shown.pair(metric, column.candidate, column.baseline, ids)
+    found, query = find_grade_effects(pair), pair.unjudged.query
     place = {query_id: number for number, query_id in enumerate(ids)}
     counted = np.array([place[query_id] for query_id in column.query_ids], dtype=np.int64)
     before, is_counted = np.zeros(len(ids)), np.zeros(len(ids), dtype=bool)
     before[counted], is_counted[counted] = column.differences, True
     weights, total = sampling.weights_and_total(ids, column.query_ids)
     difference = float(weights[counted] @ before[counted]) / (total or 1.0)
-    weight = weights[found.query][:, None]
-    of_counted = (found.differences - before[found.query][:, None]) * weight / (total or 1.0)
+    weight = weights[query][:, None]
+    of_counted = (found.differences - before[query][:, None]) * weight / (total or 1.0)
     brought_in = (found.differences - difference) * weight / np.maximum(total + weight, 1e-300)
-    changes = np.where(is_counted[found.query][:, None], of_counted, np.where(found.is_scored, brought_in, 0.0))
-    expected = root_mean_square(changes, found.chances)
+    changes = np.where(is_counted[query][:, None], of_counted, np.where(found.is_scored, brought_in, 0.0))
+    expected = np.sqrt((found.chances * np.square(changes)).sum(axis=1))
     ends = difference + changes[:, [0, -1]]
-    documents = zip(found.query.tolist(), found.doc.tolist(), strict=True)
+    documents = zip(query.tolist(), pair.unjudged.doc.tolist(), strict=True)
     for document, size, (low, high) in zip(documents, expected.tolist(), ends.tolist(), strict=True):
         yield document, Effect(size, low, high, comparison)
 

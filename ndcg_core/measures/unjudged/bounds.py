@@ -1,23 +1,17 @@
 """The lowest and the highest difference of two systems over all grades of their unjudged results.
 
-One query, two systems: c is what the judged documents add to the difference. The unjudged documents that either system
-shows within the cutoff may each have any gain x of a grade of the judgments, or 0; all others gain nothing. Then
+The unjudged documents of a query that either system shows may each have any gain x of a grade of the judgments, or 0:
 
-    D(x) = (c + sum of w_u x_u) / I(x),    w_u = weight of u's place for the candidate - that for the baseline
+    D(x) = (c + sum of w_u x_u) / I(x),    c: of judged documents; w_u: weight of u's place for the candidate - baseline
 
-I(x) is the sum of all gains, known and assumed, best first. If I does not depend on x (dcg, precision, rbp; nDCG
-against the highest grade in every place), every x_u is 0 or the highest gain, by the sign of w_u. Else D is largest at
-the t for which max over x of c + w x - t I(x) is 0 (W. Dinkelbach, Management Science 13, 1967). I(x) depends only on
-how many documents reach each level, so a larger w never gets a lower one, and x is a list of counts n_1 >= n_2 >= ...
-of documents at each level or above. With the levels 0 = g_0 < g_1 < ..., W(i) the sum of the i largest w, S(i) that of
-the first i discounts, K_j the known documents at level j or above,
+If the divisor I does not depend on x, every x_u is 0 or the highest gain, by the sign of w_u. Else I(x) is the sum of
+all gains, best first, and D is largest at the t for which max over x of c + w x - t I(x) is 0 (W. Dinkelbach,
+Management Science 13, 1967). I(x) depends only on how many documents reach each level, so x is a list of counts
+n_1 >= n_2 >= ... of the documents with the largest w at each level or above. With the levels 0 = g_0 < g_1 < ..., W(i)
+the sum of the i largest w, S(i) that of the first i discounts, K_j the known documents at level j or above,
 
     w x - t I(x) = sum over j of (g_j - g_(j-1)) * (W(n_j) - t S(min(K_j + n_j, end of the ideal)))
-
-whose maximum is one pass over the levels. (A. Moffat, W. Webber and J. Zobel, SIGIR 2007, bound additive measures.)
 """
-
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,37 +19,30 @@ from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.score import gain
 from ndcg_core.measures.unjudged.expected_values import NOWHERE, ShownPair, pick
-from ndcg_core.measures.unjudged.place_values import discount_sums, first_values, is_plain_sum
+from ndcg_core.measures.unjudged.place_values import (
+    counts_results,
+    discount_sums,
+    first_values,
+    is_plain_sum,
+    lacks_expected_value,
+)
 from ndcg_core.measures.unjudged.places import BoolArray, FloatArray, IntArray, Judged, split_by
 
 CLOSE = 1e-13  # a smaller increase of a bound is rounding
 MOST_LEVELS = 20  # of gains: more make the pass over the levels slow
 
 
-class Bounds(NamedTuple):
-    """The lowest and the highest difference of each query, (queries,) each, in the metric's unit."""
-
-    low: FloatArray
-    high: FloatArray
-
-
 def has_bounds(metric: Metric, judged: Judged) -> bool:
     """Return whether a metric has bounds: it is a sum over places with a fixed or global ideal, rr or accuracy."""
-    divisor = metric.traits.divisor
-    if metric.unjudged == "condense" or divisor in (Divisor.SHOWN, Divisor.OTHER):
+    if metric.unjudged == "condense" or lacks_expected_value(metric) or counts_results(metric):
         return False
     if metric.traits.is_decided_by_first:
         return True
-    if not is_plain_sum(metric) or metric.has_own_ideal:
-        return False
-    if metric.traits.takes("ideal") and metric.ideal_cut == "returned":
-        return False
-    is_cut = metric.cutoff is not None or not (metric.has_endless_ideal or divisor is Divisor.LENGTH)
-    return is_cut and len(positive_gains(metric, judged)) <= MOST_LEVELS
+    return is_plain_sum(metric) and not metric.has_own_ideal and len(positive_gains(metric, judged)) <= MOST_LEVELS
 
 
-def difference_bounds(pair: ShownPair, values: FloatArray) -> Bounds:
-    """Return the bounds of the difference of each query.
+def difference_bounds(pair: ShownPair, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the lowest and the highest difference of each query, (queries,) each, in the metric's unit.
 
     values: (queries,) differences with unjudged results gaining nothing, 0 if nothing judged is relevant.
     Raises ValueError for a metric without bounds (`has_bounds`).
@@ -63,9 +50,9 @@ def difference_bounds(pair: ShownPair, values: FloatArray) -> Bounds:
     if not has_bounds(pair.metric, pair.judged):
         raise ValueError(f"metric {pair.metric.name}: its bounds have no closed form, must have one")
     if pair.metric.traits.is_decided_by_first:
-        return Bounds(-_highest_of_first(pair, 1), _highest_of_first(pair, 0))
+        return -_highest_of_first(pair, 1), _highest_of_first(pair, 0)
     low, high = (sign * _highest_of_sums(pair, sign * values, sign) for sign in (-1, 1))
-    return Bounds(low, high)
+    return low, high
 
 
 def positive_gains(metric: Metric, judged: Judged) -> FloatArray:
@@ -110,12 +97,11 @@ def _highest_of_sums(pair: ShownPair, values: FloatArray, sign: int) -> FloatArr
     known = np.where(is_open, 0.0, values)
     if pair.metric.traits.divisor is not Divisor.IDEAL or pair.metric.has_endless_ideal:
         more = np.bincount(query, np.maximum(weights, 0.0) * levels[-1], len(values))
-        divisor = pair.divisors(pair.known[0], np.zeros(len(query)))
+        divisor = pair.divisors(pair.known[0], pair.pool(pair.nothing))
         most = known + np.divide(more, divisor, out=np.zeros(len(values)), where=divisor > 0)
     else:
         most = _greatest_quotients(pair, known, weights, levels, is_open)
-    found: FloatArray = np.where(is_open, np.maximum(most, 0.0), most)
-    return found
+    return np.where(is_open, np.maximum(most, 0.0), most)
 
 
 def _greatest_quotients(

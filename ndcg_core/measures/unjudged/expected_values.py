@@ -15,7 +15,7 @@ from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.score import highest_gain
 from ndcg_core.measures.unjudged.grade_chances import ExpectedGain, GradeChances, band_of, estimate_chances, expect_gain
 from ndcg_core.measures.unjudged.place_values import (
-    DocumentCounts,
+    Pool,
     Results,
     discount_sums,
     gains_of,
@@ -112,56 +112,61 @@ class ShownPair:
         by_kind = [expect_gain(self.metric, self.chances, each) for each in (1.0, candidate_factor, baseline_factor)]
         first, second = self.unjudged.rows
         kind = np.where(second < 0, 1, np.where(first < 0, 2, 0))
-        gain, variance, relevant = (np.stack(each)[kind, self.unjudged.band] for each in zip(*by_kind, strict=True))
-        return self._expect(ExpectedGain(gain, variance, relevant), 1.0 - relevant)
+        return self._expect(
+            ExpectedGain(*(np.stack(each)[kind, self.unjudged.band] for each in zip(*by_kind, strict=True)))
+        )
 
     def measure(self) -> FloatArray:
         """Return the (queries,) differences with unjudged results gaining nothing.
 
         Raises ValueError if the metric has no expected value (`lacks_expected_value`).
         """
-        nothing = np.zeros(len(self.unjudged.query))
-        return self._expect(ExpectedGain(nothing, nothing, nothing), nothing)[0]
+        return self._expect(self.nothing)[0]
 
-    def _expect(self, expected: ExpectedGain, nonrelevant: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return expected differences and their variances. expected, nonrelevant: of the unjudged documents."""
+    @property
+    def nothing(self) -> ExpectedGain:
+        """The gains of the unjudged documents, if these gain nothing."""
+        return ExpectedGain(*np.zeros((4, len(self.unjudged.query))))
+
+    def _expect(self, expected: ExpectedGain) -> tuple[FloatArray, FloatArray]:
+        """Return expected differences and their variances. expected: of the unjudged documents."""
         if lacks_expected_value(self.metric):
             raise ValueError(f"metric {self.metric.name}: its measure has no expected value, must have one")
-        queries, query = self.judged.queries, self.unjudged.query
-        counts = self._count_documents(expected, nonrelevant)
+        pool, query = self.pool(expected), self.unjudged.query
         with np.errstate(divide="ignore"):
-            none = np.exp(np.bincount(query, np.log1p(-np.minimum(expected.relevant, 1.0)), queries))
+            none = np.exp(pool.sum_by_query(np.log1p(-np.minimum(pool.relevant, 1.0))))  # no document is relevant
         values, weights = [], []
         for known, rows in zip(self.known, self.unjudged.rows, strict=True):
             results = known._replace(
                 gain=put(known.gain, rows, expected.gain),
                 relevant=put(known.relevant, rows, expected.relevant),
-                nonrelevant=put(known.nonrelevant, rows, nonrelevant),
+                nonrelevant=put(known.nonrelevant, rows, expected.nonrelevant),
             )
-            divisor = self.divisors(results, expected.gain)
-            share = np.divide(1.0, divisor, out=np.zeros(queries), where=divisor > 0)
-            value = share * np.bincount(results.places.query, place_values(self.metric, results, counts), queries)
-            if_none = none * NO_RELEVANT[self.metric.no_relevant] + (1 - none) * value
-            values.append(np.where(self.relevant > 0, value, if_none))
+            divisor = self.divisors(results, pool)
+            share = np.divide(1.0, divisor, out=np.zeros(len(divisor)), where=divisor > 0)
+            value = share * np.bincount(
+                results.places.query, place_values(self.metric, results, pool), self.judged.queries
+            )
+            values.append(none * NO_RELEVANT[self.metric.no_relevant] + (1 - none) * value)
             weights.append(share[query] * pick(known.weight, rows, 0))
-        variances = np.bincount(query, np.square(weights[0] - weights[1]) * expected.variance, queries)
-        return values[0] - values[1], variances.astype(np.float64)
+        spread = np.square(weights[0] - weights[1]) * expected.variance
+        return values[0] - values[1], np.bincount(query, spread, self.judged.queries).astype(np.float64)
 
-    def _count_documents(self, expected: ExpectedGain, nonrelevant: FloatArray) -> DocumentCounts:
-        judged, query = self.judged, self.unjudged.query
-        others = judged.count_documents((self.judged_gains == 0) & (judged.grade >= 0))
-        has_highest = "max_grade" in self.metric.traits.choices
-        return DocumentCounts(
-            self.relevant + np.bincount(query, expected.relevant, judged.queries),
-            others + np.bincount(query, nonrelevant, judged.queries),
-            highest_gain(self.metric, max(judged.grades)) if has_highest else 0.0,
+    def pool(self, expected: ExpectedGain) -> Pool:
+        """Return the judged documents, and the unjudged ones with what is expected of them."""
+        judged, gains = self.judged, self.judged_gains
+        return Pool(
+            np.concatenate([judged.query, self.unjudged.query]),
+            np.concatenate([judged.documents, np.ones(len(expected.gain), dtype=np.int64)]),
+            np.concatenate([gains, expected.gain]),
+            np.concatenate([gains > 0, expected.relevant]),
+            np.concatenate([(gains == 0) & (judged.grade >= 0), expected.nonrelevant]),
+            judged.queries,
+            highest_gain(self.metric, max(judged.grades)),
         )
 
-    def divisors(self, results: Results, unjudged_gains: FloatArray) -> FloatArray:
-        """Return (queries,) divisors of the sums over the places of one system.
-
-        unjudged_gains: expected gains of the unjudged documents that either system shows.
-        """
+    def divisors(self, results: Results, pool: Pool) -> FloatArray:
+        """Return (queries,) divisors of the sums over the places of one system."""
         metric, queries = self.metric, self.judged.queries
         returned = np.bincount(results.places.query, minlength=queries)
         if metric.traits.divisor is Divisor.NOTHING:
@@ -175,15 +180,11 @@ class ShownPair:
             is_open = metric.ideal_cut == "returned" or (metric.has_endless_ideal and metric.cutoff is None)
             end = np.minimum(metric.cutoff or end, returned if is_open else end)
         if metric.has_endless_ideal:
-            sums = discount_sums(metric, int(end.max(initial=0)))
-            return np.asarray(highest_gain(metric, max(self.judged.grades)) * sums[end], dtype=np.float64)
+            return np.asarray(pool.highest * discount_sums(metric, int(end.max(initial=0)))[end], dtype=np.float64)
         if metric.has_own_ideal:
-            places = results.places
-            some = results.gain * (places.rank <= (metric.ideal_depth or NOWHERE))
-            return sum_best(metric, places.query, some, np.ones(len(some), dtype=np.int64), end)
-        query = np.concatenate([self.judged.query, self.unjudged.query])
-        documents = np.concatenate([self.judged.documents, np.ones(len(unjudged_gains), dtype=np.int64)])
-        return sum_best(metric, query, np.concatenate([self.judged_gains, unjudged_gains]), documents, end)
+            some = results.gain * (results.places.rank <= (metric.ideal_depth or NOWHERE))
+            return sum_best(metric, results.places.query, some, np.ones(len(some), dtype=np.int64), end)
+        return sum_best(metric, pool.query, pool.gain, pool.number, end)
 
 
 def sum_best(metric: Metric, query: IntArray, gains: FloatArray, documents: IntArray, end: IntArray) -> FloatArray:

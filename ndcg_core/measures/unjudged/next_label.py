@@ -9,25 +9,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.unjudged.expected_values import ShownPair
 from ndcg_core.measures.unjudged.grade_chances import GradeChances
-from ndcg_core.measures.unjudged.place_values import gains_of
+from ndcg_core.measures.unjudged.place_values import counts_results, gains_of
 from ndcg_core.measures.unjudged.places import BoolArray, FloatArray, IntArray, split_by
 
 MOST_GRADES = 20  # that are tried for each document: of more, each stands for its neighbours
 
 
 class GradeEffects(NamedTuple):
-    """The differences of a query with each grade of one of its unjudged documents.
+    """What each grade of each of n unjudged documents would make of the difference of its query.
 
-    query, doc: (n,). chances: (n, g) of the grades, which sum to 1. differences: (n, g) of the query. is_scored: (n, g)
-    whether the query has anything relevant then.
+    chances: (n, g) of the grades, which sum to 1. differences: (n, g) of the query. is_scored: (n, g) whether the query
+    has anything relevant then. Documents are in the order of `ShownPair.unjudged`.
     """
 
-    query: IntArray
-    doc: IntArray
     chances: FloatArray
     differences: FloatArray
     is_scored: BoolArray
@@ -40,27 +36,13 @@ def find_grade_effects(pair: ShownPair) -> GradeEffects:
     """
     grades, chances = _merge_grades(pair.chances)
     query = pair.unjudged.query
-    counts_all = counts_results(pair.metric)
-    kept = [np.flatnonzero(places.is_judged | counts_all) for places in pair.systems]
+    kept = [np.flatnonzero(places.is_judged | counts_results(pair.metric)) for places in pair.systems]
     found = np.zeros((len(query), len(grades)))
     for documents in split_by(np.arange(len(query)) - np.searchsorted(query, query)):  # at most one of each query
         for column, grade in enumerate(grades.tolist()):
             found[documents, column] = _judge(pair, documents, grade, kept).measure()[query[documents]]
     is_scored = (pair.relevant[query] > 0)[:, None] | (gains_of(pair.metric, grades) > 0)
-    return GradeEffects(query, pair.unjudged.doc, chances[pair.unjudged.band], found, is_scored)
-
-
-def root_mean_square(changes: FloatArray, chances: FloatArray) -> FloatArray:
-    """Return (n,) root mean square changes, from (n, g) changes and the chances of the grades."""
-    found: FloatArray = np.sqrt((chances * np.square(changes)).sum(axis=1))
-    return found
-
-
-def counts_results(metric: Metric) -> bool:
-    """Return whether a value depends on how many results there are, also on those that gain nothing."""
-    is_open = metric.cutoff is None and (metric.traits.divisor is Divisor.LENGTH or metric.has_endless_ideal)
-    ends_with_results = metric.traits.takes("ideal") and metric.ideal_cut == "returned"
-    return is_open or ends_with_results or metric.traits.divisor is Divisor.SHOWN
+    return GradeEffects(chances[pair.unjudged.band], found, is_scored)
 
 
 def _merge_grades(chances: GradeChances) -> tuple[FloatArray, FloatArray]:

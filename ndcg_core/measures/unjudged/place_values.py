@@ -15,7 +15,7 @@ from ndcg_core.measures import factors
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Counted, Divisor
 from ndcg_core.measures.score import discount, gain
-from ndcg_core.measures.unjudged.places import BoolArray, FloatArray, Places, split_by
+from ndcg_core.measures.unjudged.places import BoolArray, FloatArray, IntArray, Places, split_by
 
 
 class Results(NamedTuple):
@@ -34,15 +34,23 @@ class Results(NamedTuple):
     undrawn: BoolArray
 
 
-class DocumentCounts(NamedTuple):
-    """Expected numbers of documents by query, (queries,) each, judged ones and shown unjudged ones together.
+class Pool(NamedTuple):
+    """The judged documents and the shown unjudged ones, one row for `number` documents of a query that are alike.
 
-    highest: the gain of the highest grade.
+    gain, relevant, nonrelevant: as in `Results`. queries: how many there are. highest: the gain of the highest grade.
     """
 
+    query: IntArray
+    number: IntArray
+    gain: FloatArray
     relevant: FloatArray
     nonrelevant: FloatArray
+    queries: int
     highest: float
+
+    def sum_by_query(self, values: FloatArray) -> FloatArray:
+        """Return (queries,) sums of a value of each document."""
+        return np.bincount(self.query, self.number * values, self.queries).astype(np.float64)
 
 
 def lacks_expected_value(metric: Metric) -> bool:
@@ -60,14 +68,21 @@ def is_plain_sum(metric: Metric) -> bool:
     return metric.traits.is_additive and metric.traits.factors is None
 
 
-def place_values(metric: Metric, results: Results, counts: DocumentCounts) -> FloatArray:
+def counts_results(metric: Metric) -> bool:
+    """Return whether a value depends on how many results there are, also on those that gain nothing."""
+    is_open = metric.cutoff is None and (metric.traits.divisor is Divisor.LENGTH or metric.has_endless_ideal)
+    ends_with_results = metric.traits.takes("ideal") and metric.ideal_cut == "returned"
+    return is_open or ends_with_results or metric.traits.divisor is Divisor.SHOWN
+
+
+def place_values(metric: Metric, results: Results, pool: Pool) -> FloatArray:
     """Return (rows,) what each result is expected to add to the sum over the places of its ranking."""
     if metric.traits.is_decided_by_first:
         worth = first_values(metric, int(results.places.rank.max(initial=0)))[results.places.rank]
         return worth * results.relevant * _none_above(results, results.relevant)
     if metric.traits.factors is None:
         return results.weight * results.gain
-    return PLACE_VALUES[metric.traits.factors](results, counts)
+    return PLACE_VALUES[metric.traits.factors](results, pool)
 
 
 def place_weights(metric: Metric, places: Places) -> FloatArray:
@@ -79,8 +94,7 @@ def place_weights(metric: Metric, places: Places) -> FloatArray:
     before, last = (
         np.minimum(end, len(sums) - 1) for end in (places.first_rank - 1, places.first_rank - 1 + places.size)
     )
-    found: FloatArray = (sums[last] - sums[before]) / places.size
-    return found
+    return (sums[last] - sums[before]) / places.size
 
 
 def discount_sums(metric: Metric, depth: int) -> FloatArray:
@@ -94,14 +108,11 @@ def gains_of(metric: Metric, grades: FloatArray) -> FloatArray:
     return np.array([gain(metric, grade) for grade in distinct.tolist()], dtype=np.float64)[at.ravel()]
 
 
+@lru_cache
 def first_values(metric: Metric, deepest: int) -> FloatArray:
     """Return (deepest + 2,) values of a ranking whose first relevant result is at each rank; 0 below the deepest."""
-    return np.array([0.0, *(_value_at(metric, rank) for rank in range(1, deepest + 1)), 0.0])
-
-
-@lru_cache(maxsize=4096)
-def _value_at(metric: Metric, rank: int) -> float:
-    return metric.traits.quotient(Counted([0.0] * (rank - 1) + [1.0], 1.0, 0.0, metric.cutoff, rank)).value
+    counted = (Counted([0.0] * (rank - 1) + [1.0], 1.0, 0.0, metric.cutoff, rank) for rank in range(1, deepest + 1))
+    return np.array([0.0, *(metric.traits.quotient(each).value for each in counted), 0.0])
 
 
 def _go_down(results: Results, values: FloatArray, combine: np.ufunc, start: float) -> FloatArray:
@@ -124,39 +135,37 @@ def _none_above(results: Results, chances: FloatArray) -> FloatArray:
     return _go_down(results, 1.0 - chances, np.multiply, 1.0)
 
 
-def _precisions(results: Results, _: DocumentCounts) -> FloatArray:
-    found: FloatArray = results.relevant * (1.0 + _above(results, results.relevant)) / results.places.rank
-    return found
+def _precisions(results: Results, _: Pool) -> FloatArray:
+    return results.relevant * (1.0 + _above(results, results.relevant)) / results.places.rank
 
 
-def _stops(results: Results, counts: DocumentCounts) -> FloatArray:
-    satisfied = results.gain / (counts.highest + 1.0)
-    found: FloatArray = satisfied * _none_above(results, satisfied) / results.places.rank
-    return found
+def _stops(results: Results, pool: Pool) -> FloatArray:
+    satisfied = results.gain / (pool.highest + 1.0)
+    return satisfied * _none_above(results, satisfied) / results.places.rank
 
 
-def _within_relevant(results: Results, counts: DocumentCounts) -> FloatArray:
+def _within_relevant(results: Results, pool: Pool) -> FloatArray:
     places = results.places
-    inside = np.clip(counts.relevant[places.query] - places.first_rank + 1, 0, places.size)
-    found: FloatArray = results.gain * inside / places.size
-    return found
+    inside = np.clip(pool.sum_by_query(pool.relevant)[places.query] - places.first_rank + 1, 0, places.size)
+    return results.gain * inside / places.size
 
 
-def _preferences(results: Results, counts: DocumentCounts) -> FloatArray:
-    relevant, nonrelevant = (each[results.places.query] for each in (counts.relevant, counts.nonrelevant))
+def _preferences(results: Results, pool: Pool) -> FloatArray:
+    relevant, nonrelevant = (
+        pool.sum_by_query(each)[results.places.query] for each in (pool.relevant, pool.nonrelevant)
+    )
     above, least = np.minimum(_above(results, results.nonrelevant), relevant), np.minimum(nonrelevant, relevant)
     return results.relevant * (1.0 - np.divide(above, least, out=np.zeros_like(above), where=least > 0))
 
 
-def _inferred_precisions(results: Results, _: DocumentCounts) -> FloatArray:
+def _inferred_precisions(results: Results, _: Pool) -> FloatArray:
     relevant, nonrelevant = _above(results, results.relevant), _above(results, results.nonrelevant)
     pooled = relevant + nonrelevant + _above(results, results.undrawn.astype(np.float64))
     likely = (relevant + factors.INFERRED) / (relevant + nonrelevant + 2 * factors.INFERRED)
-    found: FloatArray = results.relevant * (1.0 + pooled * likely) / results.places.rank
-    return found
+    return results.relevant * (1.0 + pooled * likely) / results.places.rank
 
 
-PLACE_VALUES: dict[Callable[[factors.Walk], list[float]], Callable[[Results, DocumentCounts], FloatArray]] = {
+PLACE_VALUES: dict[Callable[[factors.Walk], list[float]], Callable[[Results, Pool], FloatArray]] = {
     factors.precision_factors: _precisions,
     factors.stopping_factors: _stops,
     factors.within_relevant_factors: _within_relevant,
