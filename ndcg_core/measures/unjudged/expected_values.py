@@ -99,7 +99,7 @@ class ShownPair:
         gains = put(np.zeros(len(places.rank)), judged, gains_of(self.metric, places.grade[judged]))
         relevant, nonrelevant = gains > 0, (gains == 0) & (places.grade >= 0)
         weight = place_weights(self.metric, places)
-        return Results(places, weight, gains, relevant.astype(float), nonrelevant.astype(float), places.grade < 0)
+        return Results(places, weight, gains, relevant.astype(float), nonrelevant.astype(float))
 
     def expect(self, candidate_factor: float, baseline_factor: float) -> tuple[FloatArray, FloatArray]:
         """Return (queries,) expected differences, and the variance of each through the grades by chance.

@@ -15,15 +15,14 @@ from ndcg_core.measures import factors
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Counted, Divisor
 from ndcg_core.measures.score import discount, gain
-from ndcg_core.measures.unjudged.places import BoolArray, FloatArray, IntArray, Places, split_by
+from ndcg_core.measures.unjudged.places import FloatArray, IntArray, Places, split_by
 
 
 class Results(NamedTuple):
     """The results of one system with expected gains, one row each.
 
     weight: what the gain of a place is multiplied by; 0 if the measure is not a plain sum. gain: expected gain.
-    relevant, nonrelevant: chance to be relevant, or judged not relevant, in [0, 1]. undrawn: whether the grade is
-    below 0.
+    relevant, nonrelevant: chance to be relevant, or judged not relevant, in [0, 1].
     """
 
     places: Places
@@ -31,7 +30,6 @@ class Results(NamedTuple):
     gain: FloatArray
     relevant: FloatArray
     nonrelevant: FloatArray
-    undrawn: BoolArray
 
 
 class Pool(NamedTuple):
@@ -56,11 +54,8 @@ class Pool(NamedTuple):
 def lacks_expected_value(metric: Metric) -> bool:
     """Return whether a metric has no expected value in closed form, because its measure came without one."""
     traits = metric.traits
-    if traits.divisor is Divisor.OTHER:
-        return True
-    if traits.factors is not None:
-        return traits.factors not in PLACE_VALUES
-    return not (traits.is_additive or traits.is_decided_by_first)
+    is_known = is_plain_sum(metric) or traits.is_decided_by_first or traits.factors in PLACE_VALUES
+    return traits.divisor is Divisor.OTHER or not is_known
 
 
 def is_plain_sum(metric: Metric) -> bool:
@@ -160,7 +155,7 @@ def _preferences(results: Results, pool: Pool) -> FloatArray:
 
 def _inferred_precisions(results: Results, _: Pool) -> FloatArray:
     relevant, nonrelevant = _above(results, results.relevant), _above(results, results.nonrelevant)
-    pooled = relevant + nonrelevant + _above(results, results.undrawn.astype(np.float64))
+    pooled = relevant + nonrelevant + _above(results, (results.places.grade < 0).astype(np.float64))
     likely = (relevant + factors.INFERRED) / (relevant + nonrelevant + 2 * factors.INFERRED)
     return results.relevant * (1.0 + pooled * likely) / results.places.rank
 
