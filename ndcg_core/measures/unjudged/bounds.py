@@ -11,6 +11,10 @@ n_1 >= n_2 >= ... of the documents with the largest w at each level or above. Wi
 the sum of the i largest w, S(i) that of the first i discounts, K_j the known documents at level j or above,
 
     w x - t I(x) = sum over j of (g_j - g_(j-1)) * (W(n_j) - t S(min(K_j + n_j, end of the ideal)))
+
+W and S are concave, and K_j falls with j. So if t >= 0, the best n_j of each level by itself falls with j, as it must;
+if t < 0 it rises, and the best allowed counts are equal at all levels.
+(A. Moffat, W. Webber and J. Zobel, SIGIR 2007, bound additive measures.)
 """
 
 import numpy as np
@@ -26,7 +30,7 @@ from ndcg_core.measures.unjudged.place_values import (
     is_plain_sum,
     lacks_expected_value,
 )
-from ndcg_core.measures.unjudged.places import BoolArray, FloatArray, IntArray, Judged, split_by
+from ndcg_core.measures.unjudged.places import BoolArray, FloatArray, Judged, split_by
 
 CLOSE = 1e-13  # a smaller increase of a bound is rounding
 MOST_LEVELS = 20  # of gains: more make the pass over the levels slow
@@ -139,26 +143,10 @@ def _raise_quotients(quotients: FloatArray, above: FloatArray, sums: FloatArray,
     if 0, 1, 2 … unjudged documents reach it.
     """
     while True:
-        counts = _best_counts(sums - quotients[:, None] * ideal)[:, :, None]
+        worth = sums - quotients[:, None] * ideal
+        counts = np.where(quotients < 0, worth.sum(axis=0).argmax(axis=1), worth.argmax(axis=2))[:, :, None]
         upper, lower = (np.take_along_axis(each, counts, axis=2)[:, :, 0].sum(axis=0) for each in (sums, ideal))
         raised = np.divide(above + upper, lower, out=quotients.copy(), where=lower > 0)
         if (raised <= quotients + CLOSE).all():
             return quotients
         quotients = np.maximum(raised, quotients)
-
-
-def _best_counts(worth: FloatArray) -> IntArray:
-    """Return (levels, queries) numbers of documents that reach each level, of the largest sum of worth over the levels.
-
-    worth: (levels, queries, n) of 0, 1, 2 … documents at a level. No level is reached by more than the one below it.
-    """
-    with_higher = [worth[-1]]
-    for level in worth[-2::-1]:
-        with_higher.append(level + np.maximum.accumulate(with_higher[-1], axis=1))
-    numbers = np.arange(worth.shape[2])
-    most = np.full(worth.shape[1], len(numbers))
-    found = []
-    for level in reversed(with_higher):
-        most = np.argmax(np.where(numbers <= most[:, None], level, -np.inf), axis=1)
-        found.append(most)
-    return np.array(found)
