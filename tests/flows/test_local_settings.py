@@ -1,9 +1,13 @@
 """Settings files of Prefect in the current folder are read only if the configuration names the server."""
 
+import asyncio
+import contextlib
 import os
 import subprocess
 import sys
+import uuid
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -154,3 +158,47 @@ def test_a_planted_server_is_asked_nothing(way: str, here: Path, monkeypatch: py
         assert bool(ours.asked) == (way == "in the environment")
     assert found.returncode == 0, found.stderr
     assert found.stderr.startswith(NOTICE.format(".env, prefect.toml, pyproject.toml")), found.stderr
+
+
+@pytest.mark.slow
+def test_a_run_of_serve_does_not_follow_files_that_appear_later(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run reads its flow run from the server; `make soak` does all of it against a real one (end_to_end.py)."""
+    from prefect.runner import runner
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    from ndcg_ab.flows import schedules
+
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setattr(schedules, "guard_prefect", lambda: None)  # it would stay in the process of the tests
+    monkeypatch.setattr(runner, "EngineCommandStarter", schedules.EngineCommandStarter)
+    schedules.guard_runs()
+    for kind in ("variables", "settings", "a project"):
+        plant(here, planted(URL)[kind])
+    monkeypatch.chdir(here.parent)
+    starter = runner.EngineCommandStarter(cwd=here, stream_output=False)
+    with contextlib.ExitStack() as ended:
+        ours = ended.enter_context(serving(lambda _: Said({}, status=404)))
+        ended.enter_context(temporary_settings({PREFECT_API_URL: f"{ours.address}/api"}))
+        asyncio.run(starter.start(SimpleNamespace(id=uuid.uuid4())))
+    assert ours.asked
+    assert [asked.headers.get("authorization") for asked in ours.asked] == [None] * len(ours.asked)
+
+
+@pytest.mark.parametrize("prefect", [{}, {"api_url": URL}], ids=["environment", "configuration"])
+def test_serve_guards_its_runs_unless_the_configuration_names_the_server(
+    prefect: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ndcg_ab.flows import schedules
+
+    begun: list[str] = []
+
+    def begin(**_: object) -> None:
+        begun.append("serving")
+        raise InterruptedError
+
+    monkeypatch.setattr(schedules, "find_server", lambda: contextlib.nullcontext(URL))
+    monkeypatch.setattr(schedules, "guard_runs", lambda: begun.append("guarded"))
+    monkeypatch.setattr(schedules, "Runner", begin)
+    with pytest.raises(InterruptedError):
+        schedules.serve([small(tmp_path, prefect=prefect)])
+    assert begun == ["guarded", "serving"][len(prefect) :]
