@@ -37,6 +37,13 @@ def planted(url: str) -> dict[str, dict[str, str]]:
         "profiles": {".env": "PREFECT_PROFILES_PATH=p.toml\n", "p.toml": profile},
         "profiles of a project": {"pyproject.toml": '[tool.prefect]\nprofiles_path = "p.toml"\n', "p.toml": profile},
         "a home": {"prefect.toml": 'home = "."\n', "profiles.toml": profile},
+        "all of them": {
+            ".env": f"PREFECT_API_URL={url}\nPREFECT_API_AUTH_STRING=planted:word\nPREFECT_PROFILES_PATH=p.toml\n",
+            "prefect.toml": f'home = "."\n[api]\nurl = "{url}"\nauth_string = "planted:word"\n',
+            "pyproject.toml": f'[tool.prefect.api]\nurl = "{url}"\nauth_string = "planted:word"\n',
+            "p.toml": profile,
+            "profiles.toml": profile,
+        },
     }
 
 
@@ -57,7 +64,7 @@ def plant(here: Path, files: dict[str, str]) -> None:
         (here / name).write_text(text)
 
 
-@pytest.mark.parametrize("kind", planted(URL))
+@pytest.mark.parametrize("kind", [kind for kind in planted(URL) if kind != "all of them"])
 def test_a_line_says_that_they_are_not_followed(
     kind: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -117,7 +124,7 @@ def shown(here: Path, **changes: Any) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", mostly_soaked([*planted(URL)], kept=["variables", "settings", "a home"]))
+@pytest.mark.parametrize("kind", mostly_soaked([*planted(URL)], kept=["all of them"]))
 def test_prefect_does_not_read_them(kind: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(here, planted(URL)[kind])
     assert shown(here) == {"None None"}
@@ -136,9 +143,14 @@ def test_a_profile_of_the_user_s_stands_and_a_configuration_lets_them_count(here
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["nowhere", "in the environment", "temporary"])
+@pytest.mark.parametrize(
+    "way", mostly_soaked(["nowhere", "in the environment", "temporary"], kept=["in the environment"])
+)
 def test_a_planted_server_is_asked_nothing(way: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Credentials of the environment go to the server that it names."""
+    """Credentials of the environment go to the server that it names.
+
+    A temporary server does not follow the files, either: tests/slow/test_stopping.py, in `make test`.
+    """
 
     def answer(_: Asked) -> Said:
         return Said({}, status=404)
@@ -172,8 +184,7 @@ def test_a_run_of_serve_does_not_follow_files_that_appear_later(here: Path, monk
     monkeypatch.setattr(schedules, "guard_prefect", lambda: None)  # it would stay in the process of the tests
     monkeypatch.setattr(runner, "EngineCommandStarter", schedules.EngineCommandStarter)
     schedules.guard_runs()
-    for kind in ("variables", "settings", "a project"):
-        plant(here, planted(URL)[kind])
+    plant(here, planted(URL)["all of them"])
     monkeypatch.chdir(here.parent)
     starter = runner.EngineCommandStarter(cwd=here, stream_output=False)
     with contextlib.ExitStack() as ended:
