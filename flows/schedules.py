@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import functools
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
@@ -13,12 +15,15 @@ from prefect.client.schemas.filters import FlowFilter, FlowFilterName
 from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
 from prefect.deployments.runner import RunnerDeployment
 from prefect.exceptions import ObjectNotFound
-from prefect.runner import Runner
+from prefect.runner import Runner, runner
+from prefect.runner._starter_engine import EngineCommandStarter
 from prefect.schedules import Cron
 from prefect.server.schemas.schedules import CronSchedule
 from prefect.settings import PREFECT_API_URL
 from prefect.types.entrypoint import EntrypointType
+from prefect.utilities.processutils import command_to_string
 
+from ndcg_ab.config.environment import guard_prefect
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.lookup import without_password
 from ndcg_ab.config.secrets.plain_secrets import find_plain_secrets
@@ -32,6 +37,11 @@ OUTDATED = ("flows.evaluation.evaluate", "flows/evaluation.py:evaluate")  # wher
 SLUG = "nightly"  # names the schedule, so that deploying again changes it
 # One run at a time: one that is still at work when the next is due is not overtaken by it.
 ONE_AT_A_TIME = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW)
+# What Prefect runs for each flow run, `python -m prefect.engine`, behind the guard of the process that serves.
+GUARDED_ENGINE = (
+    "from ndcg_ab.config.environment import guard_prefect; guard_prefect(); "
+    "import runpy; runpy.run_module('prefect.engine', run_name='__main__', alter_sys=True)"
+)
 
 
 def make_deployment(evaluation: Evaluation, pool: str | None = None) -> RunnerDeployment:
@@ -142,14 +152,24 @@ def print_now(text: str) -> None:
     print(visible(text), flush=True)
 
 
+def guard_runs() -> None:
+    """Keep this process, and the processes of its flow runs, from reading settings files of the current folder."""
+    guard_prefect()
+    command = command_to_string([sys.executable, "-c", GUARDED_ENGINE])
+    starter = functools.partial(EngineCommandStarter, command=command)
+    runner.EngineCommandStarter = starter  # type: ignore[attr-defined, assignment]
+
+
 def serve(evaluations: Sequence[Evaluation], say: Callable[[str], None] = print_now) -> None:
     """Runs the evaluations in processes of this one when they are due or asked for, until it is stopped."""
     times = [next_scheduled_time(evaluation) for evaluation in evaluations]
     with find_server() as url:
-        runner = Runner(pause_on_shutdown=True)
+        if not evaluations[0].prefect.api_url:
+            guard_runs()
+        served = Runner(pause_on_shutdown=True)
         for evaluation, time in zip(evaluations, times, strict=True):
             made = make_deployment(evaluation)
-            drop_schedules(evaluation, runner.add_deployment(made))
+            drop_schedules(evaluation, served.add_deployment(made))
             name = f"{made.flow_name}/{made.name}"
             if evaluation.schedule is None or time is None:
                 say(f"serving {name}: it has no schedule and waits to be asked: prefect deployment run {name}")
@@ -159,7 +179,7 @@ def serve(evaluations: Sequence[Evaluation], say: Callable[[str], None] = print_
         for line in outdated_deployments():
             say(line)
         say(f"for the Prefect server {without_password(url)}; Ctrl-C ends it")
-        asyncio.run(serve_until_stopped(runner, say))
+        asyncio.run(serve_until_stopped(served, say))
 
 
 async def serve_until_stopped(runner: Runner, say: Callable[[str], None]) -> None:

@@ -35,9 +35,10 @@ class Group:
 NOTHING = Group((), np.array([]), np.array([]))
 
 
-def make_families(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Comparison]:
-    """Every comparison of the evaluation, the primary family first."""
-    columns = paired_columns(engine, evaluation, sampling)
+def make_families(
+    engine: Engine, evaluation: Evaluation, sampling: Sampling, columns: Sequence[Column]
+) -> list[Comparison]:
+    """Return every comparison of the evaluation, the primary family first. columns: from `paired_columns`."""
     if not columns:
         return []
     found = whole_families(columns, evaluation)

@@ -1,1 +1,1 @@
-"""What labels can and cannot say: bounds, likely grades, judges, proxy judgments."""
+"""What labels can and cannot say: unjudged results, judges, proxy judgments."""

@@ -1,7 +1,7 @@
-"""A function judges what the systems return: which documents it is asked about, and how far it agrees with people.
+"""Grading by a function: the documents that it is asked about, and how far it agrees with people.
 
-Asked about are the documents within the deepest cutoff of any system that no file judges, of every query whose text is
-known, and SAMPLED of those that files judge.  A grade of a file always counts; the function's never is above it.
+The function grades the documents within the deepest cutoff of any system that no file judges, of every query with a
+known text, and `SAMPLED` of those that files judge. A grade of a file always counts more than one of the function.
 """
 
 import hashlib
@@ -27,20 +27,20 @@ from ndcg_ab.sources.judgments.grade_cache import Say
 from ndcg_ab.sources.tables.schema import Layout
 from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion_matrix, krippendorff_alpha
 
-SAMPLED = 200  # documents that files judge, and the function is asked about, too
+SAMPLED = 200  # documents that files judge and the function grades as well
 UNSAID = "unsaid_grade"
 Rankings = Mapping[str, Pulled]
 Key = tuple[str, str]  # query_id and doc_id
 
 
 class Judging(Source):
-    """The function as a place that judgments came from."""
+    """The function as the source of judgments."""
 
     def __init__(self, described: JudgeSource) -> None:
         self.origin = described.origin
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        raise AssertionError("a function judges what the systems return: `ask_judge`")
+        raise AssertionError("a function is no table to pull: `ask_judge`")
 
 
 def ask_judge(
@@ -52,9 +52,10 @@ def ask_judge(
     say: Say,
     since: float | None = None,
 ) -> tuple[Pulled, int]:
-    """All that the function says, the sample among it, and how many of its answers were known before.
+    """Grade the unjudged pooled documents, and a sample of judged ones, with the judge function.
 
-    files: the judgments of files.  rankings: whole.  since: as for `AskedFunction.grades_of`.
+    files: the judgments of files. rankings: whole. since: as for `AskedFunction.grades_of`.
+    Returns the judgments, and how many of the grades were known before. Raises InputError if there is no document.
     """
     pool, titles = pool_documents(judge, evaluation, queries, rankings)
     if not pool:
@@ -88,14 +89,16 @@ def ask_judge(
 def pool_documents(
     judge: JudgeSource, evaluation: Evaluation, queries: Queries, rankings: Rankings
 ) -> tuple[list[Key], dict[str, Document]]:
-    """The documents that the evaluation looks at, by the SQL that ranks, and what is known of each; both in order."""
+    """Return the keys of the documents within the depth of any system, sorted, and doc_id -> document."""
     metrics = evaluation.metric_list
     depth = judge.depth or min(deepest_cutoff(metrics), MOST_GRADED_DEPTH)
     texts = list(queries.texts)
     asked = pa.table([texts, [""] * len(texts), [0.0] * len(texts)], schema=JUDGMENT.schema)
     rules = metric_tables(metrics)["pulled_rank_rule"]
     place = rules.schema.get_field_index("unjudged")
-    rules = rules.set_column(place, rules.schema.field(place), [["zero"] * len(rules)])  # as they stand before us
+    rules = rules.set_column(
+        place, rules.schema.field(place), [["zero"] * len(rules)]
+    )  # unjudged results stay in the ranking
     with open_engine_for(evaluation) as engine:
         load_tables(engine, Pulled(asked, JUDGMENT, Judging(judge)), queries, rankings, evaluation)
         engine.put("pulled_rank_rule", rules.group_by(rules.schema.names).aggregate([]))
@@ -111,7 +114,7 @@ def pool_documents(
 
 
 def count_grades(files: Sequence[Pulled], evaluation: Evaluation) -> dict[Key, float]:
-    """The grade that counts of each document that files judge."""
+    """Return the grade of each judged document, several judgments of one combined."""
     if not files:
         return {}
     table = gather_judgments(files, evaluation).table
@@ -120,7 +123,7 @@ def count_grades(files: Sequence[Pulled], evaluation: Evaluation) -> dict[Key, f
 
 
 def sample_keys(keys: Sequence[Key], seed: int) -> list[Key]:
-    """SAMPLED of them by a hash of their ids and the seed, so that most are the same on every night."""
+    """Return `SAMPLED` keys, sorted, chosen by a hash of key and seed: most stay the same if keys are added."""
 
     def place(key: Key) -> bytes:
         return hashlib.sha256("\0".join([str(seed), *key]).encode()).digest()
@@ -129,11 +132,10 @@ def sample_keys(keys: Sequence[Key], seed: int) -> list[Key]:
 
 
 def summarize_judge(evaluation: Evaluation, files: Sequence[Pulled], by_function: Pulled) -> FunctionJudge:
-    """How much of the grades is the function's, and how far it agrees with the files."""
+    """Return how many grades come from the function, and how far it agrees with the files."""
     assert evaluation.judge is not None
-    theirs = count_grades(files, evaluation)
     ours = count_grades([by_function], evaluation)
-    both = [(grade, ours[key]) for key, grade in theirs.items() if key in ours]
+    both = [(grade, ours[key]) for key, grade in count_grades(files, evaluation).items() if key in ours]
     first, second = [grade for grade, _ in both], [grade for _, grade in both]
     return FunctionJudge(
         function=evaluation.judge.origin,

@@ -1,7 +1,7 @@
-"""Where the labels came from: how far each side of a comparison is judged, and what verdicts owe to that.
+"""How far each system of a comparison is judged, and verdicts that may only reflect that.
 
-Judgments most often come from what some systems showed. A system that they did not come from shows more that nobody
-judged, which counts as not relevant (docs/statistics.md, "Where the labels came from").
+Judgments most often come from what some systems showed. Other systems show more unjudged results, which count as not
+relevant (docs/statistics.md, "Where the labels came from").
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def add_labels(
     systems: Sequence[SystemSummary],
     compared: Sequence[Comparison],
 ) -> list[Comparison]:
-    """The comparisons, those over all queries in families of their own with their labels where these are known."""
+    """Return the comparisons, those over all queries with their labels if these are known."""
     shares = {(row.metric, row.system_id): row.judged for row in systems if row.judged is not None}
     if not shares or not compared:
         return list(compared)
@@ -46,10 +46,10 @@ def add_labels(
 
 
 def check_labels(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = ()) -> list[Finding]:
-    """Warns of verdicts in favour of the system that the labels came from, where they do not stand without that.
+    """Return warnings of verdicts in favour of the system that the labels came from, if its labels may be the reason.
 
-    Where the source of the judgments is known, and one side alone is a source, its own judgments are left out; else
-    the side is looked at of which clearly more is judged.
+    If the source of the judgments is known and only the favoured system is one, its verdict is compared with that
+    without its own judgments. Else its share of judged results is compared with that of the other system.
     """
     sources = {row.left_out for row in left_out}
     again = {(row.left_out, row.candidate, row.metric): row for row in left_out}
@@ -68,23 +68,23 @@ def check_labels(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = (
 
 
 def is_owed(row: Comparison, labels: Labels) -> bool:
-    """Whether a verdict favours the system of which clearly more is judged, and are not on its own."""
+    """Return whether a verdict favours the system with clearly more judged results, and may owe it to them."""
     favours = is_lead(labels) and labels.lead * judged_side(row) > 0
     return favours and not (stands_fully_judged(row, labels) and not is_turned(row))
 
 
 def judged_sides(row: Comparison) -> tuple[str, str]:
-    """The system that a verdict favours, and the other one."""
+    """Return the system that a verdict favours, and the other one."""
     return (row.candidate, row.baseline) if judged_side(row) > 0 else (row.baseline, row.candidate)
 
 
 def judged_side(row: Comparison) -> int:
-    """1 where a verdict favours the candidate, -1 where it favours the baseline, 0 where it says nothing for either."""
+    """Return 1 if a verdict favours the candidate, -1 if it favours the baseline, else 0."""
     return 1 if row.conclusion is Verdict.NOT_WORSE else row.conclusion.direction
 
 
 def stands_fully_judged(row: Comparison, labels: Labels) -> bool:
-    """Whether the interval on the fully judged queries shows the same."""
+    """Return whether the interval on the fully judged queries shows what the verdict says."""
     if labels.full_low is None or labels.full_high is None:
         return False
     if row.conclusion is Verdict.NOT_WORSE:

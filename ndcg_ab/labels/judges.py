@@ -1,4 +1,4 @@
-"""Several judges of the same documents: how far they agree, the verdict under each, how far their noise moves it."""
+"""Several judges of the same documents: how far they agree, and what each of them would conclude."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -8,13 +8,13 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from ndcg_ab.comparing.families import compare_columns, paired_columns
+from ndcg_ab.comparing.families import paired_columns
 from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.labels.rescoring import LoadedEngine, rescore
+from ndcg_ab.labels.unjudged import mean_of
 from ndcg_ab.results.judge_records import Judge, JudgeNoise, Judges, TwoJudges, UnderJudge
-from ndcg_ab.results.wording import PRIMARY
 from ndcg_ab.scoring.other_tools import own_metrics
 from ndcg_ab.scoring.parity import read_results
 from ndcg_ab.scoring.scoring import PulledInputs
@@ -33,14 +33,14 @@ Grades = dict[str, float]
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """The documents of one query: grades that all judges agree on, and of the others those that each gives."""
+    """The grades of one query's documents: `settled` if all judges agree, else in `open` one for each judge."""
 
     settled: Grades
     open: Mapping[str, NDArray[np.float64]]
 
 
 def compare_judges(evaluation: Evaluation, read: PulledInputs) -> Judges | None:
-    """None where no document has several judges, and on Spark; rankings must be whole."""
+    """Compare the judges; None if no document has several judges, and on Spark. Rankings must be whole."""
     if read.judgments is None or read.judgments.singles is None or evaluation.engine.spark is not None:
         return None
     judged = split_by_judge(read.judgments.singles, evaluation.judgments_precedence)
@@ -64,7 +64,7 @@ def compare_judges(evaluation: Evaluation, read: PulledInputs) -> Judges | None:
 
 
 def disagreed_keys(judged: ByJudge) -> NDArray[np.intp]:
-    """The documents that judges grade otherwise."""
+    """Return the numbers of the documents to which judges give different grades."""
     lowest, highest = np.full(judged.keys.num_rows, np.inf), np.full(judged.keys.num_rows, -np.inf)
     np.minimum.at(lowest, judged.key, judged.grade)
     np.maximum.at(highest, judged.key, judged.grade)
@@ -72,7 +72,7 @@ def disagreed_keys(judged: ByJudge) -> NDArray[np.intp]:
 
 
 def list_judges(judged: ByJudge, enough: int) -> list[Judge]:
-    """The one with the most documents first; tested are the first of those who judged enough queries."""
+    """Return the judges, those with the most documents first; the first who judged enough queries are tested."""
     queries = judged.keys["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()[judged.key]
     rows = []
     for place, name in enumerate(judged.judges):
@@ -84,7 +84,7 @@ def list_judges(judged: ByJudge, enough: int) -> list[Judge]:
 
 
 def compare_pairs_of_judges(judged: ByJudge) -> list[TwoJudges]:
-    """Every two judges on the documents that both judged, the most shared first."""
+    """Compare every two judges on the documents that both judged, the pair with the most documents first."""
     found = []
     for first, second in combinations(range(len(judged.judges)), 2):
         ours, theirs = judged.judge == first, judged.judge == second
@@ -99,11 +99,10 @@ def compare_pairs_of_judges(judged: ByJudge) -> list[TwoJudges]:
 
 
 def verdicts_under(evaluation: Evaluation, read: PulledInputs, judged: ByJudge, name: str) -> list[UnderJudge]:
-    """The primary family by one judge's judgments; nothing where these cannot be scored."""
+    """Return the primary comparisons by the judgments of one judge; none if these cannot be scored."""
     try:
         with rescore(evaluation, read, judged.of(name), f"judgments of {name!r}") as found:
-            columns = paired_columns(found.engine, found.evaluation, read_sampling(found.engine, found.evaluation))
-            rows = compare_columns(columns, found.evaluation, PRIMARY)
+            rows = found.compare()
     except InputError:
         return []
     return [
@@ -129,7 +128,7 @@ def verdicts_under(evaluation: Evaluation, read: PulledInputs, judged: ByJudge, 
 def measure_judge_noise(
     evaluation: Evaluation, read: PulledInputs, judged: ByJudge, odd: NDArray[np.intp]
 ) -> list[JudgeNoise]:
-    """How far the differences move; nothing where a single grade cannot be scored."""
+    """Return how far drawn grades move the differences; nothing if a grade cannot be scored."""
     assert read.judgments is not None
     with rescore(evaluation, read, read.judgments.table, "judgments") as found:
         try:
@@ -139,7 +138,7 @@ def measure_judge_noise(
 
 
 def possible_grades(judged: ByJudge, odd: NDArray[np.intp]) -> dict[str, Choices]:
-    """query_id -> its documents, of every query that has one on which judges disagree."""
+    """Return query_id -> grades of its documents, for queries with a document on which judges disagree."""
     is_odd = np.zeros(judged.keys.num_rows, dtype=bool)
     is_odd[odd] = True
     query_ids, doc_ids = (judged.keys[name].to_pylist() for name in ("query_id", "doc_id"))
@@ -159,7 +158,7 @@ def possible_grades(judged: ByJudge, odd: NDArray[np.intp]) -> dict[str, Choices
 
 
 def draw_grades(found: LoadedEngine, choices: Mapping[str, Choices], judged: ByJudge) -> list[JudgeNoise]:
-    """The differences over draws: of queries on which judges disagree again, of the others as they are."""
+    """Return how far the differences move if the grades on which judges disagree are drawn."""
     engine, evaluation = found.engine, found.evaluation
     metrics = own_metrics(evaluation.metric_list)
     systems = [system.name for system in evaluation.systems]
@@ -185,11 +184,9 @@ def draw_grades(found: LoadedEngine, choices: Mapping[str, Choices], judged: ByJ
             }
             for system in systems
         }
-        for candidate in (name for name in systems if name != evaluation.baseline_name):
-            differences = {
-                query_id: values[candidate][query_id] - values[evaluation.baseline_name][query_id]
-                for query_id in choices
-            }
+        baseline = values.pop(evaluation.baseline_name)
+        for candidate, own in values.items():
+            differences = {query_id: own[query_id] - baseline[query_id] for query_id in choices}
             column = columns[metric.name, candidate]
             if means := mean_over_draws(column, differences, sampling, draws):
                 rows.append(noise_row(column, means, len(choices)))
@@ -199,7 +196,7 @@ def draw_grades(found: LoadedEngine, choices: Mapping[str, Choices], judged: ByJ
 def score_draws(
     metric: Metric, results: Sequence[Result], drawn_grades: Sequence[Grades], highest: float
 ) -> NDArray[np.float64]:
-    """The value of each draw; not a number where the query cannot be scored."""
+    """Return the value of each draw; NaN if the query cannot be scored."""
     found = (score_query(metric, results, grades, highest) for grades in drawn_grades)
     return np.array([np.nan if value is None else value for value in found])
 
@@ -207,7 +204,7 @@ def score_draws(
 def mean_over_draws(
     column: Column, differences: Mapping[str, NDArray[np.float64]], sampling: Sampling, draws: int
 ) -> list[float]:
-    """The mean difference of each draw; empty where a draw scores no query."""
+    """Return the mean difference of each draw; an empty list if a draw scores no query."""
     kept = [place for place, query_id in enumerate(column.query_ids) if query_id not in differences]
     query_ids = [*(column.query_ids[place] for place in kept), *differences]
     rows = [np.full(draws, column.differences[place]) for place in kept] + list(differences.values())
@@ -223,8 +220,7 @@ def mean_over_draws(
 
 
 def noise_row(column: Column, means: Sequence[float], queries: int) -> JudgeNoise:
-    scaled = np.asarray(column.differences) * (1.0 if column.scales is None else np.asarray(column.scales))
-    combined = float(np.average(scaled, weights=column.weights)) if len(column.query_ids) else 0.0
+    combined = mean_of(column, np.asarray(column.differences)) if len(column.query_ids) else 0.0
     return JudgeNoise(
         column.candidate,
         column.metric,

@@ -1,32 +1,25 @@
 """Leave-one-system-out: the comparisons again without the judgments that one of the systems alone contributed.
 
-Where the column `source` of the judgments names systems that are compared. (Zobel, SIGIR 1998; docs/statistics.md,
-"Where the labels came from".)
+The column `source` of the judgments names systems that are compared. (Zobel, SIGIR 1998; docs/statistics.md, "Where the
+labels came from".)
 """
-
-from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.comparing.families import candidate_names, compare_columns, paired_columns
-from ndcg_ab.comparing.sampling import read_sampling
+from ndcg_ab.comparing.families import candidate_names
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.labels.rescoring import name_judgments_in_errors, primary_alone
+from ndcg_ab.labels.rescoring import rescore
 from ndcg_ab.results.outcome import LeftOut
-from ndcg_ab.results.wording import PRIMARY
-from ndcg_ab.scoring.loading import load_tables
-from ndcg_ab.scoring.parity import recompute_sample
-from ndcg_ab.scoring.scoring import PulledInputs, open_engine_for, score_metrics
-from ndcg_ab.sources import JUDGMENT, Pulled
+from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
-NO_SOURCE = ""  # of judgments that name none, which are nobody's
+NO_SOURCE = ""  # of judgments that name none
 KEYS = ["query_id", "doc_id"]
 
 
 def sources_among(evaluation: Evaluation, singles: pa.Table | None) -> list[str]:
-    """The compared systems that judgments came from, in the order given; none on Spark."""
+    """Return the compared systems that judgments came from, in the order of the systems; none on Spark."""
     if singles is None or evaluation.engine.spark:
         return []
     named = set(pc.unique(singles["source"]).to_pylist())
@@ -34,9 +27,10 @@ def sources_among(evaluation: Evaluation, singles: pa.Table | None) -> list[str]
 
 
 def leave_out(evaluation: Evaluation, read: PulledInputs) -> tuple[LeftOut, ...]:
-    """Every primary comparison without what each source among the systems alone contributed; rankings must be whole.
+    """Return every primary comparison without what each source among the systems alone contributed.
 
-    There is no second data check: what it would say of the judgments that are left is what leaving out is about.
+    Rankings must be whole. The judgments that are left are not checked again: what a check would say of them is what
+    leaving out is about.
     """
     assert read.judgments is not None
     names = sources_among(evaluation, read.judgments.singles)
@@ -47,7 +41,7 @@ def leave_out(evaluation: Evaluation, read: PulledInputs) -> tuple[LeftOut, ...]
 
 
 def sole_sources(singles: pa.Table) -> pa.Table:
-    """query_id, doc_id, source of the documents that one source alone contributed."""
+    """Return query_id, doc_id and source of the documents that one source alone contributed."""
     texts = pa.table(
         {
             **{name: singles[name].cast(pa.string()) for name in KEYS},
@@ -60,27 +54,31 @@ def sole_sources(singles: pa.Table) -> pa.Table:
     return alone.select([*KEYS, "source"])
 
 
-def leave_out_source(evaluation: Evaluation, read: PulledInputs, name: str, owned: pa.Table) -> Iterator[LeftOut]:
-    """The comparisons without a system's own judgments; not testable where no others are left."""
+def leave_out_source(evaluation: Evaluation, read: PulledInputs, name: str, owned: pa.Table) -> list[LeftOut]:
+    """Return the comparisons without the judgments that one system alone contributed; not testable if none is left."""
     assert read.judgments is not None
     hidden = owned.filter(pc.equal(owned["source"], name)).select(KEYS)
     table = read.judgments.table
     layout = pa.schema([field.with_type(pa.string()) if field.name in KEYS else field for field in table.schema])
     left = table.cast(layout).replace_schema_metadata().join(hidden, KEYS, join_type="left anti")
     left = left.sort_by([(key, "ascending") for key in KEYS]).select(table.column_names).cast(table.schema)
-    alone = primary_alone(evaluation, evaluation.judgments)
     if not left.num_rows:
         nothing = (hidden.num_rows, 0, None, None, None, Verdict.NOT_TESTABLE)
-        yield from (
-            LeftOut(name, each, of, *nothing) for of in evaluation.metrics for each in candidate_names(evaluation)
+        names = candidate_names(evaluation)
+        return [LeftOut(name, candidate, metric, *nothing) for metric in evaluation.metrics for candidate in names]
+    with rescore(evaluation, read, left, f"judgments without those of {name} alone", check=False) as found:
+        compared = found.compare()
+    return [
+        LeftOut(
+            name,
+            row.candidate,
+            row.metric,
+            hidden.num_rows,
+            row.queries,
+            row.difference,
+            row.low,
+            row.high,
+            row.conclusion,
         )
-        return
-    with name_judgments_in_errors(f"judgments without those of {name} alone"), open_engine_for(alone) as engine:
-        load_tables(engine, Pulled(left, JUDGMENT, read.judgments.source), read.queries, read.rankings, alone)
-        score_metrics(engine, alone.metric_list, summed_up=False)
-        recompute_sample(engine, alone.metric_list)
-        columns = paired_columns(engine, alone, read_sampling(engine, alone))
-        compared = compare_columns(columns, alone, PRIMARY)
-    for row in compared:
-        numbers = (row.queries, row.difference, row.low, row.high, row.conclusion)
-        yield LeftOut(name, row.candidate, row.metric, hidden.num_rows, *numbers)
+        for row in compared
+    ]

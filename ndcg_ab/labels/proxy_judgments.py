@@ -1,6 +1,6 @@
-"""Proxy judgments beside the careful ones: what they say of every query, and the differences corrected by them.
+"""Differences that proxy judgments of many queries correct, beside those of the careful judgments.
 
-They decide nothing: verdicts, decisions and gates stay those of the careful judgments (docs/statistics.md).
+Corrected differences decide nothing: verdicts and gates are those of the careful judgments (docs/statistics.md).
 """
 
 import contextlib
@@ -31,9 +31,9 @@ from ndcg_core.statistics.estimates.prediction_powered import (
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 
 FEWEST_OTHERS = 2  # queries with proxy judgments alone
-SURE = 0.001  # below this p, divided by the number of systems and metrics, the careful queries are no random sample
+SURE = 0.001  # below this p, divided by the number of tests, the careful queries are no random sample
 NO_RELEVANT = "no_relevant_query"
-PROXY_ALONE = (  # codes of findings that the careful judgments do not tell as well; not those of ids that are near
+PROXY_ALONE = (  # codes of findings about judgments, of which the careful ones have their own
     "no_shared_query",
     "unmatched_document",
     "no_judged_result",
@@ -60,10 +60,10 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True, eq=False)
 class ProxyTable:
-    """What the proxy judgments gave.
+    """The differences by proxy judgments.
 
-    table: one row per (metric, candidate, query that they judge), in the columns of `SCHEMA`: 0 where the metric cannot
-    score the query. Without queries whose careful grades their judge may have seen. findings: what was noticed.
+    table: one row per (metric, candidate, query with proxy judgments), in the columns of `SCHEMA`; 0 if the metric
+    cannot score the query. It lacks queries whose careful grades the proxy judge may have seen. findings: of the check.
     """
 
     table: pa.Table
@@ -72,7 +72,7 @@ class ProxyTable:
 
 @contextlib.contextmanager
 def score_by_proxy(evaluation: Evaluation, read: PulledInputs) -> Iterator[LoadedEngine]:
-    """The same rankings beside the proxy judgments, in an engine of their own."""
+    """Yield an engine with the rankings and the proxy judgments."""
     assert read.proxy is not None
     plain = read._replace(queries=read.queries.without_draws())  # proxy judgments are of all queries of a log
     with load_for_rescoring(evaluation, plain, read.proxy, "proxy judgments", evaluation.cheap_judgments) as found:
@@ -80,7 +80,7 @@ def score_by_proxy(evaluation: Evaluation, read: PulledInputs) -> Iterator[Loade
 
 
 def load_proxy_scores(evaluation: Evaluation, read: PulledInputs) -> ProxyTable:
-    """What the proxy judgments say of the same rankings, which are whole, in tables of their own."""
+    """Score the rankings, which must be whole, by the proxy judgments, and return the differences."""
     with score_by_proxy(evaluation, read) as found:
         found.score()
         table = proxy_table(found.engine, found.evaluation)
@@ -90,9 +90,10 @@ def load_proxy_scores(evaluation: Evaluation, read: PulledInputs) -> ProxyTable:
 
 
 def seen_queries(read: PulledInputs) -> tuple[frozenset[str], list[Finding]]:
-    """The carefully judged queries that the proxy judge may have seen: those that `careful_unseen` does not name.
+    """Return the carefully judged queries that `careful_unseen` does not name: the proxy judge may have seen them.
 
-    None without that key. Warns of ids that are not judged carefully; InputError where none of them is.
+    Without that key there are none. The findings warn of ids that are not carefully judged. Raises InputError if no id
+    is.
     """
     if read.unseen is None or read.judgments is None:
         return frozenset(), []
@@ -113,7 +114,7 @@ def seen_queries(read: PulledInputs) -> tuple[frozenset[str], list[Finding]]:
 
 
 def refuse_uncovered(careful: Pulled, proxy: Pulled) -> None:
-    """The proxy judgments are of every query that is judged carefully, and of others."""
+    """Raise InputError if proxy judgments do not cover every carefully judged query and enough others."""
     judged, known = set(careful.query_ids), set(proxy.query_ids)
     lacking = sorted(judged - known)
     if lacking:
@@ -131,10 +132,7 @@ def refuse_uncovered(careful: Pulled, proxy: Pulled) -> None:
 
 
 def proxy_findings(found: Sequence[Finding]) -> tuple[Finding, ...]:
-    """What concerns the proxy judgments alone, under a code of its own: it is less grave than of the careful ones.
-
-    A query that they cannot score is not left out, whatever the metric says: `proxy_table`.
-    """
+    """Return the findings about the proxy judgments alone, under the code `cheap_judgments`, which is less severe."""
     severity = CODES["cheap_judgments"].severity
     return tuple(
         replace(
@@ -149,13 +147,13 @@ def proxy_findings(found: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def unscored_text(finding: Finding) -> str:
-    """The same with what becomes of these queries here."""
+    """Return the message about queries that cannot be scored: here their differences count as 0."""
     which, _, _ = finding.message.rpartition(": ")
     return f"{which}: {'its difference counts' if finding.count == 1 else 'their differences count'} as 0"
 
 
 def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
-    """`ProxyTable.table` from the tables of an engine that scored by the proxy judgments."""
+    """Return `ProxyTable.table`, with every query, from an engine that scored by the proxy judgments."""
     sampling = read_sampling(engine, evaluation)
     judged = [row[0] for row in engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")]
     weights, clusters = sampling.weights_in_order(judged), sampling.clusters_in_order(judged)
@@ -180,7 +178,7 @@ def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
 
 
 def proxy_columns(table: pa.Table, baseline: str) -> dict[tuple[str, str], Column]:
-    """(metric, candidate) -> its proxy differences, from `ProxyTable.table`."""
+    """Return (metric, candidate) -> proxy differences, from `ProxyTable.table`."""
     found = {}
     sampled = {row["query_id"]: row for row in table.select(["query_id", "weight", "cluster"]).to_pylist()}
     weighted, clustered = (not table[name].null_count for name in ("weight", "cluster"))
@@ -202,9 +200,9 @@ def proxy_columns(table: pa.Table, baseline: str) -> dict[tuple[str, str], Colum
 def add_proxy_corrections(
     engine: Engine, evaluation: Evaluation, compared: Sequence[Comparison], table: pa.Table
 ) -> tuple[list[Comparison], list[Finding]]:
-    """The comparisons, the primary ones with their corrected differences; a finding where the sample is no random one.
+    """Return the comparisons, the primary ones with corrected differences, and what is noticed about the sample.
 
-    engine: with the tables of the careful judgments.
+    engine: with the tables of the careful judgments. table: of `ProxyTable`.
     """
     sampling = read_sampling(engine, evaluation)
     if sampling.drawn is not None:
@@ -228,9 +226,9 @@ def add_proxy_corrections(
 def correct_by_log(
     engine: Engine, evaluation: Evaluation, compared: Sequence[Comparison], table: pa.Table, sampling: Sampling
 ) -> tuple[list[Comparison], list[Finding]]:
-    """The same where the careful queries were drawn from a log: by the proxy mean over all of it.
+    """Correct the primary differences by the proxy mean over the log that the careful queries were drawn from.
 
-    A finding, and no correction, where some of its queries that differ have no proxy judgments.
+    Nothing is corrected, and a finding says so, if queries of the log that differ have no proxy judgments.
     """
     assert sampling.drawn is not None
     proxy = proxy_columns(table, evaluation.baseline_name)
@@ -258,7 +256,7 @@ def correct_by_log(
 
 
 def on_queries(column: Column, query_ids: Collection[str]) -> Column:
-    """The differences of a column on these queries; its weights and clusters are not looked at."""
+    """Return a column of the differences on some queries, without weights and clusters."""
     places = [place for place, query_id in enumerate(column.query_ids) if query_id in query_ids]
     differences = np.asarray(column.differences)[places]
     return replace(
@@ -272,9 +270,9 @@ def on_queries(column: Column, query_ids: Collection[str]) -> Column:
 
 
 def check_sample(proxy: Mapping[tuple[str, str], Column], judged: frozenset[str]) -> list[Finding]:
-    """Warns where the proxy values of the carefully judged queries are others than those of the rest.
+    """Return a warning if the proxy values of the carefully judged queries differ from those of the others.
 
-    Tested are the candidates' differences and the baseline's own values, each at SURE over their number.
+    The differences of the candidates and the values of the baseline are tested, each at `SURE` over their number.
     """
     tested: dict[tuple[str, str], Balance] = {}
     for (metric, candidate), column in proxy.items():

@@ -1,9 +1,6 @@
-"""The same rankings scored by other judgments: proxy ones, those of one judge, those without a source.
+"""The same rankings scored by other judgments, such as those of one judge.
 
-    with rescored(evaluation, read, judgments, "judgments of ann") as found:
-        columns = paired_columns(found.engine, found.evaluation)
-
-Rankings must be whole: what other judgments look at may not be in a reduced one.
+Rankings must be whole: a reduced one may lack what other judgments look at.
 """
 
 import contextlib
@@ -14,23 +11,27 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_ab.checks.checked_loading import load_and_check
+from ndcg_ab.comparing.families import compare_columns, paired_columns
+from ndcg_ab.comparing.sampling import read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.judgments import JudgmentSource
 from ndcg_ab.config.model.settings import Slices
 from ndcg_ab.engines import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.results.outcome import Finding
+from ndcg_ab.results.wording import PRIMARY
+from ndcg_ab.scoring.loading import load_tables
 from ndcg_ab.scoring.parity import recompute_sample
 from ndcg_ab.scoring.scoring import PulledInputs, open_engine_for, score_metrics
 from ndcg_ab.sources import JUDGMENT, Pulled
+from ndcg_core.statistics.verdicts.comparison import Comparison
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedEngine:
-    """Rankings beside other judgments.
+    """An engine with the rankings and other judgments, whose tables are gone when its context ends.
 
-    engine: with the tables, which are gone at the end.  evaluation: the same systems on the primary metrics, and
-    nothing else of it.  findings: what the data check noticed.
+    evaluation: the systems on the primary metrics alone. findings: what the data check noticed.
     """
 
     engine: Engine
@@ -38,39 +39,58 @@ class LoadedEngine:
     findings: Sequence[Finding]
 
     def score(self) -> None:
-        """Makes the scores, and computes a sample of them a second time."""
+        """Compute the scores, and a sample of them a second time."""
         score_metrics(self.engine, self.evaluation.metric_list, summed_up=False)
         recompute_sample(self.engine, self.evaluation.metric_list)
+
+    def compare(self) -> list[Comparison]:
+        """Return the primary comparisons of the scores."""
+        columns = paired_columns(self.engine, self.evaluation, read_sampling(self.engine, self.evaluation))
+        return compare_columns(columns, self.evaluation, PRIMARY)
 
 
 @contextlib.contextmanager
 def rescore(
-    evaluation: Evaluation,
-    read: PulledInputs,
-    judgments: pa.Table,
-    about: str,
+    evaluation: Evaluation, read: PulledInputs, judgments: pa.Table, about: str, *, check: bool = True
 ) -> Iterator[LoadedEngine]:
-    """What was read, scored by other judgments in the columns of `JUDGMENT`; about: what an InputError says first."""
+    """Yield an engine with scores by other judgments, which are a table in the columns of `JUDGMENT`.
+
+    about, check: as for `load_for_rescoring`.
+    """
     assert read.judgments is not None
     other = Pulled(judgments, JUDGMENT, read.judgments.source)
-    with load_for_rescoring(evaluation, read, other, about, evaluation.judgments) as found:
+    with load_for_rescoring(evaluation, read, other, about, evaluation.judgments, check=check) as found:
         found.score()
         yield found
 
 
 @contextlib.contextmanager
 def load_for_rescoring(
-    evaluation: Evaluation, read: PulledInputs, judgments: Pulled, about: str, place: JudgmentSource | None
+    evaluation: Evaluation,
+    read: PulledInputs,
+    judgments: Pulled,
+    about: str,
+    place: JudgmentSource | None,
+    *,
+    check: bool = True,
 ) -> Iterator[LoadedEngine]:
-    """The same before anything is scored; place: what the configuration says of these judgments."""
+    """Yield an engine that is loaded with other judgments, before anything is scored.
+
+    about: what an InputError says first. place: what the configuration says of these judgments. check: whether the data
+    are checked.
+    """
     alone = primary_alone(evaluation, place)
     with name_judgments_in_errors(about), open_engine_for(alone) as engine:
-        findings = load_and_check(engine, read._replace(judgments=judgments, proxy=None), alone)
+        if check:
+            findings = load_and_check(engine, read._replace(judgments=judgments, proxy=None), alone)
+        else:
+            findings = []
+            load_tables(engine, judgments, read.queries, read.rankings, alone)
         yield LoadedEngine(engine, alone, findings)
 
 
 def primary_alone(evaluation: Evaluation, judgments: JudgmentSource | None) -> Evaluation:
-    """The same systems and primary metrics by other judgments, and nothing else of it."""
+    """Return the evaluation of the systems on the primary metrics alone, with another place of judgments."""
     changes: dict[str, Any] = {
         "judgments": judgments,
         "more_judgments": [],
@@ -87,7 +107,7 @@ def primary_alone(evaluation: Evaluation, judgments: JudgmentSource | None) -> E
 
 @contextlib.contextmanager
 def name_judgments_in_errors(about: str) -> Iterator[None]:
-    """An InputError says first what it is about."""
+    """Begin the text of an InputError with what it is about."""
     try:
         yield
     except InputError as error:

@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ndcg_ab.comparing.drawn_queries import shares_not_drawn
-from ndcg_ab.comparing.families import gate_columns, paired_columns
 from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
@@ -21,7 +20,8 @@ from ndcg_core.measures.external_metric import GivenMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.unjudged.bounds import difference_bounds, has_bounds
-from ndcg_core.measures.unjudged.expected_values import ShownPair, lacks_expected_value
+from ndcg_core.measures.unjudged.expected_values import ShownPair
+from ndcg_core.measures.unjudged.place_values import lacks_expected_value
 from ndcg_core.measures.unjudged.places import Judged, Places, no_places
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 from ndcg_core.statistics.verdicts.record import Unjudged
@@ -46,6 +46,15 @@ class Shown:
     judged: Judged
     places: Mapping[tuple[str, str], Places]
 
+    def ids_of(self, document: tuple[int, int]) -> tuple[str, str]:
+        """Return the query_id and the doc_id of the numbers of a query and a document."""
+        return self.query_ids[document[0]].as_py(), self.doc_ids[document[1]].as_py()
+
+    def within(self, metric: Metric, system: str) -> Places:
+        """Return the results of a system within a metric's depth."""
+        places = self.places.get((rank_rule(shows_everything(metric)), system))
+        return no_places() if places is None else places.within(metric.depth)
+
     def pair(self, metric: Metric, candidate: str, baseline: str, query_ids: Sequence[str]) -> ShownPair:
         """Return the results of two systems within a metric's depth, with the queries numbered in the given order."""
         numbers = number_values(pa.array(query_ids, pa.string()), self.query_ids)
@@ -57,7 +66,7 @@ class Shown:
         judged = Judged(at[kept], grade, documents, len(query_ids), self.judged.grades)
         sides = []
         for system in (candidate, baseline):
-            places = self.places.get((rank_rule(shows_everything(metric)), system), no_places()).within(metric.depth)
+            places = self.within(metric, system)
             places = places._replace(query=lines[places.query])
             places = places.take(places.query >= 0)
             sides.append(places.take(np.lexsort((places.rank, places.query))))
@@ -65,39 +74,44 @@ class Shown:
 
 
 def add_unjudged(
-    engine: Engine, evaluation: Evaluation, sampling: Sampling, compared: Sequence[Comparison]
+    engine: Engine,
+    evaluation: Evaluation,
+    sampling: Sampling,
+    columns: Sequence[Column],
+    compared: Sequence[Comparison],
+    shown: Shown | None = None,
 ) -> list[Comparison]:
-    """Return the comparisons, those over all queries with what unjudged results mean for their conclusions."""
+    """Return the comparisons, those over all queries with what unjudged results mean for their conclusions.
+
+    columns: the paired differences over all queries. shown: from `read_shown`, if that has been read already.
+    """
     if not compared:
         return []
     is_complete = bool(evaluation.scores) or evaluation.declares_complete
-    metrics = {metric.name: metric for metric in evaluation.metric_list}
-    known = [] if is_complete else [each for each in own_metrics(list(metrics.values())) if has_expected_value(each)]
-    shown = read_shown(engine, known) if known else None
-    undrawn = {} if sampling.drawn is None else shares_not_drawn(engine, evaluation, sampling.drawn)
-    columns = paired_columns(engine, evaluation, sampling)
-    by_margin = {
-        (each.metric, each.candidate, each.smallest_effect): each for each in gate_columns(columns, evaluation)
+    own = [] if is_complete else own_metrics(evaluation.metric_list)
+    known = {metric.name: metric for metric in own if has_expected_value(metric)}
+    if known and shown is None:
+        shown = read_shown(engine, list(known.values()))
+    not_drawn = {} if sampling.drawn is None else shares_not_drawn(engine, evaluation, sampling.drawn)
+    by_pair = {(column.metric, column.candidate): column for column in columns}
+    pairs = {
+        (metric, candidate): shown.pair(known[metric], candidate, column.baseline, column.query_ids)
+        for (metric, candidate), column in by_pair.items()
+        if shown is not None and metric in known
     }
-    by_key = by_margin | {(each.metric, each.candidate, each.smallest_effect): each for each in columns}
-    pairs: dict[tuple[str, str], ShownPair] = {}
     found = []
     for row in compared:
-        column = by_key.get((row.metric, row.candidate, row.smallest_effect))
-        if row.family not in (*MAIN, GATE) or column is None:
-            found.append(row)
-            continue
-        metric, key = metrics[row.metric], (row.metric, row.candidate)
-        if shown is not None and metric in known and key not in pairs:
-            pairs[key] = shown.pair(metric, row.candidate, row.baseline, column.query_ids)
-        share = undrawn.get(key, 0.0) / sampling.largest_scale()
-        doubt = describe_unjudged(evaluation, column, row, pairs.get(key), share, is_complete=is_complete)
-        found.append(replace(row, unjudged=doubt))
+        if row.family in (*MAIN, GATE):
+            key = (row.metric, row.candidate)
+            share = not_drawn.get(key, 0.0) / sampling.largest_scale()
+            unjudged = describe_unjudged(evaluation, by_pair[key], row, pairs.get(key), share, is_complete=is_complete)
+            row = replace(row, unjudged=unjudged)
+        found.append(row)
     return found
 
 
 def has_expected_value(metric: Metric) -> bool:
-    """Return whether a metric has an expected value: it is one of ours, and of a measure that says how."""
+    """Return whether ndcg-ab computes a metric itself, and its measure has an expected value."""
     return not isinstance(metric, GivenMetric) and not lacks_expected_value(metric)
 
 
@@ -106,50 +120,43 @@ def describe_unjudged(
     column: Column,
     row: Comparison,
     pair: ShownPair | None,
-    undrawn: float,
+    not_drawn: float,
     *,
     is_complete: bool,
 ) -> Unjudged:
     """Return what unjudged results mean for one comparison.
 
-    pair: the shown results; None if they have no expected value. undrawn: by how much queries of a log that were not
-    drawn can move the mean, as a share of the largest loss. is_complete: whether unjudged results are not relevant, as
-    declared.
+    pair: the shown results; None if they have no expected value. not_drawn: by how much queries of a log that were not
+    drawn can move the mean, as a share of the largest loss. is_complete: whether unjudged results are not relevant.
     """
-    factor, measured = evaluation.statistics.label_factor, state_of(row.conclusion, row.size)
-    each = 0.0 if undrawn == 0 else undrawn * column.largest_loss / np.asarray(column.scales)
-    if is_complete and undrawn == 0:
-        return Unjudged(0, measured, factor, is_declared=evaluation.declares_complete)
-    values = np.asarray(column.differences, dtype=np.float64)
+    settings, measured = evaluation.statistics, state_of(row.conclusion, row.size)
+    if is_complete and not not_drawn:
+        return Unjudged(0, measured, settings.label_factor, is_declared=evaluation.declares_complete)
     if not is_complete and pair is None:
-        return Unjudged(0, State.UNKNOWN if not measured.is_unsettled else measured, factor)
-    documents = 0 if pair is None or pair.metric.traits.divisor is Divisor.SHOWN else pair.count_unjudged
-    nothing = Assumed(values, np.zeros(len(values)))
+        return Unjudged(0, measured if measured.is_unsettled else State.UNKNOWN, settings.label_factor)
+    documents = 0 if pair is None or pair.metric.traits.divisor is Divisor.SHOWN else len(pair.unjudged.query)
+    if not documents and not not_drawn:
+        return Unjudged(0, measured, settings.label_factor, low=row.difference, high=row.difference)
+    values = np.asarray(column.differences, dtype=np.float64)
+    each = not_drawn * column.largest_loss / np.asarray(column.scales) if not_drawn else 0.0
 
-    def assume(at: float, side: int) -> Assumed:
-        expected = nothing
+    def assume(factor: float, side: int) -> Assumed:
+        differences, variances = values, np.zeros(len(values))
         if pair is not None and documents:
-            factors = (1 / at, at) if side == CANDIDATE else (at, 1 / at)
-            expected = Assumed(*pair.expect(*factors))
-        return expected._replace(differences=expected.differences + (each if side != CANDIDATE else -each))
+            factors = (1 / factor, factor) if side == CANDIDATE else (factor, 1 / factor)
+            differences, variances = pair.expect(*factors)
+        return Assumed(differences + (-each if side == CANDIDATE else each), variances)
 
-    if not documents and undrawn == 0:
-        return Unjudged(0, measured, factor, low=row.difference, high=row.difference)
-    tipping = find_tipping(column, row, factor, assume)
+    tipping = find_tipping(column, row, settings.label_factor, assume)
     low = high = None
-    if (
-        evaluation.statistics.bounds
-        and pair is not None
-        and has_bounds(pair.metric, pair.judged)
-        and row.difference is not None
-    ):
-        bounds = difference_bounds(pair, values)
-        low, high = (mean_of(column, ends) for ends in (bounds.low - each, bounds.high + each))
-    return Unjudged(documents, tipping.state, factor, tipping.factor, low, high)
+    if settings.bounds and pair is not None and row.difference is not None and has_bounds(pair.metric, pair.judged):
+        lowest, highest = difference_bounds(pair, values)
+        low, high = mean_of(column, lowest - each), mean_of(column, highest + each)
+    return Unjudged(documents, tipping.state, settings.label_factor, tipping.factor, low, high)
 
 
 def check_completeness(engine: Engine, evaluation: Evaluation, systems: Sequence[SystemSummary]) -> list[Finding]:
-    """Propose to declare judgments complete that name relevant documents alone, and few of the shown results."""
+    """Propose to declare judgments complete if all grades are above 0 and few of the shown results are judged."""
     shares = [row.judged for row in systems if row.judged is not None]
     if evaluation.declares_complete or not shares or max(shares) >= FEW_SHOWN:
         return []
@@ -163,7 +170,7 @@ def check_completeness(engine: Engine, evaluation: Evaluation, systems: Sequence
 
 
 def mean_of(column: Column, values: NDArray[np.float64]) -> float:
-    """Return the mean of values at the queries of a column, scaled and weighted as its differences."""
+    """Return the mean of one value per query, scaled and weighted as the differences of the column."""
     scaled = values if column.scales is None else values * np.asarray(column.scales)
     return float(np.average(scaled, weights=None if column.weights is None else np.asarray(column.weights)))
 

@@ -20,9 +20,9 @@ from ndcg_ab.comparing.changes import find_changes
 from ndcg_ab.comparing.costs import compare_costs
 from ndcg_ab.comparing.deciding import decide_by_all
 from ndcg_ab.comparing.drawn_queries import limit_queries_needed, with_drawn_findings
-from ndcg_ab.comparing.families import check_heavy_queries, check_slices, make_families
+from ndcg_ab.comparing.families import check_heavy_queries, check_slices, make_families, paired_columns
 from ndcg_ab.comparing.intended import check_intended, intended_comparisons
-from ndcg_ab.comparing.sampling import read_sampling
+from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import Engine
 from ndcg_ab.files import write_table
@@ -38,6 +38,7 @@ from ndcg_ab.scoring.other_tools import own_metrics
 from ndcg_ab.scoring.tables_by_system import read_by_system
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.averages import mean, median, weighted_mean
+from ndcg_core.statistics.verdicts.comparison import Comparison
 
 SHOWN_QUERIES = 300  # whose results are fetched from a cluster, for the page
 
@@ -64,10 +65,7 @@ def make_outcome(
     systems = read_summaries(engine, sampling.weights)
     ledger = (*ledger, *count_scored(engine))
     unknown = check_intended(engine, evaluation)
-    compared = limit_queries_needed(make_families(engine, evaluation, sampling), sampling.drawn)
-    compared = add_unjudged(engine, evaluation, sampling, compared)
-    compared = add_labels(engine, evaluation, sampling, systems, compared)
-    compared += intended_comparisons(engine, evaluation, sampling)
+    compared = compare_systems(engine, evaluation, sampling, systems)
     noticed = [*findings, *note_configuration(engine, evaluation), *unknown, *check_clusters(engine, evaluation)]
     changes = find_changes(engine, evaluation)
     if evaluation.scores:
@@ -102,6 +100,17 @@ def make_outcome(
         left_out=left_out,
         if_all_decided=decide_by_all(engine, evaluation, sampling, compared),
     )
+
+
+def compare_systems(
+    engine: Engine, evaluation: Evaluation, sampling: Sampling, systems: Sequence[SystemSummary]
+) -> list[Comparison]:
+    """Return every comparison, with what is unjudged and where the labels came from; columns are paired once."""
+    columns = paired_columns(engine, evaluation, sampling)
+    compared = limit_queries_needed(make_families(engine, evaluation, sampling, columns), sampling.drawn)
+    compared = add_unjudged(engine, evaluation, sampling, columns, compared)
+    compared = add_labels(engine, evaluation, sampling, systems, compared)
+    return compared + intended_comparisons(engine, evaluation, sampling)
 
 
 def read_summaries(engine: Engine, weights: Mapping[str, float] | None = None) -> list[SystemSummary]:

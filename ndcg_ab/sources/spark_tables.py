@@ -17,12 +17,13 @@ from ndcg_ab.engines.remote_table import Cluster, Column, RemoteTable
 from ndcg_ab.errors import InputError, format_value, needs
 from ndcg_ab.files import resolved
 from ndcg_ab.sources.base import Source, remote_place_table
-from ndcg_ab.sources.tables.schema import Layout, check_types
+from ndcg_ab.sources.tables.schema import IDS, LONGEST_ID, Layout, check_types
 
 TYPES = {pa.string(): "string", pa.float64(): "double", pa.int64(): "bigint"}
 RULES = {
-    "string": "every row needs one, and an empty one is none",
-    "double": "every row needs a finite number",
+    "string": f"every row needs one, which is not empty, and an id has no more than {LONGEST_ID:,} characters",
+    "double": "every row needs a finite number, and no whole number beyond 2^53 that a double cannot hold, so that"
+    " different numbers become equal: divide all, or write their ranks",
     "bigint": "every row needs a whole number between -2^53 and 2^53",
 }
 
@@ -65,7 +66,7 @@ class ClusterTable(Source):
         check_types(schema, layout, chosen, self.origin)
         columns = tuple(Column(field.name, chosen.get(field.name), TYPES[field.type]) for field in layout.fields)
         place = RemoteTable(table, described.where, columns)
-        found = spark.survey_queries(cluster, place).sort_by("query_id")
+        found = spark.survey_queries(cluster, place, dict.fromkeys(IDS, LONGEST_ID)).sort_by("query_id")
         if found.num_rows == 0:
             raise InputError(f"{self.origin}: there is no {layout.kind} in it")
         self.refuse_wrong(found, place)

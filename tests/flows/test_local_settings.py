@@ -1,9 +1,13 @@
 """Settings files of Prefect in the current folder are read only if the configuration names the server."""
 
+import asyncio
+import contextlib
 import os
 import subprocess
 import sys
+import uuid
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -33,6 +37,13 @@ def planted(url: str) -> dict[str, dict[str, str]]:
         "profiles": {".env": "PREFECT_PROFILES_PATH=p.toml\n", "p.toml": profile},
         "profiles of a project": {"pyproject.toml": '[tool.prefect]\nprofiles_path = "p.toml"\n', "p.toml": profile},
         "a home": {"prefect.toml": 'home = "."\n', "profiles.toml": profile},
+        "all of them": {
+            ".env": f"PREFECT_API_URL={url}\nPREFECT_API_AUTH_STRING=planted:word\nPREFECT_PROFILES_PATH=p.toml\n",
+            "prefect.toml": f'home = "."\n[api]\nurl = "{url}"\nauth_string = "planted:word"\n',
+            "pyproject.toml": f'[tool.prefect.api]\nurl = "{url}"\nauth_string = "planted:word"\n',
+            "p.toml": profile,
+            "profiles.toml": profile,
+        },
     }
 
 
@@ -53,7 +64,7 @@ def plant(here: Path, files: dict[str, str]) -> None:
         (here / name).write_text(text)
 
 
-@pytest.mark.parametrize("kind", planted(URL))
+@pytest.mark.parametrize("kind", [kind for kind in planted(URL) if kind != "all of them"])
 def test_a_line_says_that_they_are_not_followed(
     kind: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -113,7 +124,7 @@ def shown(here: Path, **changes: Any) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", mostly_soaked([*planted(URL)], kept=["variables", "settings", "a home"]))
+@pytest.mark.parametrize("kind", mostly_soaked([*planted(URL)], kept=["all of them"]))
 def test_prefect_does_not_read_them(kind: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(here, planted(URL)[kind])
     assert shown(here) == {"None None"}
@@ -132,9 +143,14 @@ def test_a_profile_of_the_user_s_stands_and_a_configuration_lets_them_count(here
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["nowhere", "in the environment", "temporary"])
+@pytest.mark.parametrize(
+    "way", mostly_soaked(["nowhere", "in the environment", "temporary"], kept=["in the environment"])
+)
 def test_a_planted_server_is_asked_nothing(way: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Credentials of the environment go to the server that it names."""
+    """Credentials of the environment go to the server that it names.
+
+    A temporary server does not follow the files, either: tests/slow/test_stopping.py, in `make test`.
+    """
 
     def answer(_: Asked) -> Said:
         return Said({}, status=404)
@@ -154,3 +170,46 @@ def test_a_planted_server_is_asked_nothing(way: str, here: Path, monkeypatch: py
         assert bool(ours.asked) == (way == "in the environment")
     assert found.returncode == 0, found.stderr
     assert found.stderr.startswith(NOTICE.format(".env, prefect.toml, pyproject.toml")), found.stderr
+
+
+@pytest.mark.slow
+def test_a_run_of_serve_does_not_follow_files_that_appear_later(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run reads its flow run from the server; `make soak` does all of it against a real one (end_to_end.py)."""
+    from prefect.runner import runner
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    from ndcg_ab.flows import schedules
+
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setattr(schedules, "guard_prefect", lambda: None)  # it would stay in the process of the tests
+    monkeypatch.setattr(runner, "EngineCommandStarter", schedules.EngineCommandStarter)
+    schedules.guard_runs()
+    plant(here, planted(URL)["all of them"])
+    monkeypatch.chdir(here.parent)
+    starter = runner.EngineCommandStarter(cwd=here, stream_output=False)
+    with contextlib.ExitStack() as ended:
+        ours = ended.enter_context(serving(lambda _: Said({}, status=404)))
+        ended.enter_context(temporary_settings({PREFECT_API_URL: f"{ours.address}/api"}))
+        asyncio.run(starter.start(SimpleNamespace(id=uuid.uuid4())))
+    assert ours.asked
+    assert [asked.headers.get("authorization") for asked in ours.asked] == [None] * len(ours.asked)
+
+
+@pytest.mark.parametrize("prefect", [{}, {"api_url": URL}], ids=["environment", "configuration"])
+def test_serve_guards_its_runs_unless_the_configuration_names_the_server(
+    prefect: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ndcg_ab.flows import schedules
+
+    begun: list[str] = []
+
+    def begin(**_: object) -> None:
+        begun.append("serving")
+        raise InterruptedError
+
+    monkeypatch.setattr(schedules, "find_server", lambda: contextlib.nullcontext(URL))
+    monkeypatch.setattr(schedules, "guard_runs", lambda: begun.append("guarded"))
+    monkeypatch.setattr(schedules, "Runner", begin)
+    with pytest.raises(InterruptedError):
+        schedules.serve([small(tmp_path, prefect=prefect)])
+    assert begun == ["guarded", "serving"][len(prefect) :]

@@ -52,7 +52,9 @@ def test_killed_nights_and_two_writers() -> None:
     assert {*killed, *together} <= set(killing.GOOD)
 
 
+@pytest.mark.soak
 def test_a_stopped_run() -> None:
+    """In `make test` a run is stopped by tests/slow/test_stopping.py, in the midst of a pull."""
     code, (stopped,), errors = run("--kills", "0", "--seconds", "0", "--stops", "1", "--seed", "3")
     assert code == 0, errors
     assert stopped["stopped"] == 1 and stopped["bundles"] >= 1

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import socket
 import threading
 import time
@@ -29,7 +30,7 @@ from ndcg_ab.trackers import make_tracker as tracker_of_ours
 from tests.repeated import mostly_soaked
 from tests.slow.broken_servers import OUTAGES, closed, configuration, dripping, failing
 from tests.small_evaluation import changed_run, nights, plain_page, rows_of, runs, small, unlogged
-from tests.stores import with_store
+from tests.stores import empty_mlflow, with_store
 
 prepare_environment()
 
@@ -103,7 +104,8 @@ def tracker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tracker]:
         for name, value in names.items():
             patch.setenv(f"_MLFLOW_SERVER_{name}", value)
         made = Tracker(folder)
-        with made.up():  # it makes its database at the first question
+        shutil.copy(empty_mlflow(), folder / "server.db")
+        with made.up():  # it opens its database at the first question
             import mlflow
 
             mlflow.MlflowClient(tracking_uri=made.uri).get_experiment_by_name("none")

@@ -57,9 +57,12 @@ def runs(
         evaluation = small(folder, systems=systems, queries={"file": "queries.tsv"}, prefect=TEMPORARY)
         (folder / "inputs" / "waiting_engine.py").write_text(ENGINE)
         command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(configuration(evaluation, folder))]
+        (folder / "temporary").mkdir()
         environment = os.environ | {"PREFECT_HOME": str(with_prefect(folder / "prefect"))}
+        environment |= {"TMPDIR": str(folder / "temporary"), "PYTHONPATH": str(ROOT)}
+        (folder / "prefect.toml").write_text("no settings")  # a server that followed it would not begin
         process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         begun[number] = (process, folder)
     try:
@@ -106,6 +109,7 @@ def test_a_run_that_is_stopped_leaves_nothing(number: signal.Signals, runs: dict
     assert run.process.returncode == 128 + number
     assert said.splitlines()[-1] == f"ndcg-ab: stopped by {number.name}"
     assert not run.folder.exists()
+    assert list((run.home.parent / "temporary").iterdir()) == []
     assert flow_states(run) == ["CANCELLED"]
 
 

@@ -17,6 +17,7 @@ from ndcg_core.measures.score import Result
 from tests.examples import examples
 from tests.laboratory import Judgments, Ranking, core_scores, fill, results, sql_scores
 from tests.references import Collection, ndcg_cases
+from tests.repeated import mostly_soaked
 from tests.strategies import DOCUMENTS, JUDGMENTS, many_metrics, rankings
 
 CHOICES = [
@@ -270,7 +271,7 @@ def test_ndcg_agrees_with_scikit_learn(queries: list[list[tuple[str, int, int]]]
             assert ours["new", query, name] == pytest.approx(theirs, abs=1e-12)
 
 
-@pytest.mark.parametrize("threads", [2, *(pytest.param(count, marks=pytest.mark.slow) for count in (1, 4))])
+@pytest.mark.parametrize("threads", mostly_soaked([1, 2, 4], kept=[4]))
 def test_values_are_the_same_to_the_last_bit_over_any_number_of_threads(threads: int) -> None:
     judgments = {f"q{n}": {f"d{m}": (n * 7 + m * 3) % 4 / 1.7 for m in range(60)} for n in range(40)}
     systems = {

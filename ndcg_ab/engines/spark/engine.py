@@ -8,7 +8,7 @@ import contextlib
 import functools
 import hashlib
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,12 +20,14 @@ from pyspark.sql import functions as F  # noqa: N812
 from ndcg_ab import thresholds
 from ndcg_ab.engines.base import Bound, Engine, Parameters, Value, is_several, one_by_one
 from ndcg_ab.engines.dialects import for_spark
-from ndcg_ab.engines.remote_table import Cluster, RemoteTable
+from ndcg_ab.engines.remote_table import Cluster, Column, RemoteTable
 from ndcg_ab.engines.spark.session import open_session
 from ndcg_ab.engines.sql_files import SqlFile
 from ndcg_ab.errors import InputError, SqlError, in_short
 
 TYPES = {pa.string(): "string", pa.float64(): "double", pa.int64(): "bigint", pa.bool_(): "boolean"}
+EXACT = 2**53  # a double cannot hold every whole number beyond it
+WHOLE_NUMBER = r"^\s*[+-]?[0-9]+(\.0*)?\s*$"
 ROWS_OF_PART = 100_000  # that are shuffled, of several rows
 INTERPRETED = {  # what few rows need: plans that are interpreted as they are
     "spark.sql.adaptive.enabled": "false",
@@ -143,9 +145,10 @@ def read_schema(cluster: Cluster, place: RemoteTable) -> pa.Schema:
         return read_frame(open_session(cluster), place).limit(0).toArrow().schema
 
 
-def survey_queries(cluster: Cluster, place: RemoteTable) -> pa.Table:
+def survey_queries(cluster: Cluster, place: RemoteTable, longest: Mapping[str, int]) -> pa.Table:
     """A row for each query: one of its documents, how many rows there are, how many break a rule of a column.
 
+    longest: characters that a text may have, by column.
     Columns: those of the place (the lowest of each), ``rows``, ``wrong_…`` for each of them, ``mixed`` and ``added``,
     from which the digest is made: they are the same for any order of the rows.
     """
@@ -157,7 +160,7 @@ def survey_queries(cluster: Cluster, place: RemoteTable) -> pa.Table:
             F.count(F.lit(1)).alias("rows"),
             *(F.min(column.name).alias(column.name) for column in place.columns if column.name != "query_id"),
             *(
-                F.sum(breaks_rules(column.name, column.type).cast("bigint")).alias(f"wrong_{column.name}")
+                F.sum(breaks_rules(column, longest.get(column.name)).cast("bigint")).alias(f"wrong_{column.name}")
                 for column in there
             ),
             F.bit_xor(F.xxhash64(*content)).alias("mixed"),
@@ -175,23 +178,36 @@ def survey_digest(place: RemoteTable, surveyed: pa.Table) -> str:
     return found.hexdigest()[:32]
 
 
-def breaks_rules(name: str, kind: str) -> Any:
-    """Whether a value breaks the rules: missing or empty, not finite, no whole number or too large a one."""
-    column = F.col(name)
-    if kind == "string":
-        return column.isNull() | (column == "")
-    if kind == "double":
-        return column.isNull() | F.isnan(column) | (F.abs(column) == float("inf"))
-    return column.isNull() | (F.abs(column) >= 2**53)
+def breaks_rules(column: Column, longest: int | None) -> Any:
+    """Return the condition for values that are missing, empty, too long, not finite or too large a rank."""
+    value = F.col(column.name)
+    if column.type == "string":
+        wrong = (value == "") if longest is None else (value == "") | (F.length(value) > longest)
+    elif column.type == "double":
+        wrong = F.isnan(value) | (F.abs(value) == float("inf"))
+    else:
+        wrong = ~value.between(1 - EXACT, EXACT - 1)
+    return value.isNull() | wrong
+
+
+def read_column(column: Column) -> Any:
+    """Return the values of a column in its type; null for a text that is no number, and if the type cannot hold it."""
+    given = F.col(quoted(str(column.source)))
+    value = given.try_cast(column.type)
+    if column.type == "string":
+        return value
+    if column.type == "bigint":
+        return F.when(given.try_cast("double") == value, value)
+    is_whole = given.cast("string").rlike(WHOLE_NUMBER)
+    is_held = (F.abs(value) < 2.0**63) & (value.try_cast("bigint") == given.try_cast("decimal(38,0)"))
+    return F.when((F.abs(value) < EXACT) | ~is_whole | is_held, value)
 
 
 def select_rows(session: SparkSession, place: RemoteTable) -> DataFrame:
     """The rows in the columns that are asked for; a number that cannot be read as one is null."""
     frame = read_frame(session, place)
     columns = [
-        F.lit(None).cast(column.type).alias(column.name)
-        if column.source is None
-        else F.col(quoted(column.source)).try_cast(column.type).alias(column.name)
+        (F.lit(None).cast(column.type) if column.source is None else read_column(column)).alias(column.name)
         for column in place.columns
     ]
     if place.system_id is not None:

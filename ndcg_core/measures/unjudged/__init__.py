@@ -1,1 +1,1 @@
-"""What unjudged documents can do to a measure: bounds, completions, the worth of one more label."""
+"""What unjudged documents can do to a measure: expected values, bounds, the effect of one more label."""

@@ -23,14 +23,15 @@ class GradeChances(NamedTuple):
 
 
 class ExpectedGain(NamedTuple):
-    """Moments of the gain of an unjudged result, by rank band, (bands,) each.
+    """What is expected of unjudged results, by rank band or for each of them: (bands,) or (n,) each.
 
-    gain: its mean. variance: its variance. relevant: the chance of a gain above 0, in [0, 1].
+    gain: the mean gain. variance: of the gain. relevant, nonrelevant: the chances of a gain above 0, and of none.
     """
 
     gain: FloatArray
     variance: FloatArray
     relevant: FloatArray
+    nonrelevant: FloatArray
 
 
 def band_of(rank: IntArray) -> IntArray:
@@ -85,4 +86,4 @@ def expect_gain(metric: Metric, chances: GradeChances, factor: float) -> Expecte
     scale = np.minimum(factor, np.divide(1.0, relevant, out=np.zeros_like(relevant), where=relevant > 0))
     mean = scale * (some @ gains)
     variance = np.maximum(scale * (some @ np.square(gains)) - np.square(mean), 0.0)
-    return ExpectedGain(mean, variance, scale * relevant)
+    return ExpectedGain(mean, variance, scale * relevant, 1.0 - scale * relevant)

@@ -7,14 +7,15 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 
 class Places(NamedTuple):
     """The results of one system, one row each, by rising query and rank.
 
     query: number of the query, from 0 on. doc: number of the document, equal for all systems. rank: from 1 on.
-    first_rank, size: the first rank of the group of equal scores and the number of results in it, where ties are
-    averaged; elsewhere the rank, and 1. grade: NaN if unjudged.
+    first_rank, size: the first rank of the group of equal scores and the number of results in it, if ties are averaged;
+    else the rank, and 1. grade: NaN if unjudged.
     """
 
     query: IntArray
@@ -25,13 +26,12 @@ class Places(NamedTuple):
     grade: FloatArray
 
     @property
-    def is_judged(self) -> NDArray[np.bool_]:
+    def is_judged(self) -> BoolArray:
         return ~np.isnan(self.grade)
 
-    def take(self, rows: IntArray | NDArray[np.bool_]) -> "Places":
+    def take(self, rows: IntArray | BoolArray) -> "Places":
         """Return some of the rows, chosen by number or by a mask."""
-        query, doc, rank, first_rank, size = (values[rows] for values in self[:5])
-        return Places(query, doc, rank, first_rank, size, self.grade[rows])
+        return Places(*(values[rows] for values in self))  # type: ignore[arg-type]
 
     def within(self, depth: int | None) -> "Places":
         """Return the rows whose group of equal scores begins within the first `depth` ranks; None keeps all."""
@@ -45,10 +45,10 @@ def no_places() -> Places:
 
 
 class Judged(NamedTuple):
-    """The number of judged documents by query and grade, one row for each pair that occurs.
+    """The number of judged documents by query and grade.
 
-    query, grade, documents: (m,), by rising query. queries: the number of queries. grades: every grade of the
-    evaluation, rising, also those that no query in `query` has.
+    query, grade, documents: (m,), one row for each pair of query and grade that occurs. queries: the number of queries.
+    grades: every grade of the evaluation, rising, also those that no query in `query` has.
     """
 
     query: IntArray
@@ -57,7 +57,11 @@ class Judged(NamedTuple):
     queries: int
     grades: tuple[float, ...]
 
-    def count_documents(self, is_counted: NDArray[np.bool_]) -> FloatArray:
+    def count_documents(self, is_counted: BoolArray) -> FloatArray:
         """Return, per query, the number of documents in the rows of the mask."""
-        found: FloatArray = np.bincount(self.query, self.documents * is_counted, self.queries).astype(np.float64)
-        return found
+        return np.bincount(self.query, self.documents * is_counted, self.queries).astype(np.float64)
+
+
+def split_by(numbers: IntArray) -> list[IntArray]:
+    """Return the rows that have the number 0, 1, 2 …, up to the highest number."""
+    return np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])

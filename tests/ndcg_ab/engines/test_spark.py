@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -297,6 +298,8 @@ REFUSED = {
     | {"score": float("nan")},
     "column score: 1 value": ROW | {"score": float("-inf")},
     "column rank: 1 value": ROW | {"rank": 2**53},
+    "column doc_id: 1 value is missing or against the rule (such as in query 'q1'): every row needs one, which is not"
+    " empty, and an id has no more than 10,000 characters": ROW | {"doc_id": "é" * 10_001},
 }
 
 
@@ -307,6 +310,51 @@ def test_a_value_that_breaks_a_rule_is_refused(sentence: str, master: str, folde
     with pytest.raises(InputError) as caught:
         pulls.pull_ranking(Context(wrong, MemoryStore(wrong)), "wrong")
     assert sentence in str(caught.value)
+
+
+HELD = [
+    ("score", [2**53 + 2, -(2**60), 7]),
+    ("score", ["1e300", "9007199254740992", "-7"]),
+    ("score", [Decimal("9007199254740993.5"), Decimal("0.1"), Decimal("-7")]),
+    ("rank", [1.0, 2.0, 3.0]),
+    ("doc_id", ["é" * 10_000, "b", "c"]),
+]
+BEYOND = [2**53 + 1, 2**63 - 1, "9007199254740993", Decimal(2**53 + 1), Decimal(10**30 + 1)]
+
+
+@pytest.mark.parametrize(
+    "score", mostly_soaked(BEYOND, kept=BEYOND[1:4:2]), ids=lambda score: f"{type(score).__name__} {score}"
+)
+def test_a_whole_score_that_a_double_cannot_hold_is_refused(
+    score: Any, master: str, folder: Path, tmp_path: Path
+) -> None:
+    write(tmp_path / "wrong", [{"query_id": "q1", "doc_id": f"d{place}", "score": score} for place in range(2)])
+    wrong = evaluation(folder, systems=[{"name": "wrong", "table": f"{tmp_path}/wrong"}], **on(master, folder))
+    with pytest.raises(InputError) as caught:
+        pulls.pull_ranking(Context(wrong, MemoryStore(wrong)), "wrong")
+    said = "column score: 2 values are missing or against the rule (such as in query 'q1'): every row needs a finite"
+    assert said in str(caught.value)
+    assert "no whole number beyond 2^53 that a double cannot hold" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "held", mostly_soaked(HELD, kept=HELD[:1]), ids=lambda held: f"{held[0]} {type(held[1][0]).__name__}"
+)
+def test_what_a_column_can_hold_is_taken(
+    held: tuple[str, list[Any]], master: str, folder: Path, tmp_path: Path
+) -> None:
+    column, values = held
+    rows = [{"query_id": "q1", "doc_id": f"d{place}", "rank": place + 1} for place in range(3)]
+    write(tmp_path / "held", [row | {column: value} for row, value in zip(rows, values, strict=True)])
+    taken = evaluation(folder, systems=[{"name": "held", "table": f"{tmp_path}/held"}], **on(master, folder))
+    pulls.pull_ranking(Context(taken, MemoryStore(taken)), "held")
+
+
+def test_a_rank_that_is_no_whole_number_is_refused(master: str, folder: Path, tmp_path: Path) -> None:
+    write(tmp_path / "wrong", [{"query_id": "q1", "doc_id": "d1", "rank": 1.5}])
+    wrong = evaluation(folder, systems=[{"name": "wrong", "table": f"{tmp_path}/wrong"}], **on(master, folder))
+    with pytest.raises(InputError, match="column rank: 1 value is missing or against the rule"):
+        pulls.pull_ranking(Context(wrong, MemoryStore(wrong)), "wrong")
 
 
 def test_a_table_that_is_not_there_is_named(master: str, folder: Path, tmp_path: Path) -> None:

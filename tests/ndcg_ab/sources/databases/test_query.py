@@ -1,5 +1,6 @@
 """Databases: what is read of a query's rows, and what is said where it cannot be."""
 
+import itertools
 import sqlite3
 import subprocess
 import sys
@@ -29,6 +30,7 @@ from ndcg_ab.sources.databases import query as databases
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, writer_for
 from ndcg_ab.sources.tables.schema import query_layout
 from tests import servers
+from tests.repeated import mostly_soaked
 
 ROWS = [("q1", "d1", 1.5), ("q1", "d2", 0.5), ("q2", "d1", 3.0)]
 
@@ -451,6 +453,8 @@ def test_names_that_differ_in_case_in_a_file(tmp_path: Path) -> None:
 
 SLOWLY = "select 'q' || g as query_id, repeat('d', 1000) || g as doc_id, 1 as grade from generate_series(1, 200000) g"
 WAITING = "select 'q' || g as query_id, 'd' as doc_id, 1 as grade, pg_sleep(.001) from generate_series(1, 60000) g"
+HOW = ["fast", "immediate", "terminated"]
+DISTURBED = [*zip(HOW, [SLOWLY, WAITING, SLOWLY], strict=True)]
 END_BACKENDS = (
     "select pg_terminate_backend(pid) from pg_stat_activity"
     " where query ilike '%generate_series(1%' and pid <> pg_backend_pid()"
@@ -458,12 +462,15 @@ END_BACKENDS = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("query", [SLOWLY, WAITING], ids=["while rows come", "before rows come"])
-@pytest.mark.parametrize("how", ["fast", "immediate", "terminated"])
+@pytest.mark.parametrize("disturbed", mostly_soaked(itertools.product(HOW, [SLOWLY, WAITING]), kept=DISTURBED))
 def test_a_restart_in_the_middle_of_a_pull_may_be_tried_again(
-    how: str, query: str, socket: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    disturbed: tuple[str, str], socket: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A restart, a failover, an administrator who ends the connection: SQLSTATE 57P01, or no answer at all."""
+    """A restart, a failover, an administrator who ends the connection: SQLSTATE 57P01, or no answer at all.
+
+    While rows come, and before.
+    """
+    how, query = disturbed
     read = databases.convert_batch
     monkeypatch.setattr(databases, "convert_batch", lambda *given: (time.sleep(0.05), read(*given))[1])
 

@@ -33,8 +33,8 @@ def test_bounds_are_the_extremes_of_all_completions(name: str) -> None:
     random, metric = Random(7), parse(name)
     for pair in (draw_pair(random) for _ in range(25)):
         every = [difference for _, difference in pair.completions(metric)]
-        found = difference_bounds(pair.shown(metric), np.array([pair.difference(metric)]))
-        assert (found.low[0], found.high[0]) == pytest.approx((min(every), max(every)), abs=1e-12)
+        low, high = difference_bounds(pair.shown(metric), np.array([pair.difference(metric)]))
+        assert (low[0], high[0]) == pytest.approx((min(every), max(every)), abs=1e-12)
 
 
 def test_a_measure_with_another_divisor_has_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,9 @@ import pytest
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.registry import MEASURES, Divisor, Measure, cumulated
-from ndcg_core.measures.unjudged.expected_values import ShownPair, lacks_expected_value
+from ndcg_core.measures.unjudged.expected_values import ShownPair
 from ndcg_core.measures.unjudged.grade_chances import GradeChances
+from ndcg_core.measures.unjudged.place_values import lacks_expected_value
 from tests.ndcg_core.measures.unjudged.small_pairs import GRADES, METRICS, Pair, draw_pair
 
 CHANCES = np.array([0.4, 0.3, 0.2, 0.1])
@@ -42,10 +43,10 @@ def test_expectation_and_variance_are_those_over_all_completions(name: str) -> N
         for grades, difference in pair.completions(parse(name)):
             chance = float(np.prod([CHANCES[GRADES.index(grade)] for grade in grades]))
             first, second = first + chance * difference, second + chance * difference**2
-        found = certain(pair, name).expect(1.0, 1.0)
-        assert found.differences[0] == pytest.approx(first, abs=1e-12)
+        differences, variances = certain(pair, name).expect(1.0, 1.0)
+        assert differences[0] == pytest.approx(first, abs=1e-12)
         if parse(name).traits.is_additive:
-            assert found.variances[0] == pytest.approx(second - first**2, abs=1e-12)
+            assert variances[0] == pytest.approx(second - first**2, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -54,8 +55,8 @@ def test_exchanging_the_systems_reverses_the_sign(name: str) -> None:
     for pair in (draw_pair(random) for _ in range(20)):
         found = certain(pair, name).expect(0.5, 2.0)
         other = certain(Pair(pair.judgments, pair.rankings[::-1]), name).expect(2.0, 0.5)
-        assert found.differences[0] == pytest.approx(-other.differences[0], abs=1e-12)
-        assert found.variances[0] == pytest.approx(other.variances[0], abs=1e-12)
+        assert found[0] == pytest.approx(-other[0], abs=1e-12)
+        assert found[1] == pytest.approx(other[1], abs=1e-12)
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -68,7 +69,7 @@ def test_better_unjudged_results_of_the_candidate_never_lower_the_difference(nam
     random = Random(6)
     for pair in (draw_pair(random) for _ in range(20)):
         shown = certain(pair, name)
-        found = [float(shown.expect(factor, 1.0).differences[0]) for factor in (0.2, 0.5, 1.0, 1.5, 5.0)]
+        found = [float(shown.expect(factor, 1.0)[0][0]) for factor in (0.2, 0.5, 1.0, 1.5, 5.0)]
         assert found == sorted(found) or np.allclose(found, sorted(found), atol=1e-12)
 
 
