@@ -128,10 +128,7 @@ def guess_kind(place: Any, directory: Path) -> str:
     with list_parts(place, directory, {}) as parts:
         path = parts[0].path
         refuse_no_file(path)
-        sample = Sample.of_file(path)
-        if not sample.start.strip():
-            raise InputError(f"{path}: the file is empty")
-        names = sample.column_names
+        names = Sample.of_file(path).column_names
     is_table = any(field.name in place.columns or {field.name, field.other} & {*names} for field in COUNTS.fields[2:])
     return "table" if is_table else "ubi"
 

@@ -1,11 +1,12 @@
 """Values of metrics by query, as trec_eval -q and ir_measures -q print them."""
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from functools import partial
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.forms.form import SCORES, Form, Reading, Records
-from ndcg_ab.sources.forms.measure_names import IR_MEASURES, NO_NUMBERS, TREC_EVAL
+from ndcg_ab.sources.forms.measure_names import IR_MEASURES, NO_NUMBERS, TREC_EVAL, are_measures
 from ndcg_ab.sources.forms.plausible import numbers
 from ndcg_ab.sources.forms.sample import Sample
 
@@ -18,7 +19,14 @@ def sniff(sample: Sample) -> Reading | None:
     if not rows or any(len(row) != 3 for row in rows) or guess_writer(rows) is None:
         return None
     values = [row[2] for row in rows if not NO_NUMBERS.fullmatch(row[0])]
-    return READING if numbers(values) is not None else None
+    if numbers(values) is None:
+        return None
+    return dataclasses.replace(READING, is_doubtful=not are_named(rows))
+
+
+def are_named(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether one of the first two fields of every line is the name of a measure."""
+    return are_measures(row[0].strip() for row in rows) or are_measures(row[1].strip() for row in rows)
 
 
 def split_fields(line: str) -> list[str]:

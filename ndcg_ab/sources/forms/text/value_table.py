@@ -35,7 +35,7 @@ class ValueColumns(NamedTuple):
 def sniff(sample: Sample) -> Reading | None:
     for table in tables(sample):
         found = find_value_columns(list(table.columns), sample.columns)
-        if found is not None and are_values(table.columns, found):
+        if found is not None and (sample.is_parquet or are_values(table.columns, found)):
             is_of_queries = sample.is_parquet or any(bare_name(name) in TEXTS for name in table.columns)
             return Reading(SCORES, table.format, delimiter=table.delimiter, is_doubtful=is_of_queries)
     return None
@@ -59,9 +59,9 @@ def find_value_columns(names: Sequence[str], columns: Mapping[str, str]) -> Valu
 
 
 def are_values(columns: Mapping[str, Sequence[str]], found: ValueColumns) -> bool:
-    """Return whether the columns of values hold numbers; those of Parquet are not known."""
-    values = found.values or tuple(name for name in ("value",) if name in columns)
-    return bool(values) and all(not columns[name] or numbers(columns[name]) is not None for name in values)
+    """Return whether the columns of values hold numbers."""
+    values = found.values or ("value",)
+    return all(numbers(columns.get(name, ())) is not None for name in values)
 
 
 FORM = Form("table of values by query", SCORES, "query_id,old,new\nq1,0.5,0.25\nq2,1,0.75\n", sniff)
