@@ -1,17 +1,14 @@
-"""Values per query that another tool computed: tables of four columns, and what trec_eval and others write."""
+"""Values per query that another tool computed: tables, and what trec_eval and others write."""
 
 import dataclasses
-import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.config.loading.hints import is_number
 from ndcg_ab.config.model.inputs.external_scores import ScoresSource
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.extensions import translate_foreign_errors
@@ -19,25 +16,29 @@ from ndcg_ab.files import named
 from ndcg_ab.sources.base import Source, places_text
 from ndcg_ab.sources.files.file import read_file, refuse_no_file
 from ndcg_ab.sources.files.hints import columns_option
-from ndcg_ab.sources.files.json_documents import load_strictly
-from ndcg_ab.sources.files.records import open_parquet, read_records, text_lines
-from ndcg_ab.sources.files.unpacking import open_bytes
-from ndcg_ab.sources.forms.recognition import find_reading, format_by_name
-from ndcg_ab.sources.tables.in_memory import arrow_table, read_table
-from ndcg_ab.sources.tables.schema import Field, Layout, SayColumns, names_text, read_value
+from ndcg_ab.sources.files.records import placed_records, prefix_errors, read_records
+from ndcg_ab.sources.forms.form import SCORES, Reading, Records
+from ndcg_ab.sources.forms.json import values_by_query
+from ndcg_ab.sources.forms.recognition import plain_reading, recognise
+from ndcg_ab.sources.forms.sample import Sample
+from ndcg_ab.sources.forms.text import value_lines
+from ndcg_ab.sources.forms.text.value_lines import ALL
+from ndcg_ab.sources.forms.text.value_table import ONE_METRIC, ValueColumns, find_value_columns
+from ndcg_ab.sources.tables.in_memory import arrow_table, python_number, read_table
+from ndcg_ab.sources.tables.schema import Field, Layout, SayColumns, is_plain_number, names_text, read_value
 from ndcg_core.measures.external_metric import canonical_name
 
 LARGEST = 1e100  # no value of a metric is larger, and its square is still a number
-ALL = "all"  # what trec_eval and ir_measures call the mean over all queries
 
 
 class ScoresLayout(Layout):
-    """The columns of per-query values; they have no other names."""
+    """The columns of per-query values."""
 
     def check_columns(
         self, where: str, found: list[str], columns: dict[str, str], say: SayColumns = columns_option
     ) -> dict[str, str]:
-        wanted = {field.name: columns.get(field.name, field.name) for field in self.fields if field.required}
+        names = self.names_in(found, columns)
+        wanted = {field.name: names[field.name] for field in self.fields if field.required}
         missing = [column for column in wanted.values() if column not in found]
         if missing:
             raise InputError(
@@ -48,25 +49,17 @@ class ScoresLayout(Layout):
         return super().check_columns(where, found, columns, say)
 
 
-IDS = tuple(Field(name, pa.string()) for name in ("system_id", "query_id", "metric"))
+METRIC = Field("metric", pa.string(), other="measure")
+IDS = (Field("system_id", pa.string()), Field("query_id", pa.string()), METRIC)
 VALUE, HASH = Field("value", pa.float64()), Field("metric_hash", pa.string(), required=False)
 SCORE = ScoresLayout("value", (*IDS, VALUE, HASH))
 OF_ONE_SYSTEM = ScoresLayout("value", (*IDS[1:], VALUE, HASH))
 KEY = ["system_id", "metric", "query_id", "is_mean"]
 # is_mean: it is the tool's own mean over queries
 PULLED = Layout("value", (*SCORE.fields, Field("is_mean", pa.bool_())), order=tuple(KEY))
-Row = tuple[str, str, str, float]  # where it is, query, metric, value
-
-TREC_EVAL = re.compile(
-    r"(gm_)?(map|bpref|ndcg|ndcg_rel|infap|11pt_avg|utility|Rprec|Rprec_mult|Rndcg|recip_rank|success|binG|G|P|recall"
-    r"|relative_P|iprec_at_recall|ndcg_cut|map_cut|set_\w+|num_\w+|rel\w*|ret\w*|runid|relstring|yaap)([_.]\S*)?",
-)
-IR_MEASURES = re.compile(
-    r"(AP|nDCG|P|R|RR|MRR|MAP|ERR|RBP|BPM|INST|INSQ|SDCG|Rprec|Bpref|Judged|Success|Accuracy|SetP|SetR|SetF|SetRelP"
-    r"|SetAP|IPrec|infAP|NumQ|NumRel|NumRet|NERR\d*|alpha_DCG|alpha_nDCG|AP_IA|ERR_IA|nERR_IA|NRBP|nNRBP|P_IA"
-    r"|StRecall|Compat)(\(.*\))?(@\S+)?",
-)
-NO_NUMBERS = re.compile(r"runid|relstring\S*")  # lines of trec_eval that hold a text
+FORMATS = {**value_lines.FORMATS, "pytrec_eval": values_by_query.READING}  # that have no columns
+Read = Callable[[Layout, Mapping[str, str]], pa.Table]  # of a layout and field -> column
+Places = Callable[[Mapping[str, str]], str]  # the places of a field -> value in the input, in words
 
 
 class Scores(Source):
@@ -92,58 +85,88 @@ class Scores(Source):
             return self.read()
 
     def read(self) -> pa.Table:
-        file_format = self.described.format or guess_format(self.path)
-        if file_format in ("trec_eval", "ir_measures", "text"):
-            return self.of_rows(text_rows(self.path, None if file_format == "text" else file_format))
-        if file_format == "pytrec_eval":
-            return self.of_rows(rows_by_query(read_json(self.path), str(self.path)))
-        layout, columns = self.layout(column_names(self.path, file_format))
-        layout.refuse_unknown(str(self.described.file), columns)
-        reading = dataclasses.replace(find_reading(self.path, layout.kind, file_format, columns), columns=columns)
-        table = read_file(self.path, layout, reading)
+        reading = self.reading()
+        if reading.records is not None:
+            return self.of_records(placed_records(self.path, SCORE, reading), f"{self.path}, ")
+        names = Sample.of_file(self.path).column_names
 
-        def places(keys: tuple[str, ...]) -> str:
-            names = [field.name for field in layout.fields if field.name in KEY]
-            found = [
-                line
-                for line, record in read_records(self.path, layout, reading)
-                if tuple(str(record.get(name)) for name in names) == keys
-            ]
-            return f"{self.path}, {places_text(found, 'row' if file_format == 'parquet' else 'line')}"
+        def read(layout: Layout, columns: Mapping[str, str]) -> pa.Table:
+            return read_file(self.path, layout, dataclasses.replace(reading, columns=columns))
 
-        return self.completed(table, layout, places, has_means=file_format == "jsonl" and layout is OF_ONE_SYSTEM)
+        def places(wanted: Mapping[str, str]) -> str:
+            layout = ScoresLayout("value", tuple(field for field in IDS if field.name in wanted))
+            rows = read_records(self.path, layout, dataclasses.replace(reading, columns=self.described.columns))
+            found = [place for place, row in rows if key_of(row) == key_of(wanted)]
+            return f"{self.path}, {places_text(found, reading.row_word)}"
+
+        return self.of_table(names, read, places, has_means=reading.format == "jsonl")
+
+    def reading(self) -> Reading:
+        """Return how the file is read: as it is told, else by its form, else by its name."""
+        told, sample = self.described.format, Sample.of_file(self.path, self.described.columns)
+        if told in FORMATS:
+            return FORMATS[told]
+        plain = plain_reading(sample, SCORE.kind, told)
+        found = None if told else recognise(sample, SCORES)
+        is_lines = plain.format == "trec" or (told is None and plain.delimiter == "\t" and not has_header(sample))
+        return found or (value_lines.READING if is_lines else plain)
 
     def in_memory(self) -> pa.Table:
         given = self.described.given
         assert given is not None
         with translate_foreign_errors(f"{given.name}: cannot be read"):
             if isinstance(given.data, Mapping):
-                return self.of_rows(rows_by_query(given.data, given.name))
-            layout, columns = self.layout(arrow_table(given).column_names)
-            return self.completed(read_table(given, layout, columns), layout, lambda keys: given.name)
-
-    def layout(self, found: Sequence[str]) -> tuple[Layout, dict[str, str]]:
-        """The columns, and the table's names for them.
-
-        Where the source says whose the values are, no column has to; ir_measures calls a metric a measure.
-        """
-        columns = dict(self.described.columns)
-        if "metric" not in found and "measure" in found:
-            columns.setdefault("metric", "measure")
-        names_itself = columns.get("system_id", "system_id") in found
-        return SCORE if self.described.system is None or names_itself else OF_ONE_SYSTEM, columns
+                with prefix_errors(given.name):
+                    return self.of_records(values_by_query.read_values(given.data), f"{given.name}, ")
+            return self.of_table(
+                arrow_table(given).column_names,
+                lambda layout, columns: read_table(given, layout, dict(columns)),
+                lambda _: given.name,
+            )
 
     # ---- as a table
 
-    def completed(
-        self, table: pa.Table, layout: Layout, places: Callable[[tuple[str, ...]], str], *, has_means: bool = False
-    ) -> pa.Table:
-        """A table of the layout as one of PULLED; refuses what is twice."""
+    def of_table(self, names: Sequence[str], read: Read, places: Places, *, has_means: bool = False) -> pa.Table:
+        """Return a table as one of PULLED; ir_measures writes its means into JSON Lines."""
+        columns, system = self.described.columns, self.described.system
+        SCORE.refuse_unknown(str(self.described.file), columns)
+        found = find_value_columns(names, columns)
+        if found is not None and found.values:
+            keys = [name for name in ("system_id", "query_id") if getattr(found, name)]
+            return self.completed(self.of_columns(found, read), keys, places)
+        layout = SCORE if system is None or SCORE.names_in(names, columns)["system_id"] in names else OF_ONE_SYSTEM
+        table = read(layout, columns)
+        if layout is OF_ONE_SYSTEM:
+            table = table.add_column(0, "system_id", pa.array([system] * table.num_rows, pa.string()))
+        keys = [field.name for field in layout.fields if field.name in KEY]
+        return self.completed(table, keys, places, has_means=has_means and layout is OF_ONE_SYSTEM)
+
+    def of_columns(self, found: ValueColumns, read: Read) -> pa.Table:
+        """Return a table with a column for each metric or system in the columns of SCORE."""
+        system = self.described.system
+        if system is None and found.system_id is None and not found.are_systems:
+            self.refuse_without_system()
+        if system is not None and found.are_systems:
+            self.refuse_other_systems(found.values)
+        ids = {name: column for name in ("system_id", "query_id") if (column := getattr(found, name))}
+        fields = [Field(name, pa.string()) for name in ids] + [Field(name, pa.float64()) for name in found.values]
+        wide = read(ScoresLayout("value", tuple(fields)), ids)
+        parts = []
+        for name in found.values:
+            metric, owner = (ONE_METRIC, name) if found.are_systems else (name, system)
+            systems = wide["system_id"] if found.system_id else pa.array([owner] * len(wide), pa.string())
+            metrics, hashes = pa.array([metric] * len(wide), pa.string()), pa.nulls(len(wide), pa.string())
+            parts.append(pa.table([systems, wide["query_id"], metrics, wide[name], hashes], SCORE.schema.names))
+        return pa.concat_tables(parts)
+
+    def completed(self, table: pa.Table, keys: Sequence[str], places: Places, *, has_means: bool = False) -> pa.Table:
+        """Return a table of SCORE as one of PULLED; raise InputError if a value is twice.
+
+        keys: the columns of the input that tell the place of a value.
+        """
         spelt = {name: canonical_name(name) for name in pc.unique(table["metric"]).to_pylist()}
         names = pa.array([spelt[name] for name in table["metric"].to_pylist()], pa.string())
-        if layout is OF_ONE_SYSTEM:
-            table = table.add_column(0, "system_id", pa.array([self.described.system] * table.num_rows, pa.string()))
-        elif self.described.system is not None:
+        if self.described.system is not None:
             self.refuse_other_systems(pc.unique(table["system_id"]).to_pylist())
         is_mean = pc.equal(table["query_id"], ALL) if has_means else pa.array(np.zeros(table.num_rows, dtype=bool))
         whole = table.set_column(table.column_names.index("metric"), "metric", names).append_column("is_mean", is_mean)
@@ -151,11 +174,11 @@ class Scores(Source):
         counted = whole.group_by(KEY).aggregate([([], "count_all")])
         for row in repeated_keys(counted):
             written = next(name for name, short in spelt.items() if short == row["metric"])
-            keys = (row["system_id"], row["query_id"], written)
-            refuse_twice(places(keys[1:] if layout is OF_ONE_SYSTEM else keys), *keys)
+            where = places({name: row[name] for name in keys})
+            refuse_twice(where, row["system_id"], row["query_id"], written)
         return whole
 
-    def refuse_other_systems(self, found: list[str]) -> None:
+    def refuse_other_systems(self, found: Sequence[str]) -> None:
         if len(found) > 1:
             name = self.described.system
             raise InputError(
@@ -163,18 +186,21 @@ class Scores(Source):
                 f" those of {name} alone: give the file without a name"
             )
 
-    def of_rows(self, rows: Iterable[Row]) -> pa.Table:
-        """The rows of the one system that the file is of."""
-        system = self.described.system
-        if system is None:
-            raise InputError(
-                f"{self.origin}: does not say whose values these are: name the system, as --scores NAME=FILE"
-                " (in a configuration: scores: [{system: NAME, file: FILE}])"
-            )
+    def refuse_without_system(self) -> NoReturn:
+        raise InputError(
+            f"{self.origin}: does not say whose values these are: name the system, as --scores NAME=FILE"
+            " (in a configuration: scores: [{system: NAME, file: FILE}])"
+        )
+
+    def of_records(self, records: Records, prefix: str) -> pa.Table:
+        """Return the records of the one system that the input is of, as a table of PULLED."""
+        system = self.described.system or self.refuse_without_system()
         places: dict[tuple[str, str], str] = {}
         found: dict[str, list[Any]] = {name: [] for name in PULLED.schema.names}
-        for where, query, written, value in rows:
-            metric = canonical_name(written)
+        for place, record in records:
+            where = prefix + place
+            query, written = (str(read_value(field, str(record[field.name]), where)) for field in IDS[1:])
+            value, metric = read_value(VALUE, python_number(record["value"]), where), canonical_name(written)
             if (query, metric) in places:
                 refuse_twice(f"{places[query, metric]} and {where}", system, query, metric)
             places[query, metric] = where
@@ -183,6 +209,17 @@ class Scores(Source):
         if all(found["is_mean"]):
             raise InputError(f"{self.origin}: there is no value of a single query in it: write it with -q")
         return pa.table(found, schema=PULLED.schema)
+
+
+def key_of(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the ids of a row, with its metric's name in our spelling."""
+    return {name: canonical_name(str(value)) if name == "metric" else str(value) for name, value in row.items()}
+
+
+def has_header(sample: Sample) -> bool:
+    """Return whether the first line does not end in a number."""
+    fields = sample.lines[0].split() if sample.lines else []
+    return bool(fields) and not is_plain_number(fields[-1])
 
 
 def repeated_keys(counted: pa.Table) -> list[dict[str, Any]]:
@@ -206,106 +243,3 @@ def refuse_large(table: pa.Table, origin: str) -> None:
             f" {format_value(row['query_id'])} is"
             f" {row['value']:g}; must be from {-LARGEST:g} to {LARGEST:g}"
         )
-
-
-# ---- formats
-
-
-def guess_format(path: Path) -> str:
-    """By the file's name, and where that is not enough by its first line."""
-    known = format_by_name(path)
-    if known == "jsonl":
-        return "pytrec_eval" if is_by_query(path) else known
-    if known in ("csv", "parquet"):
-        return known
-    with open_bytes(path) as file:
-        fields = file.readline(1 << 16).decode("utf-8", "replace").split()
-    return known if known == "tsv" and not is_number(fields[-1] if fields else "") else "text"
-
-
-def is_by_query(path: Path) -> bool:
-    """Whether a file is one JSON object of objects: {query: {measure: value}}."""
-    try:
-        with open_bytes(path) as file:
-            content = json.loads(file.read())
-    except ValueError:
-        return False
-    return isinstance(content, dict) and bool(content) and all(isinstance(each, dict) for each in content.values())
-
-
-def column_names(path: Path, file_format: str) -> list[str]:
-    """The names in a table's head; none where it cannot be read, which its reader says."""
-    try:
-        if file_format == "parquet":
-            return list(open_parquet(path).schema_arrow.names)
-        with open_bytes(path) as file:
-            line = file.readline(1 << 20).decode("utf-8-sig", "replace")
-        if file_format == "jsonl":
-            return list(json.loads(line))
-    except (InputError, OSError, ValueError, TypeError, pa.ArrowException):
-        return []
-    return [name.strip().strip('"') for name in line.split("," if file_format == "csv" else "\t")]
-
-
-def read_json(path: Path) -> Any:
-    try:
-        with open_bytes(path) as file:
-            content = load_strictly(file.read())
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is not JSON: {error}") from None
-    if not isinstance(content, dict):
-        raise InputError(f"{path}: must be one JSON object, {{query: {{measure: value}}}}, as pytrec_eval gives")
-    return content
-
-
-def rows_by_query(content: Mapping[Any, Any], origin: str) -> Iterator[Row]:
-    """The rows of {query: {measure: value}}."""
-    for query, measures in content.items():
-        where = f"{origin}, query {format_value(str(query))}"
-        if not isinstance(measures, Mapping):
-            raise InputError(f"{where} = {format_value(measures)}: must map every measure to its value")
-        for measure, value in measures.items():
-            number = value.item() if isinstance(value, np.generic) else value
-            if isinstance(number, bool):
-                raise InputError(f"{where}, {measure}: value = {number!r}: must be a number")
-            yield where, str(query), str(measure), float(read_value(VALUE, number, f"{where}, {measure}"))
-
-
-def text_rows(path: Path, file_format: str | None) -> Iterator[Row]:
-    """The lines of trec_eval -q (measure, query, value) or ir_measures -q (query, measure, value)."""
-    lines = [(number, split_fields(line)) for number, line in text_lines(path) if line.strip()]
-    for number, fields in lines:
-        if len(fields) != 3:
-            means = "; a mean over all queries has two: write the file with -q" if len(fields) == 2 else ""
-            raise InputError(
-                f"{path}, line {number}: has {len(fields)} fields: a line of scores has three, measure, query and value"
-                f" (trec_eval -q) or query, measure and value (ir_measures -q){means}"
-            )
-    order = file_format or guess_writer(path, [fields for _, fields in lines])
-    for number, (first, second, text) in lines:
-        measure, query = (first, second) if order == "trec_eval" else (second, first)
-        where = f"{path}, line {number}"
-        if order == "trec_eval" and NO_NUMBERS.fullmatch(measure):
-            continue
-        for field, name in ((IDS[1], query), (IDS[2], measure)):
-            read_value(field, name, where)
-        yield where, query, measure, float(read_value(VALUE, text, where))
-
-
-def split_fields(line: str) -> list[str]:
-    return [field.strip() for field in line.strip("\r\n").split("\t")] if "\t" in line else line.split()
-
-
-def guess_writer(path: Path, lines: list[list[str]]) -> str:
-    """Which of the two tools wrote the lines: by their means over all queries, else by the names of the measures."""
-    firsts, seconds = ({fields[place] for fields in lines} for place in (0, 1))
-    if (ALL in firsts) != (ALL in seconds):
-        return "ir_measures" if ALL in firsts else "trec_eval"
-    is_trec_eval = all(TREC_EVAL.fullmatch(name) for name in firsts)
-    is_ir_measures = all(IR_MEASURES.fullmatch(name) for name in seconds)
-    if is_trec_eval == is_ir_measures:
-        raise InputError(
-            f"{path}: it cannot be told which column holds the measures: say the format, trec_eval (measure, query,"
-            " value) or ir_measures (query, measure, value)"
-        )
-    return "trec_eval" if is_trec_eval else "ir_measures"

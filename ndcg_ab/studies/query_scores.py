@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from ndcg_ab.config.model.inputs.external_scores import ScoresSource
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.files import named
+from ndcg_ab.sources import external_scores
 from ndcg_ab.sources.external_scores import LARGEST, SCORE
-from ndcg_ab.sources.files.file import read_file, refuse_no_file
-from ndcg_ab.sources.forms.recognition import find_reading, format_by_name
 from ndcg_core.measures.external_metric import canonical_name
 
 
@@ -33,13 +33,9 @@ class Scores(NamedTuple):
 
 
 def read_scores(path: Path) -> Scores:
-    """CSV or Parquet by the name; InputError on what is missing, is no number, is twice or is defined twice."""
-    refuse_no_file(path)
-    with named(path):
-        table = read_file(
-            path, SCORE, find_reading(path, SCORE.kind, "parquet" if format_by_name(path) == "parquet" else "csv")
-        )
-    return parse_scores(table, path)
+    """Read a file of values of several systems; raise InputError if one is missing, no number, or twice."""
+    table = external_scores.Scores(ScoresSource(file=path), Path()).from_file()
+    return parse_scores(table.filter(pc.invert(table["is_mean"])), path)
 
 
 def parse_scores(table: pa.Table, path: Path) -> Scores:

@@ -12,6 +12,7 @@ IR_MEASURES = re.compile(
     r"|SetAP|IPrec|infAP|NumQ|NumRel|NumRet|NERR\d*|alpha_DCG|alpha_nDCG|AP_IA|ERR_IA|nERR_IA|NRBP|nNRBP|P_IA"
     r"|StRecall|Compat)(\(.*\))?(@\S+)?",
 )
+NO_NUMBERS = re.compile(r"runid|relstring\S*")  # what trec_eval prints with a text
 OTHER_MEASURES = re.compile(r"(ndcg|dcg|map|mrr|rr|precision|recall|hit_rate|hits|f1)(@\d+)?", re.IGNORECASE)  # ranx
 
 

@@ -33,6 +33,8 @@ from ndcg_ab.sources.forms.text import (
     trec_judgments,
     trec_ranking,
     user_ratings,
+    value_lines,
+    value_table,
 )
 from ndcg_ab.sources.tables.schema import names_text
 
@@ -62,6 +64,8 @@ FORMS: tuple[Form, ...] = (  # of several of one kind the first that fits is tak
     documents_by_query.JUDGMENTS_FORM,
     numbers_by_query.JUDGMENTS_FORM,
     numbers_by_query.RANKING_FORM,
+    value_table.FORM,
+    value_lines.FORM,
     values_by_query.FORM,
     user_events.FORM,
 )

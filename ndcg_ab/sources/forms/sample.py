@@ -13,6 +13,7 @@ from ndcg_ab.errors import InputError, in_short
 from ndcg_ab.sources.files.unpacking import open_bytes, open_table
 
 FIRST_LINES, FIRST_BYTES = 100, 1 << 18
+MOST_DEPTH = 20  # of objects and lists within others
 COMMENT = "#"
 WIDTHS = range(3, 7)  # fields of the forms without a header
 DELIMITERS = ("\t", ",", ";", "|")
@@ -159,11 +160,12 @@ def parse(text: str) -> Any:
         return None
 
 
-def first_entries(value: Any) -> Any:
-    """Return the first entries of a value, and of the objects and lists within."""
+def first_entries(value: Any, depth: int = MOST_DEPTH) -> Any:
+    """Return the first entries of a value, and of the objects and lists within; deeper ones are empty."""
+    most = FIRST_LINES if depth else 0
     if isinstance(value, Mapping):
-        return {key: first_entries(value[key]) for key in islice(value, FIRST_LINES)}
-    return [first_entries(each) for each in value[:FIRST_LINES]] if isinstance(value, list | tuple) else value
+        return {key: first_entries(value[key], depth - 1) for key in islice(value, most)}
+    return [first_entries(each, depth - 1) for each in value[:most]] if isinstance(value, list | tuple) else value
 
 
 def whole_prefix(text: str) -> str:

@@ -545,8 +545,8 @@ GOOD = "a,q1,rr,0.5,h\nb,q1,rr,1,h\n"
         ("", "s.csv: the file is empty"),
         (HEAD, "s.csv: there is no value in the file"),
         (
-            "system,query_id,metric,value\na,q,rr,1\n",
-            "there is no column 'system_id' (columns: system, query_id,",
+            "whose,query_id,metric,value\na,q,rr,1\n",
+            "there is no column 'system_id' (columns: whose, query_id,",
         ),
         ("system_id,query_id,metric\na,q,rr\n", "there is no column 'value'"),
         ("system_id,query_id,metric,value,value\na,q,rr,1,1\n", "column 'value' is there 2 times"),
@@ -562,8 +562,7 @@ GOOD = "a,q1,rr,0.5,h\nb,q1,rr,1,h\n"
         ),
         (
             HEAD + GOOD + "a,q1,RR,0.5,h\n",
-            "s.csv, row 3 (without the header): rr of system 'a' on query 'q1' is here a second time; it must come"
-            " once",
+            "s.csv, lines 2 and 4: 'rr' of system 'a' on query 'q1' is twice: a query has one value",
         ),
         (
             HEAD + GOOD + "a,q2,rr,1,other\n",
@@ -605,7 +604,8 @@ def test_parquet_files_that_cannot_be_used(
 
 
 def test_what_is_no_parquet_file_is_said_so(scores: Path) -> None:
-    path = scores.rename(scores.with_suffix(".parquet"))
+    path = scores.with_suffix(".parquet")
+    path.write_bytes(b"PAR1 and nothing else")
     found = invoke("--scores", path)
     assert found.exit_code == 2
     assert "scores.parquet: is not a Parquet file" in found.stderr

@@ -13,6 +13,7 @@ from ndcg_ab.config.model.inputs.sources import InMemoryData
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import pull_source
 from ndcg_ab.sources.external_scores import PULLED
+from tests.places import shared
 
 VALUES = {("a", "1", "map"): 0.5, ("a", "2", "map"): 0.25, ("b", "1", "map"): 1.0, ("b", "2", "map"): 0.0}
 OF_A = {key: value for key, value in VALUES.items() if key[0] == "a"}
@@ -103,7 +104,53 @@ def test_the_digest_is_of_the_content(tmp_path: Path) -> None:
     assert digests[0] == digests[1] != digests[2]
 
 
+COLUMN_OF_A = "query_id,map\n1,0.5\n2,0.25\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "system", "expected"),
+    [
+        ("query_id,a,b\n1,0.5,1\n2,0.25,0\n", None, {(*key[:2], "value"): value for key, value in VALUES.items()}),
+        ("system,qid,map\na,1,0.5\na,2,0.25\nb,1,1\nb,2,0\n", None, VALUES),
+        (COLUMN_OF_A, "a", OF_A),
+        ("qid\tvalue\n1\t0.5\n2\t0.25\n", "a", {(*key[:2], "value"): value for key, value in OF_A.items()}),
+        ("query,map,ndcg@10\n1,0.5,1\n", "a", {("a", "1", "map"): 0.5, ("a", "1", "ndcg@10"): 1.0}),
+    ],
+)
+def test_a_column_for_each_system_or_metric(text: str, system: str | None, expected: dict, tmp_path: Path) -> None:
+    assert read(tmp_path / "x", text, system=system) == (expected, {})
+
+
+def test_a_table_in_memory_has_a_column_for_each_system() -> None:
+    source = ScoresSource(file=Path("scores"))
+    source.hold(InMemoryData("scores", pa.table({"query_id": ["1"], "a": [0.5], "b": [1.0]})))
+    assert parts(source) == ({("a", "1", "value"): 0.5, ("b", "1", "value"): 1.0}, {})
+
+
+def test_lines_are_recognised_whatever_the_file_is_called(tmp_path: Path) -> None:
+    """What the lines hold counts, not the name of the file."""
+    for name in ("a.csv", "a.tsv", "a.json", "a.txt"):
+        assert read(tmp_path / name, TREC_EVAL, system="a") == (OF_A, {})
+
+
+CASES = shared().parent / "cases" / "forms" if shared() is not None else Path("none")  # type: ignore[union-attr]
+
+
+@pytest.mark.skipif(not CASES.is_dir(), reason="the published cases are not here (NDCG_AB_DATA)")
+def test_the_published_cases_hold_the_same_values() -> None:
+    of_a, means = parts(ScoresSource(file=CASES / "s_a.eval", system="a"))
+    of_b, _ = parts(ScoresSource(file=CASES / "s_b_one_metric.csv", system="b"))
+    wide, _ = parts(ScoresSource(file=CASES / "s_wide.csv"))
+    both = {(system, query, "value"): value for (system, query, _), value in (of_a | of_b).items()}
+    assert wide == pytest.approx(both, abs=1e-6)
+    assert [*means.values()] == [0.815601]
+
+
 REFUSED = {
+    "a column of nobody": ("a.csv", COLUMN_OF_A, None, "does not say whose values these are: name the system"),
+    "columns of one": ("a.csv", "query_id,a,b\n1,1,0\n", "a", "holds the values of 2 systems"),
+    "a query twice in columns": ("a.csv", "qid,a,b\n1,1,0\n1,0,1\n", None, "lines 2 and 3: 'value' of system 'a' on"),
+    "a text in a column": ("a.csv", "query_id,a,b\n1,1,x\n", None, "line 2: b = 'x': must be a number"),
     "no number": ("a.eval", TREC_EVAL + "map\t3\tx\n", "a", "line 3: value = 'x': must be a number"),
     "nan": ("a.eval", "map\t3\tnan\n", "a", "line 1: value = 'nan': must be a finite number"),
     "infinity in a table": ("a.csv", CSV + "b,3,map,inf\n", None, "line 6: value = 'inf': must be a finite number"),

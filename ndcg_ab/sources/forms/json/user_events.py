@@ -8,7 +8,7 @@ from typing import Any
 
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.forms.form import EVENTS, Form, Reading, Records
-from ndcg_ab.sources.forms.json.nested import is_object, value_of
+from ndcg_ab.sources.forms.json.nested import is_list, is_object, read_objects, value_of
 from ndcg_ab.sources.forms.names import bare_name
 from ndcg_ab.sources.forms.sample import Sample
 
@@ -63,9 +63,9 @@ def query_texts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]
     return found
 
 
-def read_events(rows: Any) -> Records:
-    """Yield each event of a list of objects, with the text of its query."""
-    placed = [(f"line {number}", row) for number, row in enumerate(rows, 1)]
+def read_events(value: Any) -> Records:
+    """Yield each event of an object or a list of them, with the text of its query."""
+    placed = list(read_objects(value if is_list(value) else [value], "events"))
     texts = query_texts(placed)
     for place, row in placed:
         if not is_bulk_action(row) and not is_query(row):

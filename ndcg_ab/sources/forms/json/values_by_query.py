@@ -28,4 +28,5 @@ def read_values(value: Any) -> Records:
             )
 
 
+READING = Reading(SCORES, "json", records=read_values)
 FORM = Form("values {query: {measure: value}}", SCORES, '{"q1": {"ndcg_cut_10": 0.5, "map": 0.25}}\n', sniff)

@@ -5,13 +5,15 @@ from collections.abc import Mapping, Sequence
 from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.sources.forms.names import field_column
 from ndcg_ab.sources.forms.sample import Sample
+from ndcg_ab.sources.forms.text.value_lines import are_named
 
 
 def rows_without_header(sample: Sample, width: int) -> list[list[str]]:
-    """Return the fields of lines that have so many; none if the first line is a header or columns are named."""
+    """Return the fields of lines that have so many; none with a header, named columns, or names of measures."""
     _, rows = sample.rows
     is_header = bool(rows) and sum(field_column(name, rows[0]) is not None for name in ("query_id", "doc_id")) > 1
-    return [] if sample.columns or is_header or (rows and len(rows[0]) != width) else rows
+    are_others = is_header or (rows and len(rows[0]) != width) or (width == 3 and rows and are_named(rows))
+    return [] if sample.columns or are_others else rows
 
 
 def column(rows: Sequence[Sequence[str]], place: int) -> list[str]:

@@ -107,10 +107,8 @@ def sniff_queries(sample: Sample) -> Reading | None:
         others = [field for field in ("doc_id", "grade", "score", "rank") if field_column(field, [*table.columns])]
         if "actionname" in map(bare_name, table.columns):  # events of users
             return False
-        rest = [name for name in table.columns if name not in found.values()]
-        are_values = bool(rest) and all(
-            numbers(table.columns[name]) for name in rest if bare_name(name) not in OF_QUERIES
-        )
+        rest = [name for name in table.columns if name not in found.values() and bare_name(name) not in OF_QUERIES]
+        are_values = bool(rest) and all(numbers(table.columns[name]) for name in rest)
         return ("text" in found and others in ([], ["doc_id"])) or (not others and not are_values)
 
     return choose(sample, QUERIES, is_plausible)

@@ -1,7 +1,9 @@
 """Forms of JSON: what is recognised, the records that it gives, and what is refused."""
 
+import contextlib
 import csv
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -323,3 +325,28 @@ def test_what_breaks_the_form_has_a_place(value: Any, sentence: str) -> None:
 def test_another_document_has_no_form(value: Any) -> None:
     assert recognise(sample_of(json.dumps(value)), RANKING) is None
     assert recognise(sample_of(json.dumps(value)), JUDGMENTS) is None
+
+
+def random_value(draw: random.Random, depth: int = 4) -> Any:
+    """Return a JSON value made of the names and values that forms look for."""
+    words = ["q1", "hits", "queries", "ratings", "docs", "_id", "doc_id", "rating", "grade", "score", "query", "qid"]
+    words += ["topics", "relevant_documents", "judgmentRatings", "requests", "query_doc_pairs", "action_name", "map"]
+    kind = draw.choice(["object", "list", "scalar"] if depth else ["scalar"])
+    size = draw.randrange(4)
+    if kind == "object":
+        return {draw.choice(words): random_value(draw, depth - 1) for _ in range(size)}
+    if kind == "list":
+        return [random_value(draw, depth - 1) for _ in range(size)]
+    return draw.choice([None, True, "", "d1", 0, 3, 0.5, -1e300, float("nan"), *words])
+
+
+def test_whatever_is_in_a_document_is_read_or_refused() -> None:
+    draw = random.Random(7)
+    values = [random_value(draw) for _ in range(5_000)]
+    values.append(json.loads('{"queries": [' * 150 + "{}" + "]}" * 150))
+    for value in values:
+        for form in JSON_FORMS:
+            reading = form.sniff(sample_of(json.dumps(value)))
+            if reading is not None and reading.records is not None:
+                with contextlib.suppress(InputError):
+                    list(reading.records(value))
