@@ -22,7 +22,7 @@ from ndcg_ab.files import resolved, write_text
 from ndcg_ab.sources import make_source
 from ndcg_ab.sources.files.file import refuse_no_file
 from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Reading
-from ndcg_ab.sources.forms.recognition import recognise_file, refuse_unknown_form
+from ndcg_ab.sources.forms.recognition import OPTIONS, recognise_file, refuse_unknown_form
 from ndcg_ab.sources.tables.one_system import spread_systems
 
 FEW = "few-judgments.qrels"  # of the example: judgments that do not settle the comparison
@@ -101,6 +101,8 @@ def guess_inputs(
             if any(path == other.path for other in (*rankings, *named.values())):
                 raise InputError(f"{path}: is given twice; each system has a ranking of its own")
             rankings.append(found)
+        elif kind not in (JUDGMENTS, QUERIES):
+            raise InputError(f"{path}: looks like {kind}, which are read by {OPTIONS[kind]}")
         elif kind in single:
             raise InputError(f"{path}: looks like {kind}, as {single[kind].path} does; one file is needed")
         else:

@@ -45,6 +45,13 @@ class Sample:
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {in_short(error)}") from None
 
+    @classmethod
+    def of_value(cls, value: Any) -> "Sample":
+        """Take data in memory for the value of a JSON document."""
+        sample = cls(Path())
+        sample.__dict__["document"] = value
+        return sample
+
     @property
     def is_parquet(self) -> bool:
         return self.start.startswith(b"PAR1")

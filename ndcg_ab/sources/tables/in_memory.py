@@ -20,6 +20,8 @@ from ndcg_ab.sources.base import Source, places_text
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
 from ndcg_ab.sources.files.records import parquet_rows, records_table
+from ndcg_ab.sources.forms.recognition import KINDS, recognise
+from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_columns, select_columns
 from ndcg_ab.sources.tables.schema import Layout
 
@@ -122,7 +124,13 @@ def read_dictionaries(given: InMemoryData, layout: Layout) -> pa.Table:
         return records_by_key(given, layout)
     table = table_of_plain_dictionaries(given.data, layout)
     if table is None or breaks_a_rule(table, spaces=False):
-        table = records_table(placed_documents(given, IN_DICTIONARIES[layout.kind]), layout)
+        is_nested = all(isinstance(documents, Mapping) for documents in given.data.values())
+        reading = None if is_nested else recognise(Sample.of_value(given.data), KINDS[layout.kind])
+        if reading is None or reading.records is None:
+            placed = placed_documents(given, IN_DICTIONARIES[layout.kind])
+        else:
+            placed = ((f"{given.name}, {place}", record) for place, record in reading.records(given.data))
+        table = records_table(placed, layout)
     return table
 
 
