@@ -18,11 +18,12 @@ import pyarrow.csv as pacsv
 import pyarrow.json as pajson
 
 from ndcg_ab.config.loading.hints import similar_file_hint
-from ndcg_ab.config.model.inputs.sources import FileSource
+from ndcg_ab.config.model.inputs.sources import PACKED_SUFFIXES, FileSource
 from ndcg_ab.errors import InputError, in_short
 from ndcg_ab.sources.base import PullRequest, PullResult, Source, places_text, read_remarks, with_remarks
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.fast_reader.choice import reduce_file
+from ndcg_ab.sources.files.arrow_tables import FILE, STREAM
 from ndcg_ab.sources.files.hints import FORMAT, folder_hint, packed_hint
 from ndcg_ab.sources.files.parts import list_parts, name_part_in_errors
 from ndcg_ab.sources.files.records import COMMENT, find_lines, gather_pieces, open_parquet, read_rows
@@ -52,6 +53,7 @@ from ndcg_ab.sources.tables.schema import COSTS, Layout, check_types
 from ndcg_ab.sources.tables.top_places import ReducedRanking, WantedPlaces
 
 FORMATS = ("trec", "csv", "tsv", "jsonl", "parquet")
+TABLES = {b"PAR1": "Parquet", FILE: "Arrow", STREAM: "Arrow"}  # how a file begins that is read as Parquet is
 SUFFIXES = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -60,6 +62,10 @@ SUFFIXES = {
     ".json": "jsonl",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".arrow": "parquet",
+    ".arrows": "parquet",
+    ".feather": "parquet",
+    ".ipc": "parquet",
 }
 UNCLEAR = (pa.ArrowException, UnusualError, UnicodeDecodeError)
 TAG = "unused_5"  # where a TREC ranking has it
@@ -141,8 +147,8 @@ def join_tables(tables: list[Any], layout: Layout, origin: str, keep: TableWrite
 
 def format_by_name(path: Path) -> str:
     """The format by the file's name; anything without a telling ending is TREC text."""
-    name = path.name.lower().removesuffix(".gz").removesuffix(".zst")
-    return SUFFIXES.get(Path(name).suffix, "trec")
+    suffixes = (suffix for suffix in reversed(Path(path.name.lower()).suffixes) if suffix not in PACKED_SUFFIXES)
+    return SUFFIXES.get(next(suffixes, ""), "trec")
 
 
 def read_file(
@@ -210,8 +216,10 @@ def refuse_packed(path: Path, layout: Layout, file_format: str) -> None:
         start = file.read(16)
     if problem := packed_hint(path, start):
         raise InputError(f"{path}: {problem}")
-    if start.startswith(b"PAR1") and file_format != "parquet" and layout.kind in FORMAT:
-        raise InputError(f"{path}: is a Parquet file: say {FORMAT[layout.kind]} parquet, or name it .parquet")
+    kind = next((kind for begin, kind in TABLES.items() if start.startswith(begin)), None)
+    if kind and file_format != "parquet" and layout.kind in FORMAT:
+        said = f"say {FORMAT[layout.kind]} parquet, or name it .{kind.lower()}"
+        raise InputError(f"{path}: is {'a' if kind == 'Parquet' else 'an'} {kind} file: {said}")
 
 
 def open_trec(path: Path) -> Any:

@@ -25,7 +25,7 @@ from ndcg_ab.sources.files.stores import Store, open_store
 from ndcg_ab.sources.files.unpacking import refuse_other_counts
 from ndcg_ab.temporary import ALONE, temporary_folder
 
-PARQUET = (".parquet", ".pq")
+PARQUET = (".parquet", ".pq", ".arrow", ".arrows", ".feather", ".ipc")  # suffixes of what is read as Parquet is
 MOST_PARTS = 100_000  # files of one table; looking through a whole disk takes minutes
 NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 

@@ -248,7 +248,8 @@ MISTAKES: dict[str, Mistake] = {
     ),
     "a header in a TREC ranking": ranked("r", "qid Q0 docno rank score tag\n", "is a header", "take the line away"),
     "Excel": judged("j.xlsx", b"PK\x03\x04nonsense", "is a spreadsheet", "export its sheet as CSV"),
-    "ZIP": judged("j.zip", b"PK\x03\x04nonsense", "is a ZIP file", "unpack it: unzip {}/j.zip"),
+    "ZIP": judged("j.zip", b"PK\x03\x04nonsense", "{}/j.zip: the ZIP file is broken"),
+    "7z": judged("j.7z", b"7z\xbc\xaf\x27\x1cnonsense", "is a 7z archive", "unpack it: 7z x {}/j.7z"),
     "zstd": ranked("r.run.zst", b"\x28\xb5\x2f\xfdnonsense", "{}/r.run.zst: the zstd file is broken"),
     "a name misspelt": Mistake(
         ["there is no such file; did you mean {}/new.run?"], "--system new={}/nwe.run", {"new.run": ""}
