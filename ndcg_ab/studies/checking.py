@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_ab.checks.unjudged_checks import check_rankings_alone
+from ndcg_ab.config.loading.patterns import stands_for_many
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.options.from_options import validate_evaluation
 from ndcg_ab.engines.base import Engine
@@ -70,4 +71,5 @@ def source_entry(found: Guess | None) -> dict[str, Any]:
     """What a configuration says of a file; of none at all a path that is not read."""
     if found is None:
         return {"file": "no judgments"}
-    return {"file": str(found.path), "format": found.format, "columns": found.columns}
+    place = {"file": str(found.path), "format": found.format, "columns": found.columns}
+    return place | ({"parts": True} if stands_for_many(found.path) else {})

@@ -12,14 +12,17 @@ import yaml
 from pydantic import ValidationError
 
 from ndcg_ab.config.loading.file import describe_problems
+from ndcg_ab.config.loading.patterns import stands_for_many
 from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.loading.variables import fill_in_content
 from ndcg_ab.config.loading.yaml_files import Loader
 from ndcg_ab.config.model.evaluation import NAME, Evaluation
+from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.options.positional import distinct_names
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolved, write_text
 from ndcg_ab.sources.files.guessing import JUDGMENTS, QUERIES, RANKING, Guess, guess_content
+from ndcg_ab.sources.files.parts import local_parts
 
 FEW = "few-judgments.qrels"  # of the example: judgments that do not settle the comparison
 EXAMPLE = ("documents.tsv", "judgments.qrels", "new.run", "old.run", "queries.tsv")
@@ -81,7 +84,7 @@ def guess_inputs(
     needs_judgments: bool = True,
 ) -> Beginning:
     """files: those of which nothing is said; the other ones as they were named by options."""
-    named: dict[str, Guess] = {name: guess_content(path, RANKING) for name, path in systems.items()}
+    named: dict[str, Guess] = {name: guess_ranking(path) for name, path in systems.items()}
     single = {kind: guess_content(path, kind) for kind, path in ((JUDGMENTS, judgments), (QUERIES, queries)) if path}
     rankings: list[Guess] = []
     for path in files:
@@ -100,6 +103,14 @@ def guess_inputs(
     if not named:
         raise InputError("no ranking: name one for each system with --system NAME=FILE")
     return Beginning(single.get(JUDGMENTS), named, single.get(QUERIES))
+
+
+def guess_ranking(path: Path) -> Guess:
+    """Return what a ranking holds; of parts what the first of them does."""
+    if not stands_for_many(path):
+        return guess_content(path, RANKING)
+    first = local_parts(FileSource(file=path, parts=True), path, Path())[0]
+    return dataclasses.replace(guess_content(first.path, RANKING), path=path)
 
 
 def name_for(folder: Path) -> str:
@@ -155,6 +166,8 @@ output: ndcg-ab-results
 
 def source_yaml(found: Guess, folder: Path, indent: str) -> str:
     lines = [f"file: {yaml_scalar(os.path.relpath(resolved(found.path), resolved(folder)))}"]
+    if stands_for_many(found.path):
+        lines.append("parts: true")
     if found.format:
         lines.append(f"format: {found.format}")
     if found.columns:

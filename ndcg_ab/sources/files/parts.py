@@ -73,7 +73,7 @@ def data_files_in(described: FileSource, path: Path) -> list[Part]:
     if not names:
         raise InputError(f"{path}: is not a file, and there is none in the folder")
     if not described.parts and not is_parquet:
-        advice = "; or say parts: true (in a configuration) where all files in it are parts of one table"
+        advice = f"; or, if all of them are parts of one table, NAME={path} (in a configuration parts: true)"
         raise InputError(f"{path}: is not a file{folder_hint(path)}{advice}")
     return [Part(path / each, str(path / each), partition_values(each)) for each in names]
 
