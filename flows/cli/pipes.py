@@ -1,5 +1,6 @@
 """Standard input and pipes as files of a command: each is read once, into a file that is gone with the process."""
 
+import io
 import itertools
 import os
 import re
@@ -16,6 +17,7 @@ FILES = {  # parameters of commands that name files to read
     *("files", "judgments", "system", "scores", "queries", "documents", "intended", "more_judgments"),
     *("cheap_judgments", "careful_unseen", "first", "second", "events", "weights", "clusters"),
 }
+DESCRIPTOR = re.compile(r"/dev/(?:stdin|fd/(\d+))")
 BLOCK = 1 << 20  # bytes
 _numbers = itertools.count()
 
@@ -50,11 +52,12 @@ def split_name(text: str) -> tuple[str, str]:
 
 
 def is_pipe(path: str) -> bool:
+    """Return whether a path is a pipe, or a socket of this process; devices such as /dev/zero have no end."""
     try:
         mode = Path(path).stat().st_mode
     except (OSError, ValueError):
         return False
-    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
+    return stat.S_ISFIFO(mode) or (stat.S_ISSOCK(mode) and DESCRIPTOR.fullmatch(path) is not None)
 
 
 def store_pipe(path: str) -> str:
@@ -65,16 +68,19 @@ def store_pipe(path: str) -> str:
     passage = Passage(BOUNDS["file"], path)
     copy = folder_of_process() / f"pipe{next(_numbers)}" / Path(path).name
     copy.parent.mkdir()
+    descriptor = DESCRIPTOR.fullmatch(path)
+    number = int(descriptor[1] or 0) if descriptor else -1
     try:
-        with Path(path).open("rb", buffering=0) as pipe, copy.open("xb") as file:
+        source: Any = os.dup(number) if descriptor else path
+        with io.FileIO(source) as pipe, copy.open("xb") as file:
             while block := pipe.read(BLOCK):
                 passage.count(size=len(block))
                 file.write(block)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    if descriptor := re.fullmatch(r"/dev/(?:stdin|fd/(\d+))", path):
+    if descriptor:
         with copy.open("rb") as file:
-            os.dup2(file.fileno(), int(descriptor[1] or 0))
+            os.dup2(file.fileno(), number)
         if Path(path).is_file():  # the same name, by which it can be read again from its beginning
             return path
     return str(copy)

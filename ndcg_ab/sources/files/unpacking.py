@@ -109,14 +109,14 @@ def open_zip(file: BinaryIO) -> Any:
     return archive.open(members[0])
 
 
-GZIP = Packing("gzip", (b"\x1f\x8b",), 100, "gunzip -c", open_gzip)
+GZIP = Packing("gzip", (b"\x1f\x8b",), 100, "gunzip -c <", open_gzip)
 SKIPPED = tuple(bytes((0x50 + number, 0x2A, 0x4D, 0x18)) for number in range(16))  # frames that hold no content
 PACKINGS = (
     GZIP,
-    Packing("zstd", (b"\x28\xb5\x2f\xfd", *SKIPPED), 500, "unzstd -c", open_by_arrow("zstd")),
-    Packing("lz4", (b"\x04\x22\x4d\x18",), 50, "unlz4 -c", open_by_arrow("lz4")),
-    Packing("xz", (b"\xfd7zXZ\0",), 700, "unxz -c", lzma.LZMAFile),
-    Packing("bzip2", tuple(b"BZh%d1AY&SY" % level for level in range(1, 10)), 300, "bunzip2 -c", bz2.BZ2File),
+    Packing("zstd", (b"\x28\xb5\x2f\xfd", *SKIPPED), 500, "unzstd -c <", open_by_arrow("zstd")),
+    Packing("lz4", (b"\x04\x22\x4d\x18",), 50, "unlz4 -c <", open_by_arrow("lz4")),
+    Packing("xz", (b"\xfd7zXZ\0",), 700, "unxz -c <", lzma.LZMAFile),
+    Packing("bzip2", tuple(b"BZh%d1AY&SY" % level for level in range(1, 10)), 300, "bunzip2 -c <", bz2.BZ2File),
     Packing("ZIP", (b"PK\x03\x04",), 100, "unzip -p", open_zip),
 )
 LONGEST_START = max(len(start) for packing in PACKINGS for start in packing.starts)

@@ -267,9 +267,7 @@ MISTAKES: dict[str, Mistake] = {
     "a variable without braces": Mistake(
         ["has a variable of the environment as ${DATE}"], "--system new={}/runs/$DATE/a.run"
     ),
-    "a folder": Mistake(
-        ["is not a file; name one of its files, such as {}/new.run"], "--system new={}", {"new.run": ""}
-    ),
+    "a folder": Mistake(["is not a file; name one of its files, such as {}/new.run"], "--system {}", {"new.run": ""}),
     "judgments misspelt": Mistake(
         ["there is no such file; did you mean {}/qrels?"], files={"qrels": ""}, judgments="{}/qrel"
     ),

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -58,7 +59,9 @@ REFUSED = {
     "cat new.run | ndcg compare judgments.qrels - /dev/stdin": "/dev/stdin: is given 2 times, and can be read once",
     "cat new.run | ndcg init judgments.qrels old.run -": "/dev/stdin: a configuration names files that stay",
     "echo a b | ndcg compare judgments.qrels old.run -": "/dev/stdin, line 1: 2 fields",
-    "ndcg compare judgments.qrels old.run - < /dev/null": "/dev/stdin: the file is empty",
+    ": | ndcg compare judgments.qrels old.run -": "/dev/stdin: the file is empty",
+    "ndcg compare judgments.qrels old.run - < /dev/zero": "/dev/stdin: is not a file",
+    "ndcg compare judgments.qrels old.run /dev/full": "/dev/full: is not a file",
     "ndcg check <(echo 1 2 3) old.run new.run": "/dev/fd/63: the first line has 3 fields",
     "echo 'name: x' | ndcg run /dev/stdin": "/dev/stdin: there is no such configuration file",
 }
@@ -87,6 +90,15 @@ def test_a_stop_while_a_pipe_is_read_leaves_nothing(stop: signal.Signals, tmp_pa
         process.send_signal(stop)
         assert process.wait(30) == 128 + stop
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_socket_is_read_as_a_pipe(tmp_path: Path) -> None:
+    ours, theirs = socket.socketpair()
+    command = [*PROGRAM, "check", "judgments.qrels", "old.run", "-"]
+    with ours, theirs, subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, cwd=DATA) as process:
+        ours.sendall((DATA / "new.run").read_bytes())
+        ours.shutdown(socket.SHUT_WR)
+        assert process.stdout and b"/dev/stdin: ranking of stdin" in process.stdout.read()
 
 
 def test_a_pipe_that_gives_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

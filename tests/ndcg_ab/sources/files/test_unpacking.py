@@ -149,7 +149,7 @@ def test_a_small_file_may_be_as_dense_as_it_likes(tmp_path: Path) -> None:
 def test_who_means_it_raises_the_ratio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "j.qrels.gz"
     path.write_bytes(bombing.gzipped(b"q 0 d 1\n", 2 * GRACE))
-    with pytest.raises(InputError, match=rf"\(gunzip -c {path} > NEW\), or set {SETTING} to more"):
+    with pytest.raises(InputError, match=rf"\(gunzip -c < {path} > NEW\), or set {SETTING} to more"):
         READ["judgments"](path)
     monkeypatch.setenv(SETTING, "1100")
     assert READ["judgments"](path).num_rows == 2 * GRACE // 8

@@ -112,7 +112,7 @@ def test_judgments_are_no_ratings(rows: Rows, tmp_path: Path) -> None:
 def test_each_reading_has_a_command_that_works(rows: Rows, write: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         pull_source(write(rows, tmp_path), JUDGMENT, tmp_path)
-    commands = re.findall(r": ((?:gzip [^|]*\| )?awk '[^']*'.*?> NEW)", str(caught.value))
+    commands = re.findall(r": ((?:gunzip [^|]*\| )?awk '[^']*'.*?> NEW)", str(caught.value))
     assert len(commands) == 2
     for command in commands[rows is EXTREMES :]:
         subprocess.run(["sh", "-c", command], cwd=tmp_path, check=True)
