@@ -4,8 +4,11 @@
 """
 
 import argparse
+import bz2
 import contextlib
 import gzip
+import io
+import lzma
 import os
 import shutil
 import subprocess
@@ -13,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +24,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as papq
+from pyarrow import feather, ipc
 
 from tests.loopback import Said, serving
 from tests.places import DATA
@@ -45,14 +50,21 @@ def gzipped(piece: bytes, size: int, before: bytes = b"") -> bytes:
     return b"".join([*parts, packer.flush()])
 
 
-def zstandard(piece: bytes, size: int, before: bytes = b"") -> bytes:
+def zstandard(piece: bytes, size: int, before: bytes = b"", codec: str = "zstd") -> bytes:
     found = pa.BufferOutputStream()
     block = piece * max(1, MEGA // len(piece))
-    with pa.CompressedOutputStream(found, "zstd") as packer:
+    with pa.CompressedOutputStream(found, codec) as packer:
         packer.write(before)
         for _ in range(size // len(block)):
             packer.write(block)
     return bytes(found.getvalue().to_pybytes())
+
+
+def zipped(content: bytes, way: int = zipfile.ZIP_DEFLATED) -> bytes:
+    found = io.BytesIO()
+    with zipfile.ZipFile(found, "w", way) as archive:
+        archive.writestr("bomb", content)
+    return found.getvalue()
 
 
 def table_of_rows(path: Path, rows: int) -> None:
@@ -62,6 +74,21 @@ def table_of_rows(path: Path, rows: int) -> None:
     with papq.ParquetWriter(path, group.schema) as writer:
         for _ in range(rows // MEGA):
             writer.write_table(group)
+
+
+def arrow_of_rows(path: Path, rows: int) -> None:
+    """A billion rows of the same values, which zstd packs into kilobytes."""
+    piece = pa.table(dict.fromkeys(("query_id", "doc_id", "score", "grade", "text"), pa.repeat(pa.scalar(1.0), MEGA)))
+    with ipc.new_stream(path, piece.schema, options=ipc.IpcWriteOptions(compression="zstd")) as writer:
+        for _ in range(rows // MEGA):
+            writer.write_table(piece)
+
+
+def arrow_of_one_text(path: Path, size: int) -> None:
+    """Many rows, each of which names one long text in a dictionary."""
+    ids = pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int8()), size // 1000), ["x" * MEGA])
+    names = ("query_id", "doc_id", "grade", "score", "text", "metric", "value", "weight")
+    feather.write_feather(pa.table(dict.fromkeys(names, ids)), path)
 
 
 def table_of_pages(path: Path, size: int) -> None:
@@ -85,6 +112,16 @@ def bombs(place: str, size: int) -> dict[str, tuple[str, Callable[[], bytes]]]:
         "gzip in many members": (".gz", lambda: gzipped(lines, size // 5, head) * 5),
         "gzip of a line": (".gz", lambda: gzipped(b"a" * 1000, size)),
         "gzip of brackets": (".json.gz", lambda: gzipped(b"[],", size, b"[")),
+        "lz4 of lines": (".lz4", lambda: zstandard(lines, size, head, "lz4")),
+        "xz of lines": (".xz", lambda: lzma.compress(head + lines * (size // len(lines)))),
+        "xz of zeros": (".xz", lambda: lzma.compress(bytes(size))),
+        "bzip2 of lines": (".bz2", lambda: bz2.compress(head + lines * (size // len(lines)))),
+        "bzip2 of zeros": (".bz2", lambda: bz2.compress(bytes(size))),
+        "ZIP of lines": (".zip", lambda: zipped(head + lines * (size // len(lines)))),
+        "ZIP of gzip": (".zip", lambda: zipped(gzipped(lines, size, head))),
+        "ZIP by bzip2": (".zip", lambda: zipped(bytes(size), zipfile.ZIP_BZIP2)),
+        "gzip of xz": (".gz", lambda: gzip.compress(lzma.compress(head + lines * (size // len(lines))))),
+        "gzip, thrice": (".gz", lambda: gzip.compress(gzip.compress(gzipped(lines, size, head)))),
         "zstd of lines": (".zst", lambda: zstandard(lines, size, head)),
         "zstd of zeros": (".zst", lambda: zstandard(b"\0" * 1000, size)),
         "zstd, sparse first": (".zst", lambda: zstandard(lines, size, noise)),
@@ -180,8 +217,13 @@ def all_files(folder: Path, size: int, only: str = "") -> Iterator[tuple[str, li
                 path.write_bytes(make())
                 yield name, command(place, path)
                 path.unlink()
-        for kind, write, much in (("rows", table_of_rows, 64 * MEGA), ("pages", table_of_pages, size)):
-            if only in (name := f"{place}: Parquet of {kind}"):
+        for kind, write, much in (
+            ("Parquet of rows", table_of_rows, 64 * MEGA),
+            ("Parquet of pages", table_of_pages, size),
+            ("Arrow of rows", arrow_of_rows, 64 * MEGA),
+            ("Arrow of one text", arrow_of_one_text, size),
+        ):
+            if only in (name := f"{place}: {kind}"):
                 path = folder / "bomb.parquet"
                 write(path, much)
                 yield name, command(place, path)

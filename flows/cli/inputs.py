@@ -1,7 +1,10 @@
 """The files that a command is given, with or without an option."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ndcg_ab.config.options.positional import NamedFile
 
 
 def place_inputs(options: Mapping[str, Any], command: str, otherwise: str = "") -> dict[str, Any]:
@@ -12,7 +15,7 @@ def place_inputs(options: Mapping[str, Any], command: str, otherwise: str = "") 
     return placed | {"system": spread_files(placed["system"])}
 
 
-def spread_files(systems: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+def spread_files(systems: "Sequence[NamedFile]") -> "list[NamedFile]":
     """Return the name and file of each system, of a table of several systems each of them."""
     from ndcg_ab.sources import make_source
     from ndcg_ab.sources.tables.one_system import spread_systems

@@ -12,6 +12,7 @@ from ndcg_ab.errors import format_value, shortened
 from ndcg_ab.files import unusable
 
 from .exit_codes import write_error
+from .pipes import replace_pipes
 
 MOST_OF_PATH = 60  # characters of a path that cannot be used: its end, where its name is
 SYSTEM = ("--system", "--run")
@@ -43,6 +44,10 @@ class Command(TyperCommand):
                 raise typer.Exit(2) from None
             error.message = shortened(str(error.message), LONGEST_COMPLAINT)
             raise
+
+    def invoke(self, ctx: Any) -> Any:
+        ctx.params = replace_pipes(str(self.name), ctx.params)
+        return super().invoke(ctx)
 
 
 def find_repeated_option(given: Sequence[Any]) -> str | None:

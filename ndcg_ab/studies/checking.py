@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_ab.checks.unjudged_checks import check_rankings_alone
+from ndcg_ab.config.loading.patterns import stands_for_many
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.options.from_options import validate_evaluation
 from ndcg_ab.engines.base import Engine
@@ -49,7 +50,10 @@ def check_files(
     found = guess_inputs(files, judgments, systems, None, needs_judgments=False)
     judged = found.judgments.path if found.judgments else "no judgments"  # a path that is not read
     content: dict[str, Any] = {"name": "check", "judgments": {"file": str(judged)}, **keys}
-    content["systems"] = [{"name": name, "file": str(each.path)} for name, each in found.systems.items()]
+    content["systems"] = [
+        {"name": name, "file": str(each.path), "parts": stands_for_many(each.path)}
+        for name, each in found.systems.items()
+    ]
     if found.queries:
         content["queries"] = {"file": str(found.queries.path)}
     evaluation: Evaluation = validate_evaluation(content)

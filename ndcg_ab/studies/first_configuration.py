@@ -12,15 +12,18 @@ import yaml
 from pydantic import ValidationError
 
 from ndcg_ab.config.loading.file import describe_problems
+from ndcg_ab.config.loading.patterns import stands_for_many
 from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.loading.variables import fill_in_content
 from ndcg_ab.config.loading.yaml_files import Loader
 from ndcg_ab.config.model.evaluation import NAME, Evaluation
-from ndcg_ab.config.options.positional import distinct_names
+from ndcg_ab.config.model.inputs.sources import FileSource
+from ndcg_ab.config.options.positional import NamedFile, distinct_names
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolved, write_text
 from ndcg_ab.sources import make_source
 from ndcg_ab.sources.files.file import refuse_no_file
+from ndcg_ab.sources.files.parts import local_parts
 from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Reading
 from ndcg_ab.sources.forms.recognition import OPTIONS, recognise_file, refuse_unknown_form
 from ndcg_ab.sources.tables.one_system import spread_systems
@@ -109,8 +112,8 @@ def guess_inputs(
             single[kind] = found
     readings = {str(each.path): each for each in rankings}
     names = distinct_names([*readings], [*named])
-    spread = spread_systems([*zip(names, readings, strict=True)], make_source)
-    named |= {name: readings[file] for name, file in spread}
+    spread = spread_systems([NamedFile(*each) for each in zip(names, readings, strict=True)], make_source)
+    named |= {each.name: readings[each.file] for each in spread}
     if needs_judgments and JUDGMENTS not in single:
         raise InputError("no judgments: name them with --judgments FILE")
     if not named:
@@ -120,8 +123,11 @@ def guess_inputs(
 
 def recognised(path: Path, kind: str | None = None) -> Given:
     """Return a file with its form; raise InputError if it is not there or empty."""
-    refuse_no_file(path)
-    return Given(path, recognise_file(path, kind))
+    first = path
+    if kind == RANKING and stands_for_many(path):
+        first = local_parts(FileSource(file=path, parts=True), path, Path())[0].path
+    refuse_no_file(first)
+    return Given(path, recognise_file(first, kind))
 
 
 def name_for(folder: Path) -> str:
@@ -176,7 +182,8 @@ output: ndcg-ab-results
 
 
 def source_yaml(found: Given, folder: Path, indent: str) -> str:
-    return f"{indent}file: {yaml_scalar(os.path.relpath(resolved(found.path), resolved(folder)))}\n"
+    file = yaml_scalar(os.path.relpath(resolved(found.path), resolved(folder)))
+    return f"{indent}file: {file}\n" + f"{indent}parts: true\n" * stands_for_many(found.path)
 
 
 def yaml_scalar(text: str) -> str:

@@ -73,7 +73,7 @@ def check(
         from ndcg_ab.config.loading.file import read_config
         from ndcg_ab.config.loading.templates import resolve_at
         from ndcg_ab.config.options.option_parsing import parse_metrics, parse_severities
-        from ndcg_ab.config.options.positional import systems_by_name
+        from ndcg_ab.config.options.positional import expand_patterns, systems_by_name
         from ndcg_ab.config.options.resource_options import ResourceOptions, read_resources, with_resource_options
         from ndcg_ab.pipeline import check_only
         from ndcg_ab.report.terminal.tables import print_findings
@@ -90,7 +90,7 @@ def check(
             "metrics": parse_metrics("--metric", metric or ["ndcg@10"]),
         }
         evaluation = None
-        given = files or []
+        given = [*map(Path, expand_patterns(files or ()))]
         if not (given or systems):
             raise InputError("names nothing to check: give a configuration, or rankings with or without judgments")
         if not (judgments or systems) and is_configuration(given):

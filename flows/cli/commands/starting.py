@@ -49,7 +49,7 @@ def init(
 ) -> None:
     """Write a first configuration from the files that there are, after reading and checking them."""
     with user_errors():
-        from ndcg_ab.config.options.positional import systems_by_name
+        from ndcg_ab.config.options.positional import expand_patterns, systems_by_name
         from ndcg_ab.engines import open_engine
         from ndcg_ab.files import write_text
         from ndcg_ab.pipeline import check_only
@@ -64,12 +64,13 @@ def init(
         )
 
         systems, judged = systems_by_name(system or ()), Path(judgments) if judgments else None
-        given = [*(files or ()), *systems.values(), *(file for file in (judged, queries) if file)]
+        named = [*map(Path, expand_patterns(files or ()))]
+        given = [*named, *systems.values(), *(file for file in (judged, queries) if file)]
         path = None if output_file == "-" else check_writable("--output-file", output_file, given)
         if path is not None and path.exists() and not force:
             raise InputError(f"--output-file {path}: is there already; name another one, or overwrite it with --force")
         folder = path.parent if path else Path()
-        found = guess_inputs(files or (), judged, systems, queries)
+        found = guess_inputs(named, judged, systems, queries)
         settings = (found, folder, name or name_for(folder), metric or ["ndcg@10"])
         evaluation = read_evaluation(configuration_text(*settings), folder)
         with open_engine() as engine, Progress(quiet) as say:

@@ -9,6 +9,11 @@ WILD = re.compile(r"[*?\[]")
 SHOWN = 3  # files in a message
 
 
+def stands_for_many(path: Path) -> bool:
+    """Return whether a path is a folder, or a pattern that is no file's own name."""
+    return path.is_dir() or bool(WILD.search(str(path)) and not path.exists())
+
+
 def matching_files(path: Path, directory: Path) -> list[Path]:
     """The files that match, by name; relative to the directory where the pattern is."""
     names = glob.glob(str(path), root_dir=directory, recursive=True)  # noqa: PTH207 (absolute ones too)

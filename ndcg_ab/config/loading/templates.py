@@ -11,7 +11,7 @@ from ndcg_ab.config.loading.keys import Place
 from ndcg_ab.config.loading.patterns import SHOWN, WILD, matching_files, nothing_matches_text
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import plain_address
-from ndcg_ab.config.model.inputs.sources import STEM, FileSource, System, TableSource
+from ndcg_ab.config.model.inputs.sources import PACKED_SUFFIXES, STEM, FileSource, System, TableSource
 from ndcg_ab.config.model.references import FILE_KEYS, REQUEST
 from ndcg_ab.errors import InputError
 
@@ -19,8 +19,7 @@ DATE = re.compile(r"(?<!\$)\{date(:(?P<form>[^{}]*))?\}")
 ISO = "%Y-%m-%d"
 CODES = "aAbBdeFGHIjmMpsSTuUVwWyYzZ%"  # of strftime: those that give a part of a date or a time
 ENDINGS = (
-    ".gz",
-    ".zst",
+    *PACKED_SUFFIXES,
     ".run",
     ".txt",
     ".trec",
@@ -32,6 +31,10 @@ ENDINGS = (
     ".json",
     ".parquet",
     ".pq",
+    ".arrow",
+    ".arrows",
+    ".feather",
+    ".ipc",
 )
 DATED = ("file", "query", "table", "where", "version", "arguments")  # keys of a place in which dates are written out
 AnyPlace = TableSource | FileSource | System

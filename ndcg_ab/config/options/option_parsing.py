@@ -30,10 +30,10 @@ def parse_system(text: str) -> tuple[str, str]:
     return name, file
 
 
-def parse_systems(_option: str, systems: Sequence[tuple[str, str] | str]) -> list[dict[str, Any]]:
-    """Return the entries of systems, each of which is (name, file) or a text NAME=FILE."""
-    pairs = (parse_system(each) if isinstance(each, str) else each for each in systems)
-    return [{"name": name, "file": file} for name, file in pairs]
+def parse_systems(_option: str, systems: Sequence[tuple[Any, ...] | str]) -> list[dict[str, Any]]:
+    """Return the entries of systems, each of which is (name, file), (name, file, parts) or a text NAME=FILE."""
+    found = (parse_system(each) if isinstance(each, str) else each for each in systems)
+    return [dict(zip(("name", "file", "parts"), each, strict=False)) for each in found]
 
 
 def parse_scores(_option: str, texts: Sequence[str]) -> list[dict[str, Any]]:

@@ -5,13 +5,23 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from ndcg_ab.config.loading.patterns import matching_files, nothing_matches_text, stands_for_many
 from ndcg_ab.config.loading.templates import file_stem
 from ndcg_ab.config.options.option_parsing import parse_system
 from ndcg_ab.errors import InputError, format_value
 
 USAGE = "JUDGMENTS BASELINE CANDIDATE…"
+ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", flags=re.IGNORECASE)
+
+
+class NamedFile(NamedTuple):
+    """A system's name and file. parts: the file is a folder or a pattern whose files are parts of one table."""
+
+    name: str
+    file: str
+    parts: bool = False
 
 
 def place_files(options: Mapping[str, Any], command: str, otherwise: str = "") -> dict[str, Any]:
@@ -22,7 +32,7 @@ def place_files(options: Mapping[str, Any], command: str, otherwise: str = "") -
     is missing.
     """
     placed = dict(options)
-    given = [str(file) for file in options.get("files") or ()]
+    given = expand_patterns(options.get("files") or ())
     if given and options.get("scores"):
         raise InputError(f"{format_text(given[0])}: is no option; say --scores {shlex.quote(given[0])}")
     if given and options.get("system"):
@@ -43,7 +53,7 @@ def only_judgments(given: Sequence[str], options: Mapping[str, Any]) -> str:
     """The one file beside --system; InputError where there are others, which must be named in the same way."""
     rest = [file for place, file in enumerate(given) if place or options.get("judgments") or is_named(file)]
     if rest:
-        systems = " ".join(f"--system {shlex.quote('='.join(system))}" for system in name_systems(rest))
+        systems = " ".join(f"--system {shlex.quote(f'{each.name}={each.file}')}" for each in name_systems(rest))
         raise InputError(
             f"{' '.join(map(format_text, rest))}: is no option; say {systems}, or give all files without --system and"
             f" --judgments: {USAGE}"
@@ -59,26 +69,49 @@ def format_text(text: str) -> str:
 def is_named(text: str) -> bool:
     """Return whether a text is NAME=FILE; an existing file, an address, and a path before the = are no names."""
     name, equals, file = text.partition("=")
-    is_address = re.match(r"[a-z][a-z0-9+.-]*://", text, flags=re.IGNORECASE)
     is_name = not re.search(r"[/\\]", name) or Path(file).exists()
-    return bool(equals) and is_name and not is_address and not Path(text).exists()
+    return bool(equals) and is_name and not ADDRESS.match(text) and not Path(text).exists()
 
 
-def name_systems(texts: Sequence[str]) -> list[tuple[str, str]]:
-    """Return (name, file) of each text; a file without a name is called after the file.
+def expand_patterns(files: Sequence[str | Path]) -> list[str]:
+    """Return the files, with those that match in place of each pattern without a name."""
+    found: list[str] = []
+    for text in map(str, files):
+        path = Path(text)
+        if ADDRESS.match(text) or is_named(text) or path.is_dir() or not stands_for_many(path):
+            found.append(text)
+        elif matching := matching_files(path, Path()):
+            found += map(str, matching)
+        else:
+            raise InputError(f"{text}: no file matches it; {nothing_matches_text(path)}")
+    return found
 
-    Raise InputError for a text that is neither NAME=FILE nor like a file's name.
+
+def name_systems(texts: Sequence[str]) -> list[NamedFile]:
+    """Return the name and file of each text; a file without a name is called after the file.
+
+    A pattern or a folder with a name is one table of parts. Raise InputError for a text that is neither NAME=FILE nor
+    like a file's name.
     """
+    texts = expand_patterns(texts)
     alone = [text for text in texts if not is_named(text) and (re.search(r"[./\\]", text) or Path(text).exists())]
     named = {text: parse_system(text) for text in texts if text not in alone}
     names = iter(distinct_names(alone, [name for name, _ in named.values()]))
-    return [named[text] if text in named else (next(names), text) for text in texts]
+    return [
+        NamedFile(*named[text], not ADDRESS.match(named[text][1]) and stands_for_many(Path(named[text][1])))
+        if text in named
+        else NamedFile(next(names), text)
+        for text in texts
+    ]
 
 
 def systems_by_name(texts: Sequence[str]) -> dict[str, Path]:
     """name -> file of every --system; InputError for a name that is given twice."""
     found: dict[str, Path] = {}
-    for name, file in name_systems(texts):
+    for name, file, parts in name_systems(texts):
+        if Path(file).is_dir() and not parts:
+            meant = shlex.quote(f"{name}={file}")
+            raise InputError(f"--system {file}: is a folder: if it is one table, say --system {meant}")
         if name in found:
             raise InputError(f"--system: the name {name!r} is given twice; every system needs its own")
         found[name] = Path(file)

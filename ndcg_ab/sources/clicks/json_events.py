@@ -17,7 +17,7 @@ import pyarrow.json as pajson
 
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.sources.files.file import UNCLEAR, refuse_no_file, refuse_packed
+from ndcg_ab.sources.files.file import UNCLEAR, refuse_no_file
 from ndcg_ab.sources.files.records import PIECE, json_objects
 from ndcg_ab.sources.files.streams import BLOCK, JsonObjectStream, LongLineError, UnusualError, line_blocks
 from ndcg_ab.sources.files.unpacking import open_bytes
@@ -54,7 +54,6 @@ def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Tab
     refuse_no_file(path)
     rows = 0
     try:
-        refuse_packed(path)
         if is_mixed(Sample.of_file(path)):
             yield from careful_events(path, columns, query_texts(placed_objects(path)))
             return

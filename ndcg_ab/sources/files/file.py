@@ -167,7 +167,6 @@ def read_file(path: Path, layout: Layout, reading: Reading, keep: TableWriter | 
         what = "a TREC file" if is_trec else reading.words
         raise InputError(f"{path}: columns cannot be mapped in {what}; say its format if it is another one")
     try:
-        refuse_packed(path)
         table = read_if_clean(path, layout, reading, keep)
         if table is None:
             table = read_rows(path, layout, reading, keep)
@@ -201,7 +200,7 @@ def table_pieces(path: Path, layout: Layout, reading: Reading, *, in_pieces: boo
 
 
 def refuse_no_file(path: Path) -> None:
-    """What is not there, is no file, or holds nothing."""
+    """What is not there, is no file, holds nothing, or is by its first bytes what nobody reads here."""
     if not path.exists():
         raise InputError(f"{path}: there is no such file{similar_file_hint(path)}")
     if not path.is_file():
@@ -209,12 +208,11 @@ def refuse_no_file(path: Path) -> None:
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty")
     Passage(BOUNDS["file"], str(path)).count(size=path.stat().st_size)
-
-
-def refuse_packed(path: Path) -> None:
-    """Files that are no text and no table that is read, by their first bytes."""
-    with path.open("rb") as file:
-        start = file.read(16)
+    try:
+        with path.open("rb") as file:
+            start = file.read(16)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {in_short(error)}") from None
     if problem := packed_hint(path, start):
         raise InputError(f"{path}: {problem}")
 

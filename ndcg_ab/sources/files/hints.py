@@ -7,16 +7,17 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 from ndcg_ab.errors import shortened
+from ndcg_ab.sources.files.unpacking import find_packing
 from ndcg_ab.sources.forms.names import NAMES, bare_name, guess_column
 
 MAPPING = {"judgment": "--judgments-columns", "ranking": "--columns"}
 FORMAT = {"judgment": "--judgments-format", "ranking": "--format"}
 PACKED = {  # how a file begins -> what it is, what to do
-    b"PK\x03\x04": ("a ZIP file", "unpack it: unzip {}"),
-    b"\xfd7zXZ\0": ("compressed by xz", "unpack it: xz -dk {}"),
-    b"BZh91AY&SY": ("compressed by bzip2", "unpack it: bzip2 -dk {}"),
     b"\xd0\xcf\x11\xe0": ("an Excel file", "export its sheet as CSV"),
     b"SQLite format 3": ("a SQLite database", "export its table as CSV"),
+    b"7z\xbc\xaf\x27\x1c": ("a 7z archive", "unpack it: 7z x {}"),
+    b"Rar!\x1a\x07": ("a RAR archive", "unpack it: unrar x {}"),
+    b"FEA1": ("a Feather file of version 1", "write it again, with pyarrow.feather.write_feather"),
 }
 
 
@@ -102,9 +103,9 @@ def awk_command(kind: str, parts: Sequence[str]) -> str | None:
 def filter_command(path: Path, program: str) -> str:
     """Return the command that sends a file, unpacked, through a program."""
     file = shlex.quote(str(path))
-    unpack = {".gz": "gzip -cd", ".zst": "zstd -cd"}.get(path.suffix.lower())
+    packing = find_packing(path)
     new = "NEW" + next((end for end in path.suffixes if end.lower() in (".csv", ".tsv")), "")
-    return f"{unpack} {file} | {program} > {new}" if unpack else f"{program} {file} > {new}"
+    return f"{packing.remedy} {file} | {program} > {new}" if packing else f"{program} {file} > {new}"
 
 
 def is_header(parts: Sequence[str]) -> bool:
@@ -128,10 +129,10 @@ def number_hint(field: str, text: str) -> str:
 
 def packed_hint(path: Path, start: bytes) -> str | None:
     """What a file is by its first bytes that cannot be read here, and what to do."""
+    if path.suffix.lower() in (".xlsx", ".xlsm", ".ods") and start.startswith(b"PK"):
+        return "is a spreadsheet, which is not read here; export its sheet as CSV"
     for magic, (what, remedy) in PACKED.items():
         if start.startswith(magic):
-            if path.suffix.lower() in (".xlsx", ".xlsm", ".ods"):
-                what, remedy = "a spreadsheet", "export its sheet as CSV"
             return f"is {what}, which is not read here; {remedy.format(shlex.quote(str(path)))}"
     return None
 

@@ -27,7 +27,7 @@ from ndcg_ab.sources.files.unpacking import refuse_other_counts
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.temporary import ALONE, temporary_folder
 
-PARQUET = (".parquet", ".pq")
+PARQUET = (".parquet", ".pq", ".arrow", ".arrows", ".feather", ".ipc")  # suffixes of what is read as Parquet is
 MOST_PARTS = 100_000  # files of one table; looking through a whole disk takes minutes
 NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
@@ -84,7 +84,7 @@ def data_files_in(described: FileSource, path: Path) -> list[Part]:
     if not names:
         raise InputError(f"{path}: is not a file, and there is none in the folder")
     if not described.parts and not is_parquet:
-        advice = "; or say parts: true (in a configuration) where all files in it are parts of one table"
+        advice = f"; or, if all of them are parts of one table, NAME={path} (in a configuration parts: true)"
         raise InputError(f"{path}: is not a file{folder_hint(path)}{advice}")
     return [Part(path / each, str(path / each), partition_values(each)) for each in names]
 

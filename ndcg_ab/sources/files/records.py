@@ -254,7 +254,8 @@ def json_records(path: Path, layout: Layout, columns: Mapping[str, str]) -> Iter
     for place, row in json_objects(path):
         where = f"{path}, {place}" if isinstance(place, str) else f"{path}, line {place}"
         chosen = layout.check_columns(where, list(row), dict(columns) if named is None else named)
-        named = chosen if named is None else named
+        if named is None:
+            named = {**columns, **{field: name for field, name in chosen.items() if field != name}}
         yield place, {name: row[column] for name, column in chosen.items()}
 
 

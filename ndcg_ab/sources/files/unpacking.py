@@ -1,26 +1,35 @@
-"""The one way of unpacking: gzip and zstd, of files and of answers over HTTP, within bounds, a piece at a time.
+"""The one way of unpacking files and answers over HTTP: within bounds, a piece at a time.
 
 A few kilobytes can unpack to gigabytes.  What is packed is read in pieces, each of which may unpack to so many times
 its size, and all of it to `GRACE` bytes more: what does not fit is not unpacked, into memory or to disk.
 
 The ratios were measured.  As dense as they come (the same documents for every query, one score, padded ids, long tags)
-judgments and rankings are by gzip 3 to 24 times smaller, by zstd 4 to 129 times, as Parquet up to 241 times of eight
-bytes a value.  Repeated lines come to 135 to 1030 by gzip, to thousands by zstd and as Parquet.
+judgments and rankings are by gzip 3 to 24 times smaller, by zstd 4 to 129 times, by lz4 up to 13, by bzip2 up to 81, by
+xz up to 179 times, as Parquet up to 241 times of eight bytes a value.  Repeated lines come to 135 to 1030 by gzip, to
+214 by lz4, to thousands by the others and as Parquet.
 """
 
+import bz2
 import contextlib
+import functools
 import gzip
 import io
+import lzma
 import os
+import re
+import shlex
+import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
-from ndcg_ab.errors import InputError, in_short
+from ndcg_ab.errors import InputError, in_short, shortened
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
+
+    from ndcg_ab.sources.files.arrow_tables import ArrowTable
 
 igzip: Any
 isal_zlib: Any
@@ -36,7 +45,10 @@ TABLE_RATIO = 500
 PACKED_AT_ONCE = 1 << 13  # bytes
 UNPACKED_AT_ONCE = 1 << 20  # bytes
 BUFFER = 1 << 22  # bytes that readers of lines take from an open file at a time
-BROKEN: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error, *((isal_zlib.error,) if isal_zlib else ()))
+BROKEN: tuple[type[Exception], ...] = (
+    *(OSError, EOFError, ValueError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile),
+    *((isal_zlib.error,) if isal_zlib else ()),
+)
 
 
 class TooDenseError(Exception):
@@ -51,15 +63,19 @@ class BrokenError(Exception):
     """Bytes that cannot be unpacked. Its text says why."""
 
 
+class ArchiveError(Exception):
+    """An archive does not hold exactly one file that can be read. Its text says what it holds."""
+
+
 class Packing(NamedTuple):
     """A way of packing.
 
-    start: the first bytes of what is packed.  ratio: bytes that a packed one may unpack to.  remedy: the command that
+    starts: the first bytes of what is packed.  ratio: bytes that a packed one may unpack to.  remedy: the command that
     unpacks it.  open: gives what is in a file.
     """
 
     name: str
-    start: bytes
+    starts: tuple[bytes, ...]
     ratio: int
     remedy: str
     open: Callable[[BinaryIO], Any]
@@ -71,15 +87,40 @@ def open_gzip(file: BinaryIO) -> Any:
     return kind(fileobj=file, mode="rb")
 
 
-def open_zstd(file: BinaryIO) -> Any:
-    import pyarrow as pa
+def open_by_arrow(codec: str) -> Callable[[BinaryIO], Any]:
+    def open_stream(file: BinaryIO) -> Any:
+        import pyarrow as pa
 
-    return pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd")
+        return pa.CompressedInputStream(pa.PythonFile(file, "r"), codec)
+
+    return open_stream
 
 
-GZIP = Packing("gzip", b"\x1f\x8b", 100, "gunzip", open_gzip)
-ZSTD = Packing("zstd", b"\x28\xb5\x2f\xfd", 500, "unzstd", open_zstd)
-PACKINGS = (GZIP, ZSTD)
+def open_zip(file: BinaryIO) -> Any:
+    """Open the one file of a ZIP archive; folders, hidden files and what a Mac adds (__MACOSX) do not count."""
+    archive = zipfile.ZipFile(file)
+    members = [member for member in archive.infolist() if not re.search(r"(^|/)([._]|$)", member.filename)]
+    if len(members) != 1:
+        shown = ", ".join(shortened(member.filename) for member in members[:SHOWN])
+        shown += ", …" if len(members) > SHOWN else ""
+        raise ArchiveError(f"holds {len(members)} files{f' ({shown})' if shown else ''}, and one is read")
+    if members[0].flag_bits & 1 or members[0].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ArchiveError(f"holds {shortened(members[0].filename)}, encrypted or compressed in a rare way")
+    return archive.open(members[0])
+
+
+GZIP = Packing("gzip", (b"\x1f\x8b",), 100, "gunzip -c <", open_gzip)
+SKIPPED = tuple(bytes((0x50 + number, 0x2A, 0x4D, 0x18)) for number in range(16))  # frames that hold no content
+PACKINGS = (
+    GZIP,
+    Packing("zstd", (b"\x28\xb5\x2f\xfd", *SKIPPED), 500, "unzstd -c <", open_by_arrow("zstd")),
+    Packing("lz4", (b"\x04\x22\x4d\x18",), 50, "unlz4 -c <", open_by_arrow("lz4")),
+    Packing("xz", (b"\xfd7zXZ\0",), 700, "unxz -c <", lzma.LZMAFile),
+    Packing("bzip2", tuple(b"BZh%d1AY&SY" % level for level in range(1, 10)), 300, "bunzip2 -c <", bz2.BZ2File),
+    Packing("ZIP", (b"PK\x03\x04",), 100, "unzip -p", open_zip),
+)
+LONGEST_START = max(len(start) for packing in PACKINGS for start in packing.starts)
+SHOWN = 3  # files in a message
 
 
 def allowed_ratio(usual: int) -> int:
@@ -109,6 +150,12 @@ class MeteredFile(io.RawIOBase):
         self.count += len(part)
         return len(part)
 
+    def seekable(self) -> bool:
+        return self.file.seekable()
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return self.file.seek(offset, whence)
+
     def close(self) -> None:
         self.file.close()
         super().close()
@@ -118,26 +165,31 @@ class UnpackingStream(io.RawIOBase):
     """What is packed in a file, unpacked as it is read; raises TooDenseError and BrokenError.
 
     A stretch may be denser than the ratio by `GRACE` bytes, wherever it stands: what was sparse before buys no more.
+    meter: counts the packed bytes, by default those of the file; of a file packed twice the outer ones.
     """
 
-    def __init__(self, file: BinaryIO, packing: Packing) -> None:
+    def __init__(self, file: BinaryIO, packing: Packing, meter: MeteredFile | None = None) -> None:
         self.ratio = allowed_ratio(packing.ratio)
         self.packed = MeteredFile(file)
+        self.meter = meter or self.packed
         self.taken = 0
         self.left = GRACE
-        self.unpacked = packing.open(cast(BinaryIO, self.packed))
+        self.open = packing.open
+        self.unpacked: Any = None
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         try:
+            if self.unpacked is None:
+                self.unpacked = self.open(cast(BinaryIO, self.packed))
             count: int = self.unpacked.readinto(memoryview(buffer)[:UNPACKED_AT_ONCE])
         except BROKEN as error:
             if isinstance(error, OSError) and error.errno is not None:  # of the machine, not of what is packed
                 raise
             raise BrokenError(in_short(error)) from None
-        new, self.taken = self.packed.count - self.taken, self.packed.count
+        new, self.taken = self.meter.count - self.taken, self.meter.count
         most = max(GRACE, self.ratio * PACKED_AT_ONCE)
         self.left = min(self.left, most) + self.ratio * new - count
         if self.left < 0:
@@ -146,7 +198,8 @@ class UnpackingStream(io.RawIOBase):
 
     def close(self) -> None:
         if not self.closed:
-            self.unpacked.close()
+            if self.unpacked is not None:
+                self.unpacked.close()
             self.packed.close()
         super().close()
 
@@ -157,9 +210,11 @@ class UnpackingStream(io.RawIOBase):
 class UnpackedFile(UnpackingStream):
     """The same of a file; both errors are an InputError that names it."""
 
-    def __init__(self, path: Path, packing: Packing) -> None:
+    def __init__(
+        self, path: Path, packing: Packing, file: BinaryIO | None = None, meter: MeteredFile | None = None
+    ) -> None:
         self.path, self.packing = path, packing
-        super().__init__(path.open("rb"), packing)
+        super().__init__(file or path.open("rb"), packing, meter)
 
     def readinto(self, buffer: Any) -> int:
         with name_file_in_errors(self.path, self.packing):
@@ -175,15 +230,23 @@ def name_file_in_errors(path: Path, packing: Packing) -> Iterator[None]:
     except TooDenseError as error:
         raise InputError(
             f"{path}: the {packing.name} file of {path.stat().st_size:,} bytes {error}, and no ranking does: where it"
-            f" is meant, unpack it yourself ({packing.remedy}), or set {SETTING} to more"
+            f" is meant, unpack it yourself ({packing.remedy} {shlex.quote(str(path))} > NEW), or set {SETTING} to more"
         ) from None
+    except ArchiveError as error:
+        raise InputError(
+            f"{path}: the ZIP file {error}: unpack it, and name the file that is meant: unzip {shlex.quote(str(path))}"
+        ) from None
+
+
+def packing_of(content: bytes) -> Packing | None:
+    """Return how bytes are packed, by the first of them; None if they are not."""
+    return next((packing for packing in PACKINGS if content.startswith(packing.starts)), None)
 
 
 def find_packing(path: Path) -> Packing | None:
     """How a file is packed, by its first bytes, whatever its name says; None where it is not."""
     with path.open("rb") as file:
-        start = file.read(4)
-    return next((packing for packing in PACKINGS if start.startswith(packing.start)), None)
+        return packing_of(file.read(LONGEST_START))
 
 
 def is_packed(path: Path) -> bool:
@@ -193,9 +256,20 @@ def is_packed(path: Path) -> bool:
 def open_bytes(path: Path) -> BinaryIO:
     """The file's bytes, unpacked; InputError where they are broken, or where few of them unpack to many."""
     packing = find_packing(path)
-    return (
-        path.open("rb") if packing is None else cast(BinaryIO, io.BufferedReader(UnpackedFile(path, packing), BUFFER))
-    )
+    if packing is None:
+        return path.open("rb")
+    stream = UnpackedFile(path, packing)
+    found = io.BufferedReader(stream, BUFFER)
+    inner = packing_of(found.peek(LONGEST_START))
+    if inner is not None and inner.name != "ZIP":  # whose list of files is at its end
+        layer = UnpackedFile(path, inner, cast(BinaryIO, found), stream.meter)
+        layer.packing = packing  # errors name the file as it lies there
+        found = io.BufferedReader(layer, BUFFER)
+        inner = packing_of(found.peek(LONGEST_START))
+    if inner is not None:
+        remedy = f"unpack it: {packing.remedy} {shlex.quote(str(path))} > NEW"
+        raise InputError(f"{path}: is packed more than twice, or holds a ZIP file; {remedy}")
+    return cast(BinaryIO, found)
 
 
 # ---- answers
@@ -215,8 +289,8 @@ def unpack(content: bytes, packing: Packing, most: int) -> bytes:
 # ---- tables that are compressed inside
 
 
-def open_table(path: Path, **options: Any) -> "ParquetFile":
-    """Open a Parquet file; raise InputError if its counts disagree, or promise more than it may unpack to.
+def open_table(path: Path) -> "ParquetFile | ArrowTable":
+    """Open a Parquet or Arrow file; raise InputError if its counts disagree, or promise more than it may unpack to.
 
     The checksums of its pages, if it has any, are held against the pages that are read.
     What it unpacks to are its pages, or its rows at eight bytes for every value: some bytes can say "a billion times".
@@ -225,34 +299,45 @@ def open_table(path: Path, **options: Any) -> "ParquetFile":
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
 
-    packing = find_packing(path)
-    options["page_checksum_verification"] = True
-    if packing is None:
-        file = ParquetFile(path, **options)
-    else:
-        with open_bytes(path) as stream:
-            file = ParquetFile(pa.BufferReader(stream.read()), **options)
+    from ndcg_ab.sources.files import arrow_tables
+
+    packed = is_packed(path)
+    with open_bytes(path) as stream:
+        content = stream.read() if packed else stream.read(len(arrow_tables.FILE))
+    if content.startswith((arrow_tables.FILE, arrow_tables.STREAM)):
+        source: Any = functools.partial(pa.BufferReader, content) if packed else functools.partial(pa.OSFile, str(path))
+        return arrow_tables.ArrowTable(path, source, functools.partial(refuse_dense_table, path, "Arrow"))
+    file = ParquetFile(pa.BufferReader(content) if packed else path, page_checksum_verification=True)
     about = file.metadata
-    size, ratio = path.stat().st_size, allowed_ratio(TABLE_RATIO)
     # What a group says of a column ends the process if it is broken, unless pages of the column have been read before.
     pages = sum(about.row_group(place).total_byte_size for place in range(about.num_row_groups))
-    if max(pages, 8 * about.num_rows * about.num_columns) > TABLE_GRACE + ratio * size:
+    try:
+        refuse_dense_table(path, "Parquet", about.num_rows, about.num_columns, pages)
+    except InputError:
         file.close()
-        raise InputError(
-            f"{path}: the Parquet file of {size:,} bytes holds {about.num_rows:,} rows of {about.num_columns} columns,"
-            f" {pages:,} bytes unpacked: more than {ratio} for each of its own, and no ranking does: where it is meant,"
-            f" set {SETTING} to more"
-        )
+        raise
     return file
 
 
-def refuse_other_counts(path: Path, file: "ParquetFile", rows: int, columns: Collection[str]) -> None:
+def refuse_dense_table(path: Path, kind: str, rows: int, columns: int, unpacked: int) -> None:
+    size, ratio = path.stat().st_size, allowed_ratio(TABLE_RATIO)
+    if max(unpacked, 8 * rows * columns) > TABLE_GRACE + ratio * size:
+        raise InputError(
+            f"{path}: the {kind} file of {size:,} bytes holds {rows:,} rows of {columns} columns,"
+            f" {unpacked:,} bytes unpacked: more than {ratio} for each of its own, and no ranking does: where it is"
+            f" meant, set {SETTING} to more"
+        )
+
+
+def refuse_other_counts(path: Path, file: "ParquetFile | ArrowTable", rows: int, columns: Collection[str]) -> None:
     """Raise InputError, and close the Parquet file, if it promises another number of rows than were read.
 
     rows: that were read of the columns. Its footer promises rows for the file, for each group, and values for each flat
     column. What it says of a column that was not read is left alone: a broken footer can end the process there.
     """
     about = file.metadata
+    if about is None:
+        return
     groups = [about.row_group(place) for place in range(about.num_row_groups)]
     promised = {about.num_rows, sum(group.num_rows for group in groups)}
     for at in range(about.num_columns):

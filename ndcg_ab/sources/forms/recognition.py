@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ndcg_ab.config.model.inputs.sources import PACKED_SUFFIXES
 from ndcg_ab.errors import InputError, format_value, shortened
 from ndcg_ab.sources.forms.form import EVENTS, JUDGMENTS, QUERIES, RANKING, SCORES, Form, Reading, Records
 from ndcg_ab.sources.forms.json import (
@@ -92,8 +93,11 @@ SUFFIXES = {
     ".json": "jsonl",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".arrow": "parquet",
+    ".arrows": "parquet",
+    ".feather": "parquet",
+    ".ipc": "parquet",
 }
-PACKED = (".gz", ".zst")
 
 
 def recognise(sample: Sample, kind: str | None = None) -> Reading | None:
@@ -195,7 +199,5 @@ def refuse_document(value: Any, layout: str) -> Records:
 
 def format_by_name(path: Path) -> str:
     """Return the format by the ending of a file's name: trec for every other ending."""
-    name = path.name.lower()
-    for suffix in PACKED:
-        name = name.removesuffix(suffix)
-    return SUFFIXES.get(Path(name).suffix, "trec")
+    suffixes = (suffix for suffix in reversed(Path(path.name.lower()).suffixes) if suffix not in PACKED_SUFFIXES)
+    return SUFFIXES.get(next(suffixes, ""), "trec")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_ab.errors import InputError, in_short
+from ndcg_ab.sources.files.arrow_tables import FILE, STREAM
 from ndcg_ab.sources.files.unpacking import open_bytes, open_table
 
 FIRST_LINES, FIRST_BYTES = 100, 1 << 18
@@ -54,7 +55,8 @@ class Sample:
 
     @property
     def is_parquet(self) -> bool:
-        return self.start.startswith(b"PAR1")
+        """Whether it is a table with a schema: Parquet or Arrow."""
+        return self.start.startswith((b"PAR1", FILE, STREAM))
 
     @functools.cached_property
     def text(self) -> str:

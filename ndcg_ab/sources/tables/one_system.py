@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.config.model.inputs.sources import FileSource
-from ndcg_ab.config.options.positional import stem
+from ndcg_ab.config.options.positional import NamedFile, stem
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Source
 from ndcg_ab.sources.files.parts import local_columns
@@ -55,12 +55,13 @@ def rows_of_system(table: Any, name: str) -> Iterator[pa.Table]:
         yield batch.filter(pc.equal(batch["system_id"], name)).select(RANKING.schema.names)
 
 
-def spread_systems(systems: Sequence[tuple[str, str]], make: Make) -> list[tuple[str, str]]:
+def spread_systems(systems: Sequence[NamedFile], make: Make) -> list[NamedFile]:
     """Return the name and file of each system: a file without a name of its own stands for all systems in it."""
     found = []
-    for name, file in systems:
+    for each in systems:
         inside = []
-        if name == stem(file) and Path(file).is_file():
-            inside = systems_in(FileSource(file=Path(file)), Path(), make)[1]
-        found += [(each, file) for each in inside] if len(inside) > 1 and name not in inside else [(name, file)]
+        if each.name == stem(each.file) and Path(each.file).is_file():
+            inside = systems_in(FileSource(file=Path(each.file)), Path(), make)[1]
+        spread = [each._replace(name=name) for name in inside]
+        found += spread if len(spread) > 1 and each.name not in inside else [each]
     return found

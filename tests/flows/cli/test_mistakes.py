@@ -168,37 +168,8 @@ MISTAKES: dict[str, Mistake] = {
     "JSON into no folder": Mistake(["there is no directory", "make it: mkdir -p {}/none"], "--json {}/none/out.json"),
     "no such format": Mistake(["--format = 'trec_run': must be 'trec'", "did you mean 'trec'?"], "--format trec_run"),
     # columns
-    "judgments with columns of their own": judged(
-        "j.csv",
-        "qid,url,rating\nq1,a,1\n",
-        "no column 'query_id' for query_id (columns: qid, url, rating)",
-        "did you mean --judgments-columns query_id=qid,doc_id=url,grade=rating"
-        " (in a configuration columns: {query_id: qid, doc_id: url, grade: rating})?",
-    ),
-    "other capitals": judged("j.tsv", "Query ID\tDocId\tRelevance\nq1\ta\t1\n", "'query_id=Query ID,doc_id=DocId,gr"),
-    "a ranking with columns of its own": ranked(
-        "r.csv", "topic,product_id,sim\nq1,a,1\n", "--columns query_id=topic,doc_id=product_id,score=sim"
-    ),
-    "only the score is named otherwise": ranked(
-        "r.csv", "query_id,doc_id,similarity\nq1,a,1\n", "'rank', or both", "did you mean --columns score=similarity"
-    ),
-    "positions": ranked("r.csv", "query_id,doc_id,position\nq1,a,1\n", "did you mean --columns rank=position"),
     "a column nobody can guess": judged(
         "j.csv", "qid,url,x\nq1,a,1\n", "else say --judgments-columns query_id=qid,doc_id=url,grade=COLUMN"
-    ),
-    "keys of their own": judged(
-        "j.jsonl", '{"qid": "q1", "doc": "a", "label": 1}', "query_id=qid,doc_id=doc,grade=label"
-    ),
-    "columns divided by ;": judged(
-        "j.csv", "query_id;doc_id;grade\nq1;a;1\n", "first line is divided by ';'", "tr ';' ',' < FILE > NEW.csv"
-    ),
-    "columns divided by |": judged("j.csv", "query_id|doc_id|grade\nq1|a|1\n", "first line is divided by '|'"),
-    "tabs in .csv": judged(
-        "j.csv", "query_id\tdoc_id\tgrade\nq1\ta\t1\n", "divided by tabs: say --judgments-format tsv, or name it .tsv"
-    ),
-    "commas in .tsv": ranked("r.tsv", "query_id,doc_id,score\nq1,a,1\n", "divided by commas: say --format csv, or"),
-    "no header": judged(
-        "j.csv", "q1,a,1\nq1,b,0\n", "first line (q1, a, 1) is data", "above it: query_id,doc_id,grade"
     ),
     "a column's name before its field": ranked(
         "r.csv", "query_id,doc_id,relevance\nq1,a,1\n", "say score=relevance", options="--columns relevance=score"
@@ -211,16 +182,10 @@ MISTAKES: dict[str, Mistake] = {
         {"j.csv": "query_id,doc_id,grade\nq1,a,1\n"},
         "{}/j.csv",
     ),
-    "lists of documents": ranked("r.json", '{"q1": ["a", "b"]}', "write every query as {query_id: {doc_id: score}}"),
-    "lists of pairs": ranked(
-        "r.json", '{\n"q1": [["a", 1.5]]\n}', "'q1' leads to [['a', 1.5]]: write every query as {query_id: {doc_id: sc"
-    ),
-    "records under a name": judged("j.json", '{"results": [{"query_id": "q1"}]}', "take the list out of the object"),
     "many columns": ranked(
         "r.csv", ",".join(f"c{at}" for at in range(40)) + "\n" + ",".join("1" * 40) + "\n", "c10, c11, …)"
     ),
     # one thing for another
-    "judgments of three fields": judged("j", "q1 a 1\n", "awk '{print $1, 0, $2, $3}' FILE > NEW"),
     "judgments of five fields": judged("j", "q1 0 a 1 x\n", "awk '{print $1, $2, $3, $4}' FILE > NEW"),
     "a ranking of three fields": ranked("r", "q1 a 1.5\n", """awk '{print $1, "Q0", $2, ++n[$1], $3, "run"}' FILE"""),
     "a ranking without a tag": ranked("r", "q1 Q0 a 1 2.5\n", """awk '{print $1, $2, $3, $4, $5, "run"}' FILE"""),
@@ -237,18 +202,13 @@ MISTAKES: dict[str, Mistake] = {
         "j.csv", "query_id,doc_id,score,rank\nq1,a,1,1\n", "no column 'grade'", "this looks like a ranking"
     ),
     "judgments for a ranking in CSV": ranked("r.csv", "query_id,doc_id,grade\nq1,a,1\n", "this looks like judgments"),
-    "CSV under another name": judged("j.txt", "query_id,doc_id,grade\nq1,a,1\n", "say which: --judgments-format csv"),
-    "TSV under another name": ranked("r.txt", "query_id\tdoc_id\tscore\nq1\ta\t1\n", "say which: --format tsv"),
-    "JSON under another name": ranked("r.txt", '{"query_id": "q1"}\n', "say which: --format jsonl"),
-    "Parquet under another name": judged(
-        "j.dat", b"PAR1\0\0\0\0PAR1", "is a Parquet file: say --judgments-format parquet"
-    ),
     "a header in TREC": judged(
         "j", "query_id iter doc_id grade\nq1 0 a 1\n", "line 1", "is a header", "take the line away"
     ),
     "a header in a TREC ranking": ranked("r", "qid Q0 docno rank score tag\n", "is a header", "take the line away"),
     "Excel": judged("j.xlsx", b"PK\x03\x04nonsense", "is a spreadsheet", "export its sheet as CSV"),
-    "ZIP": judged("j.zip", b"PK\x03\x04nonsense", "is a ZIP file", "unpack it: unzip {}/j.zip"),
+    "ZIP": judged("j.zip", b"PK\x03\x04nonsense", "{}/j.zip: the ZIP file is broken"),
+    "7z": judged("j.7z", b"7z\xbc\xaf\x27\x1cnonsense", "is a 7z archive", "unpack it: 7z x {}/j.7z"),
     "zstd": ranked("r.run.zst", b"\x28\xb5\x2f\xfdnonsense", "{}/r.run.zst: the zstd file is broken"),
     "a name misspelt": Mistake(
         ["there is no such file; did you mean {}/new.run?"], "--system new={}/nwe.run", {"new.run": ""}
@@ -266,9 +226,7 @@ MISTAKES: dict[str, Mistake] = {
     "a variable without braces": Mistake(
         ["has a variable of the environment as ${DATE}"], "--system new={}/runs/$DATE/a.run"
     ),
-    "a folder": Mistake(
-        ["is not a file; name one of its files, such as {}/new.run"], "--system new={}", {"new.run": ""}
-    ),
+    "a folder": Mistake(["is not a file; name one of its files, such as {}/new.run"], "--system {}", {"new.run": ""}),
     "judgments misspelt": Mistake(
         ["there is no such file; did you mean {}/qrels?"], files={"qrels": ""}, judgments="{}/qrel"
     ),

@@ -92,8 +92,8 @@ RANKINGS: dict[str, tuple[Any, str]] = {
         "systems['new']: query_id 1 and '1' are the same text: a query is one",
     ),
     "documents in a list": (
-        {"q1": ["a", "b"]},
-        "systems['new']['q1'] = ['a', 'b']: must map every doc_id to its score, as in {'q1': {'d1': 1.0}}",
+        {"q1": [1.5, 2.5]},
+        "systems['new']['q1'] = [1.5, 2.5]: must map every doc_id to its score, as in {'q1': {'d1': 1.0}}",
     ),
     "other queries": (
         {"x": {"a": 1.0}},
@@ -116,9 +116,8 @@ JUDGED: dict[str, tuple[Any, str]] = {
         " judgments_columns={'grade': 'grades'}?",
     ),
     "no column like it": (
-        J.rename(columns={"doc_id": "url"}),
-        "judgments: there is no column 'doc_id' for doc_id (columns: query_id, url, grade); did you mean"
-        " judgments_columns={'doc_id': 'url'}?",
+        J.rename(columns={"doc_id": "documentary"}),
+        "judgments: there is no column 'doc_id' for doc_id (columns: query_id, documentary, grade)",
     ),
     "columns as lists": ({"query_id": ["q1"]}, "judgments['query_id'] = ['q1']: must map every doc_id to its grade"),
     "text": ({"q1": {"a": "good"}}, "judgments['q1']['a']: grade = 'good': must be a number"),

@@ -247,7 +247,10 @@ def test_rankings_are_checked_without_judgments(case: str, tmp_path: Path) -> No
 def test_what_check_takes_a_file_for(tmp_path: Path) -> None:
     """A ranking that is broken at its beginning is no configuration."""
     (tmp_path / "broken.run").write_text("q1 Q0 a 1 2.5\n")
-    assert "the first line has 5 fields" in RUNNER.invoke(app, ["check", f"{tmp_path}/broken.run"]).stderr
+    assert (
+        "its first line (q1 Q0 a 1 2.5) is that of neither"
+        in RUNNER.invoke(app, ["check", f"{tmp_path}/broken.run"]).stderr
+    )
     (tmp_path / "old.run").write_text(text(rows(0)))
     (tmp_path / "configuration").write_text("name: t\njudgments: qrels\nsystems: [{name: a, file: old.run}]\n")
     (tmp_path / "qrels").write_text(JUDGMENTS)

@@ -74,7 +74,7 @@ def test_another_form_is_refused_and_the_command_mends_it(case: str, tmp_path: P
     for command in ("compare", "check") if not table else ("compare",):
         code, said = run(command, *given, *table)
         assert code == 2 and "in another Unicode form than in" in said and "[unicode_form]" in said, said
-    for command in dict.fromkeys(re.findall(r" → ((?:gzip.*?|python3.*?) > NEW(?:\.csv)?)", said)):
+    for command in dict.fromkeys(re.findall(r" → ((?:gunzip.*?|python3.*?) > NEW(?:\.csv)?)", said)):
         done = subprocess.run(["sh", "-c", command], cwd=tmp_path, check=True, capture_output=True, env={"LANG": "C"})
         assert done.stderr == b""
         at = next(place for place, file in enumerate(given) if file in command)

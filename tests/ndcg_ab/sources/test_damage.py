@@ -4,12 +4,15 @@ A proof is what a container says of its content: a checksum (gzip, zstd, a page 
 (rows of Parquet) or its end (gzip, zstd, JSON, the length that a server announces). Text without an end has none.
 """
 
+import bz2
 import gzip
 import json
+import lzma
 import random
 import shutil
 import sqlite3
 import subprocess
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +21,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
+from pyarrow import feather, ipc
 
 from ndcg_ab.config.model.inputs.sources import DatabaseSource, FileSource
 from ndcg_ab.errors import InputError
@@ -70,6 +74,22 @@ def write_checked_zstd(path: Path) -> None:
     path.write_bytes(subprocess.run(["zstd", "-q", "-c"], input=TEXT.encode(), capture_output=True, check=True).stdout)
 
 
+def write_lz4(path: Path) -> None:
+    with pa.CompressedOutputStream(str(path), "lz4") as file:
+        file.write(TEXT.encode())
+
+
+def write_zip(path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("runs/a.run", TEXT)
+
+
+def write_arrow_stream(path: Path) -> None:
+    table = pa.Table.from_pylist(ROWS)
+    with ipc.new_stream(path, table.schema) as writer:
+        writer.write_table(table, max_chunksize=100)
+
+
 class Container(NamedTuple):
     """name: of the file. write: makes it. shows_changes: whether it proves every byte, or only that it is not cut."""
 
@@ -82,6 +102,15 @@ CONTAINERS = {
     "gzip": Container("a.run.gz", lambda path: path.write_bytes(gzip.compress(TEXT.encode(), mtime=0)), True),
     "zstd": Container("a.run.zst", lambda path: path.write_bytes(pa.compress(TEXT.encode(), "zstd", asbytes=True))),
     "zstd with a checksum": Container("a.run.zst", write_checked_zstd, True),
+    "lz4": Container("a.run.lz4", write_lz4),
+    "xz": Container("a.run.xz", lambda path: path.write_bytes(lzma.compress(TEXT.encode())), True),
+    "bzip2": Container("a.run.bz2", lambda path: path.write_bytes(bz2.compress(TEXT.encode())), True),
+    "ZIP": Container("a.run.zip", write_zip, True),
+    "gzip twice": Container(
+        "a.run.gz", lambda path: path.write_bytes(gzip.compress(gzip.compress(TEXT.encode(), mtime=0), mtime=0)), True
+    ),
+    "Feather": Container("a.feather", lambda path: feather.write_feather(pa.Table.from_pylist(ROWS), path)),
+    "Arrow stream": Container("a.arrows", write_arrow_stream),
     "Parquet": Container("a.parquet", write_parquet, True),
     "a list in JSON": Container("a.json", lambda path: path.write_text(json.dumps(ROWS))),
     "JSON by query": Container("a.json", write_document),

@@ -21,6 +21,7 @@ from ndcg_ab.config.model.inputs.http import HttpRequest, HttpSource
 from ndcg_ab.config.model.operation import Model, Spark
 
 FileFormat = Literal["trec", "csv", "tsv", "jsonl", "parquet"]
+PACKED_SUFFIXES = (".gz", ".zst", ".lz4", ".xz", ".bz2", ".zip")  # say nothing of the format
 # Whether an evaluation of scores is being read: its systems are names alone, and its metrics those of another tool.
 READING_SCORES: ContextVar[bool] = ContextVar("reading_scores", default=False)
 STEM = "{stem}"  # in a system's name: the name of its file, without endings

@@ -5,13 +5,19 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.config.options.positional import distinct_names, name_systems, place_files, systems_by_name
+from ndcg_ab.config.options.positional import (
+    distinct_names,
+    expand_patterns,
+    name_systems,
+    place_files,
+    systems_by_name,
+)
 from ndcg_ab.errors import InputError
 
 
 def placed(**options: Any) -> tuple[str, list[tuple[str, str]]]:
     found = place_files(options, "compare")
-    return found["judgments"], found["system"]
+    return found["judgments"], [(name, file) for name, file, _ in found["system"]]
 
 
 def test_the_first_is_the_judgments_and_the_others_are_rankings() -> None:
@@ -38,11 +44,11 @@ def test_names_are_the_plainest_that_tell_files_apart(files: list[str], names: l
 
 
 def test_a_name_that_is_given_is_nobody_else_s(tmp_path: Path) -> None:
-    assert name_systems(["new=a.run", "runs/new.run"]) == [("new", "a.run"), ("runs", "runs/new.run")]
+    assert name_systems(["new=a.run", "runs/new.run"]) == [("new", "a.run", False), ("runs", "runs/new.run", False)]
     strange = tmp_path / "a=b"
     strange.touch()
     address = "https://x.org/r?a=b"
-    assert name_systems([str(strange), address]) == [("a=b", str(strange)), ("r", address)]
+    assert name_systems([str(strange), address]) == [("a=b", str(strange), False), ("r", address, False)]
     with pytest.raises(InputError, match="--system 'new': must be NAME=FILE"):
         name_systems(["new"])
 
@@ -84,3 +90,28 @@ def test_a_system_named_twice_is_refused() -> None:
     assert systems_by_name(["a.run", "b=b.run"]) == {"a": Path("a.run"), "b": Path("b.run")}
     with pytest.raises(InputError, match="the name 'a' is given twice"):
         systems_by_name(["a=x.run", "a=y.run"])
+
+
+def test_a_pattern_is_one_table_with_a_name_and_several_files_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    for name in ("runs/b.run", "runs/a.run", "runs/.hidden.run", "q.qrels", "[x].run"):
+        (tmp_path / name).touch()
+    pattern, address = "runs/*.run", "s3://bucket/*.run"
+    matching = ["runs/a.run", "runs/b.run"]
+    assert expand_patterns(["q.qrels", pattern, "[x].run", address]) == ["q.qrels", *matching, "[x].run", address]
+    assert placed(files=["q.qrels", pattern]) == ("q.qrels", [("a", matching[0]), ("b", matching[1])])
+    assert name_systems([f"p={pattern}", "f=runs", pattern, "g=[x].run", f"o={address}"]) == [
+        ("p", pattern, True),
+        ("f", "runs", True),
+        ("a", matching[0], False),
+        ("b", matching[1], False),
+        ("g", "[x].run", False),
+        ("o", address, False),
+    ]
+    with pytest.raises(InputError, match=r"^runs/\*.csv: no file matches it; in runs there is a.run"):
+        name_systems(["runs/*.csv"])
+    with pytest.raises(InputError, match=r"^--system runs: is a folder: if it is one table, say --system runs=runs"):
+        systems_by_name(["runs"])

@@ -117,7 +117,7 @@ JUDGMENTS: dict[str, Case] = {
     ),
     "a missing key": (
         "q.jsonl",
-        JSON + '{"query_id": "q1", "doc": "b", "grade": 1}\n',
+        JSON + '{"query_id": "q1", "that": "b", "grade": 1}\n',
         ["line 2: there is no column 'doc_id'"],
     ),
     "null": ("q.jsonl", JSON.replace("1}", "null}"), ["q.jsonl, line 1: grade is missing"]),
@@ -258,7 +258,7 @@ PARQUET: dict[str, tuple[dict[str, list[object] | pa.Array], list[str]]] = {
 # what is given to `compare` beside good judgments and a good ranking `old`
 OPTIONS: dict[str, tuple[list[str], list[str]]] = {
     "no such ranking": (["--system", "new={}/none.run"], ["none.run: there is no such file"]),
-    "a directory": (["--system", "new={}"], ["is not a file"]),
+    "a directory": (["--system", "{}"], ["is not a file"]),
     "no equals sign": (["--system", "old"], ["--system 'old': must be NAME=FILE"]),
     "a name twice": (["--system", "old={}/old.run"], ["--system: the name 'old' is given twice"]),
     "no such baseline": (["--baseline", "odl"], ["--baseline = 'odl': must be one of the systems (old)"]),

@@ -69,7 +69,7 @@ def test_the_names_of_folders_are_columns(folder: Path) -> None:
     [
         (
             "runs",
-            "is not a file; name one of its files, such as {}/runs/_SUCCESS; or say parts: true (in a configuration)",
+            "is not a file; name one of its files, such as {}/runs/_SUCCESS; or, if all of them are parts of one",
         ),
         ("none", "{}/none: there is no such file"),
         ("ftp://u:geheim@h/x", "ftp://h/x: is of a kind that is not read as a file (s3://"),

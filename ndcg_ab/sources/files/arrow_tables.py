@@ -1,0 +1,124 @@
+"""Arrow's own files (IPC, Feather) and streams, read as Parquet files are."""
+
+import contextlib
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import ipc
+
+from ndcg_ab.errors import InputError, in_short
+
+FILE, STREAM = b"ARROW1", b"\xff\xff\xff\xff"  # how they begin
+HEAD = 8  # bytes of a file before the stream that is in it
+END = STREAM + bytes(4)  # of a stream that is whole
+RefuseDense = Callable[[int, int, int], None]  # of rows, columns, bytes
+
+
+class ArrowTable:
+    """An Arrow file or stream, with what is used of ``pyarrow.parquet.ParquetFile``.
+
+    A file holds a stream, and its footer is not needed.  What its messages promise is added up before any of them is
+    unpacked; refuse_dense: raises InputError if it is too much.
+    """
+
+    metadata: Any = None
+
+    def __init__(self, path: Path, source: Callable[[], pa.NativeFile], refuse_dense: RefuseDense) -> None:
+        self.path, self.source, self.refuse_dense = path, source, refuse_dense
+        with self.opened() as file:
+            self.schema_arrow = ipc.open_stream(file).schema
+        with self.opened() as file:
+            messages = [(message.type, *promised(message)) for message in ipc.MessageReader.open_stream(file)]
+            file.seek(file.size() - HEAD)
+            if not file.read().endswith((FILE, END)):
+                raise pa.ArrowInvalid("it is cut short")
+        self.rows = sum(rows for kind, rows, _ in messages if kind == "record batch")
+        refuse_dense(self.rows, len(self.schema_arrow), sum(size for _, _, size in messages))
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[pa.NativeFile]:
+        """Give the file at the beginning of its stream, and whatever the library raises over it in a sentence."""
+        try:
+            with self.source() as file:
+                file.seek(HEAD if file.read(len(FILE)) == FILE else 0)
+                yield file
+        except (pa.ArrowException, struct.error, OSError) as error:
+            raise InputError(f"{self.path}: the Arrow file is broken, write it again: {in_short(error)}") from None
+
+    def iter_batches(self, size: int = 1 << 16, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        names = self.schema_arrow.names if columns is None else list(columns)
+        fields = [self.schema_arrow.get_field_index(name) for name in names]
+        spread = 0
+        with self.opened() as file:
+            for batch in ipc.open_stream(file, options=ipc.IpcReadOptions(included_fields=fields)):
+                batch.validate(full=True)
+                spread += sum(batch.num_rows * longest_shared(column) for column in batch.columns)
+                self.refuse_dense(self.rows, len(names), spread)
+                for start in range(0, batch.num_rows, size):
+                    rows = np.arange(start, min(start + size, batch.num_rows))
+                    yield (batch if len(rows) == batch.num_rows else batch.take(pa.array(rows))).select(names)
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        schema = pa.schema([self.schema_arrow.field(name) for name in columns])
+        return pa.Table.from_batches(self.iter_batches(columns=columns), schema)
+
+    def __enter__(self) -> "ArrowTable":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Nothing is open between the batches."""
+
+
+def longest_shared(column: pa.Array) -> int:
+    """Return the bytes of the longest text, if many rows may share its bytes; else 0."""
+    kind = column.type
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        return int(np.frombuffer(column.buffers()[1], dtype="<i4")[::4].max(initial=0))
+    if not pa.types.is_dictionary(kind):
+        return 0
+    texts = column.dictionary
+    is_text = any(
+        is_kind(texts.type)
+        for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    )
+    return (pc.max(pc.binary_length(texts)).as_py() or 0) if is_text else longest_shared(texts)
+
+
+def promised(message: Any) -> tuple[int, int]:
+    """Return the rows of a message, and the bytes that it unpacks to, of which each packed buffer says its own.
+
+    Its head is a FlatBuffer (Message.fbs of Arrow): of a table, the place of a field is found through its vtable.
+    """
+    head, body = message.metadata, message.body
+
+    def number(form: str, place: int, data: Any = head) -> int:
+        return int(struct.unpack_from(form, data, place)[0])
+
+    def field(table: int, slot: int) -> int:
+        vtable, at = table - number("<i", table), 4 + 2 * slot
+        offset = number("<H", vtable + at) if at < number("<H", vtable) else 0
+        return table + offset if offset else 0
+
+    def target(place: int) -> int:
+        return place + number("<I", place)
+
+    if message.type not in ("record batch", "dictionary"):
+        return 0, 0
+    batch = target(field(target(0), 2))
+    if message.type == "dictionary":
+        batch = target(field(batch, 1))
+    rows = number("<q", place) if (place := field(batch, 0)) else 0
+    if not field(batch, 3) or not (place := field(batch, 2)):  # not packed, or without buffers
+        return rows, body.size
+    buffers = target(place)
+    places = (buffers + 4 + 16 * at for at in range(number("<I", buffers)))
+    packed = [number("<q", place) for place in places if number("<q", place + 8)]
+    return rows, body.size + sum(max(number("<q", place, body), 0) for place in packed)
