@@ -33,9 +33,9 @@ from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 FEWEST_OTHERS = 2  # queries with proxy judgments alone
 SURE = 0.001  # below this p, divided by the number of systems and metrics, the careful queries are no random sample
 NO_RELEVANT = "no_relevant_query"
-PROXY_ALONE = (  # codes of findings that the careful judgments do not tell as well; not those of ids that are near
+PROXY_ALONE = (  # codes of findings that the careful judgments do not tell as well
     "no_shared_query",
-    "unmatched_document",
+    "id_spelling",
     "no_judged_result",
     NO_RELEVANT,
     "negative_grade",
