@@ -196,7 +196,11 @@ def test_no_command_that_would_not_help(folder: Path) -> None:
     (finding,) = findings(paths)
     assert "all from '#' on is removed" in finding.message and " → " not in finding.message
     assert finding.message.endswith("since this change of all ids would make different ids equal")
-    # In a table of Python, and in CSV, there is no line of TREC.
+    csv = folder / "csv.csv"
+    rows = [f"{p[0]},doc:{p[2]},{p[4]}\n" for p in map(str.split, lines)]
+    csv.write_text(f"query_id,doc_id,score\n{''.join(rows)}")
+    (finding,) = findings([*paths[:2], csv])
+    assert finding.message.endswith("; write them alike in all files")
     judged, ranking = {"q": {"a": 1, "b": 0}}, {"q": {"A": 2.0, "B": 1.0}}
     with pytest.raises(InputError, match=r"such as 'A' in query 'q', there 'a'\); write them alike in all files \["):
         ndcg_ab.compare(judged, {"old": {"q": {"a": 1.0}}, "new": ranking}, threads=1)
