@@ -1,7 +1,7 @@
 """What was read, in the tables of an engine, and checked."""
 
 from ndcg_ab.checks.data_checks import check_tables
-from ndcg_ab.checks.ids.unmatched_ids import WholeNeededError
+from ndcg_ab.checks.judged_results import WholeNeededError
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import Engine
 from ndcg_ab.results.outcome import Finding

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from ndcg_ab.checks.added_checks import run_added_checks
 from ndcg_ab.checks.examples import MOST, examples_of
 from ndcg_ab.checks.grade_order import check_grade_order
-from ndcg_ab.checks.ids.near_ids import check_documents_alike, check_queries_alike
-from ndcg_ab.checks.ids.unicode_forms import check_unicode_forms
-from ndcg_ab.checks.ids.unmatched_ids import check_documents, query_spelling_hint, unshared_queries_hint
+from ndcg_ab.checks.ids.id_checks import check_spellings, query_spelling_hint
+from ndcg_ab.checks.judged_results import check_judged_results
 from ndcg_ab.checks.ranking_checks import TableNotice, check_depths, check_rankings, read_notices, remark_findings
 from ndcg_ab.checks.severities import refuse_errors
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -63,16 +62,14 @@ def check_tables(
     found += check_loaded_rows(noticed, judgments, rankings, evaluation)
     found += check_rankings(engine, noticed, rankings)
     found += remark_findings("judgments", judgments)
-    found += check_unicode_forms(judgments, rankings)
-    unmatched = [finding for finding in found if finding.code == "no_shared_query"]
-    if not unmatched:
-        found += [*check_queries_alike(judgments, rankings), *check_documents(engine, judgments, rankings)]
+    found += check_spellings(engine, metrics, judgments, rankings)
+    explained = {finding.system for finding in found if finding.code == "id_spelling" and finding.severity == "error"}
+    found += check_judged_results(engine, rankings, explained)
     found += note_left_out_queries(found, metrics)
     found += run_added_checks(engine, evaluation)
     if any(finding.severity == "error" for finding in found):
         refuse_errors(found, evaluation, {name: pulled.origin for name, pulled in rankings.items()})
     found += check_depths(engine, metrics)
-    found += check_documents_alike(engine, metrics, judgments, rankings, found)
     found += check_grade_order(engine, metrics, judgments, rankings)
     return [*found, *note_remote_tables(judgments, rankings)]
 
@@ -106,8 +103,6 @@ def check_loaded_rows(
             agreeing_words(row.count) | unanswered_policies(evaluation.metric_list, row.count) | {"document": document}
         )
         message = SENTENCES[code].format(subject=subject, count=row.count, example=example, own=own, **words)
-        if code == "no_shared_query":
-            message += unshared_queries_hint(pulled, judgments)
         system = None if code in OF_JUDGMENTS else subject
         examples = examples_of(pulled, row.places)
         found.append(Finding(code, CODES[code].severity, message, row.count, system, examples=examples))

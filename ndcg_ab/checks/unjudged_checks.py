@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from ndcg_ab.checks.data_checks import check_duplicates, refuse_missing_ranks
 from ndcg_ab.checks.examples import MOST
-from ndcg_ab.checks.ids.unicode_forms import check_unicode_forms
+from ndcg_ab.checks.ids.id_checks import check_spellings
 from ndcg_ab.checks.ranking_checks import check_depths, check_rankings, read_notices
 from ndcg_ab.checks.severities import apply_severities, refuse_errors
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -40,7 +40,7 @@ def check_rankings_alone(
     refuse_missing_ranks(engine, rankings, metrics)
     found = check_duplicates(engine, rankings, metrics)
     found += check_rankings(engine, read_notices(engine), rankings)
-    found += check_unicode_forms(None, rankings)
+    found += check_spellings(engine, metrics, None, rankings)
     found += check_depths(engine, metrics)
     for metric in metrics:
         found += check_places(engine, metric)

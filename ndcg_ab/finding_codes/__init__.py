@@ -115,7 +115,7 @@ CODES: Mapping[str, Code] = {
         "note",
         "Rows of judgments or rankings stay on a cluster. Checks that need their order or all of them here are left"
         " out: rising_score, the line of an example, and whether a ranking there is a copy of a local one"
-        " (same_ranking). Prefixes and endings of ids (near_document) are checked on 100 queries. All other checks run"
+        " (same_ranking). All other checks run"
         " on the cluster.",
         "Nothing.",
     ),

@@ -10,37 +10,20 @@ ID_CODES: Mapping[str, Code] = {
         "A system answers none of the judged queries: the query ids of the two files do not match.",
         "Spell query ids alike in both files; if possible, the message shows a change that makes them match.",
     ),
-    "near_query": Code(
-        "warning",
-        "Some query ids of a ranking match no judgment. They would match without white space, case, leading zeros, a"
-        " prefix or an ending.",
-        "Spell them alike in both files. Until then the queries count as unanswered.",
-    ),
-    "unmatched_document": Code(
+    "id_spelling": Code(
         "error",
-        "Hardly any document that a system returns is judged, and another spelling of its ids would match; or none of"
-        " many is judged.",
-        "Spell document ids alike in the ranking and in the judgments. If both are right, and the system only returns"
-        " unjudged documents, set the code to warning.",
+        "Ids of a ranking match those of the judgments (without judgments: of the first ranking) only in another"
+        " spelling: Unicode form, percent and HTML escapes, spaces and quotes, case, http or https, '-' or '_', leading"
+        " zeros, a prefix or a suffix. A warning if a tenth or more of them match as they are, unless the Unicode form"
+        " is the only difference.",
+        "Write the ids of all files in one spelling. The message has commands if they make the ids equal. If they are"
+        " different ids, set the code to note.",
     ),
     "no_judged_result": Code(
-        "warning",
-        "None of a system's few results is judged, so it scores 0 everywhere.",
-        "Check the document ids. If they are right, judge some of its results.",
-    ),
-    "near_document": Code(
-        "warning",
-        "Some results near the top are unjudged. Their ids would match judged ones without white space, quotes, case,"
-        " leading zeros, a prefix or an ending.",
-        "Spell document ids alike in both files. The usual cause is a part of the collection that was indexed"
-        " differently, or passage ids instead of document ids.",
-    ),
-    "unicode_form": Code(
         "error",
-        "Ids of one file differ from those of another by their Unicode form alone, such as é as one character or two,"
-        " so they do not match.",
-        "Write the ids of all files in one form: the message has a command. If they are different ids, set the code to"
-        " note.",
+        "None of a system's results is judged, so it scores 0 everywhere. A warning if there are fewer than 50 results,"
+        " or fewer than 5 queries.",
+        "Check the document ids. If they are right, judge some of its results, or set the code to warning.",
     ),
     "queries_unmatched": Code(
         "warning",

@@ -35,7 +35,7 @@ SURE = 0.001  # below this p, divided by the number of tests, the careful querie
 NO_RELEVANT = "no_relevant_query"
 PROXY_ALONE = (  # codes of findings about judgments, of which the careful ones have their own
     "no_shared_query",
-    "unmatched_document",
+    "id_spelling",
     "no_judged_result",
     NO_RELEVANT,
     "negative_grade",

@@ -100,11 +100,11 @@ def awk_command(kind: str, parts: Sequence[str]) -> str | None:
     return None
 
 
-def filter_command(path: Path, program: str) -> str:
-    """Return the command that sends a file, unpacked, through a program."""
+def filter_command(path: Path, program: str, number: str = "") -> str:
+    """Return the command that sends a file, unpacked, through a program; number: of the new file among several."""
     file = shlex.quote(str(path))
     packing = find_packing(path)
-    new = "NEW" + next((end for end in path.suffixes if end.lower() in (".csv", ".tsv")), "")
+    new = f"NEW{number}" + next((end for end in path.suffixes if end.lower() in (".csv", ".tsv")), "")
     return f"{packing.remedy} {file} | {program} > {new}" if packing else f"{program} {file} > {new}"
 
 

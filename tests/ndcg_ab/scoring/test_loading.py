@@ -9,25 +9,22 @@ import pytest
 
 from ndcg_ab import thresholds
 from ndcg_ab.checks.checked_loading import load_and_check
-from ndcg_ab.checks.ids import near_ids
+from ndcg_ab.checks.ids import id_checks
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline import pull_inputs
 from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.scoring import parity
-from ndcg_ab.scoring.metric_tables import rank_rule
 from ndcg_ab.scoring.parity import recompute_sample
 from ndcg_ab.scoring.scoring import PulledInputs, score_metrics
 from ndcg_ab.scoring.top_places import reduce_pulled
 from ndcg_ab.sources import RANKING, Queries
 from ndcg_ab.sources.base import ReducedPull
-from ndcg_core.measures.notation import parse
 from tests.repeated import mostly_soaked
 
 METRICS = ["ndcg@3", "precision@4", "rr@5", "judged@6", "err@3", "ap@5", "ndcg(ideal=max)@5", "ndcg(ideal=local)@3"]
 METRICS += ["ndcg(gain=exponential)@3", "recall@8", "ndcg@20"]
 SYSTEMS = ("old", "new", "other")
-RULE = rank_rule(parse("ndcg@3"))
 TABLES = {
     "query_score": "system_id, query_id, metric_id",
     "coverage": "system_id, query_id, metric_id",
@@ -70,14 +67,13 @@ def found_of(evaluation: Evaluation, engine: DuckDBEngine) -> tuple[str, list[li
     findings = load_and_check(engine, PulledInputs(read.judgments, Queries(), rankings), evaluation)
     score_metrics(engine, evaluation.metric_list)
     outcome = make_outcome(engine, evaluation, findings, recompute_sample(engine, evaluation.metric_list))
-    near = engine.rows("near_pair", order="query_id, doc_id, judged_id", places=5, affixed=2, rank_rule=RULE)
-    return outcome.to_json(), [near, *(engine.rows(name, order=order) for name, order in TABLES.items())]
+    return outcome.to_json(), [engine.rows(name, order=order) for name, order in TABLES.items()]
 
 
 @pytest.fixture(autouse=True)
 def _few_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that equal scores stand at the last place in which near ids are looked for, and few queries are whole."""
-    monkeypatch.setattr(near_ids, "LOOKED_AT", 5)
+    """So that equal scores stand at the last place in which ids are looked at, and few queries are whole."""
+    monkeypatch.setattr(id_checks, "LOOKED_AT", 5)
     monkeypatch.setattr(parity, "SAMPLE", 4)
     monkeypatch.setattr(parity, "LEAST", 4)
 
@@ -97,7 +93,7 @@ def test_known_places_come_to_the_same(seed: int, tmp_path: Path, monkeypatch: p
         assert not engine.may_hold("placed", "no")
     assert placed == ranked
     codes = {finding["code"] for finding in json.loads(placed[0])["findings"]}
-    assert {"near_document", "tied_places"} <= codes and all(placed[1])
+    assert {"id_spelling", "tied_places"} <= codes and all(placed[1])
 
 
 @pytest.mark.parametrize("metric", ["ndcg(ties=average)@3", "ndcg(score_precision=float32)@3", "rr(ties=doc_id_asc)@3"])

@@ -10,9 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from ndcg_ab.checks import examples
+from ndcg_ab.checks import examples, judged_results
 from ndcg_ab.checks.checked_loading import load_and_check
-from ndcg_ab.checks.ids import unmatched_ids
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline import pull_inputs
@@ -39,7 +38,7 @@ def _few_whole_queries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examples, "LOCATED", 0)
     monkeypatch.setattr(parity, "SAMPLE", 3)
     monkeypatch.setattr(reducing, "LOOKED_AT", 3)
-    for module in (reducing, unmatched_ids):
+    for module in (reducing, judged_results):
         monkeypatch.setattr(module, "FIRST_QUERIES", 2)
 
 

@@ -412,7 +412,7 @@ def test_a_guardrail_that_is_identical_speaks_neither_for_nor_against(outcome: O
 
 def test_nothing_to_score_stands_above_everything() -> None:
     systems = {"old": {"q": {"a": 1.0}}, "new": {"q": {"b": 1.0}}}
-    options = {"nothing_scored": "warning", "unmatched_document": "warning"}
+    options = {"nothing_scored": "warning", "id_spelling": "warning"}
     found = ndcg_ab.compare({"q": {"a": 0}}, systems, metrics="ndcg@3", findings=options)
     lines = printed(found._outcome, 200)
     assert lines[0] == (

@@ -144,9 +144,7 @@ def test_a_guardrail_counts_clusters_where_clusters_are_tested(improved: Outcome
 
 
 def test_warnings_of_other_systems_are_not_told(improved: Outcome) -> None:
-    findings = [
-        Finding("unmatched_document", "warning", f"about {name or 'all'}", 1, name) for name in ("other", "new", None)
-    ]
+    findings = [Finding("id_spelling", "warning", f"about {name or 'all'}", 1, name) for name in ("other", "new", None)]
     said = told(dataclasses.replace(improved, findings=tuple(findings)), OVERTURN)
     assert "about new" in said and "about all" in said and "about other" not in said
 

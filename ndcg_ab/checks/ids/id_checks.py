@@ -1,0 +1,140 @@
+"""Findings about ids that match only in another spelling.
+
+A system whose document ids are spelt otherwise than the judged ones scores 0, and would be said to have regressed.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from ndcg_ab.checks.examples import MOST, examples_of
+from ndcg_ab.checks.ids.remedies import IdTable, count_equal, describe_remedy
+from ndcg_ab.checks.ids.spellings import UNICODE_FORMS, Ids, Pair, Spelling, find_alike
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.errors import format_value, shortened
+from ndcg_ab.finding_codes import CODES
+from ndcg_ab.results.outcome import Finding
+from ndcg_ab.results.wording import queries_text
+from ndcg_ab.scoring.metric_tables import depth_of
+from ndcg_ab.sources import Pulled
+from ndcg_ab.sources.tables.on_disk import select_queries
+from ndcg_core.measures.metric import Metric
+
+LOOKED_AT = 100  # places of each query
+SAMPLE = 5_000  # ids of each table, about
+HARDLY_ANY = 0.1  # below this share ids do not match as they are, or another spelling makes none match
+IDS = ("query_id", "doc_id")
+
+
+class Difference(NamedTuple):
+    """How ids of two tables differ that match only in another spelling; is_whole: hardly any match as they are."""
+
+    words: str
+    spellings: Sequence[Spelling]
+    pairs: Sequence[Pair]
+    is_whole: bool
+
+
+def check_spellings(
+    engine: Engine, metrics: Sequence[Metric], judgments: Pulled | None, rankings: Mapping[str, Pulled]
+) -> list[Finding]:
+    """Report tables whose ids match those of the judgments, or of the first ranking, only in another spelling."""
+    places = min(LOOKED_AT, depth_of(metrics) + 1)
+    parts: Sequence[Pulled] = getattr(judgments.source, "parts", (judgments,)) if judgments else ()
+    files = [IdTable(f"judgments {part.origin}", part, [part], partial(read_part, part)) for part in parts]
+    systems = [
+        IdTable(f"system {name}", pulled, [pulled], partial(read_ranking, engine, name, places), name)
+        for name, pulled in rankings.items()
+    ]
+    first = systems[0]
+    if judgments:
+        first = IdTable(
+            "the judgments", judgments, parts, lambda ids: engine.rows("judgment", IDS, where={IDS[0]: ids})
+        )
+    compared = [(each, files[0]) for each in files[1:] if not each.pulled.elsewhere and not parts[0].elsewhere]
+    compared += [(each, first) for each in systems if each is not first]
+    found = []
+    for own, other in compared:
+        shared = sorted(set(own.pulled.query_ids).intersection(other.pulled.query_ids))
+        found += compare_tables(own, other, systems, shared, "query_id")
+        if shared:
+            each = max(places, other.pulled.count // len(other.pulled.query_ids))
+            found += compare_tables(own, other, systems, shared[:: -(-len(shared) * each // SAMPLE)], "doc_id")
+    return found
+
+
+def read_ranking(engine: Engine, system_id: str, places: int, query_ids: Sequence[str]) -> Iterable[tuple[str, str]]:
+    """Return the (query_id, doc_id) at the first places of a ranking."""
+    where = {"system_id": system_id, "query_id": query_ids}
+    return engine.rows("leading_result", IDS, where=where, places=places)
+
+
+def read_part(part: Pulled, query_ids: Sequence[str]) -> Iterable[tuple[str, str]]:
+    """Return the (query_id, doc_id) of one file of judgments."""
+    rows = select_queries(part.table, query_ids)
+    return zip(*(rows[name].to_pylist() for name in IDS), strict=True)
+
+
+def sample_ids(table: IdTable, shared: Sequence[str], field: str) -> IdTable:
+    """Return a table with the document ids of shared queries, or with some thousand query ids."""
+    if field == "query_id":
+        known = set(shared)
+        left = sorted(query_id for query_id in table.pulled.query_ids if query_id not in known)
+        return table._replace(ids={"": frozenset([*shared[:SAMPLE], *left[:SAMPLE]])})
+    found: dict[str, set[str]] = defaultdict(set)
+    for query_id, doc_id in table.read(shared):
+        found[query_id].add(doc_id)
+    return table._replace(ids={query_id: frozenset(ids) for query_id, ids in sorted(found.items())})
+
+
+def compare_tables(
+    own: IdTable, other: IdTable, systems: Sequence[IdTable], shared: Sequence[str], field: str
+) -> list[Finding]:
+    """Return the finding about the query ids, or the document ids of shared queries, if there is one."""
+    own, other = (sample_ids(table, shared, field) for table in (own, other))
+    difference = find_difference(own.ids, other.ids)
+    if difference is None:
+        return []
+    words, spellings, pairs, is_whole = difference
+    unmatched = sum(map(len, own.ids.values())) - count_equal(own.ids, other.ids)
+    kind = "query ids" if field == "query_id" else f"document ids in {queries_text(len(shared))}"
+    message = f"{own.name}: {len(pairs)} of its {unmatched} unmatched {kind} match those of {other.name} {words}"
+    rankings = [sample_ids(table, shared, field) for table in systems]
+    message += describe_remedy(own, other, rankings, spellings, len(pairs), field)
+    places = [(pair.query_id, pair.own) if pair.query_id else (pair.own, "") for pair in pairs[:MOST]]
+    severity = CODES["id_spelling"].severity if is_whole else "warning"
+    examples = examples_of(own.pulled, places)
+    return [Finding("id_spelling", severity, message, len(pairs), own.system, examples=examples)]
+
+
+def find_difference(own: Ids, other: Ids) -> Difference | None:
+    """Return how ids differ that match in another spelling, or None if a single one of several does, or none."""
+    spellings, needed = find_alike(own, other)
+    is_form = UNICODE_FORMS.issuperset(spellings)
+    both = [(ids, other.get(query_id, frozenset())) for query_id, ids in own.items()]
+    could = sum(min(len(ids - others), len(others - ids)) for ids, others in both)
+    if not needed or (len(needed) == 1 and could > 2 and not is_form):
+        return None
+    matched = count_equal(own, other)
+    is_whole = matched < HARDLY_ANY * (matched + len(needed)) and len(needed) >= HARDLY_ANY * could
+    counts = Counter(spelling for each in needed.values() for spelling in each)
+    words = " and ".join(
+        each.words + (f" ({counts[each]})" if counts[each] < len(needed) else "") for each in spellings
+    )
+    pair = next(iter(needed))
+    where = f" in query {format_value(pair.query_id)}" if pair.query_id else ""
+    texts = (pair.own, pair.other)
+    one, two = map(format_value, texts) if UNICODE_FORMS.isdisjoint(needed[pair]) else map(format_ascii, texts)
+    return Difference(f"if {words} (such as {one}{where}, there {two})", spellings, list(needed), is_form or is_whole)
+
+
+def format_ascii(text: str) -> str:
+    """Return an id with escapes, since it looks like another one."""
+    return shortened(ascii(text))
+
+
+def query_spelling_hint(own: Iterable[str], judged: Iterable[str]) -> str:
+    """Return ``; they match if …`` if query ids match in another spelling, and nothing else."""
+    found = find_difference({"": frozenset(own)}, {"": frozenset(judged)})
+    return f"; they match {found.words}" if found else ""

@@ -1,0 +1,161 @@
+"""Spellings of ids, and the ids of two tables that are equal in one of them."""
+
+import html
+import json
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cache, partial
+from typing import NamedTuple
+from unicodedata import normalize
+from urllib.parse import unquote
+
+LEAST, MOST_AFFIXES = 2, 3  # pairs of ids that an affix must make equal; affixes that are tried
+
+Ids = Mapping[str, frozenset[str]]  # query_id -> document ids; "" -> query ids
+
+
+class Spelling(NamedTuple):
+    """One way to write an id: in words, as a Python expression that has ``{}`` for the id, and as a function."""
+
+    words: str
+    expression: str
+    respell: Callable[[str], str]
+
+
+class Pair(NamedTuple):
+    """An id and the id of the other table that is equal to it in some spelling."""
+
+    query_id: str
+    own: str
+    other: str
+
+
+ZEROS = "(?<![0-9.])0+(?=[0-9])"
+# In the order of their use. Each is left out if the ids are equal without it, the last one first.
+SPELLINGS: tuple[Spelling, ...] = (
+    Spelling("percent escapes are decoded", "urllib.parse.unquote({})", unquote),
+    Spelling("HTML escapes are decoded", "html.unescape({})", html.unescape),
+    Spelling("their Unicode form is NFC", 'unicodedata.normalize("NFC", {})', partial(normalize, "NFC")),
+    Spelling("their Unicode form is NFKC", 'unicodedata.normalize("NFKC", {})', partial(normalize, "NFKC")),
+    Spelling("spaces and quotes around them are removed", '{}.strip(" \\x22\\x27")', lambda text: text.strip(" \"'")),
+    Spelling("letters are compared without case", "{}.casefold()", str.casefold),
+    Spelling(
+        "http:// and https:// are removed", 're.sub("https?://", "", {})', partial(re.compile("https?://").sub, "")
+    ),
+    Spelling("'-' and spaces are replaced by '_'", 're.sub("[- ]", "_", {})', partial(re.compile("[- ]").sub, "_")),
+    Spelling("leading zeros are removed", f're.sub("{ZEROS}", "", {{}})', partial(re.compile(ZEROS).sub, "")),
+)
+UNICODE_FORMS = frozenset(SPELLINGS[2:4])
+
+
+def respell(text: str, spellings: Iterable[Spelling]) -> str:
+    """Return an id after several spellings, one after the other."""
+    for spelling in spellings:
+        text = spelling.respell(text)
+    return text
+
+
+def find_alike(own: Ids, other: Ids) -> tuple[list[Spelling], dict[Pair, tuple[Spelling, ...]]]:
+    """Return spellings in the order of their use, and the pairs of unmatched ids that need some of them to be equal."""
+    key, spellings = cache(partial(respell, spellings=SPELLINGS)), SPELLINGS
+    pairs = equal_pairs(own, other, key)
+    taken = {(pair.query_id, text) for pair in pairs for text in (pair.own, pair.other)}
+    if affixes := find_affixes(own, other, taken, str):
+        spellings = (*affixes, *SPELLINGS)
+    elif affixes := find_affixes(own, other, taken, key):
+        spellings = (*SPELLINGS, *affixes)
+    if affixes:
+        pairs = equal_pairs(own, other, partial(respell, spellings=spellings))
+    needed = {pair: needed_spellings(pair, spellings) for pair in pairs}
+    return [spelling for spelling in spellings if any(spelling in each for each in needed.values())], needed
+
+
+def equal_pairs(own: Ids, other: Ids, key: Callable[[str], str]) -> list[Pair]:
+    """Return the pairs of ids whose keys are equal; an id with the key of a matched id is left out."""
+    found = []
+    for query_id, ids in own.items():
+        others = other.get(query_id, frozenset())
+        if ids <= others or others <= ids:
+            continue
+        by_key = defaultdict(list)
+        for each in others:
+            by_key[key(each)].append(each)
+        for each in sorted(ids - others):
+            same = by_key.get(key(each), ())
+            if len(same) == 1 and same[0] not in ids:
+                found.append(Pair(query_id, each, same[0]))
+    return found
+
+
+def needed_spellings(pair: Pair, spellings: tuple[Spelling, ...]) -> tuple[Spelling, ...]:
+    """Return the spellings without which the ids of a pair are not equal."""
+    needed = spellings
+    for spelling in reversed(spellings):
+        fewer = tuple(each for each in needed if each is not spelling)
+        if respell(pair.own, fewer) == respell(pair.other, fewer):
+            needed = fewer
+    return needed
+
+
+def find_affixes(own: Ids, other: Ids, taken: set[tuple[str, str]], key: Callable[[str], str]) -> list[Spelling]:
+    """Return the removal of the affixes that keys of unmatched ids have beyond the key of an unmatched other id.
+
+    taken: (query_id, id) that are equal to another id already. If other ids have the affix as well, the two are
+    different documents, as a chapter and its sections are.
+    """
+    found = []
+    for longer, shorter in ((own, other), (other, own)):
+        affixes: dict[tuple[bool, str], list[str]] = defaultdict(list)
+        for query_id, ids in longer.items():
+            others = shorter.get(query_id, frozenset())
+            known, left = (
+                {key(text) for text in side if (query_id, text) not in taken} for side in (others - ids, ids - others)
+            )
+            for is_prefix, text in each_affix(left, known):
+                seam = text[-1] if is_prefix else text[0]
+                affixes[is_prefix, text if seam.isalnum() else seam].append(text)
+        every = [key(text) for ids in shorter.values() for text in ids] if affixes else []
+        for (is_prefix, seam), texts in affixes.items():
+            single = texts[0] if len(set(texts)) == 1 else ""
+            has_affix = (str.startswith if is_prefix else str.endswith) if single else str.__contains__
+            if len(texts) >= LEAST and not any(has_affix(each, single or seam) for each in every):
+                found.append((len(texts), remove_affix(is_prefix, single) if single else cut_at(is_prefix, seam)))
+    return [spelling for _, spelling in sorted(found, key=lambda each: -each[0])[:MOST_AFFIXES]]
+
+
+def each_affix(longer: Iterable[str], shorter: Collection[str]) -> Iterator[tuple[bool, str]]:
+    """Yield what an id has before (True) or after (False) a shorter one."""
+    lengths = sorted({len(text) for text in shorter} - {0})  # a cut anywhere else gives no shorter id
+    for text in longer if lengths else ():
+        for length in lengths[: bisect_left(lengths, len(text))]:
+            place = len(text) - length
+            # An id begins after a sign, or if digits follow letters.
+            before, after = text[place - 1], text[place]
+            if text[place:] in shorter and (not before.isalnum() or (before.isalpha() and after.isdigit())):
+                yield True, text[:place]
+            if text[:length] in shorter and not text[length].isalnum():
+                yield False, text[length:]
+
+
+def remove_affix(is_prefix: bool, text: str) -> Spelling:
+    """Return the removal of one prefix or suffix."""
+    kind, remove = ("prefix", str.removeprefix) if is_prefix else ("suffix", str.removesuffix)
+    return Spelling(
+        f"the {kind} {text!r} is removed", f"{{}}.remove{kind}({literal(text)})", lambda each: remove(each, text)
+    )
+
+
+def cut_at(is_prefix: bool, sign: str) -> Spelling:
+    """Return the removal of all that stands before the last, or after the first, of a sign."""
+    if is_prefix:
+        expression = f"{{}}.rpartition({literal(sign)})[2]"
+        return Spelling(f"all up to the last {sign!r} is removed", expression, lambda each: each.rpartition(sign)[2])
+    expression = f"{{}}.partition({literal(sign)})[0]"
+    return Spelling(f"all from {sign!r} on is removed", expression, lambda each: each.partition(sign)[0])
+
+
+def literal(text: str) -> str:
+    """Return a text as a Python literal in double quotes, for a template of `str.format`."""
+    return json.dumps(text).replace("{", "{{").replace("}", "}}")

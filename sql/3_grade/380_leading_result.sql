@@ -1,0 +1,16 @@
+-- leading_result: the results at the first places of every ranking.
+-- grain:  one row per (system_id, query_id, doc_id)
+-- reads:  ranking
+-- params: places
+-- kind:   query
+-- Equal scores are ordered as in ranked_doc.
+select
+    system_id,
+    query_id,
+    doc_id,
+from ranking
+qualify
+    row_number() over (
+        partition by system_id, query_id
+        order by order_score desc, doc_id desc
+    ) <= $places

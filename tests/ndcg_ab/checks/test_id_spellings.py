@@ -1,0 +1,241 @@
+"""Ids that match only in another spelling are reported, and a command that is printed makes them match."""
+
+import gzip
+import html
+import re
+import subprocess
+import time
+import unicodedata
+import urllib.parse
+from collections.abc import Callable
+from pathlib import Path
+from unicodedata import normalize
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import ndcg_ab
+from flows.cli.app import app
+from ndcg_ab.checks.ids.id_checks import find_difference, query_spelling_hint
+from ndcg_ab.checks.ids.spellings import SPELLINGS, cut_at, find_alike, remove_affix
+from ndcg_ab.errors import InputError
+from ndcg_ab.results.outcome import Finding
+from tests.examples import examples
+
+QUERIES = [f"http://x/q_00{number}é&Ab" for number in range(10)]
+DOCS = [f"http://x.example/é&{number:03}_ﬁAb" for number in range(10)]
+Change = Callable[[str], str]
+# How an id is spelt otherwise -> what the finding says.
+CASES: dict[str, tuple[Change, str]] = {
+    "NFD": (lambda text: normalize("NFD", text), "their Unicode form is NFC (such as"),
+    "NFKC": (lambda text: normalize("NFKC", text), "their Unicode form is NFKC (such as"),
+    "percent escapes": (lambda text: urllib.parse.quote(text, safe=":/_"), "percent escapes are decoded"),
+    "HTML escapes": (html.escape, "HTML escapes are decoded"),
+    "quotes": ('"{}"'.format, "spaces and quotes around them are removed"),
+    "case": (str.swapcase, "letters are compared without case"),
+    "scheme": (lambda text: text.replace("http:", "https:"), "http:// and https:// are removed"),
+    "separators": (lambda text: text.replace("_", "-"), "'-' and spaces are replaced by '_'"),
+    "zeros": (lambda text: re.sub("(?<=[&_])0+(?=[0-9])", "", text), "leading zeros are removed"),
+    "prefix": ("doc:{}".format, "the prefix 'doc:' is removed"),
+    "suffix": ("{}.html".format, "the suffix '.html' is removed"),
+    "passages": (lambda text: f"{text}#{text[-7:-4]}", "all from '#' on is removed"),
+    "two at once": (lambda text: f"doc:{text.replace('_', '-')}", "the prefix 'doc:' is removed"),
+}
+FORMS = ("NFD", "NFKC")
+
+
+def write_files(folder: Path, changed: str, change: Change, field: str = "doc_id", step: int = 1) -> list[Path]:
+    """Write judgments and two rankings; in the file `changed` every `step`-th id has another spelling."""
+    paths = [folder / name for name in ("j.qrels", "old.run", "new.run")]
+    for path in paths:
+        lines = []
+        for at, query in enumerate(QUERIES):
+            for place, doc in enumerate(DOCS):
+                is_changed = path.name == changed and (at if field == "query_id" else place) % step == 0
+                one = change(query) if is_changed and field == "query_id" else query
+                two = change(doc) if is_changed and field == "doc_id" else doc
+                if path.suffix == ".run":
+                    lines.append(f"{one} Q0 {two} {place + 1} {10 - place} t\n")
+                elif (place + at) % 3:
+                    lines.append(f"{one} 0 {two} {place % 3}\n")
+        path.write_text("".join(lines))
+    return paths
+
+
+def findings(paths: list[Path], code: str = "id_spelling") -> list[Finding]:
+    """Compare files, and return the findings of a code although they may be errors."""
+    usual = {"id_spelling": "warning", "no_shared_query": "warning"}
+    files = {path.name.split(".")[0]: path for path in paths[1:]}
+    found = ndcg_ab.compare(paths[0], files, findings=usual, threads=1, resamples=100)
+    return [finding for finding in found.findings if finding.code == code]
+
+
+def is_refused(paths: list[Path]) -> bool:
+    """Return whether the finding is an error."""
+    try:
+        ndcg_ab.compare(paths[0], {path.stem: path for path in paths[1:]}, threads=1, resamples=100)
+    except InputError as error:
+        return "[id_spelling]" in str(error)
+    return False
+
+
+def run_commands(found: list[Finding], paths: list[Path], folder: Path) -> list[Path]:
+    """Run the commands of findings, and return the files, of which those that the commands read are replaced."""
+    mended = list(paths)
+    commands = dict.fromkeys(command for each in found for command in each.message.split(" → ")[1:])
+    assert commands
+    for at, command in enumerate(commands):
+        done = subprocess.run(["bash", "-c", command], cwd=folder, check=True, capture_output=True, env={"LANG": "C"})
+        assert done.stderr == b""
+        place = next(place for place, path in enumerate(paths) if str(path) in command)
+        new = folder / command.rpartition("> ")[2]
+        mended[place] = new.rename(folder / f"mended{at}" / paths[place].name.removesuffix(".gz"))
+    return mended
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for number in range(3):
+        (tmp_path / f"mended{number}").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize("step", [1, 5])
+@pytest.mark.parametrize("case", CASES)
+def test_ids_that_match_in_another_spelling(case: str, step: int) -> None:
+    change, words = CASES[case]
+    judged = {"q": frozenset(DOCS)}
+    own = {"q": frozenset(change(doc) if place % step == 0 else doc for place, doc in enumerate(DOCS))}
+    for one, other in ((own, judged), (judged, own)):
+        found = find_difference(one, other)
+        assert found and words.split(" (")[0] in found.words and "(2)" not in found.words
+        assert (len(found.pairs), found.is_whole) == (10 // step, step == 1 or case in FORMS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [1, 5])
+@pytest.mark.parametrize("changed", ["new.run", "j.qrels"])
+@pytest.mark.parametrize("case", CASES)
+def test_the_command_makes_documents_match(case: str, changed: str, step: int, folder: Path) -> None:
+    change, words = CASES[case]
+    paths = write_files(folder, changed, change, step=step)
+    assert is_refused(paths) == (step == 1 or case in FORMS)
+    found = findings(paths)
+    assert [finding.system for finding in found] == (["new"] if changed == "new.run" else ["old", "new"])
+    finding = found[-1]
+    judged = sum((place + at) % 3 > 0 for at in range(10) for place in range(0, 10, step))
+    assert (finding.count, len(finding.examples)) == (judged, 5)
+    assert f"system new: {judged} of its " in finding.message and words in finding.message
+    if case in FORMS:
+        assert re.search(r"such as '[ -~]+' in query '[^']+', there '[ -~]+'\)", finding.message)
+    assert findings(run_commands(found, paths, folder)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [1, 5])
+@pytest.mark.parametrize("case", sorted({*CASES} - {"NFKC", "passages"}))
+def test_the_command_makes_queries_match(case: str, step: int, folder: Path) -> None:
+    change, words = CASES[case]
+    paths = write_files(folder, "new.run", change, "query_id", step)
+    (finding,) = findings(paths)
+    assert is_refused(paths) == (step == 1 or case == "NFD")
+    assert f"system new: {10 // step} of its {10 // step} unmatched query ids" in finding.message
+    assert words in finding.message
+    mended = run_commands([finding], paths, folder)
+    assert findings(mended) == findings(mended, "no_shared_query") == []
+
+
+@pytest.mark.parametrize(
+    ("own", "judged"),
+    [
+        ({"12", "13"}, {"2", "3"}),  # a number has no prefix
+        ({"120", "130"}, {"12", "13"}),
+        ({"10012", "10013"}, {"10021", "10031"}),
+        ({"1.05", "2.05"}, {"1.5", "2.5"}),
+        ({"pear", "bear"}, {"ear"}),
+        ({"doc:1", "2", "3", "4"}, {"1"}),  # one of four
+        ({"A-1"}, {"a-1", "a_1"}),  # which one?
+        ({"sku-a", "SKU-A"}, {"sku-a", "x"}),  # it is there
+        ({"a#1", "b#1"}, {"a", "b", "c#2", "d#1"}),  # chapters and their sections
+    ],
+)
+def test_different_ids(own: set[str], judged: set[str]) -> None:
+    assert find_alike({"q": frozenset(own)}, {"q": frozenset(judged)}) == ([], {})
+
+
+def test_a_single_pair_among_many_ids_is_chance() -> None:
+    own = {"q": frozenset({"A", *(f"x{number}" for number in range(20))})}
+    assert find_difference(own, {"q": frozenset({"a", *(f"y{number}" for number in range(20))})}) is None
+    found = find_difference({"q": frozenset({"A"})}, {"q": frozenset({"a"})})
+    assert found and found.is_whole
+    assert (
+        query_spelling_hint(["Q1"], ["q1"])
+        == "; they match if letters are compared without case (such as 'Q1', there 'q1')"
+    )
+
+
+IDS = st.text("aA0.1é&;%26-_ \"'#{}\\\u0301ﬁ:/https", max_size=12)
+
+
+@given(IDS, IDS.filter(bool))
+@settings(max_examples=examples(200))
+def test_an_expression_is_its_function(text: str, affix: str) -> None:
+    names = {"html": html, "re": re, "unicodedata": unicodedata, "urllib": urllib, "t": text}
+    more = [make(is_prefix, affix) for make in (remove_affix, cut_at) for is_prefix in (True, False)]
+    for spelling in (*SPELLINGS, *more):
+        assert eval(spelling.expression.format("t"), names) == spelling.respell(text)
+
+
+def test_no_command_that_would_not_help(folder: Path) -> None:
+    paths = write_files(folder, "new.run", lambda text: text)
+    lines = paths[2].read_text().splitlines()
+    passages = [[*p[:2], f"{p[2]}#{at}", *p[3:]] for p in map(str.split, lines) for at in (0, 1)]
+    paths[2].write_text("".join(f"{' '.join(p)}\n" for p in passages))
+    (finding,) = findings(paths)
+    assert "all from '#' on is removed" in finding.message and " → " not in finding.message
+    assert finding.message.endswith("since this change of all ids would make different ids equal")
+    csv = folder / "csv.csv"
+    rows = [f"{p[0]},doc:{p[2]},{p[4]}\n" for p in map(str.split, lines)]
+    csv.write_text(f"query_id,doc_id,score\n{''.join(rows)}")
+    (finding,) = findings([*paths[:2], csv])
+    assert finding.message.endswith("; write them alike in all files")
+    judged, ranking = {"q": {"a": 1, "b": 0}}, {"q": {"A": 2.0, "B": 1.0}}
+    with pytest.raises(InputError, match=r"such as 'A' in query 'q', there 'a'\); write them alike in all files \["):
+        ndcg_ab.compare(judged, {"old": {"q": {"a": 1.0}}, "new": ranking}, threads=1)
+
+
+@pytest.mark.parametrize("name", ["new.run.gz", "new.csv"])
+def test_other_files(name: str, folder: Path) -> None:
+    paths = write_files(folder, "new.run", lambda text: normalize("NFD", text))
+    text = paths[2].read_text()
+    paths[2] = folder / name
+    if name.endswith(".gz"):
+        paths[2].write_bytes(gzip.compress(text.encode()))
+    else:
+        rows = [line.split() for line in text.splitlines()]
+        paths[2].write_text("query_id,doc_id,score\n" + "".join(f"{p[0]},{p[2]},{p[4]}\n" for p in rows))
+    found = findings(paths)
+    assert findings(run_commands(found, paths, folder)) == []
+
+
+def test_rankings_alone_and_more_judgments(folder: Path) -> None:
+    change = CASES["NFD"][0]
+    paths = write_files(folder, "new.run", change)
+    found = CliRunner().invoke(app, ["check", str(paths[1]), str(paths[2])])
+    assert found.exit_code == 2
+    assert "system new: 100 of its 100 unmatched document ids in 10 queries match those of system old" in found.stderr
+    more = folder / "more.qrels"
+    more.write_text(change(paths[0].read_text()))
+    with pytest.raises(
+        InputError, match=r"judgments .*more.qrels: \d+ of its .* match those of judgments .*j.qrels if"
+    ):
+        ndcg_ab.compare(paths[0], {"old": paths[1]}, more_judgments=[more], threads=1)
+
+
+def test_a_long_id_costs_no_more_than_its_length() -> None:
+    long = "x/" * 500_000
+    begun = time.process_time()
+    assert find_alike({"q": frozenset({long})}, {"q": frozenset({"a", "bb"})}) == ([], {})
+    assert time.process_time() - begun < 2
