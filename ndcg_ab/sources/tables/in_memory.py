@@ -19,7 +19,7 @@ from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.sources.base import Source, places_text
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
-from ndcg_ab.sources.files.records import parquet_rows, records_table
+from ndcg_ab.sources.files.records import gather_records, parquet_rows, records_table
 from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_columns, select_columns
 from ndcg_ab.sources.tables.schema import Layout
 
@@ -85,7 +85,7 @@ def read_table(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> 
     except UNCLEAR:
         table = None
     if table is None or breaks_a_rule(table, spaces=False):
-        table = records_table(placed_rows(given.name, part, chosen), layout)
+        table = gather_records(placed_rows(given.name, part, chosen), layout)
     return table
 
 
@@ -122,7 +122,7 @@ def read_dictionaries(given: InMemoryData, layout: Layout) -> pa.Table:
         return records_by_key(given, layout)
     table = table_of_plain_dictionaries(given.data, layout)
     if table is None or breaks_a_rule(table, spaces=False):
-        table = records_table(placed_documents(given, IN_DICTIONARIES[layout.kind]), layout)
+        table = gather_records(placed_documents(given, IN_DICTIONARIES[layout.kind]), layout)
     return table
 
 
