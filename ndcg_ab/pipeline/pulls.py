@@ -30,6 +30,7 @@ from ndcg_ab.sources.base import CostsAsked, PullRequest
 from ndcg_ab.sources.costs import ask_by_turns
 from ndcg_ab.sources.external_scores import PULLED as SCORES
 from ndcg_ab.sources.judgments.gathering import judgments_layout, named_judgments, pull_judgments_place
+from ndcg_ab.sources.judgments.words import with_words
 from ndcg_ab.sources.queries import INTENDED as INTENDED_LAYOUT
 from ndcg_ab.sources.queries import UNSEEN as UNSEEN_LAYOUT
 
@@ -38,11 +39,11 @@ def pull_judgments(context: Context, name: str) -> str | None:
     """name: one of `named_judgments`."""
     at = named_judgments(context.evaluation).index(name)
     place = context.evaluation.judgment_places[at]
-    source = place.source
+    source, layout = place.source, judgments_layout(place, context.evaluation)
     return context.store.add(
-        Place(judgments_key(at), source, judgments_layout(source), source.shown, "judgments", place.version),
+        Place(judgments_key(at), source, layout, source.shown, "judgments", place.version),
         lambda: pull_judgments_place(
-            source, context.evaluation.directory, texts_for(source, context), resources_for(context)
+            source, context.evaluation.directory, texts_for(source, context), resources_for(context), layout
         ),
         force=context.force,
     )
@@ -51,11 +52,12 @@ def pull_judgments(context: Context, name: str) -> str | None:
 def pull_proxy_judgments(context: Context, _: str) -> str | None:
     assert context.evaluation.cheap_judgments is not None
     source = context.evaluation.cheap_judgments.source
+    layout = with_words(JUDGMENT, context.evaluation.cheap_judgments, context.evaluation.judgments)
     said = context.store.add(
-        Place(PROXY, source, JUDGMENT, source.shown, "cheap judgments", context.evaluation.cheap_judgments.version),
+        Place(PROXY, source, layout, source.shown, "cheap judgments", context.evaluation.cheap_judgments.version),
         lambda: pull_source(
             source,
-            JUDGMENT,
+            layout,
             context.evaluation.directory,
             texts_for(source, context),
             resources=resources_for(context),

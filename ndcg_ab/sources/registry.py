@@ -13,12 +13,14 @@ from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.config.model.inputs.sources import DatabaseSource, ExtensionSource, FileSource, PythonSource, SparkSource
 from ndcg_ab.config.model.inputs.sources import Source as Described
 from ndcg_ab.config.model.operation import Resources
+from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import CostsAsked, Pulled, PullRequest, PullResult, ReducedPull, Source
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.costs import cost_columns, costs_of_rows, refuse_unrecorded, without_cost_columns
 from ndcg_ab.sources.judgments.ratings import refuse_ratings
+from ndcg_ab.sources.judgments.words import as_texts, naming_hint, number_words
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
-from ndcg_ab.sources.tables.schema import JUDGMENT, RANKING, Layout
+from ndcg_ab.sources.tables.schema import JUDGMENT, RANKING, Layout, WordGradeError
 from ndcg_ab.sources.tables.top_places import WantedPlaces
 
 
@@ -128,8 +130,12 @@ def pull_source(
         read = partial(read_table, source, layout, keep)
         return count_rows(ReducedPull(reduced, layout, source, read, costs=read_costs(described, directory, costs)))
     asked = PullRequest(queries or {}, attributes or {}, folder, keep, costs, resources)
-    found = answer_in_time(source, WITH_SYSTEM if is_shared else layout, asked)
-    table = found.table
+    asked_layout = as_texts(layout) if layout.words else WITH_SYSTEM if is_shared else layout
+    try:
+        found = answer_in_time(source, asked_layout, asked)
+    except WordGradeError as error:
+        raise InputError(f"{error}{naming_hint(described, source, layout, asked)}") from None
+    table = number_words(found.table, layout, source) if layout.words else found.table
     if is_shared:
         metadata = table.schema.metadata
         rows = rows_of_system(table, system or "")
