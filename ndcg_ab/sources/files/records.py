@@ -132,7 +132,7 @@ def find_places(path: Path, layout: Layout, reading: Reading, query_id: str, doc
         if str(record.get("query_id")) == query_id and str(record.get("doc_id")) == doc_id
     ]
     numbers = [place for place in found if isinstance(place, int)]
-    return places_text(numbers, reading.row_word) if numbers or not found else str(found[0])
+    return places_text(numbers, reading.row_word) if numbers else str(found[0]) if found else ""
 
 
 def placed_records(path: Path, layout: Layout, reading: Reading) -> Iterator[tuple[str, dict[str, Any]]]:
