@@ -67,6 +67,10 @@ JudgmentsColumns = Annotated[
     str | None,
     of_data(metavar="FIELD=COLUMN,…", help="Names of columns: query_id=qid,doc_id=url,grade=rating"),
 ]
+JudgmentsGrades = Annotated[
+    str | None,
+    of_data(metavar="WORD=NUMBER,…", help="Numbers of grades that are words: E=3,S=2,C=1,I=0"),
+]
 RankingsColumns = Annotated[
     str | None,
     of_data(

@@ -22,7 +22,10 @@ RANKED = ("judgments", "more_judgments", "cheap_judgments", "systems")  # what r
 IDS = ("intended", "careful_unseen")  # of queries: a list of them, or a source
 OPTIONAL = ("queries", "documents", *IDS)  # sources that need not be given
 LISTS = ("metrics", "primary_metrics", "secondary_metrics", "costs", "slices")  # one alone may be given without a list
-MAPPINGS = ("guardrails", "gate", "findings", "columns", "judgments_columns", "queries_columns", "documents_columns")
+MAPPINGS = (
+    *("guardrails", "gate", "findings", "grades"),
+    *("columns", "judgments_columns", "queries_columns", "documents_columns"),
+)
 
 
 ARGUMENTS = {"--candidate": "candidates", "--effect": "effects", "--metric": "metrics", "--system": "systems"}

@@ -65,6 +65,7 @@ def compare(
     format: FileFormat | None = None,  # noqa: A002
     judgments_columns: Mapping[str, str] | None = None,
     judgments_format: FileFormat | None = None,
+    grades: Mapping[str, float] | None = None,
     queries_columns: Mapping[str, str] | None = None,
     documents_columns: Mapping[str, str] | None = None,
     threads: int | None = None,
@@ -105,6 +106,7 @@ def compare(
         decision; 1.2 by default. complete_judgments: True declares that unjudged documents are not relevant.
     findings: code -> error, warning, note or ignore (docs/findings.md).  strict: warnings are errors.
     columns, format: of the rankings, field -> column name and the files' format; likewise of the others.
+    grades: word -> number, of judgments whose grades are words.
     threads: by default every core.  memory_limit: of the whole process, as "4GB".  spill: folder for what does not
         fit into it; by default among the temporary files.  progress: told what begins.
     Raises InputError (argument, row or key, value, rule), ParityError.

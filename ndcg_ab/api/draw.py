@@ -70,6 +70,7 @@ def draw(
     kept: Data | None = None,
     deviation: float | None = None,
     judgments: Data | None = None,
+    grades: Mapping[str, float] | None = None,
     smallest_effect: float | Mapping[str, float] | None = None,
     alpha: float = 0.05,
     power: float = 0.8,

@@ -75,12 +75,13 @@ def judge_next(
     format: FileFormat | None = None,  # noqa: A002
     judgments_columns: Mapping[str, str] | None = None,
     judgments_format: FileFormat | None = None,
+    grades: Mapping[str, float] | None = None,
     queries_columns: Mapping[str, str] | None = None,
     documents_columns: Mapping[str, str] | None = None,
 ) -> JudgeNextResult:
     """The unjudged documents whose grades would settle the comparison soonest.  As `ndcg-ab judge-next`.
 
-    judgments, systems, baseline, queries, documents, columns, format and their like: as for `compare`.
+    judgments, systems, baseline, queries, documents, columns, format, grades and their like: as for `compare`.
     config: in their place the path of a configuration.  count: at most so many, >= 1.
     candidates: by default all whose verdict grades could turn.  metric: by default ndcg@10, or the configuration's
     first.  seed: of the grades that the expected narrowing is drawn from.

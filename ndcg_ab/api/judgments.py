@@ -62,6 +62,8 @@ def compare_judgments(
     first_format: FileFormat | None = None,
     second_columns: Mapping[str, str] | None = None,
     second_format: FileFormat | None = None,
+    first_grades: Mapping[str, float] | None = None,
+    second_grades: Mapping[str, float] | None = None,
     threads: int | None = None,
     progress: Callable[[str], object] | None = None,
 ) -> JudgmentsResult:
@@ -72,6 +74,7 @@ def compare_judgments(
     metrics, baseline, smallest_effect, queries, cluster_prefix, alpha, resamples, seed, columns, format, threads: as
         for `compare`.
     first_columns, first_format, second_columns, second_format: of the judgments, field -> column and the files' format.
+    first_grades, second_grades: the numbers of their grades, where these are words.
     progress: told what begins.
     Raises InputError (argument, row or key, value, rule), ParityError.
     """
@@ -82,8 +85,8 @@ def compare_judgments(
     settings |= {"cluster_prefix": cluster_prefix}
     settings |= {"systems": systems or NO_SYSTEM}
     settings |= {"columns": columns, "format": format} if systems else {}
-    by_first = evaluation_by("first", first, first_columns, first_format, settings)
-    by_second = evaluation_by("second", second, second_columns, second_format, settings)
+    by_first = evaluation_by("first", first, first_columns, first_format, settings | {"grades": first_grades})
+    by_second = evaluation_by("second", second, second_columns, second_format, settings | {"grades": second_grades})
 
     def say(step: str) -> None:
         if progress:

@@ -103,10 +103,20 @@ def check_loaded_rows(
             agreeing_words(row.count) | unanswered_policies(evaluation.metric_list, row.count) | {"document": document}
         )
         message = SENTENCES[code].format(subject=subject, count=row.count, example=example, own=own, **words)
+        if code == "no_shared_query":
+            message += texts_hint(pulled, judgments, evaluation)
         system = None if code in OF_JUDGMENTS else subject
         examples = examples_of(pulled, row.places)
         found.append(Finding(code, CODES[code].severity, message, row.count, system, examples=examples))
     return found
+
+
+def texts_hint(ranking: Pulled, judgments: Pulled, evaluation: Evaluation) -> str:
+    """Return how queries meet by text, if only one of the two names them by ids of several words."""
+    are_texts = [sum(" " in each for each in ids) > len(ids) / 2 for ids in (ranking.query_ids, judgments.query_ids)]
+    if evaluation.queries is not None or are_texts[0] == are_texts[1]:
+        return ""
+    return "; if one of them has the texts of the queries, give the file that has their ids and texts: --queries FILE"
 
 
 def first_query_id(pulled: Pulled) -> str:

@@ -92,6 +92,7 @@ def findings_of(remarks: Iterable[Remark], about: str, system: str | None = None
     found = []
     for remark in remarks:
         words = {"queries": queries_text(remark.count), "are": "is" if remark.count == 1 else "are"}
+        words["rows_have"] = f"{remark.count} {'row has' if remark.count == 1 else 'rows have'}"
         message = f"{about}: {remark.told or REMARKS[remark.code].format(count=remark.count, **words)}"
         if remark.examples:
             message += f" (such as {remark.examples[0]})"
@@ -105,6 +106,7 @@ REMARKS = {
     "truncated_last_line": "its last line may be cut",
     "repeated_judgment": "{count} of them repeat another of their file, with the same grade: each counts once",
     "comment_line": "{count} lines that begin with # are left out as comments",
+    "unrated_row": "{rows_have} no grade and {are} left out",
     "unread_rank": "{count} of its ranks cannot be read, and are not used",
     "failed_query": "{queries} failed and {are} left out of its comparisons",
 }

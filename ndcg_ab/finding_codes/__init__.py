@@ -52,6 +52,12 @@ CODES: Mapping[str, Code] = {
         "A judgment is in the file more than once, with the same grade. It counts once.",
         "If the judgments are not pooled from several files, look for the step that writes it twice.",
     ),
+    "unrated_row": Code(
+        "note",
+        "A row of the judgments has no grade: its field is empty, or null. It is left out, so the document is"
+        " unjudged.",
+        "Nothing, if nobody judged these documents. If an empty field means not relevant, write 0.",
+    ),
     "more_judgments": Code(
         "note",
         "A later file of judgments changed the judgments: the message counts the grades that it adds, those that it"

@@ -10,6 +10,18 @@ ID_CODES: Mapping[str, Code] = {
         "A system answers none of the judged queries: the query ids of the two files do not match.",
         "Spell query ids alike in both files; if possible, the message shows a change that makes them match.",
     ),
+    "query_by_text": Code(
+        "note",
+        "Judgments or a ranking name queries by their texts. The file of queries has an id for (nearly) every text, and"
+        " these ids take the place of the texts.",
+        "Nothing.",
+    ),
+    "query_partly_by_text": Code(
+        "warning",
+        "Some query ids of judgments or of a ranking are texts of the file of queries, and others are not, or a text"
+        " belongs to several queries. No text is replaced.",
+        "Use ids for all queries, or complete the file of queries.",
+    ),
     "id_spelling": Code(
         "error",
         "Ids of a ranking match those of the judgments (without judgments: of the first ranking) only in another"

@@ -10,7 +10,8 @@ from ndcg_ab.results.outcome import Finding
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources import Pulled
 
-COMMENT, REPEATED, CLICK_GRADES = "comment_line", "repeated_judgment", "click_grades"  # codes of findings
+COMMENT, UNRATED, REPEATED = "comment_line", "unrated_row", "repeated_judgment"  # codes of findings
+CLICK_GRADES = "click_grades"
 CLICK_REASONS = {
     "click_other_action": "of another action",
     "click_incomplete": "incomplete",
@@ -33,14 +34,15 @@ def count_inputs(engine: Engine, read: PulledInputs, findings: Iterable[Finding]
 
 def count_judgments(parts: Sequence[Pulled], repeated: int, used: int) -> LedgerRow:
     """Return the row of the judgments of all files; used: documents with a grade."""
-    comments = sum(remarked(part, COMMENT) for part in parts)
+    comments, unrated = (sum(remarked(part, code) for part in parts) for code in (COMMENT, UNRATED))
     rows = sum(part.count for part in parts)
     left_out = {
         "comments": comments,
+        "without a grade": unrated,
         "repeated": repeated,
         "in another file or by another judge": rows - repeated - used,
     }
-    return make_row(JUDGMENTS, None, rows + comments, left_out)
+    return make_row(JUDGMENTS, None, rows + comments + unrated, left_out)
 
 
 def count_clicks(parts: Iterable[Pulled]) -> Iterable[LedgerRow]:

@@ -1,6 +1,8 @@
 """The stages that pull what is read."""
 
 import contextlib
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,6 +32,7 @@ from ndcg_ab.sources.base import CostsAsked, PullRequest
 from ndcg_ab.sources.costs import ask_by_turns
 from ndcg_ab.sources.external_scores import PULLED as SCORES
 from ndcg_ab.sources.judgments.gathering import judgments_layout, named_judgments, pull_judgments_place
+from ndcg_ab.sources.judgments.words import with_words
 from ndcg_ab.sources.queries import INTENDED as INTENDED_LAYOUT
 from ndcg_ab.sources.queries import UNSEEN as UNSEEN_LAYOUT
 
@@ -38,12 +41,10 @@ def pull_judgments(context: Context, name: str) -> str | None:
     """name: one of `named_judgments`."""
     at = named_judgments(context.evaluation).index(name)
     place = context.evaluation.judgment_places[at]
-    source = place.source
+    source, layout, texts = place.source, judgments_layout(place, context.evaluation), context.store.queries().texts
     return context.store.add(
-        Place(judgments_key(at), source, judgments_layout(source), source.shown, "judgments", place.version),
-        lambda: pull_judgments_place(
-            source, context.evaluation.directory, texts_for(source, context), resources_for(context)
-        ),
+        Place(judgments_key(at), source, layout, source.shown, "judgments", place.version, about=digest_texts(texts)),
+        lambda: pull_judgments_place(source, context.evaluation.directory, texts, resources_for(context), layout),
         force=context.force,
     )
 
@@ -51,13 +52,15 @@ def pull_judgments(context: Context, name: str) -> str | None:
 def pull_proxy_judgments(context: Context, _: str) -> str | None:
     assert context.evaluation.cheap_judgments is not None
     source = context.evaluation.cheap_judgments.source
+    layout = with_words(JUDGMENT, context.evaluation.cheap_judgments, context.evaluation.judgments)
+    version, texts = context.evaluation.cheap_judgments.version, context.store.queries().texts
     said = context.store.add(
-        Place(PROXY, source, JUDGMENT, source.shown, "cheap judgments", context.evaluation.cheap_judgments.version),
+        Place(PROXY, source, layout, source.shown, "cheap judgments", version, about=digest_texts(texts)),
         lambda: pull_source(
             source,
-            JUDGMENT,
+            layout,
             context.evaluation.directory,
-            texts_for(source, context),
+            texts,
             resources=resources_for(context),
         ),
         force=context.force,
@@ -71,9 +74,9 @@ def pull_proxy_judgments(context: Context, _: str) -> str | None:
     return said
 
 
-def texts_for(source: Any, context: Context) -> Mapping[str, str]:
-    """query_id -> text, where judgments may need them."""
-    return context.store.queries().texts if source.takes_queries else {}
+def digest_texts(texts: Mapping[str, str]) -> str:
+    """Return a digest of the texts of queries; empty without texts."""
+    return hashlib.sha256(json.dumps(sorted(texts.items())).encode()).hexdigest()[:32] if texts else ""
 
 
 def resources_for(context: Context) -> Resources:
@@ -107,7 +110,7 @@ def pull_ranking(context: Context, name: str) -> str | None:
     evaluation, store = context.evaluation, context.store
     at, system = next((at, each) for at, each in enumerate(evaluation.systems) if each.name == name)
     source, key = system.source, ranking_key(at)
-    queries = store.queries() if source.takes_queries else Queries()
+    queries = store.queries()
     with store.memory() as memory:
 
         def read() -> Pulled:
@@ -130,7 +133,8 @@ def pull_ranking(context: Context, name: str) -> str | None:
                 system=system.name,
             )
 
-        place = Place(key, source, RANKING, name, "ranking", system.version, not evaluation.costs)
+        about = digest_texts(queries.texts)
+        place = Place(key, source, RANKING, name, "ranking", system.version, not evaluation.costs, about)
         return store.add(place, read, force=context.force)
 
 

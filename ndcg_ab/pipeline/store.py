@@ -44,6 +44,7 @@ class Place:
     """One input: from where, what its rows are, its name, kind and version.
 
     key: what the store calls it.  is_remembered: a later run need not read it again if its content is the same.
+    about: what decides how its rows are read, beside source and layout.
     """
 
     key: str
@@ -53,6 +54,7 @@ class Place:
     kind: str
     version: str | None = None
     is_remembered: bool = True
+    about: str = ""
 
 
 class Store(ABC):

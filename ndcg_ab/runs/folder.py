@@ -146,7 +146,9 @@ class RunFolder(Store):
         if not place.is_remembered:
             return None
         try:
-            return content.read_content_key(place.source, place.layout, self.evaluation.directory, __version__)
+            return content.read_content_key(
+                place.source, place.layout, self.evaluation.directory, __version__ + place.about
+            )
         except SilentError:
             raise
         except (InputError, OSError):

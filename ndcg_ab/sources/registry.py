@@ -1,5 +1,6 @@
 """The kinds of sources, and the one door to them."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -13,12 +14,15 @@ from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.config.model.inputs.sources import DatabaseSource, ExtensionSource, FileSource, PythonSource, SparkSource
 from ndcg_ab.config.model.inputs.sources import Source as Described
 from ndcg_ab.config.model.operation import Resources
+from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import CostsAsked, Pulled, PullRequest, PullResult, ReducedPull, Source
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.costs import cost_columns, costs_of_rows, refuse_unrecorded, without_cost_columns
 from ndcg_ab.sources.judgments.ratings import refuse_ratings
-from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
-from ndcg_ab.sources.tables.schema import JUDGMENT, RANKING, Layout
+from ndcg_ab.sources.judgments.words import as_texts, naming_hint, number_words
+from ndcg_ab.sources.queries_by_text import match_texts, name_queries, with_ids
+from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter, distinct_texts, rewrite_table
+from ndcg_ab.sources.tables.schema import JUDGMENT, RANKING, Layout, WordGradeError
 from ndcg_ab.sources.tables.top_places import WantedPlaces
 
 
@@ -107,7 +111,8 @@ def pull_source(
     """Reads a source whole and holds it to its layout; InputError says what is wrong and where.
 
     directory: what relative paths start from, and where modules are looked for.
-    queries: query_id -> text, for sources that need them.  attributes: query_id -> {column: value}, for their requests.
+    queries: query_id -> text, for sources that need them, and for tables that name queries by their texts.
+    attributes: query_id -> {column: value}, for requests.
     folder: where answers may be kept while the run lasts; None: nowhere.
     keep: where rows go that memory has no room for; None: it has room.
     wanted: what will be looked at of a ranking, if not all of it; threads: that may reduce it to that.
@@ -126,25 +131,33 @@ def pull_source(
         refuse_unrecorded(described, costs.names, source.origin)
     if wanted and (reduced := source.reduce(layout, wanted, threads, keep.beside("reduced") if keep else None)):
         read = partial(read_table, source, layout, keep)
-        return count_rows(ReducedPull(reduced, layout, source, read, costs=read_costs(described, directory, costs)))
+        if not match_texts(reduced.answers["query_id"].to_pylist(), queries or {}).remarks:
+            return count_rows(ReducedPull(reduced, layout, source, read, costs=read_costs(described, directory, costs)))
     asked = PullRequest(queries or {}, attributes or {}, folder, keep, costs, resources)
-    found = answer_in_time(source, WITH_SYSTEM if is_shared else layout, asked)
+    found = answer_with_numbers(described, source, WITH_SYSTEM if is_shared else layout, asked)
     table = found.table
     if is_shared:
-        metadata = table.schema.metadata
-        rows = rows_of_system(table, system or "")
-        table = (
-            pa.concat_tables(rows).replace_schema_metadata(metadata)
-            if keep is None
-            else keep.write(rows, layout.schema)
-        )
+        table = rewrite_table(table, rows_of_system(table, system or ""), layout.schema, keep)
     if keep is not None and not isinstance(table, TableOnDisk):
         table = keep.write([table], layout.schema, lambda: found.table.schema.metadata or {})
     recorded = read_costs(described, directory, costs) if found.costs is None else found.costs
+    if queries and layout.kind in (JUDGMENT.kind, RANKING.kind) and not isinstance(described, SparkSource):
+        names = match_texts(distinct_texts(table, "query_id"), queries)
+        table = name_queries(table, names, keep)
+        recorded = None if recorded is None else next(with_ids([recorded], names.ids))
     pulled = count_rows(Pulled(table, layout, source, found.documents, costs=recorded))
     if layout.kind == JUDGMENT.kind and not pulled.elsewhere:
         refuse_ratings(pulled)
     return pulled
+
+
+def answer_with_numbers(described: Any, source: Source, layout: Layout, asked: PullRequest) -> PullResult:
+    """Return the answer of a source, with numbers in the place of grades that are words."""
+    try:
+        found = answer_in_time(source, as_texts(layout) if layout.words else layout, asked)
+    except WordGradeError as error:
+        raise InputError(f"{error}{naming_hint(described, source, layout, asked)}") from None
+    return dataclasses.replace(found, table=number_words(found.table, layout, source)) if layout.words else found
 
 
 def answer_in_time(source: Source, layout: Layout, asked: PullRequest) -> PullResult:

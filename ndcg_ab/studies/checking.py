@@ -42,14 +42,15 @@ def check_files(
     keys: Mapping[str, Any],
     engine: Engine,
     say: Say,
+    words: Mapping[str, float] | None = None,
 ) -> tuple[list[Finding], str]:
     """The findings about judgments and rankings, or rankings alone, and what was read in words.
 
-    keys: of the evaluation beside its sources: metrics, findings, strict.
+    keys: of the evaluation beside its sources: metrics, findings, strict.  words: the numbers of grades that are words.
     """
     found = guess_inputs(files, judgments, systems, None, needs_judgments=False)
     judged = found.judgments.path if found.judgments else "no judgments"  # a path that is not read
-    content: dict[str, Any] = {"name": "check", "judgments": {"file": str(judged)}, **keys}
+    content: dict[str, Any] = {"name": "check", "judgments": {"file": str(judged), "grades": words}, **keys}
     content["systems"] = [
         {"name": name, "file": str(each.path), "parts": stands_for_many(each.path)}
         for name, each in found.systems.items()

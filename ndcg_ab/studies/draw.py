@@ -28,6 +28,7 @@ from ndcg_ab.results.outcome import Finding
 from ndcg_ab.scoring.metric_tables import looks_beyond
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources import JUDGMENT, Pulled, Queries, pull_source
+from ndcg_ab.sources.judgments.words import with_words
 from ndcg_ab.sources.queries import distinct_queries, refuse_probabilities, unread_columns
 from ndcg_ab.sources.tables.schema import NOT_DRAWN, query_layout
 from ndcg_core.sampling.draws import Draw, Kept, draw_queries, permanent_numbers, relative_disagreements
@@ -240,7 +241,7 @@ def deviation_by_judgments(log: ReadLog, judgments: FileSource, relative: FloatA
     Of the queries of the log that differ; relative: (N,) their relative disagreements.
     """
     assert log.queries.pulled is not None
-    pulled = pull_source(judgments, JUDGMENT, Path())
+    pulled = pull_source(judgments, with_words(JUDGMENT, log.evaluation.judgments), Path())
     first, names = log.evaluation.metric_list[0], candidate_names(log.evaluation)
     query_ids = log.queries.pulled.table["query_id"].to_pylist()
     places = {query_id: place for place, query_id in enumerate(query_ids) if log.disagreements.values[place] > 0}

@@ -70,11 +70,15 @@ class Given(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Beginning:
-    """The files of an evaluation, as they were named or guessed. systems: name -> file, the baseline first."""
+    """The files of an evaluation, as they were named or guessed. systems: name -> file, the baseline first.
+
+    grades: the numbers of grades that are words.
+    """
 
     judgments: Given | None
     systems: Mapping[str, Given]
     queries: Given | None = None
+    grades: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     def words(self) -> list[str]:
         """What each file was taken for."""
@@ -148,6 +152,8 @@ def configuration_text(
     queries = "# queries: queries.tsv     # texts, weights, attributes for slices (query_id, text, weight, …)\n"
     if found.queries:
         queries = (f"# {WEIGHTED}\n" if is_weighted else "") + "queries:\n" + source_yaml(found.queries, folder, "  ")
+    words = ", ".join(f"{yaml_scalar(word)}: {number:g}" for word, number in found.grades.items())
+    grades = f"  grades: {{{words}}}\n" if words else ""
     first = metrics[0]
     return f"""\
 # yaml-language-server: $schema={SCHEMA_FILE}
@@ -156,7 +162,7 @@ def configuration_text(
 name: {yaml_scalar(name)}
 
 judgments:
-{source_yaml(found.judgments, folder, "  ")}{queries}
+{source_yaml(found.judgments, folder, "  ")}{grades}{queries}
 systems:                   # the first is the baseline
 {"".join(systems)}
 metrics: [{", ".join(yaml_scalar(metric) for metric in metrics)}]

@@ -16,6 +16,7 @@ from ndcg_ab.results.codec import SCHEMA, encode
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources import JUDGMENT, Pulled, pull_source
+from ndcg_ab.sources.judgments.words import with_words
 from ndcg_core.statistics.estimates.agreement import alpha_from_coincidences, cohen_kappa
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
@@ -121,7 +122,10 @@ def compare_judgments(
     Raises InputError where no pair is judged in both.
     """
     say("pull judgments")
-    sets = [pull_source(each.judgments_source, JUDGMENT, each.directory) for each in (first, second)]
+    sets = [
+        pull_source(each.judgments_source, with_words(JUDGMENT, each.judgments), each.directory)
+        for each in (first, second)
+    ]
     found = ComparedJudgments(sets[0].origin, sets[1].origin, measure_agreement(*sets))
     if not with_systems:
         return found

@@ -40,6 +40,7 @@ from ..options import (
     JudgmentsColumns,
     JudgmentsFile,
     JudgmentsFormat,
+    JudgmentsGrades,
     JudgmentsPrecedence,
     LabelFactor,
     MemoryLimit,
@@ -138,6 +139,7 @@ def compare(
     judgments_format: JudgmentsFormat = None,
     format: RankingsFormat = None,  # noqa: A002
     judgments_columns: JudgmentsColumns = None,
+    grades: JudgmentsGrades = None,
     columns: RankingsColumns = None,
     threads: Threads = None,
     memory_limit: MemoryLimit = None,
@@ -213,6 +215,7 @@ def explain(
     judgments_format: JudgmentsFormat = None,
     format: RankingsFormat = None,  # noqa: A002
     judgments_columns: JudgmentsColumns = None,
+    grades: JudgmentsGrades = None,
     columns: RankingsColumns = None,
     json: JsonFile = None,
 ) -> None:
@@ -257,6 +260,7 @@ def sensitivity(
     judgments_format: JudgmentsFormat = None,
     format: RankingsFormat = None,  # noqa: A002
     judgments_columns: JudgmentsColumns = None,
+    grades: JudgmentsGrades = None,
     columns: RankingsColumns = None,
     queries: QueriesFile = None,
     cluster: ClusterColumn = None,

@@ -73,7 +73,10 @@ def draw(
     json: Annotated[
         str | None, of_output(metavar="FILE", help="Write counts and plan as JSON; - prints them instead of sentences.")
     ] = None,
-    grades: Annotated[str | None, of_output(metavar="G,…", help="Grades of the sheet. (default 0,1,2,3)")] = None,
+    grades: Annotated[
+        str | None,
+        of_output(metavar="G,…", help="Grades of the sheet, or E=3,S=2,… of words in --judgments. (default 0,1,2,3)"),
+    ] = None,
     kept: Annotated[
         str | None, of_data(metavar="FILE", help="What an earlier draw wrote: its queries are kept, and others added.")
     ] = None,
@@ -125,7 +128,11 @@ def draw(
             raise InputError(f"--deviation {deviation:g}: must be above 0, in the metric's unit, such as 0.1")
         if deviation is not None and judgments:
             raise InputError("--deviation, --judgments: both tell how far differences deviate; take one of the two out")
-        offered = numbers("--grades", grades) or [0.0, 1.0, 2.0, 3.0]
+        from ndcg_ab.config.options.option_parsing import parse_grades
+
+        words = parse_grades("--grades", grades) if grades and "=" in grades else {}
+        options["grades"] = grades if words else None
+        offered = [*words.values()] or numbers("--grades", grades) or [0.0, 1.0, 2.0, 3.0]
         from ndcg_ab.studies.checking import is_configuration
 
         config = Path(files[0]) if files and is_configuration([Path(file) for file in files]) else None
@@ -174,7 +181,7 @@ def evaluation_from(config: Path | None, options: Mapping[str, Any]) -> "Evaluat
     """The evaluation whose systems are drawn for; with a configuration of another log and other metrics, if named."""
     from ndcg_ab.config.model.inputs.sources import TableSource
     from ndcg_ab.config.options.from_options import evaluation_from_options
-    from ndcg_ab.config.options.option_parsing import parse_metrics
+    from ndcg_ab.config.options.option_parsing import parse_grades, parse_metrics
     from ndcg_ab.config.options.positional import name_systems
     from ndcg_ab.config.options.resource_options import ResourceOptions
 
@@ -205,6 +212,9 @@ def evaluation_from(config: Path | None, options: Mapping[str, Any]) -> "Evaluat
         changes["queries"] = TableSource(file=options["queries"])
     if options["metric"]:
         changes |= {"metrics": parse_metrics("--metric", options["metric"]), "secondary_metrics": [], "guardrails": {}}
+    if options["grades"] and evaluation.judgments:
+        words = parse_grades("--grades", options["grades"])
+        changes["judgments"] = evaluation.judgments.model_copy(update={"grades": words})
     return evaluation.model_copy(update=changes)
 
 

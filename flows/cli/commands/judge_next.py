@@ -31,6 +31,7 @@ from ..options import (
     JudgmentsColumns,
     JudgmentsFile,
     JudgmentsFormat,
+    JudgmentsGrades,
     JudgmentsPrecedence,
     MemoryLimit,
     MoreJudgmentsFiles,
@@ -59,7 +60,7 @@ MOST = 50
 OF_FILES = (
     *("judgments", "system", "baseline", "queries", "documents", "seed"),
     *("more_judgments", "judgments_precedence", "combine"),
-    *("judgments_format", "format", "judgments_columns", "columns"),
+    *("judgments_format", "format", "judgments_columns", "columns", "grades"),
 )
 
 
@@ -99,6 +100,7 @@ def judge_next(
     judgments_format: JudgmentsFormat = None,
     format: RankingsFormat = None,  # noqa: A002
     judgments_columns: JudgmentsColumns = None,
+    grades: JudgmentsGrades = None,
     columns: RankingsColumns = None,
     threads: Threads = None,
     memory_limit: MemoryLimit = None,

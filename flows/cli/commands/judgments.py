@@ -68,6 +68,10 @@ def judgments(
         list[str] | None,
         of_data(metavar="FIELD=COLUMN,…", help="Names of columns: query_id=qid,grade=rating, of both files; or twice."),
     ] = None,
+    grades: Annotated[
+        list[str] | None,
+        of_data(metavar="WORD=NUMBER,…", help="Numbers of grades that are words, of both files; or twice."),
+    ] = None,
     format: RankingsFormat = None,  # noqa: A002
     columns: RankingsColumns = None,
     threads: Threads = None,
@@ -88,14 +92,16 @@ def judgments(
         refuse_without_systems(options)
         formats = split_for_files("--judgments-format", judgments_format)
         names = split_for_files("--judgments-columns", judgments_columns)
+        words = split_for_files("--grades", grades)
         with_systems = bool(options["system"])
         options |= {"system": options["system"] or [NO_SYSTEM]}
         evaluations = [
             evaluation_from_options(
-                options | {"judgments": file, "judgments_format": file_format, "judgments_columns": columns_of_file},
+                options
+                | {"judgments": file, "judgments_format": file_format, "judgments_columns": each, "grades": numbers},
                 least_systems=2 if with_systems else 1,
             )
-            for file, file_format, columns_of_file in zip((first, second), formats, names, strict=True)
+            for file, file_format, each, numbers in zip((first, second), formats, names, words, strict=True)
         ]
         json_path = json_file(json, [path for each in evaluations for path in local_inputs(each)])
         with Progress(quiet) as say:

@@ -31,6 +31,7 @@ from ..options import (
     FindingSeverities,
     JsonFile,
     JudgmentsFile,
+    JudgmentsGrades,
     MemoryLimit,
     MetricNames,
     Quiet,
@@ -53,6 +54,7 @@ def check(
         typer.Argument(metavar="CONFIG|FILE", help="A configuration; or rankings, with or without judgments."),
     ] = None,
     judgments: JudgmentsFile = None,
+    grades: JudgmentsGrades = None,
     system: SystemFiles = None,
     metric: MetricNames = None,
     finding: FindingSeverities = None,
@@ -72,7 +74,7 @@ def check(
     with user_errors():
         from ndcg_ab.config.loading.file import read_config
         from ndcg_ab.config.loading.templates import resolve_at
-        from ndcg_ab.config.options.option_parsing import parse_metrics, parse_severities
+        from ndcg_ab.config.options.option_parsing import parse_grades, parse_metrics, parse_severities
         from ndcg_ab.config.options.positional import expand_patterns, systems_by_name
         from ndcg_ab.config.options.resource_options import ResourceOptions, read_resources, with_resource_options
         from ndcg_ab.pipeline import check_only
@@ -98,6 +100,8 @@ def check(
             more += [f"metrics=[{', '.join(keys['metrics'])}]"] if metric else []
             evaluation = read_config(given[0], [*(settings or ()), *more])
             evaluation = resolve_at(with_resource_options(evaluation, room), parse_moment(at) or datetime.now(UTC))
+            if grades:
+                raise InputError("--grades: goes with files, and a configuration was given: --set judgments.grades=…")
         elif at or settings:
             raise InputError(f"{'--at' if at else '--set'}: goes with a configuration, and files were given")
         if evaluation:
@@ -108,7 +112,8 @@ def check(
                 findings, counts = check_only(evaluation, engine, say)
             else:
                 named = Path(judgments) if judgments else None
-                findings, counts = check_files(given, named, systems, keys, engine, say)
+                words = parse_grades("--grades", grades) if grades else None
+                findings, counts = check_files(given, named, systems, keys, engine, say, words)
         inputs = [*given, *systems.values(), *([Path(judgments)] if judgments else [])]
         json_path = json_file(json, inputs + (local_inputs(evaluation) if evaluation else []))
         write_or_print(lambda: checked_to_json(counts, findings), json_path, to_standard_output=json == "-")

@@ -1,5 +1,6 @@
 """The commands for beginning: example, init, metrics, schema."""
 
+import dataclasses
 import shlex
 import sys
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from ..console import (
     user_errors,
     write_or_print,
 )
-from ..options import JsonFile, JudgmentsFile, MetricNames, Quiet, SystemFiles, of_data, of_output
+from ..options import JsonFile, JudgmentsFile, JudgmentsGrades, MetricNames, Quiet, SystemFiles, of_data, of_output
 from ..outputs import check_writable, json_file
 
 CONFIG = "ndcg-ab.yaml"
@@ -32,6 +33,7 @@ def init(
         typer.Argument(metavar="FILE", help="Judgments, rankings, queries, in any order."),
     ] = None,
     judgments: JudgmentsFile = None,
+    grades: JudgmentsGrades = None,
     system: SystemFiles = None,
     queries: Annotated[Path | None, of_data(metavar="FILE", help="Queries with texts, attributes, weights.")] = None,
     metric: MetricNames = None,
@@ -49,6 +51,7 @@ def init(
 ) -> None:
     """Write a first configuration from the files that there are, after reading and checking them."""
     with user_errors():
+        from ndcg_ab.config.options.option_parsing import parse_grades
         from ndcg_ab.config.options.positional import expand_patterns, systems_by_name
         from ndcg_ab.engines import open_engine
         from ndcg_ab.files import write_text
@@ -71,6 +74,7 @@ def init(
             raise InputError(f"--output-file {path}: is there already; name another one, or overwrite it with --force")
         folder = path.parent if path else Path()
         found = guess_inputs(named, judged, systems, queries)
+        found = dataclasses.replace(found, grades=parse_grades("--grades", grades) if grades else {})
         settings = (found, folder, name or name_for(folder), metric or ["ndcg@10"])
         evaluation = read_evaluation(configuration_text(*settings), folder)
         with open_engine() as engine, Progress(quiet) as say:

@@ -12,7 +12,7 @@ from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.files.file import File
 from ndcg_ab.sources.files.hints import filter_command
 
-LINES = ("trec", "delimited")  # formats in which a character is written as itself
+LINES = ("delimited",)  # formats in which a Unicode form of the whole line is one of each id
 
 
 class IdTable(NamedTuple):

@@ -63,6 +63,19 @@ def parse_columns(option: str, text: str | None) -> dict[str, str]:
     return found
 
 
+def parse_grades(option: str, text: str) -> dict[str, float]:
+    """word -> number of ``E=3,S=2``."""
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        word, equals, number = (piece.strip() for piece in part.rpartition("="))
+        if not equals or not word or not is_number(number):
+            raise InputError(f"{option} {text!r}: must be WORD=NUMBER, with commas between, such as E=3,S=2,C=1,I=0")
+        if word in found:
+            raise InputError(f"{option} {text!r}: {word} is named twice")
+        found[word] = float(number)
+    return found
+
+
 def parse_margin(option: str, text: str) -> tuple[str, float]:
     """Metric and number of ``METRIC=D``; a metric may have ``=`` in its choices."""
     metric, equals, number = text.rpartition("=")

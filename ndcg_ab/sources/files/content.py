@@ -49,7 +49,7 @@ def read_content_key(described: Any, layout: Layout, directory: Path, program: s
         return None
     places = tuple(place for place, _, _ in found)
     parts = [[format_by_name(Path(place)), values, mark] for place, values, mark in found]
-    kind = [layout.kind, layout.order, *([field.name, str(field.type)] for field in layout.fields)]
+    kind = [layout.kind, layout.order, layout.words, *([field.name, str(field.type)] for field in layout.fields)]
     how = [READING, program, pa.__version__, kind, described.format, described.columns, described.parts]
     text = json.dumps([how, parts], sort_keys=True)
     return Content(hashlib.sha256(text.encode()).hexdigest()[:32], places)

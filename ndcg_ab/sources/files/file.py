@@ -114,7 +114,7 @@ class File(Source):
                 reading = self.reading(part.path, layout)
                 places = find_places(part.path, layout, reading, query_id, doc_id)
                 if places or len(parts) == 1:
-                    found.append(f"{part.name}, {places}")
+                    found.append(f"{part.name}, {places}" if places else part.name)
         return " and ".join(found[:3])
 
     def wanted(self, layout: Layout) -> dict[str, str]:

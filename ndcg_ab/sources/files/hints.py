@@ -122,8 +122,6 @@ def number_hint(field: str, text: str) -> str:
         return f"; write it with a point: {text.replace(',', '.')}"
     if field == "grade" and text.lower() in ("true", "false", "yes", "no"):
         return "; write 1 and 0"
-    if field == "grade" and text.replace(" ", "").replace("_", "").isalpha():
-        return "; give every word a number, such as 0 for what is not relevant, 1, 2, 3 for more"
     return ""
 
 

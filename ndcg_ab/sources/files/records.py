@@ -20,9 +20,9 @@ from ndcg_ab.sources.files.json_documents import DECODER, load_strictly
 from ndcg_ab.sources.files.streams import LONGEST_LINE, LongLineError, line_blocks
 from ndcg_ab.sources.files.unpacking import open_bytes, open_table, refuse_other_counts
 from ndcg_ab.sources.forms.form import Reading
-from ndcg_ab.sources.tables.format_warnings import FormatWatch, UnreadRankError
+from ndcg_ab.sources.tables.format_warnings import FormatWatch, UnratedRows, UnreadRankError
 from ndcg_ab.sources.tables.on_disk import TableWriter
-from ndcg_ab.sources.tables.schema import Layout, check_types, is_plain_number, read_value
+from ndcg_ab.sources.tables.schema import JUDGMENT, Layout, check_types, is_plain_number, read_value
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
@@ -46,7 +46,7 @@ def read_rows(path: Path, layout: Layout, reading: Reading, keep: TableWriter | 
         except UnreadRankError:
             return read_watched(path, layout, reading, keep, without_ranks=True)
     placed = ((f"{path}, {place}", record) for place, record in placed_records(path, layout, reading))
-    return gather_pieces(record_pieces(placed, layout), layout, keep)
+    return gather_records(placed, layout, keep)
 
 
 def read_watched(path: Path, layout: Layout, reading: Reading, keep: TableWriter | None, *, without_ranks: bool) -> Any:
@@ -54,7 +54,20 @@ def read_watched(path: Path, layout: Layout, reading: Reading, keep: TableWriter
     watched = FormatWatch(path, without_ranks=without_ranks)
     found = watched.each(trec_records(path, layout, reading.names, watched.comments))
     placed = ((f"{path}, line {line}", record) for line, record in found)
-    return gather_pieces(record_pieces(placed, layout), layout, keep, watched.remarks)
+    return gather_records(placed, layout, keep, watched.remarks)
+
+
+def gather_records(
+    placed: Iterable[tuple[str, dict[str, Any]]],
+    layout: Layout,
+    keep: TableWriter | None = None,
+    remarks: Callable[[], Sequence[Remark]] = tuple,
+) -> Any:
+    """Return one table of records, each with its place; judgments without a grade are left out and counted."""
+    unrated = UnratedRows()
+    if layout.kind == JUDGMENT.kind:
+        placed = unrated.leave_out(placed)
+    return gather_pieces(record_pieces(placed, layout), layout, keep, lambda: [*remarks(), *unrated.remarks()])
 
 
 def gather_pieces(
@@ -119,7 +132,7 @@ def find_places(path: Path, layout: Layout, reading: Reading, query_id: str, doc
         if str(record.get("query_id")) == query_id and str(record.get("doc_id")) == doc_id
     ]
     numbers = [place for place in found if isinstance(place, int)]
-    return places_text(numbers, reading.row_word) if numbers or not found else str(found[0])
+    return places_text(numbers, reading.row_word) if numbers else str(found[0]) if found else ""
 
 
 def placed_records(path: Path, layout: Layout, reading: Reading) -> Iterator[tuple[str, dict[str, Any]]]:

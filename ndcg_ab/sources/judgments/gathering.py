@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.inputs.judgments import JudgmentSource
 from ndcg_ab.config.model.inputs.sources import Source as Described
 from ndcg_ab.config.model.inputs.sources import SparkSource
 from ndcg_ab.config.model.operation import Resources
@@ -28,6 +29,7 @@ from ndcg_ab.sources.judgments.grades import (
     deciding_rows,
     latest_rows,
 )
+from ndcg_ab.sources.judgments.words import with_words
 from ndcg_ab.sources.registry import pull_source
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
 from ndcg_ab.sources.tables.schema import JUDGED, JUDGMENT, SINGLE_JUDGMENT, Layout
@@ -45,9 +47,12 @@ class Gathering(NamedTuple):
     combine: str | None = None
 
 
-def judgments_layout(described: Described) -> Layout:
-    """The columns that are looked for; a table that stays on a cluster has the three that the SQL reads."""
-    return JUDGMENT if isinstance(described, SparkSource) else JUDGED
+def judgments_layout(place: JudgmentSource, evaluation: Evaluation) -> Layout:
+    """The columns that are looked for; a table that stays on a cluster has the three that the SQL reads.
+
+    A place that names no words for grades has those of `judgments`.
+    """
+    return JUDGMENT if isinstance(place.source, SparkSource) else with_words(JUDGED, place, evaluation.judgments)
 
 
 def layout_found(names: Iterable[str]) -> Layout:
@@ -62,12 +67,13 @@ def pull_judgments_place(
     directory: Path,
     texts: Mapping[str, str] | None = None,
     resources: Resources | None = None,
+    layout: Layout = JUDGED,
 ) -> Pulled:
     """The judgments of one place, with the columns judge and source where it has them.
 
     texts: query_id -> text, which a place may need.  resources: what it may use; None: everything.
     """
-    pulled = pull_source(described, judgments_layout(described), directory, texts, resources=resources)
+    pulled = pull_source(described, layout, directory, texts, resources=resources)
     if pulled.layout is JUDGMENT:
         return pulled
     table = pulled.table
@@ -99,7 +105,8 @@ def pull_files(evaluation: Evaluation, texts: Mapping[str, str] | None = None) -
     """The judgments of each place, in their order."""
     resources = allowed_resources(evaluation)
     return [
-        pull_judgments_place(source, evaluation.directory, texts, resources) for source in evaluation.judgment_sources
+        pull_judgments_place(place.source, evaluation.directory, texts, resources, judgments_layout(place, evaluation))
+        for place in evaluation.judgment_places
     ]
 
 

@@ -76,3 +76,24 @@ class FormatWatch:
         if self.comments:
             found.append(Remark("comment_line", len(self.comments), tuple(self.comments[:MOST_EXAMPLES])))
         return found + tag_remarks(self.path, self.tags)
+
+
+class UnratedRows:
+    """Counts the records of judgments whose grade is empty, and leaves them out."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.examples: list[str] = []
+
+    def leave_out(self, placed: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the records that have a grade, each with its place."""
+        for where, record in placed:
+            if "grade" in record and (record["grade"] in (None, b"") or not str(record["grade"]).strip()):
+                self.count += 1
+                if len(self.examples) < MOST_EXAMPLES:
+                    self.examples.append(where)
+            else:
+                yield where, record
+
+    def remarks(self) -> list[Remark]:
+        return [Remark("unrated_row", self.count, tuple(self.examples))] if self.count else []

@@ -19,7 +19,7 @@ from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.sources.base import Source, places_text
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
-from ndcg_ab.sources.files.records import parquet_rows, records_table
+from ndcg_ab.sources.files.records import gather_records, parquet_rows, records_table
 from ndcg_ab.sources.forms.recognition import KINDS, recognise
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_columns, select_columns
@@ -87,7 +87,7 @@ def read_table(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> 
     except UNCLEAR:
         table = None
     if table is None or breaks_a_rule(table, spaces=False):
-        table = records_table(placed_rows(given.name, part, chosen), layout)
+        table = gather_records(placed_rows(given.name, part, chosen), layout)
     return table
 
 
@@ -130,7 +130,7 @@ def read_dictionaries(given: InMemoryData, layout: Layout) -> pa.Table:
             placed = placed_documents(given, IN_DICTIONARIES[layout.kind])
         else:
             placed = ((f"{given.name}, {place}", record) for place, record in reading.records(given.data))
-        table = records_table(placed, layout)
+        table = gather_records(placed, layout)
     return table
 
 

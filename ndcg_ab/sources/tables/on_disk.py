@@ -105,6 +105,28 @@ class TableWriter:
         return TableOnDisk(self.path, self.memory)
 
 
+def rewrite_table(
+    table: Any,
+    pieces: Iterable[pa.Table],
+    schema: pa.Schema,
+    keep: TableWriter | None,
+    metadata: Callable[[], dict[bytes, bytes]] = dict,
+) -> Any:
+    """Return the pieces that were made of a table, in its place: in memory, or in the file of `keep`.
+
+    metadata: what is added to that of the table, asked when all pieces are there.
+    """
+    if keep is None:
+        made = pa.concat_tables(pieces)
+        return made.replace_schema_metadata({**(table.schema.metadata or {}), **metadata()} or None)
+    own = {name: value for name, value in (table.schema.metadata or {}).items() if name.startswith(b"ndcg_ab.")}
+    found = keep.beside("rewritten").write(pieces, schema, lambda: {**own, **metadata()})
+    if not isinstance(found, TableOnDisk):
+        return found
+    found.path.replace(keep.path)
+    return TableOnDisk(keep.path, keep.memory)
+
+
 def writer_for(memory: Memory | None, name: str) -> TableWriter | None:
     """Where a table goes while memory is limited; None: into memory."""
     if memory is None or memory.limit is None or memory.folder is None:

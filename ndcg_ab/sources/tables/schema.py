@@ -31,6 +31,7 @@ class Field:
     """One column: its name here, its type, whether a table can do without it, and what an empty value stands for.
 
     other: a name by which it is known, too, where no column has its own.
+    is_word: whether its text may be written as a number.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Field:
     required: bool = True
     blank: str | float | None = None
     other: str | None = None
+    is_word: bool = False
 
     @property
     def may_lack(self) -> bool:
@@ -52,11 +54,13 @@ class Layout:
     kind: the word for one of its rows in messages.
     fields: its columns.
     order: the columns by which rows are put in order before their content is digested.
+    words: of judgments whose grades are words, each word and its number.
     """
 
     kind: str
     fields: tuple[Field, ...]
     order: tuple[str, ...] = ("query_id", "doc_id")
+    words: tuple[tuple[str, float], ...] = ()
 
     @property
     def schema(self) -> pa.Schema:
@@ -260,6 +264,10 @@ IDS = ("query_id", "doc_id", "object_id", "document")  # fields that hold one, o
 MOST_RANK = EXACT  # the ranks below it are exact in every tool
 
 
+class WordGradeError(InputError):
+    """A grade is a word."""
+
+
 def is_plain_number(text: str) -> bool:
     return PLAIN_NUMBER.fullmatch(text) is not None
 
@@ -280,9 +288,9 @@ def read_value(field: Field, value: object, where: str) -> str | float | int:
     if re.fullmatch(r"[+-]?(nan|inf|infinity)", text, flags=re.IGNORECASE):
         raise InputError(f"{where}: {field.name} = {format_value(text)}: must be a finite number")
     if not PLAIN_NUMBER.fullmatch(text):
-        raise InputError(
-            f"{where}: {field.name} = {format_value(value)}: must be a number{number_hint(field.name, text)}"
-        )
+        hint = number_hint(field.name, text)
+        kind = WordGradeError if field.name == "grade" and not hint else InputError
+        raise kind(f"{where}: {field.name} = {format_value(value)}: must be a number{hint}")
     parsed = float(text)
     if not math.isfinite(parsed):
         raise InputError(f"{where}: {field.name} = {format_value(text)}: must be a finite number")
@@ -312,7 +320,8 @@ def is_written(value: object) -> bool:
 
 
 def read_text(field: Field, value: object, where: str) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | bytes | int):
+    kinds = (str, bytes, int, float, Decimal) if field.is_word else (str, bytes, int)
+    if isinstance(value, bool) or not isinstance(value, kinds):
         raise InputError(f"{where}: {field.name} = {format_value(value)}: must be text or a whole number")
     try:
         text = value.decode() if isinstance(value, bytes) else str(value)
@@ -336,7 +345,7 @@ def check_types(schema: pa.Schema, layout: Layout, chosen: Mapping[str, str], wh
         inner = given.value_type if pa.types.is_dictionary(given) else given
         column = f"{where}: column {format_value(chosen[field.name])} is of type {shortened(str(given))}: {field.name}"
         if field.type == pa.string():
-            if not is_id_type(given):
+            if not is_id_type(given) and not (field.is_word and is_number_type(inner)):
                 remedy = f'; in pandas: [{format_value(chosen[field.name])}].astype("Int64").astype(str)'
                 hint = remedy if pa.types.is_floating(inner) else ""
                 raise InputError(f"{column} must be text or a whole number{hint}")

@@ -238,7 +238,9 @@ MISTAKES: dict[str, Mistake] = {
         "r", "q1 Q0 a 1 2,5 t\n", "score = '2,5': must be a number; write it with a point: 2.5"
     ),
     "grades in words": judged(
-        "j", "q1 0 a Relevant\n", "grade = 'Relevant': must be a number; give every word a number"
+        "j",
+        "q1 0 a Relevant\n",
+        "grade = 'Relevant': must be a number; every word needs a number: --grades Relevant=NUMBER",
     ),
     "grades that are true": judged("j.csv", "query_id,doc_id,grade\nq1,a,true\n", "must be a number; write 1 and 0"),
     # configurations

@@ -106,10 +106,7 @@ JUDGED: dict[str, tuple[Any, str]] = {
         pd.concat([J, J.iloc[:1].assign(grade=3)]),
         "judgments, rows 1 and 4: document 'a' of query 'q1' is judged 1 and 3: a document has one grade (1 such)",
     ),
-    "a grade missing": (
-        J.assign(grade=[1, None, 2]),
-        "judgments, row 2: grade is missing: every row needs one",
-    ),
+    "every grade missing": (J.assign(grade=[None, None, None]), "judgments: there is no judgment in it"),
     "no grade": (
         J.rename(columns={"grade": "grades"}),
         "judgments: there is no column 'grade' for grade (columns: query_id, doc_id, grades); did you mean"

@@ -96,7 +96,6 @@ class ClicksSource(Model):
     """Events of users, of which grades are made; texts of the queries say which query an event belongs to."""
 
     needs_queries: ClassVar[bool] = False
-    takes_queries: ClassVar[bool] = True
 
     clicks: Clicks
 

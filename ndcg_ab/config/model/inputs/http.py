@@ -112,7 +112,6 @@ class HttpSource(Model):
     """A search engine that is asked over HTTP, one request for each query."""
 
     needs_queries: ClassVar[bool] = True
-    takes_queries: ClassVar[bool] = True
 
     http: HttpRequest
 

@@ -1,10 +1,11 @@
 """What a configuration says of judgments: a table of them, a function that judges, or clicks."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from ndcg_ab.config.model.inputs.clicks import Clicks, ClicksSource
 from ndcg_ab.config.model.inputs.sources import (
@@ -32,8 +33,10 @@ class JudgmentSource(TableSource):
     }
 
     version: str | None = Field(None, description="What these judgments are called: a release, a date; a mark alone.")
-    grades: Literal["integer"] | None = Field(
-        None, description="integer: a grade with a fraction is an error; by default grades are any numbers."
+    grades: Literal["integer"] | dict[str, float] | None = Field(
+        None,
+        description="integer: a grade with a fraction is an error; or {WORD: NUMBER, …} of grades that are words;"
+        " by default grades are any numbers.",
     )
     complete: bool | None = Field(
         None,
@@ -47,6 +50,29 @@ class JudgmentSource(TableSource):
     depth: int | None = Field(None, description=GRADED_DEPTH, ge=1, le=MOST_GRADED_DEPTH)
     workers: int | None = Field(None, description=WORKERS, ge=1, le=MOST_WORKERS)
     clicks: Clicks | None = Field(None, description="Events of users, of which grades are made: docs/clicks.md.")
+
+    @field_validator("grades", mode="before")
+    @classmethod
+    def _numbers_of_words(cls, value: Any) -> Any:
+        """Whole numbers may be words, too; YAML reads yes and no as truth values."""
+        if value in (None, "integer"):
+            return value
+        if not isinstance(value, dict):
+            raise ValueError("must be 'integer', or words and their numbers, as {E: 3, S: 2, C: 1, I: 0}")
+        for word, number in value.items():
+            if isinstance(word, bool) or not str(word).strip():
+                raise ValueError(f"{word}: must be a word: put it in quotes")
+            if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+                raise ValueError(f"{word}: {number!r}: must be a number")
+        if not value:
+            raise ValueError("names no word")
+        return {str(word).strip(): float(number) for word, number in value.items()}
+
+    @model_validator(mode="after")
+    def _words_of_tables(self) -> "JudgmentSource":
+        if isinstance(self.grades, dict) and self.kind in ("table", "clicks"):
+            raise ValueError(f"grades: name the numbers of words, and those of {self.kind} are numbers: take them out")
+        return self
 
     @field_validator("clicks", mode="before")
     @classmethod

@@ -74,7 +74,6 @@ class FileSource(Readable):
     """A file of judgments, queries or one system's rankings."""
 
     needs_queries: ClassVar[bool] = False
-    takes_queries: ClassVar[bool] = False
 
     file: GivenFile = Field(description=FILE)
     format: FileFormat | None = Field(None, description=FORMAT)
@@ -97,7 +96,6 @@ class DatabaseSource(Model):
     """The rows that a database answers a query with."""
 
     needs_queries: ClassVar[bool] = False
-    takes_queries: ClassVar[bool] = False
 
     database: Database = Field(description=DATABASE)
     query: str = Field(description=QUERY)
@@ -121,7 +119,6 @@ class OfFunction(Model):
     """A function of the user's, found beside the configuration or installed."""
 
     needs_queries: ClassVar[bool] = True
-    takes_queries: ClassVar[bool] = True
 
     python: str = Field(description="module:function; modules beside the configuration are found.")
     arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
@@ -165,7 +162,6 @@ class ExtensionSource(Model):
     """A kind of place that an installed package adds; texts of the queries are passed to it where there are any."""
 
     needs_queries: ClassVar[bool] = False
-    takes_queries: ClassVar[bool] = True
 
     extension: str = Field(description=EXTENSION, min_length=1)
     arguments: dict[str, Any] = Field(default_factory=dict, description=ARGUMENTS)
@@ -197,7 +193,6 @@ class SparkSource(OnSpark):
     """A table that Spark reads, and of which no row is pulled to this machine."""
 
     needs_queries: ClassVar[bool] = False
-    takes_queries: ClassVar[bool] = False
 
     table: str = Field(description=TABLE, min_length=1)
     where: str | None = Field(None, description=WHERE)

@@ -79,7 +79,7 @@ JUDGMENTS: dict[str, Case] = {
     "few fields in CSV": ("q.csv", CSV + "q1,a,1\nq1,b\n", ["q.csv, line 3: 2 fields, the header names 3"]),
     "many fields in CSV": ("q.csv", CSV + 'q1,"a\nb",1\nq1,b,1,2\n', ["q.csv, line 4: 4 fields, the header names 3"]),
     "nothing in a field": ("q.csv", CSV + "q1,,1\n", ["q.csv, line 2: doc_id is empty: every row needs one"]),
-    "no grade in CSV": ("q.csv", CSV + "q1,a,\n", ["q.csv, line 2: grade is empty: every row needs one"]),
+    "no grade in CSV": ("q.csv", CSV + "q1,a,\n", ["q.csv: there is no judgment in the file"]),
     "a quote that never ends": ("q.csv", CSV + 'q1,a,1\nq1,"b,1\nq2,c,1\n', ["q.csv, line 3: cannot be read as CSV"]),
     "a quote that ends late": ("q.csv", CSV + 'q1,"a,1\nq2,"b",1\n', ["q.csv, line 2: cannot be read as CSV"]),
     "no JSON": ("q.jsonl", JSON + "{'query_id': 'q1'}\n", ["q.jsonl, line 2: is not JSON", "one JSON object"]),
@@ -92,8 +92,8 @@ JUDGMENTS: dict[str, Case] = {
     "a second JSON list": ("q.json", f"[{JSON}]\n[]", ["q.json, line 3: is not JSON (Extra data at character 1)"]),
     "a grade in a JSON list": (
         "q.json",
-        f"[{JSON},\n{JSON.replace('1}', 'null}')}]",
-        ["q.json, entry 2: grade is missing: every row needs one"],
+        f"[{JSON},\n{JSON.replace('1}', 'true}')}]",
+        ["q.json, entry 2: grade = True: must be a number"],
     ),
     "JSON of documents, a number beside": (
         "q.json",
@@ -120,7 +120,7 @@ JUDGMENTS: dict[str, Case] = {
         JSON + '{"query_id": "q1", "that": "b", "grade": 1}\n',
         ["line 2: there is no column 'doc_id'"],
     ),
-    "null": ("q.jsonl", JSON.replace("1}", "null}"), ["q.jsonl, line 1: grade is missing"]),
+    "null": ("q.jsonl", JSON.replace("1}", "null}"), ["q.jsonl: there is no judgment in the file"]),
     "NaN in JSON": ("q.jsonl", JSON.replace("1}", "NaN}"), ["q.jsonl, line 1: grade = 'nan': must be a finite number"]),
     "a yes for a grade": ("q.jsonl", JSON.replace("1}", "true}"), ["q.jsonl, line 1: grade = True: must be a number"]),
     "a fraction for an id": (

@@ -1,0 +1,69 @@
+"""Grades that are words: the numbers that a user names for them, and what to name if none are named."""
+
+import dataclasses
+import shlex
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ndcg_ab.config.model.inputs.judgments import JudgmentSource
+from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.sources.base import PullRequest, Source
+from ndcg_ab.sources.tables.schema import Layout, is_plain_number
+
+ESCI = {"E": 3, "S": 2, "C": 1, "I": 0}  # exact, substitute, complement, irrelevant: Amazon's shopping queries
+MOST_WORDS = 20  # more different texts are no grades
+
+
+def with_words(layout: Layout, *places: JudgmentSource | None) -> Layout:
+    """Return the layout with the words that the first place names, of those that name any."""
+    named = (place.grades for place in places if place is not None and isinstance(place.grades, dict))
+    return dataclasses.replace(layout, words=tuple(words.items())) if (words := next(named, None)) else layout
+
+
+def as_texts(layout: Layout) -> Layout:
+    """Return the layout with grades as they are written."""
+    fields = (dataclasses.replace(each, type=pa.string(), is_word=True) for each in layout.fields[2:3])
+    return dataclasses.replace(layout, fields=(*layout.fields[:2], *fields, *layout.fields[3:]))
+
+
+def number_words(table: pa.Table, layout: Layout, source: Source) -> pa.Table:
+    """Return the judgments with the number of every word; numbers that are no word stand for themselves.
+
+    Raises InputError for another word, with its place.
+    """
+    words = dict(layout.words)
+    by_number = {float(word): number for word, number in words.items() if is_plain_number(word)}
+    encoded = pc.dictionary_encode(table["grade"].cast(pa.string()).combine_chunks())
+    numbers = []
+    for at, text in enumerate(encoded.dictionary.to_pylist()):
+        word = text.strip()
+        if word not in words and not is_plain_number(word):
+            row = pc.index(encoded.indices, at).as_py()
+            where = source.locate(table, layout, *(table[name][row].as_py() for name in ("query_id", "doc_id")))
+            raise InputError(
+                f"{where}: grade = {format_value(text)}: must be a number or a word that has one"
+                f" ({', '.join(words)}): add {format_value(word)} to the grades"
+            )
+        numbers.append(words[word] if word in words else by_number.get(float(word), float(word)))
+    place = table.schema.get_field_index("grade")
+    return table.set_column(place, "grade", pa.array(numbers, pa.float64()).take(encoded.indices))
+
+
+def naming_hint(described: Any, source: Source, layout: Layout, asked: PullRequest) -> str:
+    """Return how the words of judgments are given numbers; empty if they are too many to be grades."""
+    texts = pc.unique(source.answer(as_texts(layout), asked).table["grade"].cast(pa.string())).to_pylist()
+    words = sorted({text.strip() for text in texts if not is_plain_number(text.strip())})
+    if len(words) > MOST_WORDS:
+        return ""
+    is_esci = {*words} == {*ESCI}
+    named = {word: str(number) for word, number in ESCI.items()} if is_esci else dict.fromkeys(words, "NUMBER")
+    if getattr(described, "given", None) is not None:
+        option = f"grades={{{', '.join(f'{word!r}: {number}' for word, number in named.items())}}}"
+    else:
+        option = f"--grades {shlex.quote(','.join(f'{word}={number}' for word, number in named.items()))}"
+        option += (
+            f" (in a configuration grades: {{{', '.join(f'{word}: {number}' for word, number in named.items())}}})"
+        )
+    return f"; these are the labels of ESCI: say {option}" if is_esci else f"; every word needs a number: {option}"
