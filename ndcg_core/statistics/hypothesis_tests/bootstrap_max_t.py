@@ -10,7 +10,7 @@ American Statistical Association 100 (2005), section 4.  Measured: docs/calibrat
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from itertools import chain
 
 import numpy as np
 
@@ -18,9 +18,7 @@ from ndcg_core.statistics.hypothesis_tests.flips import (
     EXACT,
     FloatArray,
     IntArray,
-    blocks_together,
     check_settings,
-    count_processors,
     map_blocks,
 )
 from ndcg_core.statistics.hypothesis_tests.sign_flip import raise_down_the_order
@@ -95,12 +93,15 @@ def bootstrap_max_t(
         statistic[active] = np.where(norms > 0, scaled / norms, np.copysign(np.inf, scaled))
     order = active[np.argsort(-np.abs(statistic[active]), kind="stable")]
     sums = _quantised(residuals[:, order], None if shares is None else shares[:, order])
-    work = partial(_reached_in_blocks, sums, np.abs(statistic[order])[:, np.newaxis], resamples, seed)
-    parts = map_blocks(work, resamples, sums.units, workers or count_processors())
-    hits = np.sum([part[: 2 * len(order)] for part in (np.asarray(each) for each in parts)], axis=0)
-    largest = np.sort(np.concatenate([np.asarray(each)[2 * len(order) :] for each in parts]))
-    chances = (1 + hits.reshape(2, -1)) / (resamples + 1)
-    p_value[order], p_adjusted[order] = chances
+    reach = np.abs(statistic[order])[:, np.newaxis]
+
+    def work(blocks: range) -> list[tuple[IntArray, FloatArray]]:
+        drawn = (counts for block in blocks for counts in drawn_counts(sums.units, seed, block, resamples))
+        return [_reached(_statistics(sums, counts), reach) for counts in drawn]
+
+    hits, parts = zip(*chain.from_iterable(map_blocks(work, resamples, sums.units, workers)), strict=True)
+    p_value[order], p_adjusted[order] = (1 + np.sum(hits, axis=0)) / (resamples + 1)
+    largest = np.sort(np.concatenate(parts))
     places = [math.ceil(level * (resamples + 1)) for level in levels]
     return Resampled(
         tuple(p_value.tolist()),
@@ -142,34 +143,13 @@ def drawn_counts(units: int, seed: int, block: int, resamples: int) -> Iterator[
         left -= rows
 
 
-def _counts_together(sums: _Sums, seed: int, blocks: range, resamples: int) -> Iterator[FloatArray]:
-    """The counts of all blocks, of few units and columns several blocks at a time."""
-    at_once = blocks_together(sums.units, len(sums.residuals[0]))
-    for first in range(0, len(blocks), at_once):
-        together = blocks[first : first + at_once]
-        if at_once > 1:
-            yield _counts_of_few(sums.units, seed, together, resamples)
-        else:
-            yield from drawn_counts(sums.units, seed, together[0], resamples)
+def _reached(t: FloatArray, reach: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Count the resamples that reach a column's |t| in the column (row 0), and in it or one further down (row 1).
 
-
-@lru_cache(maxsize=6)
-def _counts_of_few(units: int, seed: int, blocks: range, resamples: int) -> FloatArray:
-    """Kept: the differences as they are, and at either end of their bounds, are tested with the same draws."""
-    return np.hstack([counts for block in blocks for counts in drawn_counts(units, seed, block, resamples)])
-
-
-def _reached_in_blocks(sums: _Sums, reach: FloatArray, resamples: int, seed: int, blocks: range) -> FloatArray:
-    """Hits of each column by itself, hits by it or one further down, then the largest |t| of every resample."""
-    hits = np.zeros((2, len(reach)))
-    largest = []
-    for counts in _counts_together(sums, seed, blocks, resamples):
-        t = _statistics(sums, counts)
-        hits[0] += np.count_nonzero(t >= reach, axis=1)
-        from_here = np.maximum.accumulate(t[::-1], axis=0)[::-1]
-        hits[1] += np.count_nonzero(from_here >= reach, axis=1)
-        largest.append(from_here[0])
-    return np.concatenate([hits.ravel(), *largest])
+    Return the counts and the largest |t| of every resample.
+    """
+    from_here = np.maximum.accumulate(t[::-1], axis=0)[::-1]
+    return np.stack([np.count_nonzero(each >= reach, axis=1) for each in (t, from_here)]), from_here[0]
 
 
 def _statistics(sums: _Sums, counts: FloatArray) -> FloatArray:

@@ -7,9 +7,8 @@ need to hold together (`hypothesis_tests.simultaneous`); the verdict's rules and
 `verdicts.verdict`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 import numpy as np
 
@@ -38,7 +37,7 @@ from ndcg_core.statistics.hypothesis_tests.guardrails import (
     rules_out_rare,
     unseen_losses,
 )
-from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, adjust_families
+from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, adjust_family
 from ndcg_core.statistics.paired import (
     Column,
     Paired,
@@ -72,7 +71,6 @@ class _Settings:
     resamples: int
     least_queries: int = 2
     guardrail: bool = False
-    described: bool = True
 
 
 def compare_family(
@@ -101,59 +99,31 @@ def compare_family(
     Raises ValueError for NaN or infinity (naming candidate, metric and query), a query_id given twice, as many
     differences as there are not query ids, and settings out of range.
     """
-    (found,) = compare_families(
-        {family: columns},
-        alpha=alpha,
-        seed=seed,
-        resamples=resamples,
-        workers=workers,
-        exploratory=exploratory,
-        least_queries=least_queries,
-    )
-    return found
-
-
-def compare_families(
-    families: Mapping[str, Sequence[Column]],
-    *,
-    alpha: float = DEFAULT_ALPHA,
-    seed: int = DEFAULT_SEED,
-    resamples: int = DEFAULT_RESAMPLES,
-    workers: int | None = None,
-    exploratory: bool = False,
-    least_queries: int = 2,
-    described: bool = True,
-) -> list[list[Comparison]]:
-    """`compare_family` of every family, by its name, bit for bit; max-T draws its flips once for all of them.
-
-    described: False leaves out what says more than a conclusion and its numbers: `descriptive` and `bounded_p_value`.
-    """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha == {alpha}, must lie between 0 and 1")
     if 1 / (resamples + 1) > alpha:
         raise ValueError(f"resamples == {resamples}, must be at least {round(1 / alpha)} for alpha == {alpha}")
     if least_queries < 2:
         raise ValueError(f"least_queries == {least_queries}, must be at least 2")
-    columns = iter(sort_by_query([column for family in families.values() for column in family]))
-    paired = [list(islice(columns, len(family))) for family in families.values()]
-    known = [[moments_of(pairs) for pairs in family] for family in paired]
+    paired = sort_by_query(columns)
+    known = [moments_of(pairs) for pairs in paired]
     testable = [
-        [at for at, pairs in enumerate(family) if len(pairs.query_ids) >= least_queries and of[at] is not None]
-        for family, of in zip(paired, known, strict=True)
+        (at, pairs, of)
+        for at, (pairs, of) in enumerate(zip(paired, known, strict=True))
+        if of is not None and len(pairs.query_ids) >= least_queries
     ]
-    chosen = [
-        ([family[at] for at in numbers], [each for at in numbers if (each := of[at]) is not None])
-        for family, of, numbers in zip(paired, known, testable, strict=True)
+    tested = adjust_family(
+        [pairs for _, pairs, _ in testable],
+        [of for _, _, of in testable],
+        FamilyTest(alpha, seed, resamples, workers),
+        exploratory=exploratory,
+    )
+    tests = {at: test for (at, _, _), test in zip(testable, tested, strict=True)}
+    settings = _Settings(family, exploratory, alpha, seed, resamples, least_queries)
+    return [
+        _comparison(pairs, of, tests.get(at), len(testable), settings)
+        for at, (pairs, of) in enumerate(zip(paired, known, strict=True))
     ]
-    results = adjust_families(chosen, FamilyTest(alpha, seed, resamples, workers), exploratory=exploratory)
-    found = []
-    for name, family, of, numbers, tested in zip(families, paired, known, testable, results, strict=True):
-        tests = dict(zip(numbers, tested, strict=True))
-        settings = _Settings(name, exploratory, alpha, seed, resamples, least_queries, described=described)
-        found.append(
-            [_comparison(pairs, of[at], tests.get(at), len(numbers), settings) for at, pairs in enumerate(family)]
-        )
-    return found
 
 
 def check_guardrails(
@@ -164,7 +134,6 @@ def check_guardrails(
     seed: int = DEFAULT_SEED,
     resamples: int = DEFAULT_RESAMPLES,
     workers: int | None = None,
-    plan: bool = True,
 ) -> list[Comparison]:
     """One Comparison per column: is the candidate not worse than the column's smallest_effect?
 
@@ -175,7 +144,6 @@ def check_guardrails(
     What is not shown to hold may be shown to be worse than the baseline: by the two-sided test of a family of all
     columns (seed, resamples, workers: as of `compare_family`), so that harm is found by mistake
     in any of them with a chance of alpha / 2 at most where none is worse.
-    plan: whether `queries_needed` of what is open is asked for, which takes some 50 ms a column.
     Raises ValueError as `compare_family`, for a column without smallest_effect, and for a difference below
     -largest_loss.
     """
@@ -188,8 +156,7 @@ def check_guardrails(
     known = [moments_of(pairs) for pairs in paired]
     tested = [(pairs, of) for pairs, of in zip(paired, known, strict=True) if of is not None]
     guarded = [pairs for pairs, _ in tested], [of for _, of in tested]
-    (harms,) = adjust_families([guarded], FamilyTest(alpha, seed, resamples, workers))
-    harm_of = iter(harms)
+    harm_of = iter(adjust_family(*guarded, FamilyTest(alpha, seed, resamples, workers)))
     settings = _Settings(family, False, alpha, DEFAULT_SEED, DEFAULT_RESAMPLES, guardrail=True)
     found = []
     for pairs, of in zip(paired, known, strict=True):
@@ -202,7 +169,7 @@ def check_guardrails(
         name = "Gaffke's bound" if bound.method == GAFFKE else "t"
         test = Tested(bound.p_value, bound.p_value, f"one-sided {name}, every guardrail must hold", True, harm=harm)
         row = _comparison(pairs, of, test, len(tested), settings, bound)
-        is_open = plan and row.conclusion is Verdict.MAY_BE_WORSE
+        is_open = row.conclusion is Verdict.MAY_BE_WORSE
         count = queries_to_settle(pairs, of, margin, alpha) if is_open else None
         found.append(
             replace(
@@ -224,7 +191,7 @@ def _comparison(
     wins, losses = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
     between = interval_from_moments(of, 1 - settings.alpha) if of else None
     facts = _facts(pairs, of, test, 1 if settings.guardrail else size, settings)
-    described = _described(pairs, of, settings) if of and settings.described else None
+    described = _described(pairs, of, settings) if of else None
     clusters = _clusters(pairs)
     concluded = guardrail_verdict(facts, bound) if settings.guardrail else verdict(facts)
     return Comparison(
@@ -268,7 +235,7 @@ def _comparison(
         flippable=None if clusters is not None or facts.differing == wins + losses else facts.differing,
         clusters=clusters,
         queries_needed=_queries_for_effect(facts, concluded.kind),
-        bounded_p_value=difference_p_value(pairs) if settings.described and concluded.kind.is_detected else None,
+        bounded_p_value=difference_p_value(pairs) if concluded.kind.is_detected else None,
         largest_loss=None if np.isinf(column.largest_loss) else column.largest_loss,
         measured_error=of.error if of else None,
         reach=test.reaches.wide if test else None,

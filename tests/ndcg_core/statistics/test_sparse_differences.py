@@ -26,7 +26,7 @@ from ndcg_core.statistics.hypothesis_tests import bounded_mean
 from ndcg_core.statistics.over_time.attribution import split_change
 from ndcg_core.statistics.over_time.monitor import Evidence, detectable_at, monitor_looks
 from ndcg_core.statistics.paired import Column
-from ndcg_core.statistics.verdicts.comparison import Comparison, check_guardrails, compare_families
+from ndcg_core.statistics.verdicts.comparison import Comparison, check_guardrails, compare_family
 
 pytestmark = pytest.mark.filterwarnings("error")
 STEPS = (
@@ -143,15 +143,10 @@ def test_families(number: int) -> None:
     columns = [case.column(name, metric) for metric in ("ndcg", "rr") for name in ("a", "b", "c")][
         : case.pick((1, 3, 6))
     ]
-    found = compare_families(
-        {"primary": columns},
-        alpha=case.alpha,
-        resamples=FEW,
-        workers=1,
-        exploratory=case.pick((False, False, True)),
-    )
+    exploratory = bool(case.pick((False, False, True)))
+    found = compare_family(columns, alpha=case.alpha, resamples=FEW, workers=1, exploratory=exploratory)
     assert_finite(found)
-    assert_possible(found[0], case.scale)
+    assert_possible(found, case.scale)
 
 
 @sparse(120)
