@@ -52,6 +52,8 @@ def bound_of(pairs: Paired, of: Moments, margin: float, alpha: float) -> Bound:
     Raises ValueError for a difference below what the column says a query can lose, and for a margin not above 0.
     """
     worst = pairs.column.largest_loss
+    if not 0 < margin < math.inf:
+        raise ValueError(f"{pairs.column}: smallest_effect == {margin}, must be above 0 and finite")
     if not worst > 0:
         raise ValueError(f"{pairs.column}: largest_loss == {worst}, must be above 0")
     lost = pairs.differences < -worst - TIE_TOLERANCE

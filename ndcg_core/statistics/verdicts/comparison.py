@@ -21,7 +21,6 @@ from ndcg_core.statistics.estimates.mean_difference import (
     interval_from_moments,
     interval_reaching,
     mean_difference,
-    minimal_detectable_effect,
     reach_alone,
 )
 from ndcg_core.statistics.estimates.power import queries_to_detect
@@ -270,15 +269,11 @@ def _reaching(of: Moments | None, reach: float | None) -> Interval | None:
 
 
 def _detectable(of: Moments, test: Tested | None, size: int, alpha: float) -> float:
-    """What a test of a family of this size detects; by Bonferroni where its intervals have no reach."""
-    if test is None or size == 1:
-        return _detectable_alone(of, alpha)
-    reach = test.reaches.wide
-    return detectable_effect(of, reach_alone(of, 1 - alpha, size) if reach is None else reach, POWER)
-
-
-def _detectable_alone(of: Moments, alpha: float) -> float:
-    return minimal_detectable_effect(of.n, of.deviation, alpha, POWER, of.freedom)
+    """Return what a test of a family of this size detects; by Bonferroni if its intervals have no reach."""
+    reach = test.reaches.wide if test else None
+    if reach is None:
+        reach = reach_alone(of, 1 - alpha, size if test else 1)
+    return detectable_effect(of, reach, POWER)
 
 
 def _queries_for_effect(facts: Facts, conclusion: Verdict) -> int | None:
