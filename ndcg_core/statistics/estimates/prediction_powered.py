@@ -32,7 +32,6 @@ from numpy.typing import NDArray
 
 from ndcg_core.statistics.distributions import stdtr, stdtrit
 from ndcg_core.statistics.estimates.mean_difference import (
-    Interval,
     Moments,
     compute_moments,
     effective_number,
@@ -40,7 +39,7 @@ from ndcg_core.statistics.estimates.mean_difference import (
 )
 from ndcg_core.statistics.exact_sums import exact_sum
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
-from ndcg_core.statistics.paired import LEAST_OTHERS, Column, sort_by_query
+from ndcg_core.statistics.paired import Column, has_one_heavy, sort_by_query
 from ndcg_core.statistics.verdicts.record import ProxyCorrected
 
 FloatArray = NDArray[np.float64]
@@ -56,7 +55,7 @@ class Judged:
     is_careful: (N,) whether the query is judged carefully. is_scored: (N,) whether it has a careful difference.
     shares: (N,) weights > 0, or None. members: (N,) the number of each query's cluster, from 0 on, or None.
     known_mean: the proxy mean that the careful queries' is held against; None: that of the others.
-    value_range: the lowest and the highest value of the metric, if known.
+    widest: how far from 0 the mean difference can lie.
     """
 
     proxy: FloatArray
@@ -66,7 +65,7 @@ class Judged:
     shares: FloatArray | None = None
     members: NDArray[np.intp] | None = None
     known_mean: float | None = None
-    value_range: Interval | None = None
+    widest: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +88,14 @@ class Balance(NamedTuple):
 
 
 def correct_difference(careful: Column, proxy: Column, judged: Collection[str], alpha: float) -> ProxyCorrected | None:
-    """The difference of one comparison by both kinds of judgments, with its (1 - alpha) interval.
+    """Return the difference of one comparison by both kinds of judgments, with its (1 - alpha) interval.
 
-    careful: the differences by the careful judgments. proxy: those of all queries by the proxy ones, with 0 where these
-    score nothing; its weights and clusters hold. judged: the ids of all queries that are judged carefully, among those
-    of proxy, and among them those of careful. alpha: in (0, 1).
-    None for fewer than four careful units or fewer than two others, and where the careful differences do not vary; no
-    difference, but the reason, where fewer than LEAST_DIFFERING careful units differ: the interval would not hold.
-    Raises ValueError as `verdicts.comparison.compare_family`, and for a careful query without a proxy one.
+    careful: the differences by the careful judgments. proxy: those of all queries by the proxy ones, with 0 for queries
+    that these score nothing of; its weights and clusters hold. judged: the ids of all queries that are judged
+    carefully, among those of proxy, and among them those of careful. alpha: in (0, 1).
+    None for fewer than four careful units or fewer than two others, or if the careful differences do not vary. No
+    difference, but the reason, if fewer than LEAST_DIFFERING careful units differ: the interval would not hold.
+    Raises ValueError as `verdicts.comparison.compare_family` does, and for a careful query without a proxy one.
     """
     (pairs,) = sort_by_query([proxy])
     known = dict(zip(careful.query_ids, np.asarray(careful.differences, dtype=np.float64).tolist(), strict=True))
@@ -112,7 +111,7 @@ def correct_difference(careful: Column, proxy: Column, judged: Collection[str], 
             np.array([query_id in known for query_id in ids], dtype=np.bool_),
             pairs.shares,
             members,
-            value_range=careful.value_range,
+            widest=careful.widest,
         ),
         alpha,
     )
@@ -121,7 +120,7 @@ def correct_difference(careful: Column, proxy: Column, judged: Collection[str], 
 def correct_drawn(
     careful: Column, proxy: FloatArray, known_mean: float, queries: int, alpha: float
 ) -> ProxyCorrected | None:
-    """The same where the careful queries were drawn with unequal chances.
+    """Return the corrected difference if the careful queries were drawn with unequal chances.
 
     careful: their differences, with scales and weights. proxy: (n,) proxy differences of the same queries, unscaled, in
     the column's order. known_mean: of the proxy differences over the whole log. queries: how many of it have some.
@@ -138,7 +137,7 @@ def correct_drawn(
             exact.shares,
             exact.units.members,
             known_mean,
-            careful.value_range,
+            careful.widest,
         ),
         alpha,
     )
@@ -146,14 +145,15 @@ def correct_drawn(
 
 
 def estimate_from_arrays(given: Judged, alpha: float) -> ProxyCorrected | None:
-    """The same of arrays."""
-    alone = _moments(given)
+    """Return the corrected difference of one comparison (`correct_difference`)."""
+    alone = _careful_moments(given)
     others = ~given.is_careful
     is_known = given.known_mean is not None
     least = math.inf if is_known else _units(given, others)
     if alone is None or alone.error == 0 or alone.freedom < 3 or least < 2:
         return None
-    if (differing := _differing(given)) < LEAST_DIFFERING:
+    differs = given.is_scored & (np.abs(given.careful) > TIE_TOLERANCE)
+    if (differing := np.count_nonzero(_summed(differs.astype(np.float64), given))) < LEAST_DIFFERING:
         units = "queries" if given.members is None else "clusters"
         return _refused(
             given, f"{differing} carefully judged {units} differ, and an interval that holds needs {LEAST_DIFFERING}"
@@ -161,7 +161,7 @@ def estimate_from_arrays(given: Judged, alpha: float) -> ProxyCorrected | None:
     weights = np.ones(len(given.proxy)) if given.shares is None else given.shares
     exact = _part(given.careful, weights * given.is_scored)
     near = _part(given.proxy, weights * given.is_careful)
-    far = _others(given, weights * others)
+    far = _part(given.proxy, weights * others) if given.known_mean is None else _Part(given.known_mean, 0 * weights)
     # The careful part is scaled to the standard error that the careful judgments have by themselves.
     scale = alone.error / _norm(_summed(exact.residuals, given))
     errors = scale * _summed(exact.residuals, given)
@@ -180,7 +180,7 @@ def estimate_from_arrays(given: Judged, alpha: float) -> ProxyCorrected | None:
             given, "the proxy differences are in proportion to the careful ones: nothing tells how far off they are"
         )
     careful_freedom = alone.freedom - 1
-    if is_known:  # drawn queries, as `paired.moments_over` has it
+    if is_known:  # drawn queries, as `paired.moments_of` has it
         alone = alone._replace(freedom=freedom_of_long_tails(errors, alone.freedom))
         careful_freedom = freedom_of_long_tails((errors - share * slopes)[is_near], careful_freedom)
     freedom = variance**2 / (careful_variance**2 / careful_freedom + proxy_variance**2 / (least - 1))
@@ -203,22 +203,16 @@ def estimate_from_arrays(given: Judged, alpha: float) -> ProxyCorrected | None:
     )
 
 
-def _differing(given: Judged) -> int:
-    """How many careful units have a difference."""
-    differs = given.is_scored & (np.abs(given.careful) > TIE_TOLERANCE)
-    return int(np.count_nonzero(_summed(differs.astype(np.float64), given)))
-
-
 def _refused(given: Judged, why: str) -> ProxyCorrected:
-    """No difference, and why."""
+    """Return a record without a difference, and with the reason."""
     careful = int(np.count_nonzero(given.is_scored))
     return ProxyCorrected(None, None, None, None, careful, len(given.proxy), None, 0.0, 0.0, why_none=why)
 
 
 def check_balance(proxy: Column, judged: Collection[str]) -> Balance:
-    """Whether the queries in `judged` can be a random sample, by the values of `proxy` on them and on the others.
+    """Test whether the queries in `judged` can be a random sample, by the values of `proxy` on them and on the others.
 
-    Weights and clusters as those of the column. p_value is 1 where the values do not vary, or a part has one unit.
+    p_value is 1 if the values do not vary, or a part has one unit (a query, or a cluster of the column).
     """
     (pairs,) = sort_by_query([proxy])
     known = set(judged)
@@ -241,20 +235,16 @@ def check_balance(proxy: Column, judged: Collection[str]) -> Balance:
     return Balance(near.mean, far.mean, p_value)
 
 
-def _moments(given: Judged) -> Moments | None:
-    """Of the careful differences by themselves; None where one query has all the weight, or there are too few."""
+def _careful_moments(given: Judged) -> Moments | None:
+    """Return the moments of the careful differences alone; None if they are too few, or one has all the weight."""
     scored = given.is_scored
     shares = None if given.shares is None else given.shares[scored]
-    if shares is not None and len(shares) and shares.sum() - shares.max() < LEAST_OTHERS * shares.max():
+    if np.count_nonzero(scored) < 2 or (shares is not None and has_one_heavy(shares)):
         return None
-    members = None
-    if given.members is not None:
-        _, members = np.unique(given.members[scored], return_inverse=True)
-    if np.count_nonzero(scored) < 2 or (members is not None and members.max() < 1):
+    members = None if given.members is None else np.unique(given.members[scored], return_inverse=True)[1]
+    if members is not None and members.max() < 1:
         return None
-    found = compute_moments(given.careful[scored], shares, members)
-    known = given.value_range
-    return found if known is None else found._replace(widest=known.high - known.low)
+    return compute_moments(given.careful[scored], shares, members)._replace(widest=given.widest)
 
 
 def _part(values: FloatArray, weights: FloatArray) -> _Part:
@@ -264,21 +254,14 @@ def _part(values: FloatArray, weights: FloatArray) -> _Part:
 
 
 def _summed(values: FloatArray, given: Judged) -> FloatArray:
-    """Within clusters, where there are some."""
+    """Return the values, or their sums within clusters if there are clusters."""
     if given.members is None:
         return values
     return np.bincount(given.members, values).astype(np.float64)
 
 
-def _others(given: Judged, weights: FloatArray) -> _Part:
-    """The part that the careful one is held against: the other queries, or all of a log, whose mean is known."""
-    if given.known_mean is None:
-        return _part(given.proxy, weights)
-    return _Part(given.known_mean, np.zeros(len(given.proxy)))
-
-
 def _units(given: Judged, chosen: NDArray[np.bool_]) -> float:
-    """How many units of equal weight settle as much as the chosen queries."""
+    """Return how many units of equal weight settle as much as the chosen queries."""
     if not chosen.any():
         return 0.0
     weights = _summed(chosen.astype(np.float64) if given.shares is None else chosen * given.shares, given)

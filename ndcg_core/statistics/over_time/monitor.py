@@ -46,7 +46,7 @@ class Evidence:
     p_bounded: float | None = None
 
     def p_value_at(self, level: float) -> float:
-        """The p-value that is held against a level: the largest of those that can be so small.
+        """Return the p-value that is held against a level: the largest of those that can be so small.
 
         Sign flips cannot show a p-value below 1 / (resamples + 1). At a level that they cannot show the tests of one
         comparison decide over the whole family (Bonferroni), and the flips must have come as near to it as they can.
@@ -70,7 +70,7 @@ class Judged:
 
 
 def spend_alpha(alpha: float, look: int) -> float:
-    """The part of alpha that look 1, 2, 3, … may spend; all of them together alpha.
+    """Return the part of alpha that look 1, 2, 3, … may spend; all of them together spend alpha.
 
     Half of alpha falls as 1 / look^1.5, so that early looks find what one evaluation does. The other half goes to years
     of 365 looks, 6 / (pi^2 y^2) of it to year y, and is the same on all looks of a year: at look 365 there is 15 times
@@ -81,14 +81,15 @@ def spend_alpha(alpha: float, look: int) -> float:
 
 
 def monitor_looks(looks: Sequence[Evidence], alpha: float) -> list[Judged]:
-    """Every look at one comparison with its level: the chance that any detects a true null is at most alpha."""
-    return [_judged(each, spend_alpha(alpha, at)) for at, each in enumerate(looks, start=1)]
+    """Return every look at one comparison with its level: the chance that any detects a true null is at most alpha."""
+    levels = [spend_alpha(alpha, at) for at in range(1, len(looks) + 1)]
+    return [Judged(level, each.p_value_at(level)) for level, each in zip(levels, looks, strict=True)]
 
 
 def detectable_at(
     level: float, queries: int, deviation: float, largest_loss: float | None, power: float = 0.8
 ) -> float | None:
-    """The mean difference that a look at this level finds with the given power; None where no difference is enough.
+    """Return the mean difference that a look at this level finds with the given power; None if no difference is enough.
 
     queries: >= 2. deviation: of their differences, > 0. largest_loss: as of `Evidence.p_bounded`; where it is known,
     the answer is for a sample of two values, one deviation above and below its mean, which lies so far below the true
@@ -111,7 +112,3 @@ def detectable_at(
         middle = (low + high) / 2
         low, high = (low, middle) if is_found(middle) else (middle, high)
     return max(by_t, high)
-
-
-def _judged(evidence: Evidence, level: float) -> Judged:
-    return Judged(level, evidence.p_value_at(level))

@@ -52,11 +52,11 @@ class Verdict(StrEnum):
             case Verdict.REGRESSED:
                 return Traits(favours=-1, is_harm=True, tells_difference=True, mark="▼", tone=Tone.BAD)
             case Verdict.EQUIVALENT:
-                return Traits(is_equal=True, tells_difference=True)
+                return Traits(tells_difference=True)
             case Verdict.UNDECIDED | Verdict.NOT_TESTABLE:
                 return Traits(is_open=True)
             case Verdict.IDENTICAL:
-                return Traits(is_equal=True, fails_margin=False, tone=Tone.DIM)
+                return Traits(fails_margin=False, tone=Tone.DIM)
             case Verdict.NOT_WORSE:
                 return Traits(is_guardrail=True, fails_margin=False, mark="✓")
             case Verdict.MAY_BE_WORSE:
@@ -115,15 +115,13 @@ class Tone(StrEnum):
 class Traits(NamedTuple):
     """What a verdict means.
 
-    A verdict is exactly one of four: it favours a system (favours: 1 the candidate, -1 the baseline, 0 neither), shows
-    that both are equal (is_equal), leaves open which is better (is_open), or answers for a guardrail (is_guardrail).
-    is_harm: whether it shows harm. fails_margin: whether a guardrail is not proven by it. tells_difference: whether a
-    reason gives the difference with it. mark: one letter; empty where any other verdict's mark is used. tone: its
-    colour.
+    favours: 1 the candidate, -1 the baseline, 0 neither. is_open: whether it leaves open which is better. is_guardrail:
+    whether it answers for a guardrail. is_harm: whether it shows harm. fails_margin: whether it does not prove a
+    guardrail. tells_difference: whether a reason gives the difference with it. mark: one letter; empty if any other
+    verdict's mark is used. tone: its colour.
     """
 
     favours: int = 0
-    is_equal: bool = False
     is_open: bool = False
     is_guardrail: bool = False
     is_harm: bool = False
@@ -193,7 +191,6 @@ class Reaches(NamedTuple):
 
 
 ALONE = Reaches()
-"""Of a test that stands alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,21 +249,24 @@ class Facts:
 
 
 def least_differing(alpha: float) -> int:
-    """Differing queries below which no outcome reaches alpha: 2^(1 - differing) > alpha; never below TESTABLE."""
+    """Return how many differing queries can reach alpha: 2^(1 - differing) <= alpha; at least TESTABLE."""
     return max(TESTABLE, math.ceil(1 - math.log2(alpha)))
 
 
 def verdict(facts: Facts) -> Conclusion:
-    """The first that matches, from top to bottom."""
-    if (untestable := _untestable(facts)) is not None:
-        return untestable
-    assert facts.of is not None and facts.test is not None
+    """Return the first verdict that matches, from top to bottom (docs/statistics.md)."""
+    if facts.test is None or facts.of is None:
+        return untested(facts)
+    if facts.differing == 0:
+        return Conclusion(Verdict.IDENTICAL)
+    if facts.differing < least_differing(facts.alpha):
+        return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.FEW_DIFFERING)
     margin = facts.smallest_effect
     if facts.test.p_adjusted <= facts.alpha:
         direction = Verdict.IMPROVED if facts.of.mean > 0 else Verdict.REGRESSED
-        return Conclusion(direction, size=_size(facts.together, margin))
+        return Conclusion(direction, size=size_of(facts.together, margin))
     # The 1 - 2 alpha interval: two one-sided tests at alpha (Schuirmann 1987); and, as for guardrails, rare harm.
-    if margin is not None and _is_within(facts.narrow, margin) and facts.rules_out_rare:
+    if margin is not None and is_within(facts.narrow, margin) and facts.rules_out_rare:
         return Conclusion(Verdict.EQUIVALENT)
     if facts.mde is None:
         return Conclusion(Verdict.UNDECIDED, obstacle=Obstacle.ZERO_VARIANCE)
@@ -285,11 +285,11 @@ def sentence(
     units: int | None = None,
     needed: int | None = None,
 ) -> str:
-    """A conclusion in words, such as ``improved, by more than 0.02``; the same wherever it is shown.
+    """Return a conclusion in words, such as ``improved, by more than 0.02``.
 
     The numbers: see `Facts`. units: queries or clusters, queries by default. needed: units without a difference that
     would rule out a loss of the smallest_effect.
-    Raises ValueError where the words need a smallest_effect and there is none.
+    Raises ValueError if the words need a smallest_effect and there is none.
     """
     kind, size, underpowered, obstacle = conclusion
     if smallest_effect is None and (size or underpowered or kind in _WITH_MARGIN):
@@ -331,9 +331,9 @@ def sentence(
 
 
 def short(conclusion: Conclusion, *, mde: float | None = None, smallest_effect: float | None = None) -> str:
-    """A conclusion in a few words, for a list: ``improved, > 0.02``, ``undecided (MDE 0.068 > 0.02)``.
+    """Return a conclusion in a few words, for a list: ``improved, > 0.02``, ``undecided (MDE 0.068 > 0.02)``.
 
-    The numbers: see `Facts`. Raises ValueError where the words need a smallest_effect and there is none.
+    The numbers: see `Facts`. Raises ValueError if the words need a smallest_effect and there is none.
     """
     kind, _, underpowered, obstacle = conclusion
     if kind is Verdict.NOT_TESTABLE:
@@ -349,7 +349,7 @@ def short(conclusion: Conclusion, *, mde: float | None = None, smallest_effect: 
 
 
 def readable(effect: float, margin: float | None = None) -> str:
-    """An effect > 0 with three decimals, or with two significant digits where those would be 0.000.
+    """Format an effect > 0 with three decimals, or with two significant digits if those would be 0.000.
 
     More decimals where an effect would look like the margin that it is not.
     """
@@ -360,30 +360,21 @@ def readable(effect: float, margin: float | None = None) -> str:
 
 
 def untested(facts: Facts) -> Conclusion:
-    """Why there is no test."""
-    if facts.queries < facts.least_queries:
-        return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.FEW_QUERIES)
-    alone = facts.clusters == 1
-    return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.ONE_CLUSTER if alone else Obstacle.ONE_HEAVY_QUERY)
+    """Return why there is no test."""
+    obstacle = Obstacle.ONE_CLUSTER if facts.clusters == 1 else Obstacle.ONE_HEAVY_QUERY
+    few = facts.queries < facts.least_queries
+    return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.FEW_QUERIES if few else obstacle)
 
 
-def _untestable(facts: Facts) -> Conclusion | None:
-    if facts.test is None:
-        return untested(facts)
-    if facts.differing == 0:
-        return Conclusion(Verdict.IDENTICAL)
-    if facts.differing < least_differing(facts.alpha):
-        return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.FEW_DIFFERING)
-    return None
-
-
-def _size(together: Interval | None, margin: float | None) -> Size | None:
+def size_of(together: Interval | None, margin: float | None) -> Size | None:
+    """Return how a difference that is shown compares with the smallest effect, by its simultaneous interval."""
     if margin is None or together is None:
         return None
     if together.low > margin or together.high < -margin:
         return Size.BY_MORE_THAN
-    return Size.SMALLER_THAN if _is_within(together, margin) else None
+    return Size.SMALLER_THAN if is_within(together, margin) else None
 
 
-def _is_within(interval: Interval | None, margin: float) -> bool:
+def is_within(interval: Interval | None, margin: float) -> bool:
+    """Return whether an interval lies between -margin and margin; False if there is none."""
     return interval is not None and -margin < interval.low and interval.high < margin

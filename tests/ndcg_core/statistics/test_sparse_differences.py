@@ -306,6 +306,5 @@ def test_judges(number: int) -> None:
     case = Sparse(number)
     first, second = case.differences(), case.differences()
     units = np.tile(np.arange(case.n), 2)
-    for distance in ("nominal", "ordinal", "interval"):
-        assert_finite(krippendorff_alpha(units, np.concatenate([first, second]), distance))
+    assert_finite(krippendorff_alpha(units, np.concatenate([first, second])))
     assert_finite([cohen_kappa(confusion_matrix(first, second), weights) for weights in (None, "linear", "quadratic")])
