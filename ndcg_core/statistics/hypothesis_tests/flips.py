@@ -29,8 +29,6 @@ ENUMERABLE = 16
 """Up to so many differing queries every pattern of signs is counted, instead of a sample of them."""
 
 _BLOCK = 256  # flips drawn together: four words of 64 bits for each row
-_MOST_BLOCKS = 16  # that are added up together where they are small: a call of numpy takes longer than few numbers
-_SMALL = 1_024  # rows, or columns, of all of these together
 WORTH = 1 << 20  # numbers drawn that are worth one more worker
 _TILE = 4_096  # rows multiplied together: bounds the memory of a worker to some 10 MB
 _FINEST = 40  # no quantum is finer than 2^-40: below lies the noise of floating-point scores
@@ -41,7 +39,7 @@ _blas_limit = threading.Lock()
 
 
 def settle_ties(differences: FloatArray) -> FloatArray:
-    """A copy of the differences, any shape, in which every tie (magnitude <= TIE_TOLERANCE) is exactly 0."""
+    """Return the differences, of any shape, with every tie (magnitude <= TIE_TOLERANCE) exactly 0."""
     return np.where(np.abs(differences) <= TIE_TOLERANCE, 0.0, differences)
 
 
@@ -116,7 +114,7 @@ def drawn_bits(seed: int, rows: IntArray, block: int) -> BitTiles:
 def reduce_flips(
     family: Family, take: Callable[[FloatArray], Any], resamples: int, seed: int, workers: int | None
 ) -> tuple[int, list[Any]]:
-    """Return how many flips a family has, and what `take` makes of its columns' sums under some flips at a time.
+    """Return how many flips a family has, and what `take` makes of its columns' sums, block by block.
 
     Every pattern of signs is a flip if few rows differ, else `resamples` flips are drawn. take: gets signed sums in
     quanta, (columns x flips), and may overwrite them.
@@ -146,28 +144,18 @@ def map_blocks(work: Callable[[range], Any], flips: int, rows: int, workers: int
             return list(pool.map(work, [blocks[first::workers] for first in range(workers)]))
 
 
-def blocks_together(rows: int, columns: int) -> int:
-    """How many blocks are added up at once: of few rows and columns several."""
-    return max(1, min(_MOST_BLOCKS, _SMALL // max(rows, columns, 1)))
-
-
 def _signed_sums(family: Family, bits: Callable[[int], BitTiles], flips: int, blocks: range) -> Iterator[FloatArray]:
-    """Yield the sum of every column under every flip, some blocks at a time: (columns x flips of these blocks)."""
-    totals = family.totals[:, np.newaxis]
-    at_once = blocks_together(len(family.rows), len(totals))
-    flipped = np.empty((min(_TILE, len(family.rows)), _BLOCK * at_once))
-    product = np.empty((len(totals), _BLOCK * at_once))
-    for first in range(0, len(blocks), at_once):
-        together = blocks[first : first + at_once]
-        width = _BLOCK * len(together)
-        chosen = np.zeros((len(totals), width))
-        for tiles in zip(*map(bits, together), strict=True):
-            rows, size = tiles[0][0], len(tiles[0][1])
-            np.concatenate([tile for _, tile in tiles], axis=1, out=flipped[:size, :width])
-            chosen += np.matmul(family.quantised[:, rows], flipped[:size, :width], out=product[:, :width])
+    """Yield the sum of every column under every flip of a block, block by block: (columns x flips)."""
+    flipped = np.empty((min(_TILE, len(family.rows)), _BLOCK))
+    product = np.empty((len(family.totals), _BLOCK))
+    for block in blocks:
+        chosen = np.zeros_like(product)
+        for rows, tile in bits(block):
+            flipped[: len(tile)] = tile
+            chosen += np.matmul(family.quantised[:, rows], flipped[: len(tile)], out=product)
         chosen *= -2
-        chosen += totals
-        yield chosen[:, : sum(min(_BLOCK, flips - block * _BLOCK) for block in together)]
+        chosen += family.totals[:, np.newaxis]
+        yield chosen[:, : flips - block * _BLOCK]
 
 
 @cache

@@ -64,8 +64,11 @@ def bound_of(pairs: Paired, of: Moments, margin: float, alpha: float) -> Bound:
             f"{pairs.column}: the difference of query {query_id!r} == {value}, must not be below -largest_loss =="
             f" {-worst}; math.inf says that the largest loss is not known"
         )
+    if np.isinf(worst) and not pairs.differences.any():
+        return Bound(1.0, None, STUDENT, False, None)
     if np.isinf(worst):
-        return _student(pairs, of, margin, alpha)
+        p_value = estimates.not_worse_p_value(of, margin)
+        return Bound(p_value, estimates.lower_bound(of, alpha), STUDENT, p_value > 1 - alpha, None)
     values, shares = np.clip(pairs.units.values, -worst, None), pairs.units.shares
     needed = bounded.queries_to_rule_out(margin, alpha, worst, shares)
     return Bound(
@@ -75,13 +78,6 @@ def bound_of(pairs: Paired, of: Moments, margin: float, alpha: float) -> Bound:
         of.mean < -margin and bounded.not_worse_p_value(-np.minimum(values, worst), -margin, worst, shares) < alpha,
         needed,
     )
-
-
-def _student(pairs: Paired, of: Moments, margin: float, alpha: float) -> Bound:
-    p_value = estimates.not_worse_p_value(of, margin)
-    if not pairs.differences.any():
-        return Bound(1.0, None, STUDENT, False, None)
-    return Bound(p_value, estimates.lower_bound(of, alpha), STUDENT, p_value > 1 - alpha, None)
 
 
 def guardrail_verdict(facts: Facts, bound: Bound | None) -> Conclusion:
@@ -95,7 +91,7 @@ def guardrail_verdict(facts: Facts, bound: Bound | None) -> Conclusion:
         return Conclusion(Verdict.NOT_WORSE)
     if facts.differing and facts.of is not None and facts.of.mean < 0 and is_shown(facts.test.harm, facts):
         return Conclusion(Verdict.WORSE)
-    lacks = bound.needed is not None and _units(facts) < bound.needed and not bound.is_shown_worse
+    lacks = bound.needed is not None and facts.units < bound.needed and not bound.is_shown_worse
     obstacle = Obstacle.FEW_TO_RULE_OUT if lacks else None
     return Conclusion(Verdict.MAY_BE_WORSE if facts.differing else Verdict.IDENTICAL, obstacle=obstacle)
 
@@ -116,7 +112,7 @@ def guardrail_notes(facts: Facts, bound: Bound | None) -> tuple[str, ...]:
         found.append("the metric's range is not known: rare harm may go unseen")
     conclusion = guardrail_verdict(facts, bound)
     if conclusion.kind is Verdict.MAY_BE_WORSE and conclusion.obstacle is not None:
-        count, (one, many) = _units(facts), ("cluster", "clusters") if facts.clusters else ("query", "queries")
+        count, (one, many) = facts.units, facts.unit_names
         few = facts.differing < min(SMALL_SAMPLE, count)
         verb = "differs" if facts.differing == 1 else "differ"
         here = f"only {facts.differing} of {count} {many} {verb}" if few else f"{count} {one if count == 1 else many}"
@@ -174,7 +170,3 @@ def unseen_losses(pairs: Paired, alpha: float) -> int | None:
         return None
     apart = count / -math.log(alpha)
     return max(1, round(apart)) if worst / apart > effect else None
-
-
-def _units(facts: Facts) -> int:
-    return facts.queries if facts.clusters is None else facts.clusters

@@ -10,7 +10,7 @@ P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing (1993), algori
 T. P. Speed, Resampling-based multiple testing for microarray data analysis (2003), box 2 (step-down max-T).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -32,7 +32,7 @@ from ndcg_core.statistics.hypothesis_tests.flips import (
 )
 
 COLUMNS = 512
-"""Columns multiplied together if they need not be compared: their sums stay in the cache."""
+"""Columns multiplied together if they are not adjusted together: their sums stay in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,8 @@ def sign_flip(
     jointly = len(family.rows) <= ENUMERABLE
     p_value, p_adjusted, statistic = np.ones(count), np.ones(count), np.zeros(count)
     if len(numbers):
-        flips, hits = _count(family, _count_hits, resamples, seed, workers)
+        flips, counts = reduce_flips(family, partial(_count_hits, family), resamples, seed, workers)
+        hits = np.sum(counts, axis=0)
         p_value[numbers], p_adjusted[numbers] = hits / flips if jointly else (1 + hits) / (flips + 1)
         p_value[numbers] = _with_enumerated(family, p_value[numbers])
         statistic[numbers] = family.totals * family.scale
@@ -101,22 +102,12 @@ def sign_flip_p_values(
     seed: int = DEFAULT_SEED,
     workers: int | None = None,
 ) -> tuple[float, ...]:
-    """Compute the p_value of `sign_flip` for every column, without the adjustment: faster for many columns."""
-    check_settings(resamples, seed, workers)
-    table = settle_ties(check_differences(differences))
-    differing = np.count_nonzero(table, axis=0)
-    p_value = np.ones(table.shape[1])
-    for few in (differing <= ENUMERABLE, differing > ENUMERABLE):
-        columns = np.flatnonzero(few & (differing > 0))
-        for start in range(0, len(columns), COLUMNS):
-            chosen = columns[start : start + COLUMNS]
-            family = standardise_family(table[:, chosen])
-            found = np.ones(len(chosen))
-            if differing[chosen[0]] > ENUMERABLE:
-                _, hits = _count(family, _count_reached, resamples, seed, workers)
-                found = (1 + hits) / (resamples + 1)
-            p_value[chosen[family.order]] = _with_enumerated(family, found)
-    return tuple(p_value.tolist())
+    """Compute the p_value of `sign_flip` for every column, some columns at a time: faster for many columns."""
+    table, found = np.asarray(differences), list[float]()
+    for start in range(0, table.shape[1], COLUMNS):
+        part = table[:, start : start + COLUMNS]
+        found += sign_flip(part, resamples=resamples, seed=seed, workers=workers).p_value
+    return tuple(found)
 
 
 def raise_down_the_order(
@@ -124,26 +115,14 @@ def raise_down_the_order(
     p_value: Sequence[float] | FloatArray,
     statistic: Sequence[float] | FloatArray,
 ) -> tuple[float, ...]:
-    """The running maximum of max-T: no p_adjusted below its own p_value, nor below that of a larger |statistic|.
+    """Return the running maximum of max-T: no p_adjusted below its own p_value, nor below that of a larger |statistic|.
 
-    Three sequences of k numbers; the result is in their order. (Westfall and Young, algorithm 4.1: its last step.)
+    The sequences have k numbers, the result is in their order. (Westfall and Young, algorithm 4.1: its last step.)
     """
     raised = np.maximum(p_adjusted, p_value)
     order = np.lexsort((-raised, -np.abs(statistic)))  # of equal statistics the larger p first: then both get it
     raised[order] = np.maximum.accumulate(raised[order])
     return tuple(raised.tolist())
-
-
-def _count(
-    family: Family,
-    take: Callable[[Family, FloatArray], IntArray],
-    resamples: int,
-    seed: int,
-    workers: int | None,
-) -> tuple[int, IntArray]:
-    """Return the number of flips, and the sum of what `take` counts in them."""
-    flips, counts = reduce_flips(family, partial(take, family), resamples, seed, workers)
-    return flips, np.sum(counts, axis=0)
 
 
 def _with_enumerated(family: Family, p_values: FloatArray) -> FloatArray:
@@ -165,21 +144,11 @@ def _with_enumerated(family: Family, p_values: FloatArray) -> FloatArray:
 def _count_hits(family: Family, sums: FloatArray) -> IntArray:
     """Count how many flips reach a column's sum in the column (row 0), and in it or one further down (row 1)."""
     np.abs(sums, out=sums)
-    reach, scale = _reach(family), family.scale[:, np.newaxis]
-    reached = sums >= reach
+    reach, scale = (np.abs(family.totals) - family.differing)[:, np.newaxis], family.scale[:, np.newaxis]
+    reached = sums >= reach  # each of the two sums may be off by differing / 2
     alone = np.count_nonzero(reached, axis=1)
     sums += family.differing[:, np.newaxis]
     sums *= scale
     largest_from_here = np.maximum.accumulate(sums[::-1], axis=0)[::-1]
     reached[:-1] |= largest_from_here[1:] >= (reach * scale)[:-1]  # by itself, or by a column further down
     return np.stack((alone, np.count_nonzero(reached, axis=1)))
-
-
-def _count_reached(family: Family, sums: FloatArray) -> IntArray:
-    """Count how many flips reach each column's sum; each of the two sums may be off by differing / 2."""
-    reached: IntArray = np.count_nonzero(np.abs(sums, out=sums) >= _reach(family), axis=1)
-    return reached
-
-
-def _reach(family: Family) -> FloatArray:
-    return (np.abs(family.totals) - family.differing)[:, np.newaxis]

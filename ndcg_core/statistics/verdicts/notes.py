@@ -35,14 +35,12 @@ def notes(facts: Facts, kind: Verdict) -> tuple[str, ...]:
     if not facts.rules_out_rare:
         found.append(f"within {facts.smallest_effect:g} by its interval, but rare losses are not ruled out")
     if facts.unseen is not None and (kind.is_detected or kind.is_harm):
-        units, (one, many) = facts.queries, ("query", "queries")
-        if facts.clusters is not None:
-            units, (one, many) = facts.clusters, ("cluster", "clusters")
+        one, many = facts.unit_names
         other = "a gain" if kind.is_harm else "a loss"
         missed = f"{other} of {facts.largest_loss:g} on one {one} in {facts.unseen}"
         if facts.is_drawn:  # whose largest loss is another for every query
             missed = f"{other} on one drawn {one} in {facts.unseen}"
-        found.append(f"{missed} would go unseen with {units} {many}")
+        found.append(f"{missed} would go unseen with {facts.units} {many}")
     return tuple(found)
 
 

@@ -247,6 +247,16 @@ class Facts:
     is_drawn: bool = False
     largest_loss: float = math.inf
 
+    @property
+    def units(self) -> int:
+        """How many queries, or clusters, are sampled."""
+        return self.queries if self.clusters is None else self.clusters
+
+    @property
+    def unit_names(self) -> tuple[str, str]:
+        """What is sampled, in the singular and in the plural."""
+        return ("query", "queries") if self.clusters is None else ("cluster", "clusters")
+
 
 def least_differing(alpha: float) -> int:
     """Return how many differing queries can reach alpha: 2^(1 - differing) <= alpha; at least TESTABLE."""

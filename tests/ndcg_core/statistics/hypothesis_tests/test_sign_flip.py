@@ -307,18 +307,6 @@ def test_workers_and_tiles_leave_p_bit_equal(monkeypatch: pytest.MonkeyPatch, re
         assert sign_flip(table, resamples=resamples, workers=2) == expected
 
 
-@pytest.mark.parametrize(("queries", "columns"), [(20, 1), (64, 3), (90, 2)])
-def test_blocks_that_are_added_up_together_leave_p_bit_equal(
-    monkeypatch: pytest.MonkeyPatch, queries: int, columns: int
-) -> None:
-    table = correlated(queries, columns, seed=3)
-    found = sign_flip(table, resamples=5_000)
-    monkeypatch.setattr(flips, "_SMALL", 0)
-    assert sign_flip(table, resamples=5_000) == found
-    monkeypatch.setattr(flips, "_SMALL", 1_000_000)
-    assert sign_flip(table, resamples=5_000) == found
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_p_value_does_not_depend_on_the_other_columns(seed: int) -> None:
     table = correlated(90, 8, seed)
