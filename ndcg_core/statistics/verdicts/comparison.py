@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ndcg_core.statistics.estimates.descriptive import Descriptive, describe_differences
+from ndcg_core.statistics.estimates.descriptive import describe_differences
 from ndcg_core.statistics.estimates.mean_difference import (
     Interval,
     Moments,
@@ -227,7 +227,7 @@ def _comparison(pairs: Paired, facts: Facts, concluded: Conclusion, settings: _S
         lower_bound=None,
         effective_queries=effective_number(pairs.shares) if pairs.shares is not None else None,
         unweighted_difference=mean_difference(differences) if pairs.shares is not None else None,
-        descriptive=_described(pairs, of, settings) if of else None,
+        descriptive=describe_differences(pairs, of, 1 - settings.alpha) if of else None,
         size=concluded.size,
         underpowered=concluded.underpowered,
         obstacle=concluded.obstacle,
@@ -283,24 +283,6 @@ def _queries_for_effect(facts: Facts, conclusion: Verdict) -> int | None:
     if not facts.rules_out_rare:
         return None  # no loss of this size is detected; what is open is whether rare ones hide
     return queries_to_detect(facts.of, facts.mde, facts.smallest_effect, POWER)
-
-
-def _described(pairs: Paired, of: Moments, settings: _Settings) -> Descriptive:
-    found = describe_differences(
-        pairs.query_ids,
-        pairs.differences,
-        of,
-        level=1 - settings.alpha,
-        baseline_values=pairs.baseline_values,
-        weights=pairs.shares,
-        members=pairs.units.members,
-        value_range=pairs.column.value_range,
-    )
-    if pairs.scales is None:
-        return found
-    scale_of = dict(zip(pairs.query_ids, pairs.scales.tolist(), strict=True))
-    own = tuple(replace(each, difference=each.difference / scale_of[each.query_id]) for each in found.carriers)
-    return replace(found, carriers=own)
 
 
 def _clusters(pairs: Paired) -> Clusters | None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from ndcg_core.clicks import models
 from ndcg_core.sampling import draws, estimate, plan
-from ndcg_core.statistics.estimates import cost_quantiles, descriptive, power
+from ndcg_core.statistics.estimates import cost_quantiles, power
 from ndcg_core.statistics.estimates import mean_difference as means
 from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion_matrix, krippendorff_alpha
 from ndcg_core.statistics.estimates.judged_shares import describe_labels
@@ -190,7 +190,6 @@ def test_moments_intervals_and_power(number: int) -> None:
     mde = means.minimal_detectable_effect(of.n, of.deviation, case.alpha, 0.8, of.freedom)
     detected = power.queries_to_detect(of, mde, case.margin) if of.deviation > 0 else None
     looked = detectable_at(0.001, case.n, of.deviation, case.pick((None, case.scale))) if of.deviation > 0 else None
-    ids = [f"q{place}" for place in range(case.n)]
     within = of._replace(widest=case.scale)
     between = means.interval_from_moments(within, 1 - case.alpha)
     assert -case.scale <= between.low <= between.high <= case.scale
@@ -201,9 +200,6 @@ def test_moments_intervals_and_power(number: int) -> None:
             means.not_worse_p_value(of, case.margin),
             means.t_p_value(of),
             [mde, detected, looked],
-            descriptive.describe_differences(
-                ids, values, of, baseline_values=abs(values), weights=case.weights, members=members
-            ),
             describe_labels(case.column("a", "ndcg", values), 0.5, None, case.alpha),
         ]
     )

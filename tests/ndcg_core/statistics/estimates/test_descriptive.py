@@ -14,7 +14,9 @@ from ndcg_core.statistics.estimates import descriptive
 from ndcg_core.statistics.estimates.descriptive import CARRIERS, Carrier, Descriptive, describe_differences
 from ndcg_core.statistics.estimates.mean_difference import compute_moments, interval_from_moments, t_p_value
 from ndcg_core.statistics.hypothesis_tests.flips import settle_ties
+from ndcg_core.statistics.paired import moments_of, sort_by_query
 from tests.examples import examples
+from tests.ndcg_core.statistics.columns import column
 from tests.references import cases
 from tests.repeated import mostly_soaked
 
@@ -22,11 +24,11 @@ whole = st.integers(-9, 9)  # few magnitudes: many ties and zeros
 thousandths = st.integers(-1_000, 1_000).map(lambda value: value / 1_000)
 
 
-def described(differences: Any, **settings: Any) -> Descriptive:
-    query_ids = [f"q{place:04}" for place in range(len(differences))]
-    return describe_differences(
-        query_ids, differences, compute_moments(differences, settings.get("weights")), **settings
-    )
+def described(differences: Any, level: float = 0.95, **given: Any) -> Descriptive:
+    (pairs,) = sort_by_query([column(differences, **given)])
+    of = moments_of(pairs)
+    assert of is not None
+    return describe_differences(pairs, of, level)
 
 
 def wilcoxon(differences: Any) -> float:
@@ -288,24 +290,3 @@ def test_queries_against_the_effect_lower_no_top_share() -> None:
     """Two of 150 queries may carry; only one has the effect's sign."""
     differences = [1.0] + [-0.001] * 149
     assert described(differences).top_share == pytest.approx(1 / 0.851)
-
-
-# ---- errors
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        ({"query_ids": ["a"]}, "1 query_ids and 2 differences, must be 2 as in the moments"),
-        ({"differences": [0.1]}, "2 query_ids and 1 differences, must be 2"),
-        ({"of": compute_moments([0.1, 0.2, 0.3])}, "2 query_ids and 2 differences, must be 3"),
-        ({"baseline_values": [0.5]}, r"baseline_values have shape \(1,\), must be one for each of 2 differences"),
-        ({"weights": [1.0]}, r"weights have shape \(1,\)"),
-        ({"weights": [1.0, -1.0]}, r"weights\[1\] == -1.0"),
-        ({"baseline_values": [0.5, 0.5], "level": 95}, "level == 95"),
-    ],
-)
-def test_what_does_not_fit_is_refused(call: dict[str, Any], message: str) -> None:
-    given = {"query_ids": ["a", "b"], "differences": [0.1, 0.2], "of": compute_moments([0.1, 0.2]), **call}
-    with pytest.raises(ValueError, match=message):
-        describe_differences(given.pop("query_ids"), given.pop("differences"), given.pop("of"), **given)
