@@ -1,8 +1,7 @@
 """What a number of drawn queries can show, known before anything is judged: only the spread has to be supposed.
 
-The square of a query's difference is expected in proportion to the cube of its disagreement. The standard error of the
-mean difference over all queries is then known for every number of drawn queries, and for a plain random sample of all
-of them: their ratio does not depend on the spread, the numbers of queries do (docs/draw.md says how well both hold).
+The square of a query's difference is expected in proportion to the cube of its disagreement. That gives the standard
+error of the mean difference for every number of drawn queries, and for a plain random sample (docs/draw.md).
 
 Sources: S. K. Thompson, Sampling (2012), chapter 6 (the variance of a weighted sum). `estimates.power` for the rest.
 """
@@ -24,8 +23,7 @@ DEVIATION = 0.16
 hundred judged documents (docs/calibration.md)."""
 STEEPNESS = 3
 """Power of a disagreement that the square of a difference goes by within a log. On twelve pairs of systems of five
-collections the planned variance of the mean is then within 15 % of the true one; by squares it was up to 26 % too large
-where most differences are 0 (docs/calibration.md)."""
+collections the planned variance of the mean is then within 15 % of the true one (docs/calibration.md)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,10 +63,10 @@ class Population:
 
 
 def unit_deviation(differences: Sequence[FloatArray], relative: FloatArray, disagreements: FloatArray) -> float:
-    """How far differences deviate for a disagreement of 1, from queries that are judged; 0 where they do not.
+    """Estimate from judged queries how far differences deviate for a disagreement of 1.
 
-    differences: of each candidate (n,), n >= 2. relative, disagreements: (n,) as of `Population`, some above 0. Of each
-    candidate what its mean difference explains, in proportion to the relative disagreement, is no deviation.
+    differences: of each candidate (n,), n >= 2. relative, disagreements: (n,) as in `Population`, some above 0. What
+    the mean explains of a difference, in proportion to the relative disagreement, is no deviation.
     """
     left = [each - each.sum() / relative.sum() * relative for each in differences]
     n = int(np.count_nonzero(relative))

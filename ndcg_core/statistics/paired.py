@@ -30,19 +30,18 @@ class Column:
 
     baseline, candidate: system ids. metric: its name. query_ids: n distinct ids, in any order.
     differences: n numbers, candidate - baseline on the query at the same place, in the metric's unit. A query that a
-        system did not answer is there with its score of 0; one that is excluded for the metric is not there.
-    baseline_values: the baseline's n values, for the relative change; None where they are not known.
-    weights: n numbers > 0, such as traffic; None where every query counts alike.
+        system did not answer scores 0; one that is excluded for the metric is absent.
+    baseline_values: the baseline's n values, for the relative change; None if they are not known.
+    weights: n numbers > 0, such as traffic; None if every query counts alike.
     clusters: n names: queries of one name (a conversation, a user, the variants of a query) are one unit of the test;
-        None where every query is one. Given for every column of a family, or for none.
-    scales: n numbers > 0 that the differences and the baseline's values are multiplied by before anything else, where
-        the queries were drawn by their disagreement (`ndcg_core.sampling.estimate`); None elsewhere.
-    attribute, slice: the queries' attribute and its value, where the column holds one slice of the queries.
+        None if every query is one. Given for every column of a family, or for none.
+    scales: n numbers > 0 that the differences and the baseline's values are multiplied by before anything else, if the
+        queries were drawn by their disagreement (`ndcg_core.sampling.estimate`); else None.
+    attribute, slice: the queries' attribute and its value, if the column holds one slice of the queries.
     smallest_effect: the smallest difference that matters, > 0, in the metric's unit; for a guardrail its margin.
-    largest_loss: how much one query can lose at most, scaled, > 0: 1 for metrics within [0, 1], math.inf if it is not
-        known.
-    value_range: the lowest and the highest value of the metric, unscaled: intervals of the mean difference do not reach
-        beyond its width, nor relative changes below its lowest value; None if it is not known.
+    largest_loss: the most that one query can lose, scaled, > 0: 1 for metrics within [0, 1], math.inf if not known.
+    value_range: the lowest and the highest value of the metric, unscaled, or None. Intervals of the mean difference do
+        not reach beyond its width, nor relative changes below its lowest value.
     """
 
     baseline: str
@@ -74,10 +73,10 @@ class Column:
 class Units:
     """What the tests sample and flip: queries, or clusters of them.
 
-    names: of the u units: query ids, or clusters in the order of their smallest query ids. values: differences, of a
-    cluster its (weighted) mean. shares: weights over their mean, of a cluster by the sum of its queries'; None where
-    all units count alike. flippable: what the test flips: shares * differences, of a cluster their sum.
-    members: (n,) the number of each query's unit; None where every query is one.
+    names: of the u units: query ids, or clusters in the order of their smallest query ids. values: differences, or
+    (weighted) means of clusters. shares: weights (of clusters: sums) over their mean; None if all units count alike.
+    flippable: what the test flips: shares * differences, or their sums over clusters.
+    members: (n,) the number of each query's unit; None if every query is one.
     """
 
     names: tuple[str, ...]

@@ -1,15 +1,13 @@
 """What requests cost (time, tokens, price): means and quantiles over queries, and their paired differences.
 
-A quantile is `averages.quantile`: the smallest value that at least the share q of the queries do not exceed. p95 is
-that of q = 0.95.
+A quantile is `averages.quantile`: the smallest value that at least the share q of the queries do not exceed.
 
 The interval of one quantile is that of order statistics: it holds for every distribution, and has no upper end while
-q^n > the tail, since with that chance all n queries lie below the quantile. In the difference of two quantiles of the
-same queries both order statistics move together. They are drawn: the shares of the population between neighbouring
-values are Dirichlet(1, …, 1), n + 1 exponential numbers over their sum, one for each query and one for what lies beyond
-all of them (as for Gaffke's bound, `hypothesis_tests.bounded_mean`). For the upper end of a difference that one is
-above all of the candidate's values and below all of the baseline's; for the lower end the other way round. Each
-system's own quantile then has exactly the interval of order statistics, and the pairing of queries is kept.
+q^n > the tail, since with that chance all n queries lie below the quantile. For the difference of two quantiles of the
+same queries both are drawn together: the shares of the population between neighbouring values are Dirichlet(1, …, 1),
+n + 1 exponential numbers over their sum, one for each query and one for what lies beyond all of them. For the upper end
+of a difference that one is above all of the candidate's values and below all of the baseline's; for the lower end the
+other way round. Each system's own quantile then has exactly the interval of order statistics.
 
 Sources: W. J. Conover, Practical Nonparametric Statistics (1999), section 3.2 (order statistics); D. B. Rubin, The
 Bayesian bootstrap, Annals of Statistics 9 (1981); Y. Cui and J. Hannig, Nonparametric generalized fiducial inference
@@ -66,9 +64,9 @@ def draw_quantiles(
 ) -> tuple[FloatArray, FloatArray]:
     """Draw two (draws x systems x shares) arrays of quantiles: what lies beyond all queries is below, or above them.
 
-    values: (n x systems), rows sorted by query_id; the systems share their draws. -inf and inf where the quantile is
-    beyond all values. draws: as many, or of many queries as make AT_MOST numbers, but LEAST. The result depends on the
-    numbers, seed and draws alone: each block of draws has a generator of its own, from the seed and its place.
+    values: (n x systems), rows sorted by query_id; the systems share their draws. -inf and inf if the quantile is
+    beyond all values. draws: fewer of many queries: at most AT_MOST numbers, at least LEAST draws. The result depends
+    on the numbers, seed and draws alone: each block of draws has a generator of its own.
     """
     count, systems = values.shape
     share = np.ones(count) if sample.weights is None else relative_weights(sample.weights, count)

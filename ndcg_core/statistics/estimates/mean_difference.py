@@ -118,9 +118,8 @@ def freedom_of_long_tails(residuals: NDArray[np.float64], freedom: float) -> flo
     """Return the degrees of freedom of a variance estimated from n values with tails longer than a normal's.
 
     1 / (1 / freedom + k / (2 n)), k their excess kurtosis, not below 0: a chi-square variable with so many has the
-    variance of the estimated variance, whose square relative to itself is 2 / (n - 1) + k / n. residuals: (n,) of the
-    mean, weighted where weights count, not all 0. freedom: > 0, of normal values. (H. Cramer, Mathematical Methods of
-    Statistics, 1946, 27.4; F. E. Satterthwaite, Biometrics 2, 1946.)
+    variance of the estimated variance. residuals: (n,) of the mean, weighted if weights count, not all 0. freedom: > 0,
+    of normal values. (H. Cramer, Mathematical Methods of Statistics, 1946; F. E. Satterthwaite, Biometrics 2, 1946.)
     """
     squares = np.square(residuals / np.abs(residuals).max())  # so that fourth powers are no infinity
     kurtosis = len(residuals) * exact_sum(np.square(squares)) / exact_sum(squares) ** 2 - 3
@@ -254,10 +253,10 @@ def minimal_detectable_effect(
     """Return the mean difference that a two-sided t test at level alpha finds with the given power.
 
     (t(1 - alpha / 2, n - 1) + t(power, n - 1)) * s / sqrt(n), in the unit of s. For n >= 10 it is within 0.2 % of
-    the value from the noncentral t distribution at alpha .05 and power .8; at alpha .001 it is 4 % too small for n = 10
-    and .6 % for n = 50. n: queries, >= 2. standard_deviation: of the differences, >= 0.
-    alpha, power: in (0, 1). freedom: degrees of freedom > 0 where weights leave fewer than n - 1. Raises ValueError
-    for values out of range. (H. S. Bloom, Minimum Detectable Effects, Evaluation Review 19, 1995.)
+    the value from the noncentral t distribution at alpha .05 and power .8; at alpha .001 and n = 10, 4 % too small.
+    n: queries, >= 2. standard_deviation: s, of the differences, >= 0. alpha, power: in (0, 1). freedom: > 0, if weights
+    leave fewer degrees of freedom than n - 1. Raises ValueError for values out of range. (H. S. Bloom, Minimum
+    Detectable Effects, Evaluation Review 19, 1995.)
     """
     if n < 2:
         raise ValueError(f"n == {n}, must be at least 2")

@@ -1,8 +1,7 @@
 """How many queries a comparison needs, and what a number of queries can show: power, planned beforehand.
 
-Both answers invert `estimates.mean_difference.minimal_detectable_effect`. Power is stated for an effect that is
-chosen before the comparison (the smallest that would matter), never for the effect that was found: such "observed
-power" is the p-value in another form and says nothing about more queries.
+Power is stated for an effect that is chosen before the comparison (the smallest that would matter), never for the
+effect that was found: such "observed power" is the p-value in another form and says nothing about more queries.
 
 Sources: H. S. Bloom, Minimum Detectable Effects, Evaluation Review 19 (1995) (the formula). T. Sakai, Statistical
 Significance, Power, and Sample Sizes: A Systematic Review of SIGIR and TOIS, SIGIR (2016), and Laboratory Experiments

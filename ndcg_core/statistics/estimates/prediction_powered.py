@@ -6,14 +6,13 @@ the careful and the proxy differences of the n queries judged carefully, and u t
     difference = mean(d) + share * (mean(u) - mean(c)) = mean(d - share * c) + share * mean(u)
 
 has the mean of d whatever c is, if the careful queries are a random sample of all; share takes as much of the proxy
-grades as makes the variance least, cov(d, c) / (var(c) + var(u) * n / len(u)), and never less than 0. It is not
-confined to 1: proxy grades may tell differences in another unit.
+grades as makes the variance least, cov(d, c) / (var(c) + var(u) * n / len(u)), and never less than 0. It can exceed 1:
+proxy grades may tell differences in another unit.
 
-Everything is computed from residuals, each over its sum of weights, summed within a cluster where there are some: so a
-query whose careful judgments can score nothing counts among the proxy ones alone, and a cluster may be judged in part.
-
-Of queries that were drawn with unequal chances from a log whose proxy mean is known, mean(u) is that mean and adds no
-variance, and means and residuals are those of the scaled differences (`ndcg_core.sampling.estimate`).
+Residuals, each over its sum of weights, are summed within clusters: a query whose careful judgments can score nothing
+counts among the proxy ones alone, and a cluster may be judged in part. If the careful queries were drawn with unequal
+chances from a log, mean(u) is the known proxy mean of the log and adds no variance, and the differences are scaled
+(`ndcg_core.sampling.estimate`).
 
 Sources: A. N. Angelopoulos, S. Bates, C. Fannjiang, M. I. Jordan and T. Zrnic, Prediction-powered inference, Science
 382 (2023); A. N. Angelopoulos, J. C. Duchi and T. Zrnic, PPI++: Efficient prediction-powered inference (2023), whose
@@ -51,7 +50,7 @@ LEAST_DIFFERING = 30  # careful units with a difference; of rare ones with fewer
 class Judged:
     """One comparison on N queries, all of them with proxy judgments.
 
-    proxy: (N,) proxy differences. careful: (N,) careful ones, of any value where there is none.
+    proxy: (N,) proxy differences. careful: (N,) careful ones, of any value if there is none.
     is_careful: (N,) whether the query is judged carefully. is_scored: (N,) whether it has a careful difference.
     shares: (N,) weights > 0, or None. members: (N,) the number of each query's cluster, from 0 on, or None.
     known_mean: the proxy mean that the careful queries' is held against; None: that of the others.
@@ -99,22 +98,15 @@ def correct_difference(careful: Column, proxy: Column, judged: Collection[str], 
     """
     (pairs,) = sort_by_query([proxy])
     known = dict(zip(careful.query_ids, np.asarray(careful.differences, dtype=np.float64).tolist(), strict=True))
-    ids, members = pairs.query_ids, pairs.units.members
+    ids = pairs.query_ids
     every = {*judged, *known}
     for query_id in sorted(every.difference(ids))[:1]:
         raise ValueError(f"{proxy}: query {query_id!r} is judged carefully, must be judged by proxy too")
-    return estimate_from_arrays(
-        Judged(
-            pairs.differences,
-            np.array([known.get(query_id, 0.0) for query_id in ids]),
-            np.array([query_id in every for query_id in ids], dtype=np.bool_),
-            np.array([query_id in known for query_id in ids], dtype=np.bool_),
-            pairs.shares,
-            members,
-            widest=careful.widest,
-        ),
-        alpha,
-    )
+    values = np.array([known.get(query_id, 0.0) for query_id in ids])
+    is_careful, is_scored = (np.array([query_id in those for query_id in ids], np.bool_) for those in (every, known))
+    shares, members = pairs.shares, pairs.units.members
+    given = Judged(pairs.differences, values, is_careful, is_scored, shares, members, widest=careful.widest)
+    return estimate_from_arrays(given, alpha)
 
 
 def correct_drawn(
@@ -127,20 +119,9 @@ def correct_drawn(
     """
     given = replace(careful, differences=proxy, baseline_values=None)
     exact, near = sort_by_query([careful, given])
-    all_of_them = np.ones(len(exact.query_ids), dtype=np.bool_)
-    found = estimate_from_arrays(
-        Judged(
-            near.differences,
-            exact.differences,
-            all_of_them,
-            all_of_them,
-            exact.shares,
-            exact.units.members,
-            known_mean,
-            careful.widest,
-        ),
-        alpha,
-    )
+    every, sampled = np.ones(len(exact.query_ids), dtype=np.bool_), (exact.shares, exact.units.members)
+    judged = Judged(near.differences, exact.differences, every, every, *sampled, known_mean, careful.widest)
+    found = estimate_from_arrays(judged, alpha)
     return found and replace(found, cheap_queries=queries)
 
 
@@ -154,18 +135,16 @@ def estimate_from_arrays(given: Judged, alpha: float) -> ProxyCorrected | None:
         return None
     differs = given.is_scored & (np.abs(given.careful) > TIE_TOLERANCE)
     if (differing := np.count_nonzero(_summed(differs.astype(np.float64), given))) < LEAST_DIFFERING:
-        units = "queries" if given.members is None else "clusters"
-        return _refused(
-            given, f"{differing} carefully judged {units} differ, and an interval that holds needs {LEAST_DIFFERING}"
-        )
+        units = f"{differing} carefully judged {'queries' if given.members is None else 'clusters'} differ"
+        return _refused(given, f"{units}, and an interval that holds needs {LEAST_DIFFERING}")
     weights = np.ones(len(given.proxy)) if given.shares is None else given.shares
     exact = _part(given.careful, weights * given.is_scored)
     near = _part(given.proxy, weights * given.is_careful)
     far = _part(given.proxy, weights * others) if given.known_mean is None else _Part(given.known_mean, 0 * weights)
     # The careful part is scaled to the standard error that the careful judgments have by themselves.
-    scale = alone.error / _norm(_summed(exact.residuals, given))
-    errors = scale * _summed(exact.residuals, given)
-    close = scale * _summed(near.residuals, given)
+    errors = _summed(exact.residuals, given)
+    scale = alone.error / _norm(errors)
+    errors, close = scale * errors, scale * _summed(near.residuals, given)
     slopes = close - (1.0 if is_known else math.sqrt(least / (least - 1))) * _summed(far.residuals, given)
     is_near = _summed(given.is_careful.astype(np.float64), given) > 0
     varies = is_known or np.ptp(given.proxy[others]) > TIE_TOLERANCE  # else their mean would be known without an error
@@ -176,11 +155,10 @@ def estimate_from_arrays(given: Judged, alpha: float) -> ProxyCorrected | None:
     careful_variance, proxy_variance = taken * exact_sum(left[is_near]), exact_sum(left[~is_near])
     variance = careful_variance + proxy_variance
     if variance <= NO_VARIANCE * alone.error**2:
-        return _refused(
-            given, "the proxy differences are in proportion to the careful ones: nothing tells how far off they are"
-        )
+        in_proportion = "the proxy differences are in proportion to the careful ones"
+        return _refused(given, f"{in_proportion}: nothing tells how far off they are")
     careful_freedom = alone.freedom - 1
-    if is_known:  # drawn queries, as `paired.moments_of` has it
+    if is_known:  # drawn queries, see `paired.moments_of`
         alone = alone._replace(freedom=freedom_of_long_tails(errors, alone.freedom))
         careful_freedom = freedom_of_long_tails((errors - share * slopes)[is_near], careful_freedom)
     freedom = variance**2 / (careful_variance**2 / careful_freedom + proxy_variance**2 / (least - 1))
@@ -223,9 +201,8 @@ def check_balance(proxy: Column, judged: Collection[str]) -> Balance:
     units = _units(given, inside), _units(given, ~inside)
     if min(units) < 2:
         return Balance(near.mean, far.mean, 1.0)
-    parts = [
-        _summed(part.residuals, given) * math.sqrt(n / (n - 1)) for part, n in zip((near, far), units, strict=True)
-    ]
+    sides = zip((near, far), units, strict=True)
+    parts = [_summed(side.residuals, given) * math.sqrt(n / (n - 1)) for side, n in sides]
     variance = exact_sum(np.square(parts[0] - parts[1]))
     if variance == 0:
         return Balance(near.mean, far.mean, 1.0)

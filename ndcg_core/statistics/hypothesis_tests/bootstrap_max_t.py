@@ -1,7 +1,7 @@
 """The studentised bootstrap of a family: units drawn with replacement, step-down max-T, simultaneous intervals.
 
-It asks for a mean of 0, not for a symmetric distribution as the sign-flip test does: the t statistic of every resample,
-around the observed means, shows how skewed differences make it stray.  Where few units differ it finds less.
+It asks for a mean of 0, not for a symmetric distribution as the sign-flip test does: the t statistics of the resamples,
+around the observed means, show how skewed differences make t stray. It finds less if few units differ.
 
 Source: J. P. Romano and M. Wolf, Exact and Approximate Stepdown Methods for Multiple Hypothesis Testing, Journal of the
 American Statistical Association 100 (2005), section 4.  Measured: docs/calibration.md.
@@ -33,14 +33,12 @@ AT_ONCE = 2**20  # drawn units held at once
 class Resampled:
     """Result of `bootstrap_max_t`; every tuple has one entry per column, in the order given.
 
-    p_value: in (0, 1], two-sided. p_adjusted: in [p_value, 1], family-wise. statistic: the t that is compared, of the
-    linearised error. quantiles: for each level the bound on the largest |t| over all columns; infinite where resamples
-    are too few.
+    p_value: in (0, 1], two-sided. p_adjusted: in [p_value, 1], family-wise. quantiles: for each level the bound on the
+    largest |t| over all columns, t by its linearised error; infinite if resamples are too few.
     """
 
     p_value: tuple[float, ...]
     p_adjusted: tuple[float, ...]
-    statistic: tuple[float, ...]
     quantiles: tuple[float, ...]
 
 
@@ -69,14 +67,14 @@ def bootstrap_max_t(
     workers: int | None = None,
     least: int = 1,
 ) -> Resampled:
-    """Two-sided p-values of k means and their adjusted ones, and the bounds for intervals that hold together.
+    """Compute two-sided p-values of k means, their adjusted ones, and the bounds for intervals that hold together.
 
-    means: k. residuals: (units x k), share * (value - mean), 0 where a column does not have the unit; rows sorted by
-    the caller. shares: of the same shape, weights over their mean, 0 where a column lacks the unit; None for all 1.
+    means: k. residuals: (units x k), share * (value - mean), 0 if a column lacks the unit; rows sorted by the caller.
+    shares: of the same shape, weights over their mean, 0 if a column lacks the unit; None for all 1.
     least: a column with fewer units that are not 0 has p = 1 and takes part in no maximum.
     The result depends on the order of rows, the numbers, seed and resamples, not on workers or BLAS: sums are exact.
-    A resample that varies less than LEAST_SPREAD of what the column does counts as one that varies so much: one that
-    misses the only units that differ from the others would else reach everything. ValueError as `sign_flip`.
+    The spread of a resample is at least LEAST_SPREAD of the column's: one that misses the only units that differ would
+    else reach everything. Raises ValueError as `sign_flip` does.
     """
     check_settings(resamples, seed, workers)
     present = np.ones_like(residuals) if shares is None else shares
@@ -86,7 +84,7 @@ def bootstrap_max_t(
     count = residuals.shape[1]
     statistic, p_value, p_adjusted = np.zeros(count), np.ones(count), np.ones(count)
     if not len(active):
-        return Resampled((1.0,) * count, (1.0,) * count, (0.0,) * count, (0.0,) * len(levels))
+        return Resampled((1.0,) * count, (1.0,) * count, (0.0,) * len(levels))
     norms = np.sqrt(np.square(residuals[:, active]).sum(axis=0))
     scaled = means_[active] * present[:, active].sum(axis=0)
     with np.errstate(divide="ignore"):
@@ -106,7 +104,6 @@ def bootstrap_max_t(
     return Resampled(
         tuple(p_value.tolist()),
         raise_down_the_order(p_adjusted, p_value, statistic),
-        tuple(statistic.tolist()),
         tuple(float(largest[place - 1]) if place <= resamples else math.inf for place in places),
     )
 
@@ -122,13 +119,13 @@ def _quantised(residuals: FloatArray, shares: FloatArray | None) -> _Sums:
 
 
 def _in_quanta(table: FloatArray, units: int) -> tuple[FloatArray, IntArray]:
-    """The columns as rows of whole numbers so small that a sum of `units` of them is exact, and their exponents."""
+    """Return the columns as rows of whole numbers, of which a sum of `units` is exact, and their exponents."""
     exponents = math.floor(EXACT - math.log2(units)) - np.frexp(np.abs(table).max(axis=0))[1]
     return np.ascontiguousarray(np.rint(np.ldexp(table, exponents)).T), exponents[:, np.newaxis]
 
 
 def drawn_counts(units: int, seed: int, block: int, resamples: int) -> Iterator[FloatArray]:
-    """How often each unit is drawn, (units x some of the block's resamples) in turn; each resample draws `units`."""
+    """Yield how often each unit is drawn, (units x some of the block's resamples); each resample draws `units`."""
     generator = np.random.SFC64(np.random.SeedSequence([seed, block, STREAM]))
     left, at_once = min(BLOCK, resamples - block * BLOCK), max(1, AT_ONCE // units)
     while left > 0:
@@ -153,7 +150,7 @@ def _reached(t: FloatArray, reach: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 def _statistics(sums: _Sums, counts: FloatArray) -> FloatArray:
-    """(c x resamples) |t| around the observed means: |A| / sqrt(C - 2 m D + m^2 E) with m = A / B."""
+    """Compute (c x resamples) |t| around the observed means: |A| / sqrt(C - 2 m D + m^2 E) with m = A / B."""
     first, second = (np.ldexp(table @ counts, -exponent) for table, exponent in (sums.residuals, sums.squares))
     if sums.shares is None:
         spread = second - np.square(first) / sums.units

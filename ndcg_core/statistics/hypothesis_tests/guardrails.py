@@ -1,7 +1,7 @@
 """Guardrails: is a candidate not worse than a margin?  One-sided, declared before the run (docs/statistics.md).
 
-Where it is known how much one query can lose, the bound is Gaffke's (`hypothesis_tests.bounded_mean`), which rare harm
-cannot pass: without it, a hundred queries without a difference would rule out anything. Else it is Student's t.
+The bound is Gaffke's (`hypothesis_tests.bounded_mean`), which rare harm cannot pass, or Student's t if the largest loss
+of a query is not known.
 """
 
 import math
@@ -24,6 +24,7 @@ from ndcg_core.statistics.verdicts.verdict import (
     Obstacle,
     Verdict,
     least_differing,
+    unit_names,
     untested,
 )
 
@@ -31,12 +32,12 @@ GAFFKE, STUDENT = "gaffke", "t"
 
 
 class Bound(NamedTuple):
-    """How sure it is that the mean difference is above -margin.
+    """What shows that the mean difference is above -margin.
 
     p_value: one-sided, against a mean of -margin or less. low: lower one-sided (1 - alpha) bound of the mean, in the
-    metric's unit; None where nothing differs and nothing is known of the range. method: `gaffke` or `t`.
-    is_shown_worse: whether the same on the other side shows a mean below -margin.
-    needed: the fewest units without a difference that rule out a loss of the margin; None where that is not known.
+    metric's unit; None if nothing differs and the range is not known. method: `gaffke` or `t`.
+    is_shown_worse: whether the bound on the other side shows a mean below -margin.
+    needed: the fewest units without a difference that rule out a loss of the margin; None if it is not known.
     """
 
     p_value: float
@@ -47,9 +48,9 @@ class Bound(NamedTuple):
 
 
 def bound_of(pairs: Paired, of: Moments, margin: float, alpha: float) -> Bound:
-    """The bound of one column with two units or more.
+    """Compute the bound of one column with two units or more.
 
-    Raises ValueError for a difference below what the column says a query can lose, and for a margin not above 0.
+    Raises ValueError for a difference below -largest_loss, and for a margin not above 0.
     """
     worst = pairs.column.largest_loss
     if not 0 < margin < math.inf:
@@ -81,9 +82,9 @@ def bound_of(pairs: Paired, of: Moments, margin: float, alpha: float) -> Bound:
 
 
 def guardrail_verdict(facts: Facts, bound: Bound | None) -> Conclusion:
-    """The first that matches: not testable, not worse, identical, worse, may be worse.
+    """Return the first verdict that matches: not testable, not worse, identical, worse, may be worse.
 
-    No rule asks for a number of differing queries: the bound knows how little few of them say.
+    No rule asks for a number of differing queries: the bound allows for few of them.
     """
     if facts.test is None or bound is None:
         return untested(facts)
@@ -97,12 +98,12 @@ def guardrail_verdict(facts: Facts, bound: Bound | None) -> Conclusion:
 
 
 def is_shown(p_value: float | None, facts: Facts) -> bool:
-    """Whether a difference is, by the same rule as of primary metrics."""
+    """Return whether a difference is shown, by the rule of primary metrics."""
     return p_value is not None and p_value <= facts.alpha and facts.differing >= least_differing(facts.alpha)
 
 
 def guardrail_notes(facts: Facts, bound: Bound | None) -> tuple[str, ...]:
-    """What to keep in mind of a guardrail alone; the sentence of an identical pair says what it needs."""
+    """Return what to keep in mind of a guardrail; the sentence of an identical pair says what it needs."""
     if bound is None:
         return ()
     found = []
@@ -112,7 +113,7 @@ def guardrail_notes(facts: Facts, bound: Bound | None) -> tuple[str, ...]:
         found.append("the metric's range is not known: rare harm may go unseen")
     conclusion = guardrail_verdict(facts, bound)
     if conclusion.kind is Verdict.MAY_BE_WORSE and conclusion.obstacle is not None:
-        count, (one, many) = facts.units, facts.unit_names
+        count, (one, many) = facts.units, unit_names(facts.clusters)
         few = facts.differing < min(SMALL_SAMPLE, count)
         verb = "differs" if facts.differing == 1 else "differ"
         here = f"only {facts.differing} of {count} {many} {verb}" if few else f"{count} {one if count == 1 else many}"
@@ -121,8 +122,10 @@ def guardrail_notes(facts: Facts, bound: Bound | None) -> tuple[str, ...]:
 
 
 def queries_to_settle(pairs: Paired, of: Moments, margin: float, alpha: float) -> int | None:
-    """How many units like these settle an open guardrail with 80 % chance: that it holds, where the measured loss is
-    within the margin, else that it is worse; None where no number of them would."""
+    """Return how many units like these settle an open guardrail with 80 % chance; None if no number of them would.
+
+    Settled is that it holds, if the measured loss is within the margin, else that it is worse.
+    """
     worst = pairs.column.largest_loss
     if of.mean > -margin and np.isfinite(worst):
         values, shares = np.clip(pairs.units.values, -worst, None), pairs.units.shares
@@ -137,9 +140,9 @@ def queries_to_settle(pairs: Paired, of: Moments, margin: float, alpha: float) -
 
 
 def rules_out_rare(pairs: Paired, narrow: Interval, level: float) -> bool:
-    """Whether Gaffke's bounds at `level` lie within the smallest effect on both sides, as an equivalent pair's must.
+    """Return whether Gaffke's bounds at `level` lie within the smallest effect on both sides, as equivalence needs.
 
-    True where the interval alone does not lie within it, or where a query's largest loss is not known.
+    True if the interval does not lie within it anyway, or if a query's largest loss is not known.
     """
     margin, worst = pairs.column.smallest_effect, pairs.column.largest_loss
     values, shares = pairs.units.values, pairs.units.shares
@@ -152,7 +155,7 @@ def rules_out_rare(pairs: Paired, narrow: Interval, level: float) -> bool:
 
 
 def difference_p_value(pairs: Paired) -> float | None:
-    """Two-sided p of the mean difference by Gaffke's bound; None where a query's largest loss is not known."""
+    """Compute the two-sided p of the mean difference by Gaffke's bound; None if the largest loss is not known."""
     worst, values = pairs.column.largest_loss, pairs.units.values
     if np.isinf(worst) or float(np.abs(values).max(initial=0.0)) > worst + TIE_TOLERANCE:
         return None
@@ -160,10 +163,10 @@ def difference_p_value(pairs: Paired) -> float | None:
 
 
 def unseen_losses(pairs: Paired, alpha: float) -> int | None:
-    """M, where a loss (or gain) of all that a query can lose on one query in M is the smallest effect and goes unseen.
+    """Return M, if the largest loss (or gain) on one query in M reaches the smallest effect and may go unseen.
 
-    A sample of n holds none of them with a chance of alpha where they are n / -log(alpha) apart: one in n / 3 at .05.
-    None where n is large enough for that to be less than the smallest effect, or the largest loss is not known.
+    A sample of n holds no such query with a chance of alpha if they are n / -log(alpha) apart: one in n / 3 at .05.
+    None if n is so large that this is less than the smallest effect, or if the largest loss is not known.
     """
     effect, worst, count = pairs.column.smallest_effect, pairs.column.largest_loss, len(pairs.units.names)
     if effect is None or np.isinf(worst) or count < 2:

@@ -1,7 +1,8 @@
 """How a family's p-values are made: two step-down max-T tests where it decides, else Benjamini-Hochberg.
 
 Sources: `hypothesis_tests.sign_flip` (max-T, the flips), `hypothesis_tests.bootstrap_max_t` (the studentised
-bootstrap), `hypothesis_tests.multiplicity` (Benjamini-Hochberg).
+bootstrap). Y. Benjamini and Y. Hochberg, Controlling the False Discovery Rate, Journal of the Royal Statistical Society
+B 57 (1995); R's `p.adjust` and `scipy.stats.false_discovery_control` agree.
 """
 
 import math
@@ -14,7 +15,6 @@ import numpy as np
 from ndcg_core.statistics.estimates.mean_difference import Moments, reach_alone, reach_together
 from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import bootstrap_max_t
 from ndcg_core.statistics.hypothesis_tests.flips import ENUMERABLE
-from ndcg_core.statistics.hypothesis_tests.multiplicity import benjamini_hochberg
 from ndcg_core.statistics.hypothesis_tests.sign_flip import raise_down_the_order, sign_flip, sign_flip_p_values
 from ndcg_core.statistics.hypothesis_tests.simultaneous import simultaneous_quantiles
 from ndcg_core.statistics.paired import FloatArray, Paired, all_units, centre_units, flippable_count, units_table
@@ -23,7 +23,7 @@ from ndcg_core.statistics.verdicts.verdict import TESTABLE, Reaches, Tested
 EFFORT, OF_DRAWING = 2_000_000_000, 60
 """Resamples x units x (columns + OF_DRAWING) of a bootstrap: some .3 s. Drawing a unit costs as much as 60 columns."""
 AT_LEAST = 100
-"""How often alpha holds the p-value of the fewest resamples: 2,000 of them at .05."""
+"""Fewest resamples times alpha: 2,000 resamples at .05."""
 
 
 class FamilyTest(NamedTuple):
@@ -47,7 +47,7 @@ class FamilyTest(NamedTuple):
 
 
 def _own_p_values(paired: Sequence[Paired], p_values: FloatArray, done: tuple[str, ...], how: FamilyTest) -> FloatArray:
-    """p_values, those of columns with other units than `done` from flips of their own rows.
+    """Return p_values, with those of columns with other units than `done` replaced by tests of their own rows.
 
     Flips belong to row numbers: units that only other columns have would shift the rows of a column.
     """
@@ -82,7 +82,7 @@ def max_t(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> l
 
 
 def bootstrap_family(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> list[Tested]:
-    """A family by the studentised bootstrap: p_value, p_adjusted and the reaches from the same resamples."""
+    """Test a family by the studentised bootstrap: p_value, p_adjusted and reaches come from shared resamples."""
     units = all_units(paired)
     residuals = units_table(paired, [centre_units(pairs, each) for pairs, each in zip(paired, of, strict=True)], units)
     shares = _shares(paired, units)
@@ -107,7 +107,7 @@ def bootstrap_family(paired: Sequence[Paired], of: Sequence[Moments], how: Famil
 
 
 def _studentised(of: Moments, quantile: float, linear_error: float, level: float) -> float | None:
-    """The reach in errors of the moments, from a bound in linearised errors; never below that of one alone."""
+    """Return the reach in errors of the moments, from a bound in linearised errors; at least `reach_alone`."""
     if of.deviation == 0:
         return reach_alone(of, level)
     return None if np.isinf(quantile) else max(quantile * linear_error / of.error, reach_alone(of, level))
@@ -128,12 +128,12 @@ def apply_both_tests(flipped: Tested, drawn: Tested) -> Tested:
 
 
 def _levels(alpha: float) -> tuple[float, ...]:
-    """Levels of the intervals that decide: 1 - alpha for a size, 1 - 2 alpha for equivalence, where that is one."""
+    """Return the levels of the intervals that decide: 1 - alpha for a size, 1 - 2 alpha (> 0) for equivalence."""
     return (1 - alpha, 1 - 2 * alpha) if alpha < 0.5 else (1 - alpha,)
 
 
 def _reaches(of: Sequence[Moments], alpha: float, quantiles: Sequence[float] | None = None) -> list[Reaches]:
-    """Of every column the reach at every level: from the family's quantiles, else by Bonferroni."""
+    """Return the reach of every column at every level: from the family's quantiles, else by Bonferroni."""
     levels = _levels(alpha)
     if quantiles is None:
         return [Reaches(*(reach_alone(each, level, len(of)) for level in levels)) for each in of]
@@ -149,7 +149,7 @@ def _residuals(pairs: Paired, of: Moments) -> FloatArray:
 
 
 def _shares(paired: Sequence[Paired], units: tuple[str, ...]) -> FloatArray | None:
-    """The weights over their mean as a table; None where no column has any."""
+    """Return the weights over their mean as a table; None if no column has weights."""
     known = [pairs.units for pairs in paired]
     if all(of.shares is None for of in known):
         return None
@@ -157,21 +157,28 @@ def _shares(paired: Sequence[Paired], units: tuple[str, ...]) -> FloatArray | No
     return units_table(paired, shares, units)
 
 
+def benjamini_hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
+    """Return k >= 0 p-values adjusted for the false discovery rate, each in [its p, 1], in the order given.
+
+    The p of rank i (1 the smallest) times k / i; none above that of a larger p. Valid for independent and positively
+    dependent tests.
+    """
+    values = np.asarray(p_values, dtype=np.float64)
+    falling = np.argsort(values, kind="stable")[::-1]
+    ranks = np.arange(len(values), 0, -1)
+    adjusted = np.empty_like(values)
+    adjusted[falling] = np.minimum(np.minimum.accumulate(values[falling] * (len(values) / ranks)), 1.0)
+    return tuple(adjusted.tolist())
+
+
 def false_discovery_family(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> list[Tested]:
     p_values = _own_p_values(paired, np.ones(len(paired)), (), how).tolist()
     exact = [flippable_count(pairs) <= ENUMERABLE for pairs in paired]
+    words = [f"{'exact ' * is_exact}sign-flip, Benjamini-Hochberg" for is_exact in exact]
     return [
-        Tested(
-            p_value,
-            adjusted,
-            f"{'exact ' if is_exact else ''}sign-flip, Benjamini-Hochberg",
-            all(exact),
-            reach,
-            factor=adjusted / p_value,
-            resamples=how.resamples,
-        )
-        for p_value, adjusted, is_exact, reach in zip(
-            p_values, benjamini_hochberg(p_values), exact, _reaches(of, how.alpha), strict=True
+        Tested(p_value, adjusted, procedure, all(exact), reach, factor=adjusted / p_value, resamples=how.resamples)
+        for p_value, adjusted, procedure, reach in zip(
+            p_values, benjamini_hochberg(p_values), words, _reaches(of, how.alpha), strict=True
         )
     ]
 

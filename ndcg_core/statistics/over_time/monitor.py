@@ -1,12 +1,11 @@
 """A test that is repeated night after night: how much of alpha each look may spend.
 
-Nights share their queries, so that their tests depend on each other in a way that nobody knows. What is used here is
-valid under any dependence: a monitor of one comparison spends a part of alpha on every look (`spend_alpha`). The parts
-sum to alpha, so that the chance that any look ever rejects a true null hypothesis is at most alpha (union bound).
+Nights share their queries, so that their tests depend on each other in unknown ways. A monitor of one comparison spends
+a part of alpha on every look (`spend_alpha`). The parts sum to alpha: the chance that any look ever rejects a true null
+hypothesis is at most alpha, under any dependence (union bound).
 
-The levels are so small that the tail of a test decides, where Student's t and sign flips fail on skewed differences:
-with 50 queries of which one in 20 gains .6 and the others lose as much together, some night of a year has no gain in
-its sample at all. So p is never smaller than that of Gaffke's bound (`hypothesis_tests.bounded_mean`), which allows for
+The levels are so small that the tail of a test decides, and there Student's t and sign flips fail on skewed
+differences. So p is never smaller than that of Gaffke's bound (`hypothesis_tests.bounded_mean`), which allows for
 losses that the sample does not show. Measured: docs/calibration.md.
 """
 
@@ -33,9 +32,9 @@ CLOSE = 1e-3  # of a detectable effect
 class Evidence:
     """One test, before its level is known.
 
-    p_adjusted: of the tests of the evaluation, adjusted over its family. p_t: of the t test alone; None where it is not
-    known. family_size: how many comparisons p_adjusted covers, >= 1. resamples: flips that it comes from.
-    p_bounded: by Gaffke's bound, of this comparison alone; None where it is not known how much a query can lose, where
+    p_adjusted: adjusted over the family of the evaluation, from `resamples` flips. p_t: of the t test alone; None if it
+    is not known. family_size: how many comparisons p_adjusted covers, >= 1.
+    p_bounded: by Gaffke's bound, of this comparison alone; None if the largest loss of a query is not known, if
     p_adjusted shows no difference, and of evaluations that did not keep it.
     """
 
@@ -73,8 +72,7 @@ def spend_alpha(alpha: float, look: int) -> float:
     """Return the part of alpha that look 1, 2, 3, … may spend; all of them together spend alpha.
 
     Half of alpha falls as 1 / look^1.5, so that early looks find what one evaluation does. The other half goes to years
-    of 365 looks, 6 / (pi^2 y^2) of it to year y, and is the same on all looks of a year: at look 365 there is 15 times
-    as much to spend as where all of alpha fell as 1 / look^1.5.
+    of 365 looks, 6 / (pi^2 y^2) of it to year y, evenly over its looks.
     """
     year = (look - 1) // YEAR + 1
     return alpha / 2 * (1 / (ZETA * look * math.sqrt(look)) + 6 / (math.pi * year) ** 2 / YEAR)
@@ -91,9 +89,9 @@ def detectable_at(
 ) -> float | None:
     """Return the mean difference that a look at this level finds with the given power; None if no difference is enough.
 
-    queries: >= 2. deviation: of their differences, > 0. largest_loss: as of `Evidence.p_bounded`; where it is known,
-    the answer is for a sample of two values, one deviation above and below its mean, which lies so far below the true
-    one as only a share 1 - power of all samples does.
+    queries: >= 2. deviation: of their differences, > 0. largest_loss: of one query, or None. If it is known, the answer
+    is for a sample of two values, one deviation above and below its mean, which lies as far below the true mean as only
+    a share 1 - power of all samples does.
     """
     by_t = minimal_detectable_effect(queries, deviation, level, power)
     if largest_loss is None:

@@ -25,17 +25,8 @@ from ndcg_core.statistics.estimates.mean_difference import (
     reach_alone,
 )
 from ndcg_core.statistics.estimates.power import queries_to_detect
+from ndcg_core.statistics.hypothesis_tests import guardrails
 from ndcg_core.statistics.hypothesis_tests.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
-from ndcg_core.statistics.hypothesis_tests.guardrails import (
-    GAFFKE,
-    bound_of,
-    difference_p_value,
-    guardrail_notes,
-    guardrail_verdict,
-    queries_to_settle,
-    rules_out_rare,
-    unseen_losses,
-)
 from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, adjust_family
 from ndcg_core.statistics.paired import (
     Column,
@@ -165,24 +156,24 @@ def check_guardrails(
         margin = pairs.column.smallest_effect
         if of is None or margin is None:
             facts = _facts(pairs, of, None, 1, settings)
-            found.append(_comparison(pairs, facts, guardrail_verdict(facts, None), settings))
+            found.append(_comparison(pairs, facts, guardrails.guardrail_verdict(facts, None), settings))
             continue
-        bound, harm = bound_of(pairs, of, margin, alpha), next(harm_of)
-        name = "Gaffke's bound" if bound.method == GAFFKE else "t"
+        bound, harm = guardrails.bound_of(pairs, of, margin, alpha), next(harm_of)
+        name = "Gaffke's bound" if bound.method == guardrails.GAFFKE else "t"
         procedure = f"one-sided {name}, every guardrail must hold"
         test = Tested(bound.p_value, bound.p_value, procedure, True, harm=harm.p_adjusted)
         facts = _facts(pairs, of, test, 1, settings)
-        row = _comparison(pairs, facts, guardrail_verdict(facts, bound), settings)
+        row = _comparison(pairs, facts, guardrails.guardrail_verdict(facts, bound), settings)
         is_open = row.conclusion is Verdict.MAY_BE_WORSE
         found.append(
             replace(
                 row,
-                notes=guardrail_notes(facts, bound) + row.notes,
+                notes=guardrails.guardrail_notes(facts, bound) + row.notes,
                 lower_bound=bound.low,
                 bound_method=bound.method,
                 needed=bound.needed,
                 harm_p_adjusted=harm.p_adjusted,
-                queries_needed=queries_to_settle(pairs, of, margin, alpha) if is_open else None,
+                queries_needed=guardrails.queries_to_settle(pairs, of, margin, alpha) if is_open else None,
                 reach=harm.reaches.wide,
             )
         )
@@ -234,7 +225,7 @@ def _comparison(pairs: Paired, facts: Facts, concluded: Conclusion, settings: _S
         least_queries=settings.least_queries,
         flippable=None if clusters is not None or facts.differing == wins + losses else facts.differing,
         clusters=clusters,
-        bounded_p_value=difference_p_value(pairs) if concluded.kind.is_detected else None,
+        bounded_p_value=guardrails.difference_p_value(pairs) if concluded.kind.is_detected else None,
         largest_loss=None if np.isinf(column.largest_loss) else column.largest_loss,
         measured_error=of.error if of else None,
         reach=test.reaches.wide if test else None,
@@ -257,10 +248,10 @@ def _facts(pairs: Paired, of: Moments | None, test: Tested | None, size: int, se
         alpha=alpha,
         least_queries=settings.least_queries,
         clusters=len(pairs.units.names) if pairs.is_clustered else None,
-        unseen=unseen_losses(pairs, alpha),
+        unseen=guardrails.unseen_losses(pairs, alpha),
         largest_loss=pairs.column.largest_loss,
         is_drawn=pairs.scales is not None,
-        rules_out_rare=narrow is None or rules_out_rare(pairs, narrow, alpha / max(1, size)),
+        rules_out_rare=narrow is None or guardrails.rules_out_rare(pairs, narrow, alpha / max(1, size)),
     )
 
 

@@ -225,8 +225,7 @@ class Comparison:
             least_queries=self.least_queries,
             mde=self.mde,
             smallest_effect=self.smallest_effect,
-            is_clustered=self.clusters is not None,
-            units=self.clusters.count if self.clusters is not None else None,
+            clusters=None if self.clusters is None else self.clusters.count,
             needed=self.needed,
         )
 

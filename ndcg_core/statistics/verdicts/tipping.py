@@ -2,8 +2,7 @@
 
 Unjudged results have grades by chance, as judged results at like ranks (`ndcg_core.measures.unjudged`). At a factor f
 those that only the favoured system shows gain 1/f times as often, those that only the other shows f times as often. The
-tipping factor is the smallest f at which the state of the comparison is another one (docs/statistics.md, "What is not
-judged").
+tipping factor is the smallest f at which the state of the comparison is another one (docs/statistics.md).
 """
 
 import math
@@ -39,9 +38,8 @@ class Assumed(NamedTuple):
 class Tipping:
     """What unjudged results mean for the state of a comparison.
 
-    factor: the smallest of `FACTORS` at which the state is another one; None if it is the same at all of them.
-    state: the state that stands at the label factor: the measured one, a weaker one of the same direction, or UNKNOWN
-    if it is another one there.
+    factor: the smallest of `FACTORS` at which the state is another one; None if no factor changes it.
+    state: what stands at the label factor: the measured state, a weaker one of the same direction, or UNKNOWN.
     """
 
     factor: float | None

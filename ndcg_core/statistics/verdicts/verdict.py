@@ -1,9 +1,8 @@
 """The verdict on one comparison as data, and the sentence made from it.
 
-The first rule that matches decides; the rules are in docs/statistics.md. A verdict never says "no difference": it
-says what could have been detected, or that the difference is too small to matter. Programs read the `Conclusion`
-(in records the fields of `verdicts.comparison.Comparison`), people the `sentence`: it is made in one place
-and is never taken apart again.
+The rules are in docs/statistics.md; the first one that matches decides. A verdict never says "no difference": it says
+what could have been detected, or that the difference is too small to matter. Programs read the `Conclusion`, people
+the `sentence`, which is never taken apart again.
 """
 
 import math
@@ -27,9 +26,9 @@ class Verdict(StrEnum):
     IMPROVED = "improved"
     """p_adjusted <= alpha, and the mean difference is above 0."""
     REGRESSED = "regressed"
-    """The same, below 0."""
+    """p_adjusted <= alpha, and the mean difference is below 0."""
     EQUIVALENT = "equivalent"
-    """Shown to differ by less than the smallest effect, as all that is said so of the family."""
+    """Shown to differ by less than the smallest effect, together with the rest of the family."""
     UNDECIDED = "undecided"
     """No detectable difference: what could have been detected, in this family, is the `mde`."""
     IDENTICAL = "identical"
@@ -39,36 +38,18 @@ class Verdict(StrEnum):
     NOT_WORSE = "not_worse"
     """Shown to be not worse than the margin."""
     MAY_BE_WORSE = "may_be_worse"
-    """Not shown to be so, nor to be worse: open."""
+    """Neither shown to be not worse than the margin, nor shown to be worse: open."""
     WORSE = "worse"
     """Shown to be worse than the baseline (adjusted over all guardrails), and not shown to stay within the margin."""
 
     @property
     def traits(self) -> "Traits":
-        """What it means for everything that reads verdicts: a new member is described here, and nowhere else."""
-        match self:
-            case Verdict.IMPROVED:
-                return Traits(favours=1, tells_difference=True, mark="▲", tone=Tone.GOOD)
-            case Verdict.REGRESSED:
-                return Traits(favours=-1, is_harm=True, tells_difference=True, mark="▼", tone=Tone.BAD)
-            case Verdict.EQUIVALENT:
-                return Traits(tells_difference=True)
-            case Verdict.UNDECIDED | Verdict.NOT_TESTABLE:
-                return Traits(is_open=True)
-            case Verdict.IDENTICAL:
-                return Traits(fails_margin=False, tone=Tone.DIM)
-            case Verdict.NOT_WORSE:
-                return Traits(is_guardrail=True, fails_margin=False, mark="✓")
-            case Verdict.MAY_BE_WORSE:
-                return Traits(is_guardrail=True, tells_difference=True, mark="?", tone=Tone.OPEN)
-            case Verdict.WORSE:
-                return Traits(is_guardrail=True, is_harm=True, tells_difference=True, mark="✗", tone=Tone.BAD)
-            case _:
-                assert_never(self)
+        """What the verdict means for everything that reads verdicts."""
+        return _TRAITS[self]
 
     @property
     def words(self) -> str:
-        """For people, without its qualifiers: ``may be worse``."""
+        """The verdict in words, without its qualifiers: ``may be worse``."""
         return self.replace("_", " ")
 
     @property
@@ -83,22 +64,22 @@ class Verdict(StrEnum):
 
     @property
     def is_harm(self) -> bool:
-        """Whether it shows harm: regressed, or of a guardrail worse."""
+        """Whether harm is shown: regressed, or of a guardrail worse."""
         return self.traits.is_harm
 
     @property
     def is_guardrail(self) -> bool:
-        """Whether it is an answer to "is it worse than the margin?": not worse, may be worse, worse."""
+        """Whether the verdict is one of a guardrail: not worse, may be worse, worse."""
         return self.traits.is_guardrail
 
     @property
     def holds_margin(self) -> bool:
-        """Whether it shows that a guardrail holds."""
+        """Whether a guardrail is shown to hold."""
         return self.traits.is_guardrail and not self.traits.fails_margin
 
     @property
     def fails_margin(self) -> bool:
-        """Whether a guardrail is not proven by it: neither shown to be not worse, nor without any difference."""
+        """Whether a guardrail is not proven: neither shown to be not worse, nor without any difference."""
         return self.traits.fails_margin
 
 
@@ -129,6 +110,19 @@ class Traits(NamedTuple):
     tells_difference: bool = False
     mark: str = ""
     tone: Tone = Tone.PLAIN
+
+
+_TRAITS = {
+    Verdict.IMPROVED: Traits(favours=1, tells_difference=True, mark="▲", tone=Tone.GOOD),
+    Verdict.REGRESSED: Traits(favours=-1, is_harm=True, tells_difference=True, mark="▼", tone=Tone.BAD),
+    Verdict.EQUIVALENT: Traits(tells_difference=True),
+    Verdict.UNDECIDED: Traits(is_open=True),
+    Verdict.NOT_TESTABLE: Traits(is_open=True),
+    Verdict.IDENTICAL: Traits(fails_margin=False, tone=Tone.DIM),
+    Verdict.NOT_WORSE: Traits(is_guardrail=True, fails_margin=False, mark="✓"),
+    Verdict.MAY_BE_WORSE: Traits(is_guardrail=True, tells_difference=True, mark="?", tone=Tone.OPEN),
+    Verdict.WORSE: Traits(is_guardrail=True, is_harm=True, tells_difference=True, mark="✗", tone=Tone.BAD),
+}
 
 
 class Size(StrEnum):
@@ -180,10 +174,9 @@ _WORDS: dict[Verdict | Size, str] = {
 
 
 class Reaches(NamedTuple):
-    """How many standard errors the intervals reach to each side that hold with all of the family.
+    """Standard errors that the intervals of a family reach to each side; None if there is no such interval.
 
-    wide: at level 1 - alpha, where sizes and the mde come from; narrow: at 1 - 2 alpha, where equivalence comes from.
-    None where there is no such interval.
+    wide: at level 1 - alpha, for sizes and the mde. narrow: at 1 - 2 alpha, for equivalence.
     """
 
     wide: float | None = None
@@ -216,18 +209,16 @@ class Tested:
 class Facts:
     """What a verdict is made from.
 
-    queries: count. differing: units that the test can flip: queries, or clusters. clusters: how many there are; None
-    where every query is a unit. of: moments of the differences, None for fewer than two.
-    together, narrow: the intervals of the mean that hold with all of the family at 1 - alpha and at 1 - 2 alpha; None
-    where there are none. test: None where there are too few queries for one.
-    mde: minimal detectable effect in this family, None where nothing varies. smallest_effect: delta, or a guardrail's
-    margin.
-    least_queries: fewer are not tested; >= 2.
-    unseen: how many queries there are for each one whose loss or gain would go unseen with a chance of 5 %, where such
-        losses alone would reach the smallest effect: `largest_loss` on one query in so many; None where not.
-    largest_loss: how much a query can lose; math.inf where that is not known.
+    queries: count. clusters: count; None if every query is a unit. differing: units that the test can flip.
+    of: moments of the differences; None for fewer than two.
+    together, narrow: intervals of the mean that hold with all of the family at 1 - alpha and at 1 - 2 alpha, or None.
+    test: None if there are too few queries for one.
+    mde: minimal detectable effect in this family; None if nothing varies.
+    smallest_effect: delta, or a guardrail's margin. least_queries: fewer are not tested; >= 2.
+    unseen: M, if a loss of `largest_loss` on one query in M reaches the smallest effect and goes unseen with a chance
+        of 5 %; else None. largest_loss: how much a query can lose; math.inf if it is not known.
     rules_out_rare: whether the bound for bounded differences lies within the smallest effect on both sides, too, so
-        that rare harm cannot hide; True where it is not known how much a query can lose.
+        that rare harm cannot hide; True if the largest loss is not known.
     is_drawn: whether the queries were drawn from a log, and differences scaled.
     """
 
@@ -252,10 +243,10 @@ class Facts:
         """How many queries, or clusters, are sampled."""
         return self.queries if self.clusters is None else self.clusters
 
-    @property
-    def unit_names(self) -> tuple[str, str]:
-        """What is sampled, in the singular and in the plural."""
-        return ("query", "queries") if self.clusters is None else ("cluster", "clusters")
+
+def unit_names(clusters: int | None) -> tuple[str, str]:
+    """Return what is sampled, in the singular and in the plural; clusters: their count, or None."""
+    return ("query", "queries") if clusters is None else ("cluster", "clusters")
 
 
 def least_differing(alpha: float) -> int:
@@ -291,20 +282,19 @@ def sentence(
     least_queries: int = 2,
     mde: float | None = None,
     smallest_effect: float | None = None,
-    is_clustered: bool = False,
-    units: int | None = None,
+    clusters: int | None = None,
     needed: int | None = None,
 ) -> str:
     """Return a conclusion in words, such as ``improved, by more than 0.02``.
 
-    The numbers: see `Facts`. units: queries or clusters, queries by default. needed: units without a difference that
-    would rule out a loss of the smallest_effect.
+    The numbers: see `Facts`. needed: units without a difference that would rule out a loss of the smallest_effect.
     Raises ValueError if the words need a smallest_effect and there is none.
     """
     kind, size, underpowered, obstacle = conclusion
     if smallest_effect is None and (size or underpowered or kind in _WITH_MARGIN):
         raise ValueError(f"smallest_effect is None, must be given for {kind!r} with its qualifiers")
     margin = "" if smallest_effect is None else f"{smallest_effect:g}"
+    one, many = unit_names(clusters)
     match kind:
         case Verdict.IMPROVED | Verdict.REGRESSED:
             return f"{kind}, {_WORDS[size]} {margin}" if size else str(kind)
@@ -315,16 +305,14 @@ def sentence(
         case Verdict.WORSE:
             return f"worse, and not shown to be within {margin}"
         case Verdict.IDENTICAL if obstacle is Obstacle.FEW_TO_RULE_OUT:
-            many = "clusters" if is_clustered else "queries"
-            count = queries if units is None else units
+            count = queries if clusters is None else clusters
             return f"identical ({count} {many}; {needed} needed to rule out a loss of {margin})"
         case Verdict.IDENTICAL:
             return "identical"
         case Verdict.NOT_TESTABLE if obstacle is Obstacle.FEW_DIFFERING:
-            one, many = ("cluster", "clusters") if is_clustered else ("query", "queries")
             return f"not testable ({differing} differing {one if differing == 1 else many})"
         case Verdict.NOT_TESTABLE if obstacle is Obstacle.ONE_HEAVY_QUERY:
-            return f"not testable (one {'cluster' if is_clustered else 'query'} has all the weight)"
+            return f"not testable (one {one} has all the weight)"
         case Verdict.NOT_TESTABLE if obstacle is Obstacle.ONE_CLUSTER:
             return "not testable (all queries are of one cluster)"
         case Verdict.NOT_TESTABLE:

@@ -7,7 +7,7 @@ import scipy.stats  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ndcg_core.statistics.hypothesis_tests.multiplicity import benjamini_hochberg
+from ndcg_core.statistics.hypothesis_tests.procedures import benjamini_hochberg
 from tests.references import cases
 
 p_values = st.lists(st.integers(0, 1_000).map(lambda value: value / 1_000), max_size=30)
