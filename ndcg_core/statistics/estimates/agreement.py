@@ -3,8 +3,7 @@
 K. Krippendorff, Content Analysis, 4th edition 2018, chapter 12 (alpha; distances of ordinal values: 12.3.2.2).
 J. Cohen, A Coefficient of Agreement for Nominal Scales, Educational and Psychological Measurement 20, 1960.
 J. Cohen, Weighted Kappa, Psychological Bulletin 70, 1968.  `sklearn.metrics.cohen_kappa_score` agrees.
-All are 1 where judges agree always, and 0 where they agree as often as by chance.  The package `krippendorff` would
-bring the GPL along; for kappa alone scikit-learn would be a large thing to ask of a nightly run.
+All are 1 if judges always agree, and 0 if they agree as often as by chance.
 """
 
 from collections.abc import Sequence

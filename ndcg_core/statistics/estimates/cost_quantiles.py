@@ -10,9 +10,8 @@ of a difference that one is above all of the candidate's values and below all of
 other way round. Each system's own quantile then has exactly the interval of order statistics.
 
 Sources: W. J. Conover, Practical Nonparametric Statistics (1999), section 3.2 (order statistics); D. B. Rubin, The
-Bayesian bootstrap, Annals of Statistics 9 (1981); Y. Cui and J. Hannig, Nonparametric generalized fiducial inference
-for survival functions under censoring, Biometrika 106 (2019) (lower and upper draws). That the interval of a difference
-holds is measured, not proved: docs/calibration.md, by `benchmarks/simulate_costs.py`. Means: Student's t.
+Bayesian bootstrap, Annals of Statistics 9 (1981); Y. Cui and J. Hannig, Biometrika 106 (2019) (lower and upper draws).
+That the interval of a difference holds is measured, not proved (docs/calibration.md). Means: Student's t.
 """
 
 import math

@@ -137,24 +137,20 @@ def wilcoxon(values: NDArray[np.float64]) -> float:
     if len(differing) == 0:
         return 1.0
     magnitudes = np.rint(np.abs(differing) * _DECIMALS)
-    order = np.argsort(magnitudes)
-    rising = magnitudes[order]
-    edges = np.flatnonzero(rising[1:] != rising[:-1]) + 1
-    firsts, ends = np.append(0, edges), np.append(edges, len(rising))
-    before, through = np.repeat(firsts, ends - firsts), np.repeat(ends, ends - firsts)
+    _, groups, sizes = np.unique(magnitudes, return_inverse=True, return_counts=True)
     n, ties = len(values), len(values) - len(differing)
-    doubled_ranks = before + through + (2 * ties + 1)
-    doubled = int(doubled_ranks[differing[order] > 0].sum())
+    doubled_ranks = (2 * (ties + np.cumsum(sizes)) - sizes + 1)[groups]
+    doubled = int(doubled_ranks[differing > 0].sum())
     if len(differing) <= _EXACT:
         return _exact_p_value(doubled_ranks, doubled)
     mean = (n * (n + 1) - ties * (ties + 1)) / 4
-    equal = float(np.square(through - before).sum()) - len(differing)  # sum of t^3 - t over groups of t equal ones
+    equal = float((sizes**3 - sizes).sum())
     variance = (n * (n + 1) * (2 * n + 1) - ties * (ties + 1) * (2 * ties + 1) - equal / 2) / 24
     return 2 * float(ndtr(-abs(doubled / 2 - mean) / math.sqrt(variance)))
 
 
 def _exact_p_value(doubled_ranks: NDArray[np.intp], doubled: int) -> float:
-    """Of all patterns of signs, the share as far from the mean as `doubled`, the wins' sum of the rising doubled ranks.
+    """Return the share of patterns of signs whose sum is as far from the mean as `doubled`, the wins' doubled ranks.
 
     The distribution is symmetric: twice the patterns up to the smaller of the two sums, counted by their sum.
     """
@@ -163,9 +159,6 @@ def _exact_p_value(doubled_ranks: NDArray[np.intp], doubled: int) -> float:
     smaller = min(doubled // unit, sum(ranks) - doubled // unit)
     patterns = np.zeros(smaller + 1)
     patterns[0] = 1
-    largest = 0
     for rank in ranks:
-        largest = min(largest + rank, smaller)
-        if rank <= smaller:
-            patterns[rank : largest + 1] += patterns[: largest + 1 - rank]
+        patterns[rank:] += patterns[:-rank]
     return min(1.0, math.ldexp(float(patterns.sum()), 1 - len(ranks)))

@@ -180,9 +180,8 @@ def mean_difference(differences: Differences) -> float:
 def interval_from_moments(of: Moments, level: float = 0.95) -> Interval:
     """Return the confidence interval of the mean: mean -/+ t((1 + level) / 2, freedom) * error.
 
-    level: in (0, 1); with 1 - 2 a, each bound is also a one-sided bound of level 1 - a. Coverage at level .95 with
-    n = 10 / 25 / 50 queries was measured as .975 / .952 / .952. Of width 0 if the differences do not vary.
-    Raises ValueError for a level out of range. (Sakai, chapters 1 to 5.)
+    level: in (0, 1), else ValueError; with 1 - 2 a, each bound is also a one-sided bound of level 1 - a. Coverage at
+    .95 with n = 10 / 25 / 50 was measured as .975 / .952 / .952. Of width 0 if the differences do not vary.
     """
     return interval_reaching(of, reach_alone(of, level))
 
@@ -214,7 +213,7 @@ def reach_alone(of: Moments, level: float, comparisons: int = 1) -> float:
 
     comparisons: how many intervals are to hold together, by Bonferroni's inequality; >= 1.
     """
-    _check_probability("level", level)
+    check_probability("level", level)
     return _t_quantile(1 - (1 - level) / (2 * comparisons) if comparisons > 1 else (1 + level) / 2, of.freedom)
 
 
@@ -262,8 +261,8 @@ def minimal_detectable_effect(
         raise ValueError(f"n == {n}, must be at least 2")
     if not 0 <= standard_deviation < math.inf:
         raise ValueError(f"standard_deviation == {standard_deviation}, must be finite and not negative")
-    _check_probability("alpha", alpha)
-    _check_probability("power", power)
+    check_probability("alpha", alpha)
+    check_probability("power", power)
     freedom = n - 1 if freedom is None else freedom
     return (_t_quantile(1 - alpha / 2, freedom) + _t_quantile(power, freedom)) * standard_deviation / math.sqrt(n)
 
@@ -289,6 +288,7 @@ def _checked(differences: Differences, at_least: int) -> NDArray[np.float64]:
     return values
 
 
-def _check_probability(name: str, value: float) -> None:
+def check_probability(name: str, value: float) -> None:
+    """Raise ValueError unless a value lies between 0 and 1."""
     if not 0 < value < 1:
         raise ValueError(f"{name} == {value}, must lie between 0 and 1")

@@ -3,10 +3,9 @@
 Power is stated for an effect that is chosen before the comparison (the smallest that would matter), never for the
 effect that was found: such "observed power" is the p-value in another form and says nothing about more queries.
 
-Sources: H. S. Bloom, Minimum Detectable Effects, Evaluation Review 19 (1995) (the formula). T. Sakai, Statistical
-Significance, Power, and Sample Sizes: A Systematic Review of SIGIR and TOIS, SIGIR (2016), and Laboratory Experiments
-in Information Retrieval (2018), chapters 6 and 7 (choosing the number of queries). J. M. Hoenig and D. M. Heisey, The
-Abuse of Power, The American Statistician 55 (2001) (against observed power).
+Sources: H. S. Bloom, Minimum Detectable Effects, Evaluation Review 19 (1995) (the formula). T. Sakai, Laboratory
+Experiments in Information Retrieval (2018), chapters 6 and 7 (choosing the number of queries). J. M. Hoenig and
+D. M. Heisey, The Abuse of Power, The American Statistician 55 (2001) (against observed power).
 """
 
 import math
@@ -54,9 +53,8 @@ def queries_needed(
 
     minimal_detectable_effect(FEWEST, standard_deviation, alpha, power)  # refuses what is out of range
     if not enough(MOST):
-        raise ValueError(
-            f"effect == {effect} needs more than 10^12 queries at standard_deviation == {standard_deviation}"
-        )
+        at = f"standard_deviation == {standard_deviation}"
+        raise ValueError(f"effect == {effect} needs more than 10^12 queries at {at}")
     return bisect_left(range(MOST + 1), True, lo=FEWEST, key=enough)
 
 

@@ -8,7 +8,7 @@ American Statistical Association 100 (2005), section 4.  Measured: docs/calibrat
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -40,20 +40,6 @@ class Resampled:
     p_value: tuple[float, ...]
     p_adjusted: tuple[float, ...]
     quantiles: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Sums:
-    """The columns in quanta, (c, units), by what their resampled sums are for; exponent: of each column's quantum.
-
-    With counts of one resample: A of residuals, B of shares, C of squared residuals, D of both, E of squared shares.
-    shares None: every column has every unit, all of weight 1, so that B = E = units and D = A.
-    """
-
-    residuals: tuple[FloatArray, IntArray]
-    squares: tuple[FloatArray, IntArray]
-    shares: tuple[tuple[FloatArray, IntArray], ...] | None
-    units: int
 
 
 def bootstrap_max_t(
@@ -90,14 +76,15 @@ def bootstrap_max_t(
     with np.errstate(divide="ignore"):
         statistic[active] = np.where(norms > 0, scaled / norms, np.copysign(np.inf, scaled))
     order = active[np.argsort(-np.abs(statistic[active]), kind="stable")]
-    sums = _quantised(residuals[:, order], None if shares is None else shares[:, order])
+    units, own_shares = len(residuals), None if shares is None else shares[:, order]
+    statistics = _make_statistics(residuals[:, order], own_shares)
     reach = np.abs(statistic[order])[:, np.newaxis]
 
     def work(blocks: range) -> list[tuple[IntArray, FloatArray]]:
-        drawn = (counts for block in blocks for counts in drawn_counts(sums.units, seed, block, resamples))
-        return [_reached(_statistics(sums, counts), reach) for counts in drawn]
+        drawn = (counts for block in blocks for counts in drawn_counts(units, seed, block, resamples))
+        return [_reached(statistics(counts), reach) for counts in drawn]
 
-    hits, parts = zip(*chain.from_iterable(map_blocks(work, resamples, sums.units, workers)), strict=True)
+    hits, parts = zip(*chain.from_iterable(map_blocks(work, resamples, units, workers)), strict=True)
     p_value[order], p_adjusted[order] = (1 + np.sum(hits, axis=0)) / (resamples + 1)
     largest = np.sort(np.concatenate(parts))
     places = [math.ceil(level * (resamples + 1)) for level in levels]
@@ -108,14 +95,34 @@ def bootstrap_max_t(
     )
 
 
-def _quantised(residuals: FloatArray, shares: FloatArray | None) -> _Sums:
+def _make_statistics(residuals: FloatArray, shares: FloatArray | None) -> Callable[[FloatArray], FloatArray]:
+    """Return the function that makes (columns x resamples) |t| around the observed means of (units x resamples) counts.
+
+    |t| is |A| / sqrt(C - 2 m D + m^2 E) with m = A / B. Over the drawn units A is the sum of residuals, B of shares, C
+    of squared residuals, D of residual * share, E of squared shares; without shares B = E = units and D = A.
+    """
     units = len(residuals)
-    largest = np.abs(residuals).max(axis=0)
-    scaled = np.ldexp(residuals, -np.frexp(largest)[1])  # t has no unit; squares of small numbers keep their digits
-    own = None
+    scaled = np.ldexp(residuals, -np.frexp(np.abs(residuals).max(axis=0))[1])  # squares of small numbers keep digits
+    summed = [scaled, np.square(scaled)]
     if shares is not None:
-        own = tuple(_in_quanta(each, units) for each in (shares, scaled * shares, np.square(shares)))
-    return _Sums(_in_quanta(scaled, units), _in_quanta(np.square(scaled), units), own, units)
+        summed += [shares, scaled * shares, np.square(shares)]
+    tables = [_in_quanta(table, units) for table in summed]
+    least = LEAST_SPREAD**2 * np.ldexp(tables[1][0].sum(axis=1, keepdims=True), -tables[1][1])
+
+    def statistics(counts: FloatArray) -> FloatArray:
+        first, second, *others = (np.ldexp(table @ counts, -exponent) for table, exponent in tables)
+        if others:
+            share, crossed, squared = others
+            mean = np.divide(first, share, out=np.zeros_like(first), where=share > 0)
+            spread = second - 2 * mean * crossed + np.square(mean) * squared
+        else:
+            spread = second - np.square(first) / units
+        size, spread = np.abs(first), np.maximum(spread, least)
+        t = np.where(size > 0, np.inf, 0.0)
+        np.divide(size, np.sqrt(spread), out=t, where=spread > 0)
+        return t
+
+    return statistics
 
 
 def _in_quanta(table: FloatArray, units: int) -> tuple[FloatArray, IntArray]:
@@ -147,20 +154,3 @@ def _reached(t: FloatArray, reach: FloatArray) -> tuple[IntArray, FloatArray]:
     """
     from_here = np.maximum.accumulate(t[::-1], axis=0)[::-1]
     return np.stack([np.count_nonzero(each >= reach, axis=1) for each in (t, from_here)]), from_here[0]
-
-
-def _statistics(sums: _Sums, counts: FloatArray) -> FloatArray:
-    """Compute (c x resamples) |t| around the observed means: |A| / sqrt(C - 2 m D + m^2 E) with m = A / B."""
-    first, second = (np.ldexp(table @ counts, -exponent) for table, exponent in (sums.residuals, sums.squares))
-    if sums.shares is None:
-        spread = second - np.square(first) / sums.units
-    else:
-        share, crossed, squared = (np.ldexp(table @ counts, -exponent) for table, exponent in sums.shares)
-        mean = np.divide(first, share, out=np.zeros_like(first), where=share > 0)
-        spread = second - 2 * mean * crossed + np.square(mean) * squared
-    table, exponent = sums.squares
-    whole = np.ldexp(table.sum(axis=1, keepdims=True), -exponent)
-    size, spread = np.abs(first), np.maximum(spread, LEAST_SPREAD**2 * whole)
-    t = np.where(size > 0, np.inf, 0.0)
-    np.divide(size, np.sqrt(spread), out=t, where=spread > 0)
-    return t

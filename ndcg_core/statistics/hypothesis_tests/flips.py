@@ -179,9 +179,6 @@ def check_differences(differences: ArrayLike) -> FloatArray:
 
 
 def check_settings(resamples: int, seed: int, workers: int | None) -> None:
-    if resamples < 1:
-        raise ValueError(f"resamples == {resamples}, must be at least 1")
-    if seed < 0:
-        raise ValueError(f"seed == {seed}, must be at least 0")
-    if workers is not None and workers < 1:
-        raise ValueError(f"workers == {workers}, must be at least 1")
+    for name, value, least in (("resamples", resamples, 1), ("seed", seed, 0), ("workers", workers, 1)):
+        if value is not None and value < least:
+            raise ValueError(f"{name} == {value}, must be at least {least}")

@@ -15,7 +15,7 @@ from ndcg_core.statistics.estimates.power import queries_needed
 from ndcg_core.statistics.estimates.queries_to_hold import queries_to_hold
 from ndcg_core.statistics.hypothesis_tests import bounded_mean as bounded
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
-from ndcg_core.statistics.paired import Paired
+from ndcg_core.statistics.paired import FloatArray, Paired
 from ndcg_core.statistics.verdicts.verdict import (
     POWER,
     SMALL_SAMPLE,
@@ -144,22 +144,25 @@ def rules_out_rare(pairs: Paired, narrow: Interval, level: float) -> bool:
 
     True if the interval does not lie within it anyway, or if a query's largest loss is not known.
     """
-    margin, worst = pairs.column.smallest_effect, pairs.column.largest_loss
-    values, shares = pairs.units.values, pairs.units.shares
-    if margin is None or not -margin < narrow.low <= narrow.high < margin:
+    margin, worst, values = pairs.column.smallest_effect, pairs.column.largest_loss, _bounded_values(pairs)
+    if margin is None or values is None or margin >= worst or not -margin < narrow.low <= narrow.high < margin:
         return True
-    if np.isinf(worst) or margin >= worst or float(np.abs(values).max(initial=0.0)) > worst + TIE_TOLERANCE:
-        return True
-    sides = (np.clip(values, -worst, worst), -np.clip(values, -worst, worst))
-    return all(bounded.not_worse_p_value(side, margin, worst, shares) < level for side in sides)
+    shares = pairs.units.shares
+    return all(bounded.not_worse_p_value(side, margin, worst, shares) < level for side in (values, -values))
 
 
 def difference_p_value(pairs: Paired) -> float | None:
     """Compute the two-sided p of the mean difference by Gaffke's bound; None if the largest loss is not known."""
+    values = _bounded_values(pairs)
+    return None if values is None else bounded.bounded_p_value(values, pairs.column.largest_loss, pairs.units.shares)
+
+
+def _bounded_values(pairs: Paired) -> FloatArray | None:
+    """Return the units' values; None if the largest loss is not known, or one of them lies beyond it."""
     worst, values = pairs.column.largest_loss, pairs.units.values
     if np.isinf(worst) or float(np.abs(values).max(initial=0.0)) > worst + TIE_TOLERANCE:
         return None
-    return bounded.bounded_p_value(np.clip(values, -worst, worst), worst, pairs.units.shares)
+    return np.clip(values, -worst, worst)
 
 
 def unseen_losses(pairs: Paired, alpha: float) -> int | None:

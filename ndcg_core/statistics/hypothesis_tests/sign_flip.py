@@ -1,8 +1,8 @@
 """The sign-flip test of paired differences: exact ties, shared flips, step-down max-T.
 
 Under the null hypothesis a query's difference is as likely to be +d as -d. The test flips the signs of the queries,
-all columns together, and counts how often a sum of flipped differences is as far from zero as the one observed.
-The sum of squares of a column does not change under flips, so sum, mean and t order the flips alike.
+all columns together, and counts how often a flipped sum is as far from zero as the one observed. Sum, mean and t order
+the flips alike, since flips do not change a column's sum of squares.
 
 Sources: R. A. Fisher, The Design of Experiments (1935), section 21 (the test; his 1726 of 32768 is a test case);
 B. Phipson and G. K. Smyth, Permutation P-values Should Never Be Zero (2010) (the +1 when flips are drawn);
@@ -66,12 +66,10 @@ def sign_flip(
         to row numbers). A magnitude of TIE_TOLERANCE or less is a tie.
     resamples: flips m >= 1. A column that differs on 16 rows or fewer is enumerated instead, and so is the family
         if its columns differ on 16 rows or fewer all together.
-    seed: >= 0. p_value depends on the column's differences, seed and resamples alone: not on the other columns, on
-        workers or on BLAS. The flips of a larger m begin with those of a smaller one.
-    workers: threads >= 1; by default as many as the process has processors.
+    seed: >= 0. p_value depends on the column's differences, seed and resamples alone. The flips of a larger m begin
+        with those of a smaller one. workers: threads >= 1; by default as many as the process has processors.
 
-    Raises ValueError for a shape other than n x k, for NaN and infinity (with row and column), and for settings out
-    of range.
+    Raises ValueError for a shape other than n x k, for NaN and infinity (with their place), and for wrong settings.
     """
     check_settings(resamples, seed, workers)
     table = settle_ties(check_differences(differences))

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ndcg_core.statistics.estimates.mean_difference import check_probability
 from ndcg_core.statistics.hypothesis_tests.flips import (
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
@@ -46,8 +47,7 @@ def simultaneous_quantiles(
     """
     check_settings(resamples, seed, workers)
     for level in levels:
-        if not 0 < level < 1:
-            raise ValueError(f"level == {level}, must lie between 0 and 1")
+        check_probability("level", level)
     family = standardise_family(check_differences(residuals))
     if not len(family.order):
         return (0.0,) * len(levels)

@@ -24,7 +24,7 @@ class Split(NamedTuple):
     """What each cause moved a mean by.
 
     before, now: the mean. parts: of each of `CAUSES`, in their order; they add up to now - before.
-    of_queries: one row per cause and one column per query: what the query adds to that part. Their sum is the part.
+    of_queries: (causes x queries), what each query adds to a part.
     """
 
     before: float

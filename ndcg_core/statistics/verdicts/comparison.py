@@ -17,6 +17,7 @@ from ndcg_core.statistics.estimates.descriptive import describe_differences
 from ndcg_core.statistics.estimates.mean_difference import (
     Interval,
     Moments,
+    check_probability,
     detectable_effect,
     effective_number,
     interval_from_moments,
@@ -90,8 +91,7 @@ def compare_family(
     Raises ValueError for NaN or infinity (naming candidate, metric and query), a query_id given twice, another number
     of differences than of query ids, and settings out of range.
     """
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha == {alpha}, must lie between 0 and 1")
+    check_probability("alpha", alpha)
     if 1 / (resamples + 1) > alpha:
         raise ValueError(f"resamples == {resamples}, must be at least {round(1 / alpha)} for alpha == {alpha}")
     if least_queries < 2:
@@ -140,16 +140,15 @@ def check_guardrails(
     Raises ValueError as `compare_family` does, for a column without smallest_effect, and for a difference below
     -largest_loss.
     """
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha == {alpha}, must lie between 0 and 1")
+    check_probability("alpha", alpha)
     for column in columns:
         if column.smallest_effect is None:
             raise ValueError(f"{column}: a guardrail needs a smallest_effect")
     paired = sort_by_query(columns)
     known = [moments_of(pairs) for pairs in paired]
-    tested = [(pairs, of) for pairs, of in zip(paired, known, strict=True) if of is not None]
-    guarded = [pairs for pairs, _ in tested], [of for _, of in tested]
-    harm_of = iter(adjust_family(*guarded, FamilyTest(alpha, seed, resamples, workers)))
+    tested = [pairs for pairs, of in zip(paired, known, strict=True) if of is not None]
+    moments = [of for of in known if of is not None]
+    harm_of = iter(adjust_family(tested, moments, FamilyTest(alpha, seed, resamples, workers)))
     settings = _Settings(family, len(tested), alpha)
     found = []
     for pairs, of in zip(paired, known, strict=True):

@@ -43,7 +43,7 @@ class State(StrEnum):
         return self in (State.OPEN, State.UNKNOWN)
 
     def stands_as(self, other: "State") -> bool:
-        """Return whether another state, made under other assumptions, says the same; by how much may differ."""
+        """Return whether another state, under other assumptions, has the same direction; the size may differ."""
         if self.is_gain or self.is_harm:
             return (self.is_gain, self.is_harm) == (other.is_gain, other.is_harm)
         if self in (State.SAME, State.SMALLER):

@@ -58,10 +58,8 @@ def find_tipping(
     measured = state_of(row.conclusion, row.size)
     if measured.is_unsettled:
         return Tipping(None, measured)
-    if measured.is_gain or measured is State.HOLDS:
-        sides: tuple[int, ...] = (CANDIDATE,)
-    else:
-        sides = (BASELINE,) if measured.is_harm else (CANDIDATE, BASELINE)
+    helps, harms = measured.is_gain or measured is State.HOLDS, measured.is_harm
+    sides = [side for side, is_spared in ((CANDIDATE, harms), (BASELINE, helps)) if not is_spared]
 
     def states(factor: float) -> list[State]:
         return [state_under(column, row, assume(factor, side)) for side in sides]
@@ -79,9 +77,8 @@ def find_tipping(
 def weakest(states: Iterable[State]) -> State:
     """Return the weakest of states of one direction: shown, if one of them is not by more than the smallest effect."""
     first, *others = states
-    if first is State.BETTER_BY_MORE and State.BETTER in others:
-        return State.BETTER
-    return State.WORSE if first is State.WORSE_BY_MORE and State.WORSE in others else first
+    weaker = {State.BETTER_BY_MORE: State.BETTER, State.WORSE_BY_MORE: State.WORSE}.get(first, first)
+    return weaker if weaker in others else first
 
 
 def state_under(column: Column, row: Comparison, assumed: Assumed) -> State:

@@ -165,12 +165,6 @@ class Conclusion(NamedTuple):
 
 
 _WITH_MARGIN = (Verdict.EQUIVALENT, Verdict.NOT_WORSE, Verdict.MAY_BE_WORSE, Verdict.WORSE)
-_WORDS: dict[Verdict | Size, str] = {
-    Size.BY_MORE_THAN: "by more than",
-    Size.SMALLER_THAN: "smaller than",
-    Verdict.NOT_WORSE: "not worse than",
-    Verdict.MAY_BE_WORSE: "may be worse than",
-}
 
 
 class Reaches(NamedTuple):
@@ -297,11 +291,11 @@ def sentence(
     one, many = unit_names(clusters)
     match kind:
         case Verdict.IMPROVED | Verdict.REGRESSED:
-            return f"{kind}, {_WORDS[size]} {margin}" if size else str(kind)
+            return f"{kind}, {size.replace('_', ' ')} {margin}" if size else str(kind)
         case Verdict.EQUIVALENT:
             return f"equivalent within ±{margin}"
         case Verdict.NOT_WORSE | Verdict.MAY_BE_WORSE:
-            return f"{_WORDS[kind]} {margin}"
+            return f"{kind.words} than {margin}"
         case Verdict.WORSE:
             return f"worse, and not shown to be within {margin}"
         case Verdict.IDENTICAL if obstacle is Obstacle.FEW_TO_RULE_OUT:
