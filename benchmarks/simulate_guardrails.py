@@ -213,7 +213,7 @@ def slices(rng: Rng, repetitions: int, queries: int) -> list[Row]:
         compared = partial(compare_family, resamples=1_000, seed=seed, workers=1, least_queries=25)
         whole = compared(list(chain.from_iterable(by_attribute.values())))
         together += any(row.conclusion.direction < 0 for row in whole)
-        by_rate = partial(compared, procedure="benjamini-hochberg")
+        by_rate = partial(compared, exploratory=True)
         alone = chain.from_iterable(by_rate(columns) for columns in by_attribute.values())
         apart += any(row.conclusion.direction < 0 for row in alone)
     setting = f"n = {queries}, {len(SLICES)} attributes, {sum(SLICES.values())} slices"

@@ -25,7 +25,6 @@ from ndcg_ab.results.cost_records import AT_LEAST, AT_MOST, CostDifference, Cost
 from ndcg_ab.results.wording import queries_text
 from ndcg_core.statistics.averages import mean, quantile, weighted_mean
 from ndcg_core.statistics.estimates.cost_quantiles import (
-    CostInterval,
     Sample,
     Tails,
     draw_quantiles,
@@ -33,6 +32,7 @@ from ndcg_core.statistics.estimates.cost_quantiles import (
     least_queries,
     mean_interval,
 )
+from ndcg_core.statistics.estimates.mean_difference import Interval
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
 MOST = 1_000_000  # queries that are told to be needed
@@ -142,7 +142,7 @@ class Estimates:
         assert found is not None
         return Estimate(found, math.inf if self.count_failed(system) else found)
 
-    def interval(self, system: int, which: int) -> CostInterval:
+    def interval(self, system: int, which: int) -> Interval:
         tails = Tails(self.alpha / 2, self.alpha / 2)
         if self.statistics[which].share is None:
             ends = mean_interval(self.of.values[:, system], tails, self.of.sample)
@@ -150,13 +150,13 @@ class Estimates:
         place = self.places[self.statistics[which].statistic]
         return interval_from_draws(self.low[:, system, place], self.high[:, system, place], tails)
 
-    def difference(self, pair: tuple[int, int], which: int, tails: Tails) -> CostInterval:
+    def difference(self, pair: tuple[int, int], which: int, tails: Tails) -> Interval:
         """pair: the places of the baseline and of the candidate."""
         base, other = pair
         if self.statistics[which].share is None:
             ends = mean_interval(self.of.values[:, other] - self.of.values[:, base], tails, self.of.sample)
             low = -math.inf if self.count_failed(base) else ends.low
-            return CostInterval(low, math.inf if self.count_failed(other) else ends.high)
+            return Interval(low, math.inf if self.count_failed(other) else ends.high)
         place = self.places[self.statistics[which].statistic]
         lowest = self.low[:, other, place] - self.high[:, base, place]
         return interval_from_draws(lowest, self.high[:, other, place] - self.low[:, base, place], tails)

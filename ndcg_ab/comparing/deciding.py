@@ -26,7 +26,7 @@ def decide_by_all(
     unjudged = {(row.candidate, row.metric): row.unjudged for row in compared if row.family in MAIN}
     together = [
         replace(row, unjudged=unjudged.get((row.candidate, row.metric)))
-        for row in compare_columns(columns, evaluation, PRIMARY, described=False)
+        for row in compare_columns(columns, evaluation, PRIMARY)
     ]
     together += [row for row in compared if row.family not in (PRIMARY, SECONDARY)]
     found = [(decide(name, compared), decide(name, together)) for name in candidate_names(evaluation)]

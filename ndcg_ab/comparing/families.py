@@ -1,7 +1,7 @@
 """Which comparisons belong together: primary, secondary, guardrails, slices, all pairs (docs/statistics.md)."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 
@@ -17,7 +17,7 @@ from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import GATE, GUARDRAILS, INTENDED, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
 from ndcg_core.statistics.estimates.mean_difference import Differences, Interval
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
-from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_families
+from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_family
 from ndcg_core.statistics.verdicts.verdict import Obstacle
 
 QueryIds = tuple[str, ...]
@@ -54,36 +54,17 @@ def make_families(
 
 def whole_families(columns: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
     """Those over all queries, of `paired_columns`: primary and secondary metrics, guardrails, the gate's margins."""
-    (found,) = each_whole_families([columns], evaluation)
-    return found
+    primary = [column for column in columns if column.metric in evaluation.metrics]
+    secondary = [column for column in columns if column.metric in evaluation.secondary_metrics]
+    guarded = [column for column in columns if column.metric in evaluation.guardrails]
+    return [
+        *compare_columns(primary, evaluation, PRIMARY),
+        *compare_columns(secondary, evaluation, SECONDARY, exploratory=True),
+        *held_to_margins(guarded, gate_columns(columns, evaluation), evaluation),
+    ]
 
 
-def each_whole_families(
-    several: Sequence[Sequence[Column]], evaluation: Evaluation, *, described: bool = True
-) -> list[list[Comparison]]:
-    """`whole_families` of each of several columns, bit for bit: what is flipped is drawn once for all of them.
-
-    described: False leaves out what says more than a conclusion and its numbers, such as how many queries would settle
-    an open guardrail.
-    """
-    found: list[list[Comparison]] = [[] for _ in several]
-    for family, metrics, exploratory in (
-        (PRIMARY, evaluation.metrics, False),
-        (SECONDARY, evaluation.secondary_metrics, True),
-    ):
-        own = {str(at): [each for each in columns if each.metric in metrics] for at, columns in enumerate(several)}
-        tested = compare_separately(own, evaluation, exploratory=exploratory, described=described)
-        for rows, compared in zip(found, tested, strict=True):
-            rows += [replace(row, family=family) for row in compared]
-    for rows, columns in zip(found, several, strict=True):
-        guarded = [each for each in columns if each.metric in evaluation.guardrails]
-        rows += held_to_margins(guarded, gate_columns(columns, evaluation), evaluation, described)
-    return found
-
-
-def held_to_margins(
-    guarded: Sequence[Column], gated: Sequence[Column], evaluation: Evaluation, plan: bool
-) -> list[Comparison]:
+def held_to_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
     """Guardrails and the gate's margins: harm is looked for in all of them together."""
     settings = evaluation.statistics
     refuse_beyond_range([*guarded, *gated], evaluation)
@@ -93,7 +74,6 @@ def held_to_margins(
         seed=settings.seed,
         resamples=settings.resamples,
         workers=evaluation.resources.threads,
-        plan=plan,
     )
     found = []
     for family, part in ((GUARDRAILS, rows[: len(guarded)]), (GATE, rows[len(guarded) :])):
@@ -131,39 +111,21 @@ def compare_columns(
     *,
     exploratory: bool = False,
     least_queries: int | None = None,
-    described: bool = True,
 ) -> list[Comparison]:
-    """The columns as one family, with the evaluation's settings; the rest is as of `compare_separately`."""
-    (found,) = compare_separately(
-        {family: columns}, evaluation, exploratory=exploratory, least_queries=least_queries, described=described
-    )
-    return found
+    """The columns as one family, with the evaluation's settings.
 
-
-def compare_separately(
-    families: Mapping[str, Sequence[Column]],
-    evaluation: Evaluation,
-    *,
-    exploratory: bool = False,
-    least_queries: int | None = None,
-    described: bool = True,
-) -> list[list[Comparison]]:
-    """Every family by itself, with the evaluation's settings.
-
-    least_queries: that are tested; by default of slices the number that the evaluation says.  described: False leaves
-    out what says more than a conclusion and its numbers.
+    least_queries: that are tested; by default of slices the number that the evaluation says.
     """
     settings = evaluation.statistics
-    columns = next(iter(families.values()), ())
-    return compare_families(
-        families,
+    return compare_family(
+        columns,
         alpha=settings.alpha,
         seed=settings.seed,
         resamples=settings.resamples,
         workers=evaluation.resources.threads,
+        family=family,
         exploratory=exploratory,
         least_queries=least_queries or (evaluation.slices.smallest if columns and columns[0].attribute else 2),
-        described=described,
     )
 
 

@@ -207,7 +207,7 @@ def agreement_coefficients(cells: Sequence[Cell]) -> tuple[float | None, float |
     counts = np.zeros((len(levels), len(levels)))
     for cell in cells:
         counts[levels.index(cell.first), levels.index(cell.second)] = cell.count
-    alpha = alpha_from_coincidences(counts + counts.T, np.array(levels), "ordinal")
+    alpha = alpha_from_coincidences(counts + counts.T)
     return cohen_kappa(counts), cohen_kappa(counts, "linear"), cohen_kappa(counts, "quadratic"), alpha
 
 

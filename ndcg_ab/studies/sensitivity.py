@@ -9,7 +9,7 @@ from typing import Any
 from ndcg_ab.checks.order_checks import check_order
 from ndcg_ab.checks.severities import apply_severities, refuse_errors
 from ndcg_ab.comparing.drawn_queries import with_drawn_findings
-from ndcg_ab.comparing.families import compare_separately, paired_columns
+from ndcg_ab.comparing.families import compare_columns, paired_columns
 from ndcg_ab.comparing.sampling import read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
@@ -64,11 +64,9 @@ def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sen
     sampling = read_sampling(engine, evaluation)
     columns = paired_columns(engine, evaluation, sampling)
     found: dict[tuple[str, str], Comparison] = {}
-    families = {
-        f"sensitivity: {metric}": [column for column in columns if column.metric == metric]
-        for metric in evaluation.metrics
-    }
-    for metric, rows in zip(evaluation.metrics, compare_separately(families, evaluation), strict=True):
+    for metric in evaluation.metrics:
+        own = [column for column in columns if column.metric == metric]
+        rows = compare_columns(own, evaluation, f"sensitivity: {metric}")
         found |= {(row.candidate, metric): row for row in rows}
     candidates = tuple(system.name for system in evaluation.systems if system.name != evaluation.baseline_name)
     few = sorted(evaluation.metric_list, key=lambda metric: (metric.cutoff or 0, metric.name))[:TRIED]

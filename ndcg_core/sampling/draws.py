@@ -2,14 +2,12 @@
 
 Every query has a size x, and a permanent random number u that a seed and its id fix. The n queries of the lowest
 u / x are drawn. With t the u / x of the first one that is not drawn, a query is drawn exactly if u < t x: with the
-probability min(1, t x), given the numbers of the others. Sums weighted by 1 / probability are unbiased for those over
-all queries, whatever x is. They vary with t; the mean difference is therefore estimated as a ratio
-(`ndcg_core.sampling.estimate`).
+probability min(1, t x), given the numbers of the others. Sums weighted by 1 / probability are unbiased for any x. They
+vary with t; the mean difference is therefore estimated as a ratio (`ndcg_core.sampling.estimate`).
 
-More queries with the same seed are the same ones and others, so that a sample is extended and never exchanged. A sample
-that was drawn by other sizes is kept in the same way: a query is in one of the two if u is below the larger of its two
-limits, so its probability is the larger of its two probabilities. Of a query that is drawn now and was not before,
-that is the present one.
+With the same seed a larger sample contains the smaller one. An earlier sample can be kept even if it was drawn by other
+sizes: a query is in one of the two samples if u is below the larger of its two limits, so its probability is the larger
+of its two probabilities.
 
 Sources: N. Duffield, C. Lund and M. Thorup, Priority Sampling for Estimation of Arbitrary Subset Sums, Journal of the
 ACM 54 (2007) (the probabilities given the limit). E. Ohlsson, Sequential Poisson Sampling, Journal of Official
@@ -32,10 +30,8 @@ UNIFORM = 0.5
 """The part of a size that does not go by the disagreement: no query weighs more than twice what it would in a plain
 sample of the changed ones, so that one rare loss can hide no more than that. With .2 the variance of the mean is 6 %
 smaller in the median (docs/calibration.md), and the loss that a guardrail rules out two and a half times as large."""
-
-
 ALIKE = 1e-9
-"""What a probability may lose of itself where it is written as text."""
+"""The part of a probability that may be lost by writing it as text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,17 +51,17 @@ class Kept:
 
 
 def permanent_numbers(query_ids: Sequence[str], seed: int) -> FloatArray:
-    """(N,) numbers in (0, 1), the same for a seed and an id for ever: 53 bits of BLAKE2b of both."""
+    """Return (N,) numbers in (0, 1), the same for a seed and an id for ever: 53 bits of BLAKE2b of both."""
     digests = (hashlib.blake2b(f"{seed}\n{query_id}".encode(), digest_size=8).digest() for query_id in query_ids)
     return np.array([((int.from_bytes(digest, "big") >> 11) + 0.5) / 2**53 for digest in digests], dtype=np.float64)
 
 
 def relative_disagreements(disagreements: FloatArray, is_changed: BoolArray) -> FloatArray:
-    """(N,) how far each query's rankings lie apart, of mean 1 over the changed queries; 0 of the others.
+    """Return (N,) how far each query's rankings lie apart, with mean 1 over the changed queries; 0 for the others.
 
-    disagreements: (N,) >= 0, in proportion to how far the difference of a query is expected to lie from 0. They make
-    all but `UNIFORM` of what is returned, so that a query that changed is never all but left out. Times what a query
-    counts in the mean, they are the sizes to draw by.
+    disagreements: (N,) >= 0, in proportion to the expected size of a query's difference. They make all but `UNIFORM` of
+    what is returned, so that a changed query is never all but left out. Times the weight of a query in the mean, the
+    results are the sizes to draw by.
     """
     found = np.zeros(len(disagreements))
     known = disagreements[is_changed]
@@ -76,11 +72,11 @@ def relative_disagreements(disagreements: FloatArray, is_changed: BoolArray) -> 
 
 
 def draw_queries(sizes: FloatArray, numbers: FloatArray, count: int, kept: Kept | None = None) -> Draw:
-    """`count` queries, or all that have a size.
+    """Draw `count` queries, or all that have a size.
 
-    sizes: (N,) >= 0; one of 0 is not drawn. numbers: (N,) in (0, 1), `permanent_numbers`. kept: what an earlier draw
-    with the same numbers took: they are drawn again, and count among `count`.
-    Raises ValueError where more are kept, or one that these numbers cannot have drawn.
+    sizes: (N,) >= 0; one of 0 is not drawn. numbers: (N,) in (0, 1), `permanent_numbers`. kept: an earlier draw with
+    the same numbers, whose queries are drawn again and count among `count`.
+    Raises ValueError if more are kept, or one that these numbers cannot have drawn.
     """
     earlier = np.zeros(len(sizes)) if kept is None else kept.probability
     is_kept = earlier > 0
@@ -101,14 +97,14 @@ def draw_queries(sizes: FloatArray, numbers: FloatArray, count: int, kept: Kept 
 
 
 def limit_at(order: NDArray[np.intp], place: int, sizes: FloatArray, numbers: FloatArray) -> float:
-    """u / x of the query at a place of the order, from 0; infinite beyond its end, 0 before its beginning."""
+    """Return u / x of the query at a place of the order, from 0; infinity beyond its end, 0 before its beginning."""
     if place < 0:
         return 0.0
     return float(numbers[order[place]] / sizes[order[place]]) if place < len(order) else np.inf
 
 
 def without_first_left(order: NDArray[np.intp], kept: Kept, numbers: FloatArray) -> NDArray[np.intp]:
-    """The order without the query that the earlier draw would have taken in the place of any that it took."""
+    """Return the order without the query that the earlier draw would have taken next."""
     left = np.flatnonzero((kept.sizes > 0) & (kept.probability == 0))
     if not len(left):
         return order

@@ -19,15 +19,14 @@ FloatArray = NDArray[np.float64]
 
 
 def mean_disagreement(disagreements: FloatArray, frequencies: FloatArray | None = None) -> float:
-    """A: (N,) of all queries of the log, or of a slice of it, the unchanged ones with 0; frequencies: (N,) > 0."""
+    """Return A of (N,) all queries of a log or slice, the unchanged ones with 0; frequencies: (N,) > 0."""
     return float(np.average(disagreements, weights=frequencies)) if len(disagreements) else 0.0
 
 
 def scale_and_weights(
     disagreements: FloatArray, weights: FloatArray, mean: float
 ) -> tuple[FloatArray, FloatArray | None]:
-    """What the n differences are multiplied by, and the weights of the products: None where they are alike, but
-    for what writing the probabilities as text lost.
+    """Return factors of the n differences, and weights of the products; None if the weights are alike (up to `ALIKE`).
 
     disagreements: (n,) > 0, a. weights: (n,) > 0, w. mean: A.
     """

@@ -1,12 +1,12 @@
 """What a number of drawn queries can show, known before anything is judged: only the spread has to be supposed.
 
-The square of a query's difference is expected in proportion to the cube of its disagreement. The standard error of the
-mean difference over all queries is then known for every number of drawn queries, and for a plain random sample of all
-of them: their ratio does not depend on the spread, the numbers of queries do (docs/draw.md says how well both hold).
+The square of a query's difference is expected in proportion to the cube of its disagreement. That gives the standard
+error of the mean difference for every number of drawn queries, and for a plain random sample (docs/draw.md).
 
 Sources: S. K. Thompson, Sampling (2012), chapter 6 (the variance of a weighted sum). `estimates.power` for the rest.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_effect
+from ndcg_core.statistics.estimates.power import FEWEST
 
 FloatArray = NDArray[np.float64]
 
@@ -22,9 +23,7 @@ DEVIATION = 0.16
 hundred judged documents (docs/calibration.md)."""
 STEEPNESS = 3
 """Power of a disagreement that the square of a difference goes by within a log. On twelve pairs of systems of five
-collections the planned variance of the mean is then within 15 % of the true one; by squares it was up to 26 % too large
-where most differences are 0 (docs/calibration.md)."""
-FEWEST = 2
+collections the planned variance of the mean is then within 15 % of the true one (docs/calibration.md)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,10 +63,10 @@ class Population:
 
 
 def unit_deviation(differences: Sequence[FloatArray], relative: FloatArray, disagreements: FloatArray) -> float:
-    """How far differences deviate for a disagreement of 1, from queries that are judged; 0 where they do not.
+    """Estimate from judged queries how far differences deviate for a disagreement of 1.
 
-    differences: of each candidate (n,), n >= 2. relative, disagreements: (n,) as of `Population`, some above 0. Of each
-    candidate what its mean difference explains, in proportion to the relative disagreement, is no deviation.
+    differences: of each candidate (n,), n >= 2. relative, disagreements: (n,) as in `Population`, some above 0. What
+    the mean explains of a difference, in proportion to the relative disagreement, is no deviation.
     """
     left = [each - each.sum() / relative.sum() * relative for each in differences]
     n = int(np.count_nonzero(relative))
@@ -76,7 +75,7 @@ def unit_deviation(differences: Sequence[FloatArray], relative: FloatArray, disa
 
 
 def expected_probabilities(sizes: FloatArray, count: int) -> FloatArray:
-    """(N,) min(1, t size) with the t at which they sum to `count`, or to the number of sizes above 0."""
+    """Return (N,) min(1, t size) with the t at which they sum to `count`, or to the number of sizes above 0."""
     found = np.zeros(len(sizes))
     places = np.flatnonzero(sizes > 0)
     ordered = places[np.argsort(-sizes[places], kind="stable")]
@@ -94,7 +93,7 @@ def expected_probabilities(sizes: FloatArray, count: int) -> FloatArray:
 
 
 def error_of_draw(of: Population, count: int) -> tuple[float, float]:
-    """The standard error of the mean over the log from so many drawn queries, and its degrees of freedom."""
+    """Return the standard error of the mean over the log from so many drawn queries, and its degrees of freedom."""
     probability = expected_probabilities(of.sizes, count)
     drawn = probability > 0
     weights, probability = of.counted[drawn], probability[drawn]
@@ -103,7 +102,7 @@ def error_of_draw(of: Population, count: int) -> tuple[float, float]:
 
 
 def error_of_random(of: Population, count: int) -> tuple[float, float]:
-    """The same of a random sample of all queries of the log, the changed and the others."""
+    """Return standard error and degrees of freedom of a random sample of all queries of the log."""
     weights = of.counted
     variance = float((np.square(weights) * of.spread).sum()) * len(weights) / count
     effective = count / (len(weights) * float(np.square(weights).sum()))
@@ -117,17 +116,14 @@ def queries_to_settle(
     alpha: float = 0.05,
     power: float = 0.8,
 ) -> int | None:
-    """The fewest queries that detect `effect` > 0 with this power; None where all of the log do not."""
+    """Return the fewest queries that detect `effect` > 0 with this power; None if all of the log do not."""
 
     def enough(count: int) -> bool:
         found, freedom = error(of, count)
         detected = minimal_detectable_effect(count, found * count**0.5, alpha, power, freedom)
         return detected <= effect
 
-    short, long = FEWEST - 1, len(of.relative)
-    if long < FEWEST or not enough(long):
+    most = len(of.relative)
+    if most < FEWEST or not enough(most):
         return None
-    while long - short > 1:
-        middle = (short + long) // 2
-        short, long = (short, middle) if enough(middle) else (middle, long)
-    return long
+    return bisect_left(range(most + 1), True, lo=FEWEST, key=enough)

@@ -13,19 +13,19 @@ ROUNDING = 1e-12  # of the weight
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """The arithmetic mean, from an exact sum: the same for any order of values; None of nothing."""
+    """Return the arithmetic mean, from an exact sum; None without values."""
     return math.fsum(values) / len(values) if values else None
 
 
 def weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float | None:
-    """sum(weight * value) / sum(weight), from exact sums; weights above 0, one for each value; None of nothing."""
+    """Return sum(weight * value) / sum(weight), from exact sums, with weights > 0; None without values."""
     if not values:
         return None
     return math.fsum(weight * value for value, weight in zip(values, weights, strict=True)) / math.fsum(weights)
 
 
 def median(values: Sequence[float]) -> float | None:
-    """The middle value, or the mean of the middle two; None of nothing."""
+    """Return the middle value, or the mean of the middle two; None without values."""
     ordered = sorted(values)
     half = len(ordered) // 2
     if not ordered:
@@ -34,7 +34,7 @@ def median(values: Sequence[float]) -> float | None:
 
 
 def quantile_share(statistic: str) -> float | None:
-    """p95 -> 0.95, p99.9 -> 0.999; None for the mean. ValueError for anything else."""
+    """Return the share of a percentile, such as .95 of p95, or None of the mean. ValueError for anything else."""
     if statistic == MEAN:
         return None
     if not re.fullmatch(r"p\d{1,2}(\.\d{1,3})?", statistic) or not float(statistic[1:]) > 0:
@@ -43,11 +43,10 @@ def quantile_share(statistic: str) -> float | None:
 
 
 def quantile(values: Sequence[float], share: float, weights: Sequence[float] | None = None) -> float:
-    """The smallest of n >= 1 values such that those up to it have at least the share, in (0, 1), of the weight.
+    """Return the smallest of n >= 1 values such that those up to it have at least the share, in (0, 1), of the weight.
 
-    Without interpolation: the inverse of the empirical distribution function, type 1 of R. J. Hyndman and Y. Fan,
-    Sample quantiles in statistical packages, The American Statistician 50 (1996);
-    `numpy.quantile(method="inverted_cdf")` agrees. ROUNDING of the weight may be lost: 95 of 100 are the share 0.95.
+    It is type 1 of R. J. Hyndman and Y. Fan, Sample quantiles in statistical packages, The American Statistician 50
+    (1996); `numpy.quantile(method="inverted_cdf")` agrees. ROUNDING of the weight may be lost: 95 of 100 are .95.
     """
     if not len(values):
         raise ValueError("there are no values, must be one at least")

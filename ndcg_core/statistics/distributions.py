@@ -1,7 +1,6 @@
 """The distribution functions that the statistics need, from the part of `scipy.special` that computes them.
 
-`scipy.special` itself imports half of numpy and takes ten times as long.  Whoever asks for its part alone
-(`ndcg_ab.flows.cli.light_imports`) spares that time; everybody else gets the same functions.
+Importing all of `scipy.special` takes ten times as long (`flows.cli.light_imports`).
 """
 
 try:

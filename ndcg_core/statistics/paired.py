@@ -30,20 +30,18 @@ class Column:
 
     baseline, candidate: system ids. metric: its name. query_ids: n distinct ids, in any order.
     differences: n numbers, candidate - baseline on the query at the same place, in the metric's unit. A query that a
-        system did not answer is there with its score of 0; one that is excluded for the metric is not there.
-    baseline_values: the baseline's n values, for the relative change; None where they are not known.
-    weights: n numbers > 0, such as traffic; None where every query counts alike.
+        system did not answer scores 0; one that is excluded for the metric is absent.
+    baseline_values: the baseline's n values, for the relative change; None if they are not known.
+    weights: n numbers > 0, such as traffic; None if every query counts alike.
     clusters: n names: queries of one name (a conversation, a user, the variants of a query) are one unit of the test;
-        None where every query is one. Given for every column of a family, or for none.
-    scales: n numbers > 0 that the differences and the baseline's values are multiplied by before anything else, where
-        the queries were drawn by their disagreement (`ndcg_core.sampling.estimate`); None elsewhere.
-    attribute, slice: the queries' attribute and its value, where the column holds one slice of the queries.
+        None if every query is one. Given for every column of a family, or for none.
+    scales: n numbers > 0 that the differences and the baseline's values are multiplied by before anything else, if the
+        queries were drawn by their disagreement (`ndcg_core.sampling.estimate`); else None.
+    attribute, slice: the queries' attribute and its value, if the column holds one slice of the queries.
     smallest_effect: the smallest difference that matters, > 0, in the metric's unit; for a guardrail its margin.
-    largest_loss: how much one query can lose at most, scaled, > 0: 1 for metrics within [0, 1], math.inf where it is
-        not known.
-        Guardrails alone ask for it.
-    value_range: the lowest and the highest value of the metric, unscaled: intervals of the mean difference do not reach
-        beyond its width, nor relative changes below its lowest value; None if it is not known.
+    largest_loss: the most that one query can lose, scaled, > 0: 1 for metrics within [0, 1], math.inf if not known.
+    value_range: the lowest and the highest value of the metric, unscaled, or None. Intervals of the mean difference do
+        not reach beyond its width, nor relative changes below its lowest value.
     """
 
     baseline: str
@@ -61,6 +59,11 @@ class Column:
     scales: Differences | None = None
     value_range: Interval | None = None
 
+    @property
+    def widest(self) -> float:
+        """How far from 0 the mean difference can lie: the width of the range; infinite if it is not known."""
+        return math.inf if self.value_range is None else self.value_range.high - self.value_range.low
+
     def __str__(self) -> str:
         part = f", {self.attribute} {self.slice!r}" if self.attribute else ""
         return f"candidate {self.candidate!r}, metric {self.metric!r}{part}"
@@ -70,10 +73,10 @@ class Column:
 class Units:
     """What the tests sample and flip: queries, or clusters of them.
 
-    names: of the u units: query ids, or clusters in the order of their smallest query ids. values: differences, of a
-    cluster its (weighted) mean. shares: weights over their mean, of a cluster by the sum of its queries'; None where
-    all units count alike. flippable: what the test flips: shares * differences, of a cluster their sum.
-    members: (n,) the number of each query's unit; None where every query is one.
+    names: of the u units: query ids, or clusters in the order of their smallest query ids. values: differences, or
+    (weighted) means of clusters. shares: weights (of clusters: sums) over their mean; None if all units count alike.
+    flippable: what the test flips: shares * differences, or their sums over clusters.
+    members: (n,) the number of each query's unit; None if every query is one.
     """
 
     names: tuple[str, ...]
@@ -85,7 +88,7 @@ class Units:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paired:
-    """A column checked: query ids rising, ties exactly 0, scaled. shares: weights over their mean, or None."""
+    """A column, checked: query ids rising, ties exactly 0, scaled. shares: weights over their mean, or None."""
 
     column: Column
     query_ids: QueryIds
@@ -102,7 +105,7 @@ class Paired:
 
 
 def sort_by_query(columns: Sequence[Column]) -> list[Paired]:
-    """Every column in rising order of its query ids: that of code points, which is that of their UTF-8 bytes.
+    """Sort every column by its query ids: in the order of code points, which is that of their UTF-8 bytes.
 
     Raises ValueError for NaN or infinity, a query_id given twice, values or weights of another number than the query
     ids, weights that are not above 0.
@@ -113,21 +116,16 @@ def sort_by_query(columns: Sequence[Column]) -> list[Paired]:
     if len({column.clusters is None for column in columns}) > 1:
         raise ValueError("some columns have clusters and some have none, must be given for all or for none")
     for column in columns:
-        differences = _checked(column, "difference", column.differences)
         if column.query_ids not in orders:
             orders[column.query_ids] = _rising(column)
         rising, places = orders[column.query_ids]
-        differences = settle_ties(differences)[places]
-        baseline = None
-        if column.baseline_values is not None:
-            baseline = _checked(column, "baseline value", column.baseline_values)[places]
         scales = None if column.scales is None else _checked(column, "scale", column.scales)[places]
-        if scales is not None:
-            differences = differences * scales
-            baseline = None if baseline is None else baseline * scales
+        differences = settle_ties(_checked(column, "difference", column.differences))[places]
+        differences, baseline = weigh(differences, scales), None
+        if column.baseline_values is not None:
+            baseline = weigh(_checked(column, "baseline value", column.baseline_values)[places], scales)
         shares = _shares(column, places) if column.weights is not None and len(places) else None
-        weighed = differences if shares is None else differences * shares
-        units = Units(rising, differences, shares, weighed)
+        units = Units(rising, differences, shares, weigh(differences, shares))
         if column.clusters is not None:
             named = (column.query_ids, tuple(column.clusters))
             if named not in known:
@@ -138,100 +136,83 @@ def sort_by_query(columns: Sequence[Column]) -> list[Paired]:
 
 
 def flippable_count(pairs: Paired) -> int:
-    """How many units the test can flip: those with a difference, unless its weight is too near 0."""
+    """Count the units that the test can flip: those with a difference, unless its weight is too near 0."""
     return int(np.count_nonzero(np.abs(pairs.units.flippable) > TIE_TOLERANCE))
 
 
+def has_one_heavy(weights: FloatArray) -> bool:
+    """Return whether one of the weights is all but the whole: the others' variance would be a rounding error."""
+    heaviest = float(weights.max())
+    return math.fsum(weights.tolist()) - heaviest < LEAST_OTHERS * heaviest
+
+
 def moments_of(pairs: Paired) -> Moments | None:
-    """None of fewer than two units, and where one has all the weight: the others' would be a rounding error."""
-    shares = pairs.units.shares
-    if len(pairs.units.names) < 2:
-        return None
-    if shares is not None:
-        heaviest = float(shares.max())
-        if math.fsum(shares.tolist()) - heaviest < LEAST_OTHERS * heaviest:
-            return None
-    return moments_over(pairs, pairs.differences)
-
-
-def moments_over(pairs: Paired, values: FloatArray) -> Moments:
-    """The moments of values at the queries of a column, scaled as its differences are.
+    """Return the moments of a column's differences; None for fewer than two units, or if one has all the weight.
 
     Differences of drawn queries are divided by their disagreement: most are near 0, some are large, and Student's t
     with n - 1 degrees of freedom would cover too little (docs/draw.md).
     """
-    is_drawn = pairs.scales is not None
-    found = compute_moments(values, pairs.shares, pairs.units.members, long_tailed=is_drawn)
-    known = pairs.column.value_range
-    return found if known is None else found._replace(widest=known.high - known.low)
+    shares, is_drawn = pairs.units.shares, pairs.scales is not None
+    if len(pairs.units.names) < 2 or (shares is not None and has_one_heavy(shares)):
+        return None
+    found = compute_moments(pairs.differences, pairs.shares, pairs.units.members, long_tailed=is_drawn)
+    return found._replace(widest=pairs.column.widest)
+
+
+def weigh(values: FloatArray, shares: FloatArray | None) -> FloatArray:
+    """Return the values times their shares, or the values if all count alike."""
+    return values if shares is None else values * shares
 
 
 def mean_of(pairs: Paired) -> float | None:
-    """The mean difference over the queries, weighted where there are weights; None without a query."""
-    if not len(pairs.query_ids):
-        return None
-    return mean_difference(pairs.differences if pairs.shares is None else pairs.differences * pairs.shares)
+    """Return the (weighted) mean difference over the queries; None without a query."""
+    return mean_difference(weigh(pairs.differences, pairs.shares)) if pairs.query_ids else None
 
 
 def baseline_mean(pairs: Paired) -> float | None:
-    """The baseline's mean over the same queries, weighted alike; None where it is not known.
+    """Return the baseline's (weighted) mean over the queries of a column; None if it is not known.
 
     Of drawn queries it is over those whose results differ: their values are not 0 elsewhere, as the differences are.
     """
-    if pairs.baseline_values is None or not len(pairs.query_ids):
+    if pairs.baseline_values is None or not pairs.query_ids:
         return None
-    mean = mean_difference(pairs.baseline_values if pairs.shares is None else pairs.baseline_values * pairs.shares)
-    if pairs.scales is None:
-        return mean
-    return mean / mean_difference(pairs.scales if pairs.shares is None else pairs.scales * pairs.shares)
+    mean = mean_difference(weigh(pairs.baseline_values, pairs.shares))
+    return mean if pairs.scales is None else mean / mean_difference(weigh(pairs.scales, pairs.shares))
 
 
 def centre_units(pairs: Paired, of: Moments) -> FloatArray:
-    """(u,) what is left of each unit without the mean, times its share; 0 where nothing varies."""
+    """Return (u,) what is left of each unit without the mean, times its share; 0 if nothing varies."""
     if of.deviation == 0:
         return np.zeros(len(pairs.units.names))
-    residuals = pairs.units.values - of.mean
-    return residuals if pairs.units.shares is None else residuals * pairs.units.shares
+    return weigh(pairs.units.values - of.mean, pairs.units.shares)
 
 
 def all_units(paired: Sequence[Paired]) -> tuple[str, ...]:
-    """The units of all columns together, in the order of the smallest query id that any column has of them."""
+    """Return the units of all columns together, in the order of the smallest query id that any column has of them."""
     distinct = {pairs.units.names: pairs for pairs in paired}
     if len(distinct) == 1:
         return next(iter(distinct))
     first: dict[str, str] = {}
     for pairs in distinct.values():
-        for unit, query_id in zip(pairs.units.names, _firsts(pairs), strict=True):
+        members = np.arange(len(pairs.query_ids)) if pairs.units.members is None else pairs.units.members
+        for unit, place in zip(pairs.units.names, np.unique(members, return_index=True)[1].tolist(), strict=True):
+            query_id = pairs.query_ids[place]
             first[unit] = min(query_id, first.get(unit, query_id))
     return tuple(sorted(first, key=first.__getitem__))
 
 
-def _firsts(pairs: Paired) -> Sequence[str]:
-    """The smallest query id of each unit."""
-    if pairs.units.members is None:
-        return pairs.query_ids
-    _, places = np.unique(pairs.units.members, return_index=True)
-    return [pairs.query_ids[place] for place in places.tolist()]
-
-
 def units_table(paired: Sequence[Paired], values: Sequence[FloatArray], units: tuple[str, ...]) -> FloatArray:
-    """(units x columns) of the values, one array for each column; 0 where a column does not have the unit."""
+    """Return (units x columns) of the values, one array for each column; 0 if a column does not have the unit."""
     rows = {unit: row for row, unit in enumerate(units)}
+    places = {names: [rows[unit] for unit in names] for names in {pairs.units.names for pairs in paired}}
     filled = np.zeros((len(units), len(paired)))
-    places: dict[tuple[str, ...], list[int]] = {}
     for number, (pairs, column) in enumerate(zip(paired, values, strict=True)):
-        names = pairs.units.names
-        if names == units:
-            filled[:, number] = column
-        else:
-            if names not in places:
-                places[names] = [rows[unit] for unit in names]
-            filled[places[names], number] = column
+        filled[places[pairs.units.names], number] = column
     return filled
 
 
 def _clusters(column: Column, places: NDArray[np.intp]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
-    """The clusters in the order of their smallest query ids, and the number of each query's; queries rising."""
+    """Return the clusters in the order of their smallest query ids, and the number of each query's; queries rising."""
     assert column.clusters is not None
     if len(column.clusters) != len(column.query_ids):
         counts = f"{len(column.clusters)} clusters and {len(column.query_ids)} query ids"

@@ -1,20 +1,17 @@
 """What requests cost (time, tokens, price): means and quantiles over queries, and their paired differences.
 
-A quantile is `averages.quantile`: the smallest value that at least the share q of the queries do not exceed. p95 is
-that of q = 0.95.
+A quantile is `averages.quantile`: the smallest value that at least the share q of the queries do not exceed.
 
 The interval of one quantile is that of order statistics: it holds for every distribution, and has no upper end while
-q^n > the tail, since with that chance all n queries lie below the quantile. In the difference of two quantiles of the
-same queries both order statistics move together. They are drawn: the shares of the population between neighbouring
-values are Dirichlet(1, …, 1), n + 1 exponential numbers over their sum, one for each query and one for what lies beyond
-all of them (as for Gaffke's bound, `hypothesis_tests.bounded_mean`). For the upper end of a difference that one is
-above all of the candidate's values and below all of the baseline's; for the lower end the other way round. Each
-system's own quantile then has exactly the interval of order statistics, and the pairing of queries is kept.
+q^n > the tail, since with that chance all n queries lie below the quantile. For the difference of two quantiles of the
+same queries both are drawn together: the shares of the population between neighbouring values are Dirichlet(1, …, 1),
+n + 1 exponential numbers over their sum, one for each query and one for what lies beyond all of them. For the upper end
+of a difference that one is above all of the candidate's values and below all of the baseline's; for the lower end the
+other way round. Each system's own quantile then has exactly the interval of order statistics.
 
 Sources: W. J. Conover, Practical Nonparametric Statistics (1999), section 3.2 (order statistics); D. B. Rubin, The
-Bayesian bootstrap, Annals of Statistics 9 (1981); Y. Cui and J. Hannig, Nonparametric generalized fiducial inference
-for survival functions under censoring, Biometrika 106 (2019) (lower and upper draws). That the interval of a difference
-holds is measured, not proved: docs/calibration.md, by `benchmarks/simulate_costs.py`. Means: Student's t.
+Bayesian bootstrap, Annals of Statistics 9 (1981); Y. Cui and J. Hannig, Biometrika 106 (2019) (lower and upper draws).
+That the interval of a difference holds is measured, not proved (docs/calibration.md). Means: Student's t.
 """
 
 import math
@@ -24,7 +21,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ndcg_core.statistics.estimates.mean_difference import compute_moments, interval_from_moments, relative_weights
+from ndcg_core.statistics.estimates.mean_difference import (
+    Interval,
+    compute_moments,
+    interval_from_moments,
+    relative_weights,
+)
 
 FloatArray = NDArray[np.float64]
 STREAM = 2  # of the seed sequence: the flips' have none, the bootstrap's is 1
@@ -35,13 +37,6 @@ AT_MOST, LEAST = 10**8, 1_000  # numbers that are drawn for an interval, and dra
 
 class Tails(NamedTuple):
     """The chance that an interval lies above what it is of (low), or below (high); each in (0, 0.5)."""
-
-    low: float
-    high: float
-
-
-class CostInterval(NamedTuple):
-    """Bounds in the unit of the cost; -inf and inf where the queries are too few for one."""
 
     low: float
     high: float
@@ -59,18 +54,18 @@ PLAIN = Sample()
 
 
 def least_queries(share: float, tail: float) -> int:
-    """The fewest queries whose interval of a quantile has an upper end: q^n <= tail (72 of p95 at .025)."""
+    """Return the fewest queries whose interval of a quantile has an upper end: q^n <= tail (72 of p95 at .025)."""
     return math.ceil(math.log(tail) / math.log(share) - 1e-12)
 
 
 def draw_quantiles(
     values: FloatArray, shares: Sequence[float], *, draws: int, seed: int, sample: Sample = PLAIN
 ) -> tuple[FloatArray, FloatArray]:
-    """Two (draws x systems x shares) arrays of plausible quantiles: what lies beyond all queries is below, or above.
+    """Draw two (draws x systems x shares) arrays of quantiles: what lies beyond all queries is below, or above them.
 
-    values: (n x systems), rows sorted by query_id; the systems share their draws. -inf and inf where the quantile is
-    beyond all values. draws: as many, or of many queries as make AT_MOST numbers, but LEAST. The result depends on the
-    numbers, seed and draws alone: each block of draws has a generator of its own, from the seed and its place.
+    values: (n x systems), rows sorted by query_id; the systems share their draws. -inf and inf if the quantile is
+    beyond all values. draws: fewer of many queries: at most AT_MOST numbers, at least LEAST draws. The result depends
+    on the numbers, seed and draws alone: each block of draws has a generator of its own.
     """
     count, systems = values.shape
     share = np.ones(count) if sample.weights is None else relative_weights(sample.weights, count)
@@ -91,15 +86,15 @@ def draw_quantiles(
             below = np.cumsum(mass[order], axis=0)
             for which, wanted in enumerate(shares):
                 lighter, heavier = (beyond * each for each in heavy[at][which])
-                high[start:stop, at, which] = ends[at][1 + _first_at(below, wanted * (below[-1] + heavier))]
+                high[start:stop, at, which] = ends[at][1 + (below < wanted * (below[-1] + heavier)).sum(axis=0)]
                 target = wanted * (below[-1] + lighter)
-                under = 1 + _first_at(below, np.nextafter(target - lighter, np.inf))
+                under = 1 + (below <= target - lighter).sum(axis=0)
                 low[start:stop, at, which] = ends[at][np.where(lighter > target, 0, under)]
     return low, high
 
 
 def _weights_beyond(share: FloatArray, wanted: float) -> tuple[float, float]:
-    """The mean weight of the queries up to a quantile, and of those from it on: what lies beyond all weighs as much.
+    """Return the mean weight of the queries up to a quantile, and of those from it on: what lies beyond weighs as much.
 
     share: (n,) weights over their mean, in the order of the values.
     """
@@ -107,33 +102,17 @@ def _weights_beyond(share: FloatArray, wanted: float) -> tuple[float, float]:
     return float(share[: place + 1].mean()), float(share[place:].mean())
 
 
-def _first_at(below: FloatArray, target: FloatArray) -> NDArray[np.intp]:
-    """(draws,) the first row of each column, of n that rise, which is not below the target; n where none is."""
-    low = np.zeros(below.shape[1], dtype=np.intp)
-    high = np.full(below.shape[1], below.shape[0], dtype=np.intp)
-    columns = np.arange(below.shape[1])
-    while (low < high).any():
-        middle = (low + high) // 2
-        is_below = (low < high) & (below[np.minimum(middle, len(below) - 1), columns] < target)
-        high = np.where((low < high) & ~is_below, middle, high)
-        low = np.where(is_below, middle + 1, low)
-    return low
+def interval_from_draws(low: FloatArray, high: FloatArray, tails: Tails) -> Interval:
+    """Return the interval of (draws,) lower and upper draws: at most so large a share of them lies beyond each end."""
+    below, above = (math.floor(tail * len(low)) for tail in tails)
+    return Interval(float(np.sort(low)[below]), float(np.sort(high)[len(high) - 1 - above]))
 
 
-def interval_from_draws(low: FloatArray, high: FloatArray, tails: Tails) -> CostInterval:
-    """The interval that (draws,) lower and upper draws leave: at most so large a share of them lies beyond each end."""
-    draws = len(low)
-    return CostInterval(
-        float(np.sort(low)[math.floor(tails.low * draws)]),
-        float(np.sort(high)[draws - 1 - math.floor(tails.high * draws)]),
-    )
-
-
-def mean_interval(values: FloatArray, tails: Tails, sample: Sample = PLAIN) -> CostInterval:
-    """Student's interval of a mean, or of a mean difference; without ends for fewer than two queries or clusters."""
+def mean_interval(values: FloatArray, tails: Tails, sample: Sample = PLAIN) -> Interval:
+    """Return Student's interval of a mean (difference); from -inf to inf for fewer than two queries or clusters."""
     units = len(values) if sample.members is None else int(sample.members.max()) + 1
     if min(len(values), units) < 2:
-        return CostInterval(-math.inf, math.inf)
+        return Interval(-math.inf, math.inf)
     of = compute_moments(values, sample.weights, sample.members)
     ends = (interval_from_moments(of, 1 - 2 * tail) for tail in tails)
-    return CostInterval(next(ends).low, next(ends).high)
+    return Interval(next(ends).low, next(ends).high)

@@ -8,7 +8,6 @@ the same 62 (1967). `scipy.stats.wilcoxon` agrees.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,15 +15,13 @@ from numpy.typing import NDArray
 
 from ndcg_core.statistics.distributions import ndtr
 from ndcg_core.statistics.estimates.mean_difference import (
-    Differences,
-    Interval,
     Moments,
     compute_moments,
     interval_from_moments,
-    relative_weights,
-    t_test_from_moments,
+    t_p_value,
 )
-from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE, settle_ties
+from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
+from ndcg_core.statistics.paired import Paired, weigh
 
 CARRIERS = 10
 """So many queries are named that carry the effect."""
@@ -50,15 +47,15 @@ class Carrier:
 class Descriptive:
     """What `describe_differences` finds in n >= 2 differences.
 
-    effect_size: d_z = mean / deviation of the queries' `Moments`, without unit; None where they do not vary.
+    effect_size: d_z = mean / deviation of the queries' `Moments`, without unit; None if they do not vary.
     changed: share of the queries that differ, in [0, 1].
     relative: mean difference / |mean of the baseline's values|; relative_low, relative_high: its interval (delta
-        method, t distribution). None without baseline values and where their mean is 0.
+        method, t distribution). None without baseline values and if their mean is 0.
     p_t, p_wilcoxon: two-sided, in [0, 1], of the t test and `wilcoxon`, which knows neither weights nor clusters.
     top_share: share of the sum of (weighted) differences that one query in a hundred (rounded up) carries: those with
-        the largest parts of the effect's sign. > 0, can exceed 1; None where the mean is 0.
+        the largest parts of the effect's sign. > 0, can exceed 1; None if the mean is 0.
     carriers: the at most CARRIERS queries with the largest parts of the effect's sign, the largest first, equal ones
-        by query_id; empty where the mean is 0.
+        by query_id; empty if the mean is 0.
     """
 
     effect_size: float | None
@@ -72,134 +69,88 @@ class Descriptive:
     carriers: tuple[Carrier, ...]
 
 
-def describe_differences(
-    query_ids: Sequence[str],
-    differences: Differences,
-    of: Moments,
-    *,
-    level: float = 0.95,
-    baseline_values: Differences | None = None,
-    weights: Differences | None = None,
-    members: NDArray[np.intp] | None = None,
-    value_range: Interval | None = None,
-) -> Descriptive:
-    """Describes n >= 2 finite differences, rows sorted by query_id, in which every tie is exactly 0.
+def describe_differences(pairs: Paired, of: Moments, level: float = 0.95) -> Descriptive:
+    """Describe the n >= 2 differences of a column.
 
-    of: `moments(differences, weights, members)`. level: of the relative change's interval, in (0, 1). baseline_values:
-    n of the metric. weights: n numbers > 0. members: the number of each query's cluster; None without clusters.
-    value_range: the metric's lowest and highest value, if known.
-    Raises ValueError for sequences of other lengths than n, wrong weights and settings out of range.
+    of: their moments (`paired.moments_of`). level: of the relative change's interval, in (0, 1).
     """
-    values = np.asarray(differences, dtype=np.float64)
-    n, units = len(values), of.n if members is None else len(values)
-    if not len(query_ids) == n == units:
-        raise ValueError(f"{len(query_ids)} query_ids and {n} differences, must be {units} as in the moments")
-    share = None if weights is None else relative_weights(weights, n)
-    if share is not None and np.ptp(share) == 0:
-        share = None
-    relative, low, high = _relative(values, of, baseline_values, share, members, level)
-    if value_range is not None and low is not None and high is not None:  # nobody loses more than all there is
-        low = max(low, min(-1.0, high)) if value_range.low >= 0 else low
-        high = min(high, max(1.0, low)) if value_range.high <= 0 else high
-    spread = of if members is None else compute_moments(values, share)
-    top_share, carriers = _carried(query_ids, values, share, of)
+    relative, low, high = _relative(pairs, of, level)
+    spread = compute_moments(pairs.differences, pairs.shares) if pairs.is_clustered else of
+    top_share, carriers = _carried(pairs, of)
     return Descriptive(
         effect_size=of.mean / spread.deviation if spread.deviation > 0 else None,
-        changed=int(np.count_nonzero(values)) / n,
+        changed=int(np.count_nonzero(pairs.differences)) / len(pairs.query_ids),
         relative=relative,
         relative_low=low,
         relative_high=high,
-        p_t=t_test_from_moments(of).p_value,
-        p_wilcoxon=_signed_rank_p_value(values),
+        p_t=t_p_value(of),
+        p_wilcoxon=wilcoxon(pairs.differences),
         top_share=top_share,
         carriers=carriers,
     )
 
 
-def wilcoxon(differences: Differences) -> float:
-    """Two-sided p, in [0, 1], of the signed-rank test of n >= 0 differences; 1 without a win or loss. Descriptive only.
-
-    Ties are ranked, then dropped (Pratt 1959); magnitudes that agree to nine decimals share their average rank. Up to
-    50 differing queries p is the share of all patterns of signs whose |W+ - its mean| reaches the observed one; beyond,
-    the normal approximation with tie correction, without continuity correction (Cureton 1967).
-    It does not test the mean: on real pairs recentred to mean 0 at n = 1,000 it rejects 40 %, t
-    and sign-flip 6 %. Raises ValueError for NaN and infinity.
-    """
-    values = np.asarray(differences, dtype=np.float64)
-    finite = np.isfinite(values)
-    if not finite.all():
-        place = int(np.argmin(finite))
-        raise ValueError(f"differences[{place}] == {values[place]}, must be finite")
-    return _signed_rank_p_value(settle_ties(values))
-
-
-def _relative(
-    values: NDArray[np.float64],
-    of: Moments,
-    baseline_values: Differences | None,
-    share: NDArray[np.float64] | None,
-    members: NDArray[np.intp] | None,
-    level: float,
-) -> tuple[float, float, float] | tuple[None, None, None]:
-    """Mean difference / size of the baseline's mean and its interval; the error from the residuals d - relative * b."""
-    if baseline_values is None:
+def _relative(pairs: Paired, of: Moments, level: float) -> tuple[float, float, float] | tuple[None, None, None]:
+    """Return mean difference / |baseline's mean| and its interval, whose error is that of d - relative * b."""
+    baseline, known = pairs.baseline_values, pairs.column.value_range
+    mean = 0.0 if baseline is None else float(weigh(baseline, pairs.shares).mean())
+    if baseline is None or abs(mean) <= TIE_TOLERANCE:
         return None, None, None
-    baseline = np.asarray(baseline_values, dtype=np.float64)
-    if baseline.shape != values.shape:
-        raise ValueError(
-            f"baseline_values have shape {baseline.shape}, must be one for each of {len(values)} differences"
-        )
-    mean = float((baseline if share is None else share * baseline).mean())
-    if abs(mean) <= TIE_TOLERANCE:
-        return None, None, None
-    if mean < 0:  # so that more is better in the change, too
-        baseline, mean = -baseline, -mean
-    relative = of.mean / mean
-    deviation = compute_moments(values - relative * baseline, share, members).deviation / mean
-    relatively = of._replace(mean=relative, deviation=deviation, widest=of.widest / mean)
-    return relative, *interval_from_moments(relatively, level)
+    relative = of.mean / abs(mean)  # so that more is better in the change, too
+    residuals = pairs.differences - relative * math.copysign(1.0, mean) * baseline
+    deviation = compute_moments(residuals, pairs.shares, pairs.units.members).deviation / abs(mean)
+    relatively = of._replace(mean=relative, deviation=deviation, widest=of.widest / abs(mean))
+    low, high = interval_from_moments(relatively, level)
+    if known is not None:  # nobody loses more than all there is
+        low = max(low, min(-1.0, high)) if known.low >= 0 else low
+        high = min(high, max(1.0, low)) if known.high <= 0 else high
+    return relative, low, high
 
 
-def _carried(
-    query_ids: Sequence[str], values: NDArray[np.float64], share: NDArray[np.float64] | None, of: Moments
-) -> tuple[float | None, tuple[Carrier, ...]]:
-    """top_share and carriers."""
+def _carried(pairs: Paired, of: Moments) -> tuple[float | None, tuple[Carrier, ...]]:
+    """Return top_share and carriers; the differences of drawn queries as they are without their scales."""
     if abs(of.mean) <= TIE_TOLERANCE:
         return None, ()
-    parts = values if share is None else share * values
+    parts = weigh(pairs.differences, pairs.shares)
     toward = np.flatnonzero(parts > 0 if of.mean > 0 else parts < 0)
     order = np.argsort(-np.rint(np.abs(parts[toward]) * _DECIMALS), kind="stable")
-    hundredth = -(-len(values) // 100)
+    hundredth = -(-len(parts) // 100)
     places = toward[order[: max(CARRIERS, hundredth)]]
-    shares = parts[places] / (of.mean * len(values))
-    rows = (array[:CARRIERS].tolist() for array in (places, values[places], shares))
-    carriers = tuple(Carrier(query_ids[place], value, part) for place, value, part in zip(*rows, strict=True))
+    shares = parts[places] / (of.mean * len(parts))
+    own = pairs.differences if pairs.scales is None else pairs.differences / pairs.scales
+    rows = (array[:CARRIERS].tolist() for array in (places, own[places], shares))
+    carriers = tuple(Carrier(pairs.query_ids[place], value, part) for place, value, part in zip(*rows, strict=True))
     return float(shares[:hundredth].sum()), carriers
 
 
-def _signed_rank_p_value(values: NDArray[np.float64]) -> float:
+def wilcoxon(values: NDArray[np.float64]) -> float:
+    """Compute the two-sided p, in [0, 1], of the signed-rank test of n >= 0 differences; 1 without a win or loss.
+
+    values: ties are exactly 0. They are ranked, then dropped (Pratt 1959); magnitudes that agree to nine decimals share
+    their average rank. Up to 50 differing queries p is the share of all patterns of signs whose |W+ - its mean| reaches
+    the observed one; beyond, the normal approximation with tie correction, without continuity correction (Cureton
+    1967). Descriptive only, since it does not test the mean: on real pairs recentred to mean 0 at n = 1,000 it rejects
+    40 %, t and sign-flip 6 %. (`scipy.stats.wilcoxon` is not used: importing it takes more than a second, and it
+    refuses exact p-values with ties.)
+    """
     differing = values[values != 0]
     if len(differing) == 0:
         return 1.0
     magnitudes = np.rint(np.abs(differing) * _DECIMALS)
-    order = np.argsort(magnitudes)
-    rising = magnitudes[order]
-    edges = np.flatnonzero(rising[1:] != rising[:-1]) + 1
-    firsts, ends = np.append(0, edges), np.append(edges, len(rising))
-    before, through = np.repeat(firsts, ends - firsts), np.repeat(ends, ends - firsts)
+    _, groups, sizes = np.unique(magnitudes, return_inverse=True, return_counts=True)
     n, ties = len(values), len(values) - len(differing)
-    doubled_ranks = before + through + (2 * ties + 1)
-    doubled = int(doubled_ranks[differing[order] > 0].sum())
+    doubled_ranks = (2 * (ties + np.cumsum(sizes)) - sizes + 1)[groups]
+    doubled = int(doubled_ranks[differing > 0].sum())
     if len(differing) <= _EXACT:
         return _exact_p_value(doubled_ranks, doubled)
     mean = (n * (n + 1) - ties * (ties + 1)) / 4
-    equal = float(np.square(through - before).sum()) - len(differing)  # sum of t^3 - t over groups of t equal ones
+    equal = float((sizes**3 - sizes).sum())
     variance = (n * (n + 1) * (2 * n + 1) - ties * (ties + 1) * (2 * ties + 1) - equal / 2) / 24
     return 2 * float(ndtr(-abs(doubled / 2 - mean) / math.sqrt(variance)))
 
 
 def _exact_p_value(doubled_ranks: NDArray[np.intp], doubled: int) -> float:
-    """Of all patterns of signs, the share as far from the mean as `doubled`, the wins' sum of the rising doubled ranks.
+    """Return the share of patterns of signs whose sum is as far from the mean as `doubled`, the wins' doubled ranks.
 
     The distribution is symmetric: twice the patterns up to the smaller of the two sums, counted by their sum.
     """
@@ -208,9 +159,6 @@ def _exact_p_value(doubled_ranks: NDArray[np.intp], doubled: int) -> float:
     smaller = min(doubled // unit, sum(ranks) - doubled // unit)
     patterns = np.zeros(smaller + 1)
     patterns[0] = 1
-    largest = 0
     for rank in ranks:
-        largest = min(largest + rank, smaller)
-        if rank <= smaller:
-            patterns[rank : largest + 1] += patterns[: largest + 1 - rank]
+        patterns[rank:] += patterns[:-rank]
     return min(1.0, math.ldexp(float(patterns.sum()), 1 - len(ranks)))

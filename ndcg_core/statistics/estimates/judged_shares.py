@@ -13,11 +13,10 @@ from ndcg_core.statistics.verdicts.record import Labels
 def describe_labels(
     full: Column, baseline_judged: float | None, candidate_judged: float | None, alpha: float
 ) -> Labels:
-    """The labels of one comparison.
+    """Return how far one comparison is judged, with the difference on its fully judged queries.
 
-    full: its column on the fully judged queries alone, with their weights and clusters. baseline_judged,
-    candidate_judged: mean shares of judged results. alpha: in (0, 1); the interval is Student's t.
-    Raises ValueError as `verdicts.comparison.compare_family`.
+    full: the column of the fully judged queries alone. baseline_judged, candidate_judged: mean shares of judged
+    results. alpha: in (0, 1); the interval is Student's t.
     """
     (pairs,) = sort_by_query([full])
     of = moments_of(pairs)

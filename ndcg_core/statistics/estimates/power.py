@@ -1,16 +1,15 @@
 """How many queries a comparison needs, and what a number of queries can show: power, planned beforehand.
 
-Both answers invert `estimates.mean_difference.minimal_detectable_effect`. Power is stated for an effect that is
-chosen before the comparison (the smallest that would matter), never for the effect that was found: such "observed
-power" is the p-value in another form and says nothing about more queries.
+Power is stated for an effect that is chosen before the comparison (the smallest that would matter), never for the
+effect that was found: such "observed power" is the p-value in another form and says nothing about more queries.
 
-Sources: H. S. Bloom, Minimum Detectable Effects, Evaluation Review 19 (1995) (the formula). T. Sakai, Statistical
-Significance, Power, and Sample Sizes: A Systematic Review of SIGIR and TOIS, SIGIR (2016), and Laboratory Experiments
-in Information Retrieval (2018), chapters 6 and 7 (choosing the number of queries). J. M. Hoenig and D. M. Heisey, The
-Abuse of Power, The American Statistician 55 (2001) (against observed power).
+Sources: H. S. Bloom, Minimum Detectable Effects, Evaluation Review 19 (1995) (the formula). T. Sakai, Laboratory
+Experiments in Information Retrieval (2018), chapters 6 and 7 (choosing the number of queries). J. M. Hoenig and
+D. M. Heisey, The Abuse of Power, The American Statistician 55 (2001) (against observed power).
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -36,7 +35,7 @@ def queries_needed(
     power: float = 0.8,
     freedom: Callable[[int], float | None] = lambda n: None,
 ) -> int:
-    """The smallest n >= 2 whose minimal detectable effect is not above `effect`; exact, by bisection.
+    """Return the smallest n >= 2 whose minimal detectable effect is not above `effect`; exact, by bisection.
 
     effect: > 0, chosen beforehand, in the metric's unit. standard_deviation: of the differences of queries like those
     to come, >= 0 (0 gives 2). alpha: in (0, 1), of the two-sided test. power: in (alpha, 1); at alpha the test is
@@ -53,21 +52,14 @@ def queries_needed(
         return standard_deviation == 0 or detected <= effect
 
     minimal_detectable_effect(FEWEST, standard_deviation, alpha, power)  # refuses what is out of range
-    if enough(FEWEST):
-        return FEWEST
     if not enough(MOST):
-        raise ValueError(
-            f"effect == {effect} needs more than 10^12 queries at standard_deviation == {standard_deviation}"
-        )
-    short, long = FEWEST, MOST
-    while long - short > 1:
-        middle = (short + long) // 2
-        short, long = (short, middle) if enough(middle) else (middle, long)
-    return long
+        at = f"standard_deviation == {standard_deviation}"
+        raise ValueError(f"effect == {effect} needs more than 10^12 queries at {at}")
+    return bisect_left(range(MOST + 1), True, lo=FEWEST, key=enough)
 
 
 def queries_to_detect(of: Moments, mde: float, effect: float, power: float = 0.8) -> int | None:
-    """`queries_needed` for an effect in a family whose test detects `mde` with these queries; None beyond 10^12.
+    """Return `queries_needed` for an effect in a family whose test detects `mde` with these queries; None beyond 10^12.
 
     of: moments of the differences observed, deviation > 0. mde: of the family, > 0. The family counts as the two-sided
     level at which one comparison alone detects as much: with one comparison it is the test's own alpha.
@@ -90,7 +82,7 @@ def power_curve(
     power: float = 0.8,
     freedom: Callable[[int], float | None] = lambda n: None,
 ) -> list[Detectable]:
-    """What each number of queries detects, in the order given; it falls as 1 / sqrt(n).
+    """Return what each number of queries detects, in the order given; it falls as 1 / sqrt(n).
 
     queries: each >= 2. freedom: as for `queries_needed`. The other arguments, and ValueError, as for
     `estimates.mean_difference.minimal_detectable_effect`.

@@ -6,14 +6,13 @@ the careful and the proxy differences of the n queries judged carefully, and u t
     difference = mean(d) + share * (mean(u) - mean(c)) = mean(d - share * c) + share * mean(u)
 
 has the mean of d whatever c is, if the careful queries are a random sample of all; share takes as much of the proxy
-grades as makes the variance least, cov(d, c) / (var(c) + var(u) * n / len(u)), and never less than 0. It is not
-confined to 1: proxy grades may tell differences in another unit.
+grades as makes the variance least, cov(d, c) / (var(c) + var(u) * n / len(u)), and never less than 0. It can exceed 1:
+proxy grades may tell differences in another unit.
 
-Everything is computed from residuals, each over its sum of weights, summed within a cluster where there are some: so a
-query whose careful judgments can score nothing counts among the proxy ones alone, and a cluster may be judged in part.
-
-Of queries that were drawn with unequal chances from a log whose proxy mean is known, mean(u) is that mean and adds no
-variance, and means and residuals are those of the scaled differences (`ndcg_core.sampling.estimate`).
+Residuals, each over its sum of weights, are summed within clusters: a query whose careful judgments can score nothing
+counts among the proxy ones alone, and a cluster may be judged in part. If the careful queries were drawn with unequal
+chances from a log, mean(u) is the known proxy mean of the log and adds no variance, and the differences are scaled
+(`ndcg_core.sampling.estimate`).
 
 Sources: A. N. Angelopoulos, S. Bates, C. Fannjiang, M. I. Jordan and T. Zrnic, Prediction-powered inference, Science
 382 (2023); A. N. Angelopoulos, J. C. Duchi and T. Zrnic, PPI++: Efficient prediction-powered inference (2023), whose
@@ -32,7 +31,6 @@ from numpy.typing import NDArray
 
 from ndcg_core.statistics.distributions import stdtr, stdtrit
 from ndcg_core.statistics.estimates.mean_difference import (
-    Interval,
     Moments,
     compute_moments,
     effective_number,
@@ -40,7 +38,7 @@ from ndcg_core.statistics.estimates.mean_difference import (
 )
 from ndcg_core.statistics.exact_sums import exact_sum
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
-from ndcg_core.statistics.paired import LEAST_OTHERS, Column, sort_by_query
+from ndcg_core.statistics.paired import Column, has_one_heavy, sort_by_query
 from ndcg_core.statistics.verdicts.record import ProxyCorrected
 
 FloatArray = NDArray[np.float64]
@@ -52,11 +50,11 @@ LEAST_DIFFERING = 30  # careful units with a difference; of rare ones with fewer
 class Judged:
     """One comparison on N queries, all of them with proxy judgments.
 
-    proxy: (N,) proxy differences. careful: (N,) careful ones, of any value where there is none.
+    proxy: (N,) proxy differences. careful: (N,) careful ones, of any value if there is none.
     is_careful: (N,) whether the query is judged carefully. is_scored: (N,) whether it has a careful difference.
     shares: (N,) weights > 0, or None. members: (N,) the number of each query's cluster, from 0 on, or None.
     known_mean: the proxy mean that the careful queries' is held against; None: that of the others.
-    value_range: the lowest and the highest value of the metric, if known.
+    widest: how far from 0 the mean difference can lie.
     """
 
     proxy: FloatArray
@@ -66,7 +64,7 @@ class Judged:
     shares: FloatArray | None = None
     members: NDArray[np.intp] | None = None
     known_mean: float | None = None
-    value_range: Interval | None = None
+    widest: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,83 +87,64 @@ class Balance(NamedTuple):
 
 
 def correct_difference(careful: Column, proxy: Column, judged: Collection[str], alpha: float) -> ProxyCorrected | None:
-    """The difference of one comparison by both kinds of judgments, with its (1 - alpha) interval.
+    """Return the difference of one comparison by both kinds of judgments, with its (1 - alpha) interval.
 
-    careful: the differences by the careful judgments. proxy: those of all queries by the proxy ones, with 0 where these
-    score nothing; its weights and clusters hold. judged: the ids of all queries that are judged carefully, among those
-    of proxy, and among them those of careful. alpha: in (0, 1).
-    None for fewer than four careful units or fewer than two others, and where the careful differences do not vary; no
-    difference, but the reason, where fewer than LEAST_DIFFERING careful units differ: the interval would not hold.
-    Raises ValueError as `verdicts.comparison.compare_family`, and for a careful query without a proxy one.
+    careful: the differences by the careful judgments. proxy: those of all queries by the proxy ones, with 0 for queries
+    that these score nothing of; its weights and clusters hold. judged: the ids of all queries that are judged
+    carefully, among those of proxy, and among them those of careful. alpha: in (0, 1).
+    None for fewer than four careful units or fewer than two others, or if the careful differences do not vary. No
+    difference, but the reason, if fewer than LEAST_DIFFERING careful units differ: the interval would not hold.
+    Raises ValueError as `verdicts.comparison.compare_family` does, and for a careful query without a proxy one.
     """
     (pairs,) = sort_by_query([proxy])
     known = dict(zip(careful.query_ids, np.asarray(careful.differences, dtype=np.float64).tolist(), strict=True))
-    ids, members = pairs.query_ids, pairs.units.members
+    ids = pairs.query_ids
     every = {*judged, *known}
     for query_id in sorted(every.difference(ids))[:1]:
         raise ValueError(f"{proxy}: query {query_id!r} is judged carefully, must be judged by proxy too")
-    return estimate_from_arrays(
-        Judged(
-            pairs.differences,
-            np.array([known.get(query_id, 0.0) for query_id in ids]),
-            np.array([query_id in every for query_id in ids], dtype=np.bool_),
-            np.array([query_id in known for query_id in ids], dtype=np.bool_),
-            pairs.shares,
-            members,
-            value_range=careful.value_range,
-        ),
-        alpha,
-    )
+    values = np.array([known.get(query_id, 0.0) for query_id in ids])
+    is_careful, is_scored = (np.array([query_id in those for query_id in ids], np.bool_) for those in (every, known))
+    shares, members = pairs.shares, pairs.units.members
+    given = Judged(pairs.differences, values, is_careful, is_scored, shares, members, widest=careful.widest)
+    return estimate_from_arrays(given, alpha)
 
 
 def correct_drawn(
     careful: Column, proxy: FloatArray, known_mean: float, queries: int, alpha: float
 ) -> ProxyCorrected | None:
-    """The same where the careful queries were drawn with unequal chances.
+    """Return the corrected difference if the careful queries were drawn with unequal chances.
 
     careful: their differences, with scales and weights. proxy: (n,) proxy differences of the same queries, unscaled, in
     the column's order. known_mean: of the proxy differences over the whole log. queries: how many of it have some.
     """
     given = replace(careful, differences=proxy, baseline_values=None)
     exact, near = sort_by_query([careful, given])
-    all_of_them = np.ones(len(exact.query_ids), dtype=np.bool_)
-    found = estimate_from_arrays(
-        Judged(
-            near.differences,
-            exact.differences,
-            all_of_them,
-            all_of_them,
-            exact.shares,
-            exact.units.members,
-            known_mean,
-            careful.value_range,
-        ),
-        alpha,
-    )
+    every, sampled = np.ones(len(exact.query_ids), dtype=np.bool_), (exact.shares, exact.units.members)
+    judged = Judged(near.differences, exact.differences, every, every, *sampled, known_mean, careful.widest)
+    found = estimate_from_arrays(judged, alpha)
     return found and replace(found, cheap_queries=queries)
 
 
 def estimate_from_arrays(given: Judged, alpha: float) -> ProxyCorrected | None:
-    """The same of arrays."""
-    alone = _moments(given)
+    """Return the corrected difference of one comparison (`correct_difference`)."""
+    alone = _careful_moments(given)
     others = ~given.is_careful
     is_known = given.known_mean is not None
     least = math.inf if is_known else _units(given, others)
     if alone is None or alone.error == 0 or alone.freedom < 3 or least < 2:
         return None
-    if (differing := _differing(given)) < LEAST_DIFFERING:
-        units = "queries" if given.members is None else "clusters"
-        return _refused(
-            given, f"{differing} carefully judged {units} differ, and an interval that holds needs {LEAST_DIFFERING}"
-        )
+    differs = given.is_scored & (np.abs(given.careful) > TIE_TOLERANCE)
+    if (differing := np.count_nonzero(_summed(differs.astype(np.float64), given))) < LEAST_DIFFERING:
+        units = f"{differing} carefully judged {'queries' if given.members is None else 'clusters'} differ"
+        return _refused(given, f"{units}, and an interval that holds needs {LEAST_DIFFERING}")
     weights = np.ones(len(given.proxy)) if given.shares is None else given.shares
     exact = _part(given.careful, weights * given.is_scored)
     near = _part(given.proxy, weights * given.is_careful)
-    far = _others(given, weights * others)
+    far = _part(given.proxy, weights * others) if given.known_mean is None else _Part(given.known_mean, 0 * weights)
     # The careful part is scaled to the standard error that the careful judgments have by themselves.
-    scale = alone.error / _norm(_summed(exact.residuals, given))
-    errors = scale * _summed(exact.residuals, given)
-    close = scale * _summed(near.residuals, given)
+    errors = _summed(exact.residuals, given)
+    scale = alone.error / _norm(errors)
+    errors, close = scale * errors, scale * _summed(near.residuals, given)
     slopes = close - (1.0 if is_known else math.sqrt(least / (least - 1))) * _summed(far.residuals, given)
     is_near = _summed(given.is_careful.astype(np.float64), given) > 0
     varies = is_known or np.ptp(given.proxy[others]) > TIE_TOLERANCE  # else their mean would be known without an error
@@ -176,11 +155,10 @@ def estimate_from_arrays(given: Judged, alpha: float) -> ProxyCorrected | None:
     careful_variance, proxy_variance = taken * exact_sum(left[is_near]), exact_sum(left[~is_near])
     variance = careful_variance + proxy_variance
     if variance <= NO_VARIANCE * alone.error**2:
-        return _refused(
-            given, "the proxy differences are in proportion to the careful ones: nothing tells how far off they are"
-        )
+        in_proportion = "the proxy differences are in proportion to the careful ones"
+        return _refused(given, f"{in_proportion}: nothing tells how far off they are")
     careful_freedom = alone.freedom - 1
-    if is_known:  # drawn queries, as `paired.moments_over` has it
+    if is_known:  # drawn queries, see `paired.moments_of`
         alone = alone._replace(freedom=freedom_of_long_tails(errors, alone.freedom))
         careful_freedom = freedom_of_long_tails((errors - share * slopes)[is_near], careful_freedom)
     freedom = variance**2 / (careful_variance**2 / careful_freedom + proxy_variance**2 / (least - 1))
@@ -203,22 +181,16 @@ def estimate_from_arrays(given: Judged, alpha: float) -> ProxyCorrected | None:
     )
 
 
-def _differing(given: Judged) -> int:
-    """How many careful units have a difference."""
-    differs = given.is_scored & (np.abs(given.careful) > TIE_TOLERANCE)
-    return int(np.count_nonzero(_summed(differs.astype(np.float64), given)))
-
-
 def _refused(given: Judged, why: str) -> ProxyCorrected:
-    """No difference, and why."""
+    """Return a record without a difference, and with the reason."""
     careful = int(np.count_nonzero(given.is_scored))
     return ProxyCorrected(None, None, None, None, careful, len(given.proxy), None, 0.0, 0.0, why_none=why)
 
 
 def check_balance(proxy: Column, judged: Collection[str]) -> Balance:
-    """Whether the queries in `judged` can be a random sample, by the values of `proxy` on them and on the others.
+    """Test whether the queries in `judged` can be a random sample, by the values of `proxy` on them and on the others.
 
-    Weights and clusters as those of the column. p_value is 1 where the values do not vary, or a part has one unit.
+    p_value is 1 if the values do not vary, or a part has one unit (a query, or a cluster of the column).
     """
     (pairs,) = sort_by_query([proxy])
     known = set(judged)
@@ -229,9 +201,8 @@ def check_balance(proxy: Column, judged: Collection[str]) -> Balance:
     units = _units(given, inside), _units(given, ~inside)
     if min(units) < 2:
         return Balance(near.mean, far.mean, 1.0)
-    parts = [
-        _summed(part.residuals, given) * math.sqrt(n / (n - 1)) for part, n in zip((near, far), units, strict=True)
-    ]
+    sides = zip((near, far), units, strict=True)
+    parts = [_summed(side.residuals, given) * math.sqrt(n / (n - 1)) for side, n in sides]
     variance = exact_sum(np.square(parts[0] - parts[1]))
     if variance == 0:
         return Balance(near.mean, far.mean, 1.0)
@@ -241,20 +212,16 @@ def check_balance(proxy: Column, judged: Collection[str]) -> Balance:
     return Balance(near.mean, far.mean, p_value)
 
 
-def _moments(given: Judged) -> Moments | None:
-    """Of the careful differences by themselves; None where one query has all the weight, or there are too few."""
+def _careful_moments(given: Judged) -> Moments | None:
+    """Return the moments of the careful differences alone; None if they are too few, or one has all the weight."""
     scored = given.is_scored
     shares = None if given.shares is None else given.shares[scored]
-    if shares is not None and len(shares) and shares.sum() - shares.max() < LEAST_OTHERS * shares.max():
+    if np.count_nonzero(scored) < 2 or (shares is not None and has_one_heavy(shares)):
         return None
-    members = None
-    if given.members is not None:
-        _, members = np.unique(given.members[scored], return_inverse=True)
-    if np.count_nonzero(scored) < 2 or (members is not None and members.max() < 1):
+    members = None if given.members is None else np.unique(given.members[scored], return_inverse=True)[1]
+    if members is not None and members.max() < 1:
         return None
-    found = compute_moments(given.careful[scored], shares, members)
-    known = given.value_range
-    return found if known is None else found._replace(widest=known.high - known.low)
+    return compute_moments(given.careful[scored], shares, members)._replace(widest=given.widest)
 
 
 def _part(values: FloatArray, weights: FloatArray) -> _Part:
@@ -264,21 +231,14 @@ def _part(values: FloatArray, weights: FloatArray) -> _Part:
 
 
 def _summed(values: FloatArray, given: Judged) -> FloatArray:
-    """Within clusters, where there are some."""
+    """Return the values, or their sums within clusters if there are clusters."""
     if given.members is None:
         return values
     return np.bincount(given.members, values).astype(np.float64)
 
 
-def _others(given: Judged, weights: FloatArray) -> _Part:
-    """The part that the careful one is held against: the other queries, or all of a log, whose mean is known."""
-    if given.known_mean is None:
-        return _part(given.proxy, weights)
-    return _Part(given.known_mean, np.zeros(len(given.proxy)))
-
-
 def _units(given: Judged, chosen: NDArray[np.bool_]) -> float:
-    """How many units of equal weight settle as much as the chosen queries."""
+    """Return how many units of equal weight settle as much as the chosen queries."""
     if not chosen.any():
         return 0.0
     weights = _summed(chosen.astype(np.float64) if given.shares is None else chosen * given.shares, given)

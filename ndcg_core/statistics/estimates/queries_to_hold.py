@@ -1,8 +1,8 @@
 """How many queries like those observed a guardrail needs, so that it is shown to hold with a chance of 80 %.
 
-Samples of another size are drawn from the observed differences (a bootstrap), and each is asked by the rule that
-decides: Gaffke's bound (`hypothesis_tests.bounded_mean`), whose p-value is approximated here by its saddle point, for
-all samples at once.  The number is the one at which four of five samples pass.
+Samples of another size are drawn from the observed differences (a bootstrap) and tested by Gaffke's bound
+(`hypothesis_tests.bounded_mean`), with its p-value approximated by a saddle point, for all samples at once. Four of
+five samples pass at the number that is returned.
 
 Source: R. Lugannani and S. Rice, Saddle point approximation for the distribution of the sum of independent random
 variables, Advances in Applied Probability 12 (1980).
@@ -19,7 +19,7 @@ FloatArray = NDArray[np.float64]
 SAMPLES = 300
 SEED = 1935
 MOST_VALUES = 64
-"""Distinct differences that are drawn from; more are put together with their neighbours."""
+"""Most distinct differences that are drawn from; neighbours stand together for more."""
 MOST_QUERIES = 10_000_000
 ROUNDS = 12
 CLOSE = 0.01  # of a number of queries: nearer is not looked for
@@ -29,10 +29,10 @@ NEWTON_STEPS = 40
 def queries_to_hold(
     values: FloatArray, margin: float, largest_loss: float, alpha: float = 0.05, power: float = 0.8
 ) -> int | None:
-    """The number of queries at which a guardrail is shown to hold with the chance `power`.
+    """Return the number of queries at which a guardrail is shown to hold with the chance `power`.
 
-    values: (n,) observed differences, n >= 2, none below -largest_loss.  margin: > 0, in the metric's unit.
-    None where the observed mean is at or below -margin, or more than ten million would be needed.
+    values: (n,) observed differences, n >= 2, none below -largest_loss. margin: > 0, in the metric's unit.
+    None if the observed mean is at or below -margin, or more than ten million would be needed.
     """
     mean = float(values.mean())
     if mean <= -margin:
@@ -45,7 +45,7 @@ def queries_to_hold(
     count = min(max(root**2, -math.log(alpha) * largest_loss / (mean + margin), 2.0), float(MOST_QUERIES))
 
     def room(n: float) -> float:
-        """By how many deviations the sample that one of five is below passes; rises with the root of n."""
+        """Return by how many deviations the sample passes that one of five is below; rises with the root of n."""
         counts = np.random.default_rng(SEED).multinomial(round(n), shares, size=SAMPLES)
         p_values = _chances_below(x, counts, loss)
         return float(np.quantile(float(ndtri(alpha)) - ndtri(p_values), 1 - power))
@@ -70,7 +70,7 @@ def queries_to_hold(
 
 
 def _binned(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Distinct values, rising, and the share of each; where they are many, neighbours stand for their mean."""
+    """Return distinct values, rising, and the share of each; many values are put together with their neighbours."""
     x, counts = np.unique(values, return_counts=True)
     if len(x) <= MOST_VALUES:
         return x, counts / counts.sum()
@@ -79,7 +79,7 @@ def _binned(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _chances_below(x: FloatArray, counts: NDArray[np.int64], loss: float) -> FloatArray:
-    """P(sum of count_i gamma_i x_i + E loss <= 0) of each row of counts, by its saddle point; loss < 0."""
+    """Compute P(sum of count_i gamma_i x_i + E loss <= 0) for each row of counts, by its saddle point; loss < 0."""
     values = np.append(x, loss) / max(float(np.abs(x).max()), -loss)
     c = np.column_stack([counts, np.ones(len(counts))]).astype(np.float64)
     y = np.where(c > 0, values, 0.0)  # what a sample lacks: 1 - s y may be at or below 0 of it, and 0 * nan is no 0
@@ -94,12 +94,10 @@ def _chances_below(x: FloatArray, counts: NDArray[np.int64], loss: float) -> Flo
         slope = np.einsum("ij,ij->i", c, ratios)
         bend = np.einsum("ij,ij->i", c, np.square(ratios))
         low, high = np.where(slope < 0, s, low), np.where(slope < 0, high, s)
-        following = s - slope / bend
-        following = np.where((following > low) & (following < high), following, (low + high) / 2)
-        if np.all(np.abs(following - s) <= 1e-9):
-            s = following
+        before, s = s, s - slope / bend
+        s = np.where((s > low) & (s < high), s, (low + high) / 2)
+        if np.all(np.abs(s - before) <= 1e-9):
             break
-        s = following
     cumulant = -np.einsum("ij,ij->i", c, np.log1p(-s[:, None] * y))
     ratios = y / (1 - s[:, None] * y)
     r = np.sign(s) * np.sqrt(np.maximum(-2 * cumulant, 0.0))

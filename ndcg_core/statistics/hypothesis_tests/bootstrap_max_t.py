@@ -1,16 +1,16 @@
 """The studentised bootstrap of a family: units drawn with replacement, step-down max-T, simultaneous intervals.
 
-It asks for a mean of 0, not for a symmetric distribution as the sign-flip test does: the t statistic of every resample,
-around the observed means, shows how skewed differences make it stray.  Where few units differ it finds less.
+It asks for a mean of 0, not for a symmetric distribution as the sign-flip test does: the t statistics of the resamples,
+around the observed means, show how skewed differences make t stray. It finds less if few units differ.
 
 Source: J. P. Romano and M. Wolf, Exact and Approximate Stepdown Methods for Multiple Hypothesis Testing, Journal of the
 American Statistical Association 100 (2005), section 4.  Measured: docs/calibration.md.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from itertools import chain
 
 import numpy as np
 
@@ -18,9 +18,7 @@ from ndcg_core.statistics.hypothesis_tests.flips import (
     EXACT,
     FloatArray,
     IntArray,
-    blocks_together,
     check_settings,
-    count_processors,
     map_blocks,
 )
 from ndcg_core.statistics.hypothesis_tests.sign_flip import raise_down_the_order
@@ -35,29 +33,13 @@ AT_ONCE = 2**20  # drawn units held at once
 class Resampled:
     """Result of `bootstrap_max_t`; every tuple has one entry per column, in the order given.
 
-    p_value: in (0, 1], two-sided. p_adjusted: in [p_value, 1], family-wise. statistic: the t that is compared, of the
-    linearised error. quantiles: for each level the bound on the largest |t| over all columns; infinite where resamples
-    are too few.
+    p_value: in (0, 1], two-sided. p_adjusted: in [p_value, 1], family-wise. quantiles: for each level the bound on the
+    largest |t| over all columns, t by its linearised error; infinite if resamples are too few.
     """
 
     p_value: tuple[float, ...]
     p_adjusted: tuple[float, ...]
-    statistic: tuple[float, ...]
     quantiles: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Sums:
-    """The columns in quanta, (c, units), by what their resampled sums are for; exponent: of each column's quantum.
-
-    With counts of one resample: A of residuals, B of shares, C of squared residuals, D of both, E of squared shares.
-    shares None: every column has every unit, all of weight 1, so that B = E = units and D = A.
-    """
-
-    residuals: tuple[FloatArray, IntArray]
-    squares: tuple[FloatArray, IntArray]
-    shares: tuple[tuple[FloatArray, IntArray], ...] | None
-    units: int
 
 
 def bootstrap_max_t(
@@ -71,14 +53,14 @@ def bootstrap_max_t(
     workers: int | None = None,
     least: int = 1,
 ) -> Resampled:
-    """Two-sided p-values of k means and their adjusted ones, and the bounds for intervals that hold together.
+    """Compute two-sided p-values of k means, their adjusted ones, and the bounds for intervals that hold together.
 
-    means: k. residuals: (units x k), share * (value - mean), 0 where a column does not have the unit; rows sorted by
-    the caller. shares: of the same shape, weights over their mean, 0 where a column lacks the unit; None for all 1.
+    means: k. residuals: (units x k), share * (value - mean), 0 if a column lacks the unit; rows sorted by the caller.
+    shares: of the same shape, weights over their mean, 0 if a column lacks the unit; None for all 1.
     least: a column with fewer units that are not 0 has p = 1 and takes part in no maximum.
     The result depends on the order of rows, the numbers, seed and resamples, not on workers or BLAS: sums are exact.
-    A resample that varies less than LEAST_SPREAD of what the column does counts as one that varies so much: one that
-    misses the only units that differ from the others would else reach everything. ValueError as `sign_flip`.
+    The spread of a resample is at least LEAST_SPREAD of the column's: one that misses the only units that differ would
+    else reach everything. Raises ValueError as `sign_flip` does.
     """
     check_settings(resamples, seed, workers)
     present = np.ones_like(residuals) if shares is None else shares
@@ -88,46 +70,69 @@ def bootstrap_max_t(
     count = residuals.shape[1]
     statistic, p_value, p_adjusted = np.zeros(count), np.ones(count), np.ones(count)
     if not len(active):
-        return Resampled((1.0,) * count, (1.0,) * count, (0.0,) * count, (0.0,) * len(levels))
+        return Resampled((1.0,) * count, (1.0,) * count, (0.0,) * len(levels))
     norms = np.sqrt(np.square(residuals[:, active]).sum(axis=0))
     scaled = means_[active] * present[:, active].sum(axis=0)
     with np.errstate(divide="ignore"):
         statistic[active] = np.where(norms > 0, scaled / norms, np.copysign(np.inf, scaled))
     order = active[np.argsort(-np.abs(statistic[active]), kind="stable")]
-    sums = _quantised(residuals[:, order], None if shares is None else shares[:, order])
-    work = partial(_reached_in_blocks, sums, np.abs(statistic[order])[:, np.newaxis], resamples, seed)
-    parts = map_blocks(work, resamples, sums.units, workers or count_processors())
-    hits = np.sum([part[: 2 * len(order)] for part in (np.asarray(each) for each in parts)], axis=0)
-    largest = np.sort(np.concatenate([np.asarray(each)[2 * len(order) :] for each in parts]))
-    chances = (1 + hits.reshape(2, -1)) / (resamples + 1)
-    p_value[order], p_adjusted[order] = chances
+    units, own_shares = len(residuals), None if shares is None else shares[:, order]
+    statistics = _make_statistics(residuals[:, order], own_shares)
+    reach = np.abs(statistic[order])[:, np.newaxis]
+
+    def work(blocks: range) -> list[tuple[IntArray, FloatArray]]:
+        drawn = (counts for block in blocks for counts in drawn_counts(units, seed, block, resamples))
+        return [_reached(statistics(counts), reach) for counts in drawn]
+
+    hits, parts = zip(*chain.from_iterable(map_blocks(work, resamples, units, workers)), strict=True)
+    p_value[order], p_adjusted[order] = (1 + np.sum(hits, axis=0)) / (resamples + 1)
+    largest = np.sort(np.concatenate(parts))
     places = [math.ceil(level * (resamples + 1)) for level in levels]
     return Resampled(
         tuple(p_value.tolist()),
         raise_down_the_order(p_adjusted, p_value, statistic),
-        tuple(statistic.tolist()),
         tuple(float(largest[place - 1]) if place <= resamples else math.inf for place in places),
     )
 
 
-def _quantised(residuals: FloatArray, shares: FloatArray | None) -> _Sums:
+def _make_statistics(residuals: FloatArray, shares: FloatArray | None) -> Callable[[FloatArray], FloatArray]:
+    """Return the function that makes (columns x resamples) |t| around the observed means of (units x resamples) counts.
+
+    |t| is |A| / sqrt(C - 2 m D + m^2 E) with m = A / B. Over the drawn units A is the sum of residuals, B of shares, C
+    of squared residuals, D of residual * share, E of squared shares; without shares B = E = units and D = A.
+    """
     units = len(residuals)
-    largest = np.abs(residuals).max(axis=0)
-    scaled = np.ldexp(residuals, -np.frexp(largest)[1])  # t has no unit; squares of small numbers keep their digits
-    own = None
+    scaled = np.ldexp(residuals, -np.frexp(np.abs(residuals).max(axis=0))[1])  # squares of small numbers keep digits
+    summed = [scaled, np.square(scaled)]
     if shares is not None:
-        own = tuple(_in_quanta(each, units) for each in (shares, scaled * shares, np.square(shares)))
-    return _Sums(_in_quanta(scaled, units), _in_quanta(np.square(scaled), units), own, units)
+        summed += [shares, scaled * shares, np.square(shares)]
+    tables = [_in_quanta(table, units) for table in summed]
+    least = LEAST_SPREAD**2 * np.ldexp(tables[1][0].sum(axis=1, keepdims=True), -tables[1][1])
+
+    def statistics(counts: FloatArray) -> FloatArray:
+        first, second, *others = (np.ldexp(table @ counts, -exponent) for table, exponent in tables)
+        if others:
+            share, crossed, squared = others
+            mean = np.divide(first, share, out=np.zeros_like(first), where=share > 0)
+            spread = second - 2 * mean * crossed + np.square(mean) * squared
+        else:
+            spread = second - np.square(first) / units
+        size, spread = np.abs(first), np.maximum(spread, least)
+        t = np.where(size > 0, np.inf, 0.0)
+        np.divide(size, np.sqrt(spread), out=t, where=spread > 0)
+        return t
+
+    return statistics
 
 
 def _in_quanta(table: FloatArray, units: int) -> tuple[FloatArray, IntArray]:
-    """The columns as rows of whole numbers so small that a sum of `units` of them is exact, and their exponents."""
+    """Return the columns as rows of whole numbers, of which a sum of `units` is exact, and their exponents."""
     exponents = math.floor(EXACT - math.log2(units)) - np.frexp(np.abs(table).max(axis=0))[1]
     return np.ascontiguousarray(np.rint(np.ldexp(table, exponents)).T), exponents[:, np.newaxis]
 
 
 def drawn_counts(units: int, seed: int, block: int, resamples: int) -> Iterator[FloatArray]:
-    """How often each unit is drawn, (units x some of the block's resamples) in turn; each resample draws `units`."""
+    """Yield how often each unit is drawn, (units x some of the block's resamples); each resample draws `units`."""
     generator = np.random.SFC64(np.random.SeedSequence([seed, block, STREAM]))
     left, at_once = min(BLOCK, resamples - block * BLOCK), max(1, AT_ONCE // units)
     while left > 0:
@@ -142,48 +147,10 @@ def drawn_counts(units: int, seed: int, block: int, resamples: int) -> Iterator[
         left -= rows
 
 
-def _counts_together(sums: _Sums, seed: int, blocks: range, resamples: int) -> Iterator[FloatArray]:
-    """The counts of all blocks, of few units and columns several blocks at a time."""
-    at_once = blocks_together(sums.units, len(sums.residuals[0]))
-    for first in range(0, len(blocks), at_once):
-        together = blocks[first : first + at_once]
-        if at_once > 1:
-            yield _counts_of_few(sums.units, seed, together, resamples)
-        else:
-            yield from drawn_counts(sums.units, seed, together[0], resamples)
+def _reached(t: FloatArray, reach: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Count the resamples that reach a column's |t| in the column (row 0), and in it or one further down (row 1).
 
-
-@lru_cache(maxsize=6)
-def _counts_of_few(units: int, seed: int, blocks: range, resamples: int) -> FloatArray:
-    """Kept: the differences as they are, and at either end of their bounds, are tested with the same draws."""
-    return np.hstack([counts for block in blocks for counts in drawn_counts(units, seed, block, resamples)])
-
-
-def _reached_in_blocks(sums: _Sums, reach: FloatArray, resamples: int, seed: int, blocks: range) -> FloatArray:
-    """Hits of each column by itself, hits by it or one further down, then the largest |t| of every resample."""
-    hits = np.zeros((2, len(reach)))
-    largest = []
-    for counts in _counts_together(sums, seed, blocks, resamples):
-        t = _statistics(sums, counts)
-        hits[0] += np.count_nonzero(t >= reach, axis=1)
-        from_here = np.maximum.accumulate(t[::-1], axis=0)[::-1]
-        hits[1] += np.count_nonzero(from_here >= reach, axis=1)
-        largest.append(from_here[0])
-    return np.concatenate([hits.ravel(), *largest])
-
-
-def _statistics(sums: _Sums, counts: FloatArray) -> FloatArray:
-    """(c x resamples) |t| around the observed means: |A| / sqrt(C - 2 m D + m^2 E) with m = A / B."""
-    first, second = (np.ldexp(table @ counts, -exponent) for table, exponent in (sums.residuals, sums.squares))
-    if sums.shares is None:
-        spread = second - np.square(first) / sums.units
-    else:
-        share, crossed, squared = (np.ldexp(table @ counts, -exponent) for table, exponent in sums.shares)
-        mean = np.divide(first, share, out=np.zeros_like(first), where=share > 0)
-        spread = second - 2 * mean * crossed + np.square(mean) * squared
-    table, exponent = sums.squares
-    whole = np.ldexp(table.sum(axis=1, keepdims=True), -exponent)
-    size, spread = np.abs(first), np.maximum(spread, LEAST_SPREAD**2 * whole)
-    t = np.where(size > 0, np.inf, 0.0)
-    np.divide(size, np.sqrt(spread), out=t, where=spread > 0)
-    return t
+    Return the counts and the largest |t| of every resample.
+    """
+    from_here = np.maximum.accumulate(t[::-1], axis=0)[::-1]
+    return np.stack([np.count_nonzero(each >= reach, axis=1) for each in (t, from_here)]), from_here[0]

@@ -1,16 +1,15 @@
 """A lower bound of the mean of bounded differences, which rare harm cannot pass: Gaffke's.
 
-The sample is completed by one more query, which loses as much as a query can, and every query gets a random weight:
-the weights of all n + 1 are Dirichlet(1, …, 1), that is exponential ones over their sum (the Bayesian bootstrap). The
-bound is the alpha quantile of the weighted mean, and p the chance that it is at or below -margin. Nothing is drawn:
-that chance is one of a sum of independent exponential variables, and its integral is computed.
+The sample is completed by one more query, which loses as much as a query can. The n + 1 queries get random weights,
+Dirichlet(1, …, 1): exponential variables over their sum (the Bayesian bootstrap). The bound is the alpha quantile of
+the weighted mean, and p the chance that the mean is at or below -margin. Nothing is drawn: the chance is an integral.
 
 Sources: N. Gaffke, Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
 variable, Mathematical Methods of Statistics 14 (2005); E. Learned-Miller and P. S. Thomas, A new confidence interval
-for the mean of a bounded random variable (2020). Where a query either loses all it can or has one other value, the
-bound is that of Clopper and Pearson (Biometrika 26, 1934), and so proved; that it holds for every distribution is a
-conjecture, measured in docs/calibration.md. R. Lugannani and S. Rice, Saddle point approximation for the distribution
-of the sum of independent random variables, Advances in Applied Probability 12 (1980) (the path of integration).
+for the mean of a bounded random variable (2020). The bound is proved for two values, of
+which one is the largest loss (Clopper and Pearson, Biometrika 26, 1934); for every distribution it is a conjecture
+(docs/calibration.md). R. Lugannani and S. Rice, Saddle point approximation for the distribution of the sum of
+independent random variables, Advances in Applied Probability 12 (1980) (the path of integration).
 """
 
 import math
@@ -31,29 +30,32 @@ _MOST = 2_048  # distinct factors
 def not_worse_p_value(
     values: FloatArray, margin: float, largest_loss: float, shares: FloatArray | None = None
 ) -> float:
-    """One-sided p against a mean of -margin or less, in [0, 1].
+    """Compute the one-sided p against a mean of -margin or less, in [0, 1].
 
-    values: (n,) differences of the units, n >= 1, none below -largest_loss. margin: > 0. shares: (n,) weights over
-    their mean, where the mean is a ratio; the query that is added then weighs as much as the heaviest.
+    values: (n,) differences of the units, n >= 1, none below -largest_loss. shares: (n,) weights over their mean, if
+    the mean is a ratio; the query that is added then weighs as much as the heaviest one.
     """
-    return _chance_below(values, -margin, largest_loss, shares)
+    distances, heaviest = values + margin, 1.0
+    if shares is not None:
+        distances, heaviest = shares * distances, float(shares.max())
+    return _chance_not_positive(np.append(distances, heaviest * (margin - largest_loss)))
 
 
 def bounded_p_value(values: FloatArray, largest_loss: float, shares: FloatArray | None = None) -> float:
-    """Two-sided p against a mean of 0, in [0, 1]: twice the one-sided p on the side of the observed mean.
+    """Compute the two-sided p against a mean of 0: twice the one-sided p on the side of the observed mean.
 
-    values: (n,) differences of the units, n >= 1, none beyond largest_loss on either side. shares: as above.
-    Where all n values are v > 0 it is 2 (1 + v / largest_loss)^-n: rare losses that a sample does not show can make up
-    for its mean, so that p is small only where n times the mean is several times largest_loss.
+    values: (n,) differences of the units, n >= 1, none beyond largest_loss on either side.
+    If all n values are v > 0 it is 2 (1 + v / largest_loss)^-n: rare losses that a sample does not show can make up for
+    its mean, so that p is small only if n times the mean is several times largest_loss.
     """
     total = float(values.sum() if shares is None else shares @ values)
-    return min(1.0, 2 * _chance_below(values if total > 0 else -values, 0.0, largest_loss, shares))
+    return min(1.0, 2 * not_worse_p_value(values if total > 0 else -values, 0.0, largest_loss, shares))
 
 
 def lower_bound(values: FloatArray, alpha: float, largest_loss: float, shares: FloatArray | None = None) -> float:
-    """Lower one-sided (1 - alpha) bound of the mean, in its unit, in [-largest_loss, max(values)).
+    """Compute the lower one-sided (1 - alpha) bound of the mean, in [-largest_loss, max(values)).
 
-    p < alpha exactly where the bound is above -margin.
+    p < alpha exactly if the bound is above -margin.
     """
     low, high = -largest_loss, float(values.max())
     if high <= low:
@@ -64,7 +66,7 @@ def lower_bound(values: FloatArray, alpha: float, largest_loss: float, shares: F
     for _ in range(_ROUNDS):
         if not low < limit < high:
             limit = (low + high) / 2
-        off = float(ndtri(_chance_below(values, limit, largest_loss, shares))) - target
+        off = float(ndtri(not_worse_p_value(values, -limit, largest_loss, shares))) - target
         low, high = (low, limit) if off > 0 else (limit, high)
         if known and math.isfinite(off) and off != known[-1][1]:
             slope = (limit - known[-1][0]) / (off - known[-1][1])
@@ -79,16 +81,11 @@ def lower_bound(values: FloatArray, alpha: float, largest_loss: float, shares: F
 def queries_to_rule_out(
     margin: float, alpha: float = 0.05, largest_loss: float = 1.0, shares: FloatArray | None = None
 ) -> int:
-    """The fewest queries without any difference from which a loss of the margin can be ruled out.
+    """Return the fewest queries without any difference that rule out a loss of the margin.
 
     The least n with (1 - margin / largest_loss)^n < alpha: about 3 / margin at alpha .05. shares: weights over their
-    mean, where there are some: so many queries with weights as unequal as these. Raises ValueError for a margin that is
-    not above 0, or an alpha not between 0 and 1.
+    mean; then so many queries with weights as unequal as these.
     """
-    if not 0 < margin < math.inf:
-        raise ValueError(f"margin == {margin}, must be above 0 and finite")
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha == {alpha}, must lie between 0 and 1")
     if margin >= largest_loss:
         return 1
     relative = np.ones(1) if shares is None else shares / shares.max()
@@ -97,7 +94,7 @@ def queries_to_rule_out(
 
 
 def _normal(values: FloatArray, largest_loss: float, shares: FloatArray | None, target: float) -> tuple[float, float]:
-    """The quantile of a normal variable with the weighted mean's mean and deviation, and that deviation."""
+    """Return the quantile of a normal variable with the weighted mean's mean and deviation, and that deviation."""
     weights = np.ones(len(values)) if shares is None else shares
     weights = np.append(weights, weights.max())
     weights = weights / weights.sum()
@@ -107,19 +104,10 @@ def _normal(values: FloatArray, largest_loss: float, shares: FloatArray | None, 
     return mean + target * deviation, deviation
 
 
-def _chance_below(values: FloatArray, limit: float, largest_loss: float, shares: FloatArray | None) -> float:
-    """The chance that the randomly weighted mean is at or below the limit: that of sum(E_i x_i) <= 0."""
-    distances = values - limit
-    heaviest = 1.0
-    if shares is not None:
-        distances, heaviest = shares * distances, float(shares.max())
-    return _chance_not_positive(np.append(distances, heaviest * (-largest_loss - limit)))
-
-
 def _chance_not_positive(factors: FloatArray) -> float:
-    """P(sum of factor_i E_i <= 0) of independent standard exponential E_i.
+    """Compute P(sum of factor_i E_i <= 0) of independent standard exponential E_i.
 
-    The inversion integral of prod 1 / (1 - s x_i) over -s on the vertical line through its saddle point c, with
+    It is the inversion integral of prod 1 / (1 - s x_i) over -s on the vertical line through its saddle point c, with
     s = c + i w sinh(u): trapezoids in u, which converge exponentially.
     """
     least, most = float(factors.min()), float(factors.max())
@@ -152,10 +140,10 @@ def _chance_not_positive(factors: FloatArray) -> float:
 
 
 def _distinct(factors: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The factors other than 0, rising, and how many there are of each.
+    """Return the factors other than 0, rising, and how many there are of each.
 
-    Where they are many they are shared out to a grid of _MOST points, each to the two next to it, so that the mean
-    stays and the spread grows by less than one part in a million of the range.
+    Many factors are shared out to a grid of _MOST points, each to the two next to it, so that the mean stays and the
+    spread grows by less than one part in a million of the range.
     """
     x, counts = np.unique(factors[factors != 0], return_counts=True)
     if len(x) <= _MOST:
@@ -170,7 +158,7 @@ def _distinct(factors: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _saddle_point(x: FloatArray, counts: FloatArray) -> float:
-    """c in (1 / min(x), 0) where counts @ (x / (1 - c x)) = 1 / c: the slope there only rises."""
+    """Find c in (1 / min(x), 0) with counts @ (x / (1 - c x)) = 1 / c: the slope there only rises."""
     low, high = 1 / float(x[0]), 0.0
     c = max(low / 2, -1 / math.sqrt(float(counts @ np.square(x))))
     for _ in range(_ROUNDS):

@@ -1,7 +1,7 @@
 """Guardrails: is a candidate not worse than a margin?  One-sided, declared before the run (docs/statistics.md).
 
-Where it is known how much one query can lose, the bound is Gaffke's (`hypothesis_tests.bounded_mean`), which rare harm
-cannot pass: without it, a hundred queries without a difference would rule out anything. Else it is Student's t.
+The bound is Gaffke's (`hypothesis_tests.bounded_mean`), which rare harm cannot pass, or Student's t if the largest loss
+of a query is not known.
 """
 
 import math
@@ -15,7 +15,7 @@ from ndcg_core.statistics.estimates.power import queries_needed
 from ndcg_core.statistics.estimates.queries_to_hold import queries_to_hold
 from ndcg_core.statistics.hypothesis_tests import bounded_mean as bounded
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
-from ndcg_core.statistics.paired import Paired
+from ndcg_core.statistics.paired import FloatArray, Paired
 from ndcg_core.statistics.verdicts.verdict import (
     POWER,
     SMALL_SAMPLE,
@@ -24,6 +24,7 @@ from ndcg_core.statistics.verdicts.verdict import (
     Obstacle,
     Verdict,
     least_differing,
+    unit_names,
     untested,
 )
 
@@ -31,12 +32,12 @@ GAFFKE, STUDENT = "gaffke", "t"
 
 
 class Bound(NamedTuple):
-    """How sure it is that the mean difference is above -margin.
+    """What shows that the mean difference is above -margin.
 
     p_value: one-sided, against a mean of -margin or less. low: lower one-sided (1 - alpha) bound of the mean, in the
-    metric's unit; None where nothing differs and nothing is known of the range. method: `gaffke` or `t`.
-    is_shown_worse: whether the same on the other side shows a mean below -margin.
-    needed: the fewest units without a difference that rule out a loss of the margin; None where that is not known.
+    metric's unit; None if nothing differs and the range is not known. method: `gaffke` or `t`.
+    is_shown_worse: whether the bound on the other side shows a mean below -margin.
+    needed: the fewest units without a difference that rule out a loss of the margin; None if it is not known.
     """
 
     p_value: float
@@ -47,11 +48,13 @@ class Bound(NamedTuple):
 
 
 def bound_of(pairs: Paired, of: Moments, margin: float, alpha: float) -> Bound:
-    """The bound of one column with two units or more.
+    """Compute the bound of one column with two units or more.
 
-    Raises ValueError for a difference below what the column says a query can lose, and for a margin not above 0.
+    Raises ValueError for a difference below -largest_loss, and for a margin not above 0.
     """
     worst = pairs.column.largest_loss
+    if not 0 < margin < math.inf:
+        raise ValueError(f"{pairs.column}: smallest_effect == {margin}, must be above 0 and finite")
     if not worst > 0:
         raise ValueError(f"{pairs.column}: largest_loss == {worst}, must be above 0")
     lost = pairs.differences < -worst - TIE_TOLERANCE
@@ -62,8 +65,11 @@ def bound_of(pairs: Paired, of: Moments, margin: float, alpha: float) -> Bound:
             f"{pairs.column}: the difference of query {query_id!r} == {value}, must not be below -largest_loss =="
             f" {-worst}; math.inf says that the largest loss is not known"
         )
+    if np.isinf(worst) and not pairs.differences.any():
+        return Bound(1.0, None, STUDENT, False, None)
     if np.isinf(worst):
-        return _student(pairs, of, margin, alpha)
+        p_value = estimates.not_worse_p_value(of, margin)
+        return Bound(p_value, estimates.lower_bound(of, alpha), STUDENT, p_value > 1 - alpha, None)
     values, shares = np.clip(pairs.units.values, -worst, None), pairs.units.shares
     needed = bounded.queries_to_rule_out(margin, alpha, worst, shares)
     return Bound(
@@ -75,17 +81,10 @@ def bound_of(pairs: Paired, of: Moments, margin: float, alpha: float) -> Bound:
     )
 
 
-def _student(pairs: Paired, of: Moments, margin: float, alpha: float) -> Bound:
-    p_value = estimates.not_worse_p_value(of, margin)
-    if not pairs.differences.any():
-        return Bound(1.0, None, STUDENT, False, None)
-    return Bound(p_value, estimates.lower_bound(of, alpha), STUDENT, p_value > 1 - alpha, None)
-
-
 def guardrail_verdict(facts: Facts, bound: Bound | None) -> Conclusion:
-    """The first that matches: not testable, not worse, identical, worse, may be worse.
+    """Return the first verdict that matches: not testable, not worse, identical, worse, may be worse.
 
-    No rule asks for a number of differing queries: the bound knows how little few of them say.
+    No rule asks for a number of differing queries: the bound allows for few of them.
     """
     if facts.test is None or bound is None:
         return untested(facts)
@@ -93,18 +92,18 @@ def guardrail_verdict(facts: Facts, bound: Bound | None) -> Conclusion:
         return Conclusion(Verdict.NOT_WORSE)
     if facts.differing and facts.of is not None and facts.of.mean < 0 and is_shown(facts.test.harm, facts):
         return Conclusion(Verdict.WORSE)
-    lacks = bound.needed is not None and _units(facts) < bound.needed and not bound.is_shown_worse
+    lacks = bound.needed is not None and facts.units < bound.needed and not bound.is_shown_worse
     obstacle = Obstacle.FEW_TO_RULE_OUT if lacks else None
     return Conclusion(Verdict.MAY_BE_WORSE if facts.differing else Verdict.IDENTICAL, obstacle=obstacle)
 
 
 def is_shown(p_value: float | None, facts: Facts) -> bool:
-    """Whether a difference is, by the same rule as of primary metrics."""
+    """Return whether a difference is shown, by the rule of primary metrics."""
     return p_value is not None and p_value <= facts.alpha and facts.differing >= least_differing(facts.alpha)
 
 
 def guardrail_notes(facts: Facts, bound: Bound | None) -> tuple[str, ...]:
-    """What to keep in mind of a guardrail alone; the sentence of an identical pair says what it needs."""
+    """Return what to keep in mind of a guardrail; the sentence of an identical pair says what it needs."""
     if bound is None:
         return ()
     found = []
@@ -114,7 +113,7 @@ def guardrail_notes(facts: Facts, bound: Bound | None) -> tuple[str, ...]:
         found.append("the metric's range is not known: rare harm may go unseen")
     conclusion = guardrail_verdict(facts, bound)
     if conclusion.kind is Verdict.MAY_BE_WORSE and conclusion.obstacle is not None:
-        count, (one, many) = _units(facts), ("cluster", "clusters") if facts.clusters else ("query", "queries")
+        count, (one, many) = facts.units, unit_names(facts.clusters)
         few = facts.differing < min(SMALL_SAMPLE, count)
         verb = "differs" if facts.differing == 1 else "differ"
         here = f"only {facts.differing} of {count} {many} {verb}" if few else f"{count} {one if count == 1 else many}"
@@ -123,8 +122,10 @@ def guardrail_notes(facts: Facts, bound: Bound | None) -> tuple[str, ...]:
 
 
 def queries_to_settle(pairs: Paired, of: Moments, margin: float, alpha: float) -> int | None:
-    """How many units like these settle an open guardrail with 80 % chance: that it holds, where the measured loss is
-    within the margin, else that it is worse; None where no number of them would."""
+    """Return how many units like these settle an open guardrail with 80 % chance; None if no number of them would.
+
+    Settled is that it holds, if the measured loss is within the margin, else that it is worse.
+    """
     worst = pairs.column.largest_loss
     if of.mean > -margin and np.isfinite(worst):
         values, shares = np.clip(pairs.units.values, -worst, None), pairs.units.shares
@@ -139,40 +140,39 @@ def queries_to_settle(pairs: Paired, of: Moments, margin: float, alpha: float) -
 
 
 def rules_out_rare(pairs: Paired, narrow: Interval, level: float) -> bool:
-    """Whether Gaffke's bounds at `level` lie within the smallest effect on both sides, as an equivalent pair's must.
+    """Return whether Gaffke's bounds at `level` lie within the smallest effect on both sides, as equivalence needs.
 
-    True where the interval alone does not lie within it, or where a query's largest loss is not known.
+    True if the interval does not lie within it anyway, or if a query's largest loss is not known.
     """
-    margin, worst = pairs.column.smallest_effect, pairs.column.largest_loss
-    values, shares = pairs.units.values, pairs.units.shares
-    if margin is None or not -margin < narrow.low <= narrow.high < margin:
+    margin, worst, values = pairs.column.smallest_effect, pairs.column.largest_loss, _bounded_values(pairs)
+    if margin is None or values is None or margin >= worst or not -margin < narrow.low <= narrow.high < margin:
         return True
-    if np.isinf(worst) or margin >= worst or float(np.abs(values).max(initial=0.0)) > worst + TIE_TOLERANCE:
-        return True
-    sides = (np.clip(values, -worst, worst), -np.clip(values, -worst, worst))
-    return all(bounded.not_worse_p_value(side, margin, worst, shares) < level for side in sides)
+    shares = pairs.units.shares
+    return all(bounded.not_worse_p_value(side, margin, worst, shares) < level for side in (values, -values))
 
 
 def difference_p_value(pairs: Paired) -> float | None:
-    """Two-sided p of the mean difference by Gaffke's bound; None where a query's largest loss is not known."""
+    """Compute the two-sided p of the mean difference by Gaffke's bound; None if the largest loss is not known."""
+    values = _bounded_values(pairs)
+    return None if values is None else bounded.bounded_p_value(values, pairs.column.largest_loss, pairs.units.shares)
+
+
+def _bounded_values(pairs: Paired) -> FloatArray | None:
+    """Return the units' values; None if the largest loss is not known, or one of them lies beyond it."""
     worst, values = pairs.column.largest_loss, pairs.units.values
     if np.isinf(worst) or float(np.abs(values).max(initial=0.0)) > worst + TIE_TOLERANCE:
         return None
-    return bounded.bounded_p_value(np.clip(values, -worst, worst), worst, pairs.units.shares)
+    return np.clip(values, -worst, worst)
 
 
 def unseen_losses(pairs: Paired, alpha: float) -> int | None:
-    """M, where a loss (or gain) of all that a query can lose on one query in M is the smallest effect and goes unseen.
+    """Return M, if the largest loss (or gain) on one query in M reaches the smallest effect and may go unseen.
 
-    A sample of n holds none of them with a chance of alpha where they are n / -log(alpha) apart: one in n / 3 at .05.
-    None where n is large enough for that to be less than the smallest effect, or the largest loss is not known.
+    A sample of n holds no such query with a chance of alpha if they are n / -log(alpha) apart: one in n / 3 at .05.
+    None if n is so large that this is less than the smallest effect, or if the largest loss is not known.
     """
     effect, worst, count = pairs.column.smallest_effect, pairs.column.largest_loss, len(pairs.units.names)
     if effect is None or np.isinf(worst) or count < 2:
         return None
     apart = count / -math.log(alpha)
     return max(1, round(apart)) if worst / apart > effect else None
-
-
-def _units(facts: Facts) -> int:
-    return facts.queries if facts.clusters is None else facts.clusters

@@ -1,7 +1,8 @@
 """How a family's p-values are made: two step-down max-T tests where it decides, else Benjamini-Hochberg.
 
 Sources: `hypothesis_tests.sign_flip` (max-T, the flips), `hypothesis_tests.bootstrap_max_t` (the studentised
-bootstrap), `hypothesis_tests.multiplicity` (Benjamini-Hochberg).
+bootstrap). Y. Benjamini and Y. Hochberg, Controlling the False Discovery Rate, Journal of the Royal Statistical Society
+B 57 (1995); R's `p.adjust` and `scipy.stats.false_discovery_control` agree.
 """
 
 import math
@@ -13,23 +14,16 @@ import numpy as np
 
 from ndcg_core.statistics.estimates.mean_difference import Moments, reach_alone, reach_together
 from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import bootstrap_max_t
-from ndcg_core.statistics.hypothesis_tests.flip_tasks import flip_statistics
 from ndcg_core.statistics.hypothesis_tests.flips import ENUMERABLE
-from ndcg_core.statistics.hypothesis_tests.multiplicity import benjamini_hochberg
-from ndcg_core.statistics.hypothesis_tests.sign_flip import (
-    SignFlip,
-    raise_down_the_order,
-    sign_flip_p_values,
-    sign_flip_statistic,
-)
-from ndcg_core.statistics.hypothesis_tests.simultaneous import quantile_statistic
+from ndcg_core.statistics.hypothesis_tests.sign_flip import raise_down_the_order, sign_flip, sign_flip_p_values
+from ndcg_core.statistics.hypothesis_tests.simultaneous import simultaneous_quantiles
 from ndcg_core.statistics.paired import FloatArray, Paired, all_units, centre_units, flippable_count, units_table
 from ndcg_core.statistics.verdicts.verdict import TESTABLE, Reaches, Tested
 
 EFFORT, OF_DRAWING = 2_000_000_000, 60
 """Resamples x units x (columns + OF_DRAWING) of a bootstrap: some .3 s. Drawing a unit costs as much as 60 columns."""
 AT_LEAST = 100
-"""How often alpha holds the p-value of the fewest resamples: 2,000 of them at .05."""
+"""Fewest resamples times alpha: 2,000 resamples at .05."""
 
 
 class FamilyTest(NamedTuple):
@@ -53,7 +47,7 @@ class FamilyTest(NamedTuple):
 
 
 def _own_p_values(paired: Sequence[Paired], p_values: FloatArray, done: tuple[str, ...], how: FamilyTest) -> FloatArray:
-    """p_values, those of columns with other units than `done` from flips of their own rows.
+    """Return p_values, with those of columns with other units than `done` replaced by tests of their own rows.
 
     Flips belong to row numbers: units that only other columns have would shift the rows of a column.
     """
@@ -65,62 +59,45 @@ def _own_p_values(paired: Sequence[Paired], p_values: FloatArray, done: tuple[st
     return p_values
 
 
-def max_t(families: Sequence[tuple[Sequence[Paired], Sequence[Moments]]], how: FamilyTest) -> list[list[Tested]]:
-    """Of every family: p_value from a column's own queries alone, p_adjusted from those of its columns together."""
-    rows = [all_units(paired) for paired, _ in families]
-    flips = sign_flip_statistic(
-        [
-            units_table(paired, [pairs.units.flippable for pairs in paired], units)
-            for (paired, _), units in zip(families, rows, strict=True)
-        ],
-        how.resamples,
-    )
-    # A comparison without company has its own interval: t's, of which the quantile of flips is but an estimate.
-    several = [number for number, (paired, _) in enumerate(families) if len(paired) > 1]
-    reaches = quantile_statistic(
-        [
-            units_table(paired, [_residuals(pairs, each) for pairs, each in zip(paired, of, strict=True)], units)
-            for (paired, of), units in ((families[number], rows[number]) for number in several)
-        ],
-        _levels(how.alpha),
-        [_shares(families[number][0], rows[number]) for number in several],
-        how.resamples,
-        how.seed,
-        how.workers,
-    )
-    joint, quantiles = flip_statistics([flips, reaches], **how.of_draws)
-    known = dict(zip(several, quantiles, strict=True))
-    found: list[list[Tested]] = []
-    for number, ((paired, of), units, flipped) in enumerate(zip(families, rows, joint, strict=True)):
-        p_values = _own_p_values(paired, np.array(flipped.p_value), units, how)
-        found.append(_tested(flipped, p_values, _reaches(of, how.alpha, known.get(number)), how.resamples))
-    return found
+def max_t(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> list[Tested]:
+    """Test a family by sign flips: p_value from a column's own queries alone, p_adjusted from all columns together."""
+    units = all_units(paired)
+    flipped = sign_flip(units_table(paired, [pairs.units.flippable for pairs in paired], units), **how.of_draws)
+    p_values = _own_p_values(paired, np.array(flipped.p_value), units, how)
+    p_adjusted = raise_down_the_order(flipped.p_adjusted, p_values, flipped.statistic)
+    quantiles = None
+    if len(paired) > 1:  # a comparison without company has t's interval, of which the quantile of flips is an estimate
+        residuals = [_residuals(pairs, each) for pairs, each in zip(paired, of, strict=True)]
+        quantiles = simultaneous_quantiles(
+            units_table(paired, residuals, units), _levels(how.alpha), shares=_shares(paired, units), **how.of_draws
+        )
+    jointly = flipped.jointly_enumerated
+    words = [f"{'exact ' * exact}sign-flip, {'exact ' * jointly}step-down max-T" for exact in flipped.enumerated]
+    return [
+        Tested(p_value, adjusted, procedure, jointly, reach, resamples=how.resamples)
+        for p_value, adjusted, procedure, reach in zip(
+            p_values.tolist(), p_adjusted, words, _reaches(of, how.alpha, quantiles), strict=True
+        )
+    ]
 
 
 def bootstrap_family(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> list[Tested]:
-    """A family by the studentised bootstrap: p_value, p_adjusted and the reaches from the same resamples."""
+    """Test a family by the studentised bootstrap: p_value, p_adjusted and reaches come from shared resamples."""
     units = all_units(paired)
     residuals = units_table(paired, [centre_units(pairs, each) for pairs, each in zip(paired, of, strict=True)], units)
     shares = _shares(paired, units)
     if shares is None and any(len(pairs.units.names) < len(units) for pairs in paired):
         shares = units_table(paired, [np.ones(len(pairs.units.names)) for pairs in paired], units)
     levels, how = _levels(how.alpha), how.for_bootstrap(len(units), len(paired))
-    found = bootstrap_max_t(
-        [each.mean for each in of],
-        residuals,
-        shares,
-        levels=levels,
-        least=TESTABLE,
-        **how.of_draws,
-    )
-    totals = np.full(len(paired), float(len(units))) if shares is None else shares.sum(axis=0)
-    linear = np.sqrt(np.square(residuals).sum(axis=0)) / totals if len(units) else totals
+    means = [each.mean for each in of]
+    found = bootstrap_max_t(means, residuals, shares, levels=levels, least=TESTABLE, **how.of_draws)
+    totals = len(units) if shares is None else shares.sum(axis=0)
+    linear = np.sqrt(np.square(residuals).sum(axis=0)) / totals
     reaches = _reaches(of, how.alpha)
     if len(paired) > 1:
+        bounds = list(zip(found.quantiles, levels, strict=True))
         reaches = [
-            Reaches(
-                *(_studentised(each, bound, error, level) for bound, level in zip(found.quantiles, levels, strict=True))
-            )
+            Reaches(*(_studentised(each, bound, error, level) for bound, level in bounds))
             for each, error in zip(of, linear.tolist(), strict=True)
         ]
     return [
@@ -130,23 +107,14 @@ def bootstrap_family(paired: Sequence[Paired], of: Sequence[Moments], how: Famil
 
 
 def _studentised(of: Moments, quantile: float, linear_error: float, level: float) -> float | None:
-    """The reach in errors of the moments, from a bound in linearised errors; never below that of one alone."""
+    """Return the reach in errors of the moments, from a bound in linearised errors; at least `reach_alone`."""
     if of.deviation == 0:
         return reach_alone(of, level)
     return None if np.isinf(quantile) else max(quantile * linear_error / of.error, reach_alone(of, level))
 
 
-def apply_both_tests(
-    family: Sequence[Paired], of: Sequence[Moments], flipped: list[Tested], how: FamilyTest
-) -> list[Tested]:
-    """Return a family as flips and bootstrap together test it: p_adjusted is the larger, the reaches are the wider."""
-    if not family:
-        return flipped
-    drawn = bootstrap_family(family, of, how)
-    return [_of_both(*rows) for rows in zip(flipped, drawn, strict=True)]
-
-
-def _of_both(flipped: Tested, drawn: Tested) -> Tested:
+def apply_both_tests(flipped: Tested, drawn: Tested) -> Tested:
+    """Return what flips and bootstrap together say: p_adjusted is the larger one, the reaches are the wider ones."""
     larger = max((flipped, drawn), key=lambda tested: tested.p_adjusted)
     pairs = zip(flipped.reaches, drawn.reaches, strict=True)
     return replace(
@@ -160,34 +128,16 @@ def _of_both(flipped: Tested, drawn: Tested) -> Tested:
 
 
 def _levels(alpha: float) -> tuple[float, ...]:
-    """Levels of the intervals that decide: 1 - alpha for a size, 1 - 2 alpha for equivalence, where that is one."""
+    """Return the levels of the intervals that decide: 1 - alpha for a size, 1 - 2 alpha (> 0) for equivalence."""
     return (1 - alpha, 1 - 2 * alpha) if alpha < 0.5 else (1 - alpha,)
 
 
 def _reaches(of: Sequence[Moments], alpha: float, quantiles: Sequence[float] | None = None) -> list[Reaches]:
-    """Of every column the reach at every level: from the family's quantiles, else by Bonferroni."""
+    """Return the reach of every column at every level: from the family's quantiles, else by Bonferroni."""
     levels = _levels(alpha)
     if quantiles is None:
         return [Reaches(*(reach_alone(each, level, len(of)) for level in levels)) for each in of]
     return [Reaches(*(reach_together(each, *known) for known in zip(quantiles, levels, strict=True))) for each in of]
-
-
-def _tested(flipped: SignFlip, p_values: FloatArray, reaches: Sequence[Reaches], resamples: int) -> list[Tested]:
-    p_adjusted = raise_down_the_order(flipped.p_adjusted, p_values, flipped.statistic)
-    family = f"{'exact ' if flipped.jointly_enumerated else ''}step-down max-T"
-    return [
-        Tested(
-            p_value,
-            adjusted,
-            f"{'exact ' if exact else ''}sign-flip, {family}",
-            flipped.jointly_enumerated,
-            reach,
-            resamples=resamples,
-        )
-        for p_value, adjusted, exact, reach in zip(
-            p_values.tolist(), p_adjusted, flipped.enumerated, reaches, strict=True
-        )
-    ]
 
 
 def _residuals(pairs: Paired, of: Moments) -> FloatArray:
@@ -199,7 +149,7 @@ def _residuals(pairs: Paired, of: Moments) -> FloatArray:
 
 
 def _shares(paired: Sequence[Paired], units: tuple[str, ...]) -> FloatArray | None:
-    """The weights over their mean as a table; None where no column has any."""
+    """Return the weights over their mean as a table; None if no column has weights."""
     known = [pairs.units for pairs in paired]
     if all(of.shares is None for of in known):
         return None
@@ -207,29 +157,39 @@ def _shares(paired: Sequence[Paired], units: tuple[str, ...]) -> FloatArray | No
     return units_table(paired, shares, units)
 
 
+def benjamini_hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
+    """Return k >= 0 p-values adjusted for the false discovery rate, each in [its p, 1], in the order given.
+
+    The p of rank i (1 the smallest) times k / i; none above that of a larger p. Valid for independent and positively
+    dependent tests.
+    """
+    values = np.asarray(p_values, dtype=np.float64)
+    falling = np.argsort(values, kind="stable")[::-1]
+    ranks = np.arange(len(values), 0, -1)
+    adjusted = np.empty_like(values)
+    adjusted[falling] = np.minimum(np.minimum.accumulate(values[falling] * (len(values) / ranks)), 1.0)
+    return tuple(adjusted.tolist())
+
+
 def false_discovery_family(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> list[Tested]:
     p_values = _own_p_values(paired, np.ones(len(paired)), (), how).tolist()
     exact = [flippable_count(pairs) <= ENUMERABLE for pairs in paired]
+    words = [f"{'exact ' * is_exact}sign-flip, Benjamini-Hochberg" for is_exact in exact]
     return [
-        Tested(
-            p_value,
-            adjusted,
-            f"{'exact ' if is_exact else ''}sign-flip, Benjamini-Hochberg",
-            all(exact),
-            reach,
-            factor=adjusted / p_value,
-            resamples=how.resamples,
-        )
-        for p_value, adjusted, is_exact, reach in zip(
-            p_values, benjamini_hochberg(p_values), exact, _reaches(of, how.alpha), strict=True
+        Tested(p_value, adjusted, procedure, all(exact), reach, factor=adjusted / p_value, resamples=how.resamples)
+        for p_value, adjusted, procedure, reach in zip(
+            p_values, benjamini_hochberg(p_values), words, _reaches(of, how.alpha), strict=True
         )
     ]
 
 
-def adjust_families(
-    chosen: Sequence[tuple[list[Paired], list[Moments]]], how: FamilyTest, *, exploratory: bool = False
-) -> list[list[Tested]]:
-    """Test the columns of each family that can be tested: by both tests if it decides, else by Benjamini-Hochberg."""
+def adjust_family(
+    paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest, *, exploratory: bool = False
+) -> list[Tested]:
+    """Test the columns of a family: by both tests if it decides, else by Benjamini-Hochberg."""
+    if not paired:
+        return []
     if exploratory:
-        return [false_discovery_family(*family, how) for family in chosen]
-    return [apply_both_tests(*family, flipped, how) for family, flipped in zip(chosen, max_t(chosen, how), strict=True)]
+        return false_discovery_family(paired, of, how)
+    tests = zip(max_t(paired, of, how), bootstrap_family(paired, of, how), strict=True)
+    return [apply_both_tests(flipped, drawn) for flipped, drawn in tests]

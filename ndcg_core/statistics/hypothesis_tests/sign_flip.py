@@ -1,8 +1,8 @@
 """The sign-flip test of paired differences: exact ties, shared flips, step-down max-T.
 
 Under the null hypothesis a query's difference is as likely to be +d as -d. The test flips the signs of the queries,
-all columns together, and counts how often a sum of flipped differences is as far from zero as the one observed.
-The sum of squares of a column does not change under flips, so sum, mean and t order the flips alike.
+all columns together, and counts how often a flipped sum is as far from zero as the one observed. Sum, mean and t order
+the flips alike, since flips do not change a column's sum of squares.
 
 Sources: R. A. Fisher, The Design of Experiments (1935), section 21 (the test; his 1726 of 32768 is a test case);
 B. Phipson and G. K. Smyth, Permutation P-values Should Never Be Zero (2010) (the +1 when flips are drawn);
@@ -17,9 +17,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ndcg_core.statistics.hypothesis_tests.flip_tasks import FlipStatistic, FlipTask, flip_statistics, run_tasks
 from ndcg_core.statistics.hypothesis_tests.flips import (
-    COLUMNS,
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
     ENUMERABLE,
@@ -28,30 +26,30 @@ from ndcg_core.statistics.hypothesis_tests.flips import (
     IntArray,
     check_differences,
     check_settings,
+    reduce_flips,
     settle_ties,
     standardise_family,
 )
 
+COLUMNS = 512
+"""Columns multiplied together if they are not adjusted together: their sums stay in the cache."""
+
 
 @dataclass(frozen=True, slots=True)
 class SignFlip:
-    """Result of `sign_flip`; every tuple has one entry per column, in the order given.
+    """The result of `sign_flip`; every tuple has one entry per column, in the order given.
 
     p_value: in (0, 1], two-sided; 1 for a column without a difference.
     p_adjusted: in (0, 1], family-wise over all columns; never below p_value.
     statistic: sum of the differences over the root of their sum of squares, without unit, sign kept; 0 without any.
-    differing: number of rows that are no tie.
     enumerated: whether p_value counts every pattern of signs.
-    patterns: patterns behind p_value: 2^differing where enumerated, else the flips drawn.
     jointly_enumerated: whether p_adjusted counts every pattern of signs of the whole family.
     """
 
     p_value: tuple[float, ...]
     p_adjusted: tuple[float, ...]
     statistic: tuple[float, ...]
-    differing: tuple[int, ...]
     enumerated: tuple[bool, ...]
-    patterns: tuple[int, ...]
     jointly_enumerated: bool
 
 
@@ -62,76 +60,35 @@ def sign_flip(
     seed: int = DEFAULT_SEED,
     workers: int | None = None,
 ) -> SignFlip:
-    """Two-sided sign-flip p-values of k columns of differences, each alone and adjusted over all k.
+    """Compute two-sided sign-flip p-values of k columns of differences, each alone and adjusted over all k.
 
     differences: (n queries x k comparisons), in the metric's unit, rows sorted by query_id by the caller (flips belong
         to row numbers). A magnitude of TIE_TOLERANCE or less is a tie.
     resamples: flips m >= 1. A column that differs on 16 rows or fewer is enumerated instead, and so is the family
         if its columns differ on 16 rows or fewer all together.
-    seed: >= 0. p_value depends on the column's differences, seed and resamples alone: not on the other columns, on
-        workers or on BLAS. The flips of a larger m begin with those of a smaller one.
-    workers: threads >= 1; by default as many as the process has processors.
+    seed: >= 0. p_value depends on the column's differences, seed and resamples alone. The flips of a larger m begin
+        with those of a smaller one. workers: threads >= 1; by default as many as the process has processors.
 
-    Raises ValueError for a shape other than n x k, for NaN and infinity (with row and column), and for settings out
-    of range.
+    Raises ValueError for a shape other than n x k, for NaN and infinity (with their place), and for wrong settings.
     """
-    (found,) = sign_flips([differences], resamples=resamples, seed=seed, workers=workers)
-    return found
-
-
-def sign_flips(
-    families: Sequence[ArrayLike],
-    *,
-    resamples: int = DEFAULT_RESAMPLES,
-    seed: int = DEFAULT_SEED,
-    workers: int | None = None,
-) -> list[SignFlip]:
-    """`sign_flip` of every family, bit for bit; the flips are drawn once for all of them: faster for many families."""
     check_settings(resamples, seed, workers)
-    (found,) = flip_statistics(
-        [sign_flip_statistic(families, resamples)], resamples=resamples, seed=seed, workers=workers
-    )
-    return found
-
-
-def sign_flip_statistic(families: Sequence[ArrayLike], resamples: int) -> FlipStatistic:
-    """`sign_flips` as a statistic, which others may share their flips with; the settings are checked by the caller."""
-    tables = [settle_ties(check_differences(differences)) for differences in families]
-    made = [standardise_family(table, np.count_nonzero(table, axis=0)) for table in tables]
-    places = [number for number, family in enumerate(made) if len(family.order)]
-
-    def conclude(found: Sequence[tuple[int, IntArray]]) -> list[SignFlip]:
-        known = dict(zip(places, found, strict=True))
-        nothing = (1, np.zeros((2, 0), dtype=np.intp))
-        results = []
-        for number, (table, family) in enumerate(zip(tables, made, strict=True)):
-            flips, hits = known.get(number, nothing)
-            results.append(_result(table, family, hits, flips, resamples))
-        return results
-
-    tasks = [FlipTask(made[number], partial(_count_hits, made[number]), _add_up) for number in places]
-    return FlipStatistic(tasks, conclude)
-
-
-def _result(table: FloatArray, family: Family, hits: IntArray, flips: int, resamples: int) -> SignFlip:
-    differing = np.count_nonzero(table, axis=0)
-    enumerated = differing <= ENUMERABLE
+    table = settle_ties(check_differences(differences))
+    family = standardise_family(table)
+    count, numbers = table.shape[1], family.order
+    enumerated = np.count_nonzero(table, axis=0) <= ENUMERABLE
     jointly = len(family.rows) <= ENUMERABLE
-    chances = hits / flips if jointly else (1 + hits) / (flips + 1)
-    p_value, p_adjusted = np.ones(table.shape[1]), np.ones(table.shape[1])
-    p_value[family.order], p_adjusted[family.order] = chances
-    for number, column in zip(family.order, family.quantised, strict=True):
-        if enumerated[number]:
-            p_value[number] = _enumerated_p_value(column, int(differing[number]))
-    statistic = np.zeros(table.shape[1])
-    statistic[family.order] = family.totals * family.scale
+    p_value, p_adjusted, statistic = np.ones(count), np.ones(count), np.zeros(count)
+    if len(numbers):
+        flips, counts = reduce_flips(family, partial(_count_hits, family), resamples, seed, workers)
+        hits = np.sum(counts, axis=0)
+        p_value[numbers], p_adjusted[numbers] = hits / flips if jointly else (1 + hits) / (flips + 1)
+        p_value[numbers] = _with_enumerated(family, p_value[numbers])
+        statistic[numbers] = family.totals * family.scale
     return SignFlip(
         p_value=tuple(p_value.tolist()),
         p_adjusted=raise_down_the_order(p_adjusted, p_value, statistic),
         statistic=tuple(statistic.tolist()),
-        differing=tuple(differing.tolist()),
         enumerated=tuple(enumerated.tolist()),
-        patterns=tuple(2**count if count <= ENUMERABLE else resamples for count in differing.tolist()),
         jointly_enumerated=jointly,
     )
 
@@ -143,25 +100,12 @@ def sign_flip_p_values(
     seed: int = DEFAULT_SEED,
     workers: int | None = None,
 ) -> tuple[float, ...]:
-    """The p_value of `sign_flip` for every column, bit for bit, without the adjustment: faster for many columns."""
-    check_settings(resamples, seed, workers)
-    table = settle_ties(check_differences(differences))
-    differing = np.count_nonzero(table, axis=0)
-    p_value = np.ones(table.shape[1])
-    for few in (differing <= ENUMERABLE, differing > ENUMERABLE):
-        columns = np.flatnonzero(few & (differing > 0))
-        for start in range(0, len(columns), COLUMNS):
-            chosen = columns[start : start + COLUMNS]
-            family = standardise_family(table[:, chosen], differing[chosen])
-            numbers = chosen[family.order]
-            if differing[chosen[0]] <= ENUMERABLE:
-                pairs = zip(family.quantised, differing[numbers].tolist(), strict=True)
-                p_value[numbers] = [_enumerated_p_value(column, count) for column, count in pairs]
-            else:
-                task = FlipTask(family, partial(_count_reached, family), _add_up)
-                ((_, hits),) = run_tasks([task], resamples, seed, workers)
-                p_value[numbers] = (1 + hits) / (resamples + 1)
-    return tuple(p_value.tolist())
+    """Compute the p_value of `sign_flip` for every column, some columns at a time: faster for many columns."""
+    table, found = np.asarray(differences), list[float]()
+    for start in range(0, table.shape[1], COLUMNS):
+        part = table[:, start : start + COLUMNS]
+        found += sign_flip(part, resamples=resamples, seed=seed, workers=workers).p_value
+    return tuple(found)
 
 
 def raise_down_the_order(
@@ -169,9 +113,9 @@ def raise_down_the_order(
     p_value: Sequence[float] | FloatArray,
     statistic: Sequence[float] | FloatArray,
 ) -> tuple[float, ...]:
-    """The running maximum of max-T: no p_adjusted below its own p_value, nor below that of a larger |statistic|.
+    """Return the running maximum of max-T: no p_adjusted below its own p_value, nor below that of a larger |statistic|.
 
-    Three sequences of k numbers; the result is in their order. (Westfall and Young, algorithm 4.1: its last step.)
+    The sequences have k numbers, the result is in their order. (Westfall and Young, algorithm 4.1: its last step.)
     """
     raised = np.maximum(p_adjusted, p_value)
     order = np.lexsort((-raised, -np.abs(statistic)))  # of equal statistics the larger p first: then both get it
@@ -179,37 +123,30 @@ def raise_down_the_order(
     return tuple(raised.tolist())
 
 
-def _enumerated_p_value(column: FloatArray, differing: int) -> float:
-    """Exact p of a column with 1 to 16 numbers other than 0: a part of all patterns, itself among them (no +1)."""
-    values = column[column != 0]
-    sums = values[:1]  # the first sign stays: a pattern and its mirror image have the same |sum|
-    for value in values[1:]:
-        sums = np.concatenate((sums + value, sums - value))
-    return int(np.count_nonzero(np.abs(sums) >= abs(values.sum()) - differing)) / len(sums)
+def _with_enumerated(family: Family, p_values: FloatArray) -> FloatArray:
+    """Return the p-values of a family's columns, in its order, with the exact ones of columns that differ on few rows.
+
+    They count a part of all patterns, the observed one among them (no +1).
+    """
+    found = p_values.copy()
+    for place in np.flatnonzero(family.differing <= ENUMERABLE).tolist():
+        values = family.quantised[place][family.quantised[place] != 0]
+        sums = values[:1]  # the first sign stays: a pattern and its mirror image have the same |sum|
+        for value in values[1:]:
+            sums = np.concatenate((sums + value, sums - value))
+        reached = np.abs(sums) >= abs(values.sum()) - family.differing[place]
+        found[place] = np.count_nonzero(reached) / len(sums)
+    return found
 
 
 def _count_hits(family: Family, sums: FloatArray) -> IntArray:
-    """How many flips reach a column's sum in the column (row 0), and in it or one further down (row 1)."""
-    reach, scale = _reach(family), family.scale[:, np.newaxis]
-    reached = sums >= reach
+    """Count how many flips reach a column's sum in the column (row 0), and in it or one further down (row 1)."""
+    np.abs(sums, out=sums)
+    reach, scale = (np.abs(family.totals) - family.differing)[:, np.newaxis], family.scale[:, np.newaxis]
+    reached = sums >= reach  # each of the two sums may be off by differing / 2
     alone = np.count_nonzero(reached, axis=1)
     sums += family.differing[:, np.newaxis]
     sums *= scale
     largest_from_here = np.maximum.accumulate(sums[::-1], axis=0)[::-1]
     reached[:-1] |= largest_from_here[1:] >= (reach * scale)[:-1]  # by itself, or by a column further down
     return np.stack((alone, np.count_nonzero(reached, axis=1)))
-
-
-def _add_up(counts: list[IntArray]) -> IntArray:
-    total: IntArray = np.sum(counts, axis=0)
-    return total
-
-
-def _count_reached(family: Family, sums: FloatArray) -> IntArray:
-    """How many flips reach each column's sum; each of the two sums may be off by differing / 2."""
-    reached: IntArray = np.count_nonzero(sums >= _reach(family), axis=1)
-    return reached
-
-
-def _reach(family: Family) -> FloatArray:
-    return (np.abs(family.totals) - family.differing)[:, np.newaxis]

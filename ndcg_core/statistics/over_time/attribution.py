@@ -1,8 +1,7 @@
 """Which change moved a mean over queries: that of the ranking, of the judgments, or of the query set.
 
-Between two evaluations each of the three is the old one or the new one, which makes eight means. Every cause gets what
-it moves the mean by when it changes, averaged over the six orders in which the three can change: no order is preferred,
-and the parts add up to the whole change.
+Each of the three is the old or the new one, which makes eight means. Every cause gets what it moves the mean by when it
+changes, averaged over the six orders in which the three can change. The parts add up to the whole change.
 
 Source: L. S. Shapley, A value for n-person games, Contributions to the Theory of Games II (1953).
 """
@@ -25,7 +24,7 @@ class Split(NamedTuple):
     """What each cause moved a mean by.
 
     before, now: the mean. parts: of each of `CAUSES`, in their order; they add up to now - before.
-    of_queries: one row per cause and one column per query: what the query adds to that part. Their sum is the part.
+    of_queries: (causes x queries), what each query adds to a part.
     """
 
     before: float
@@ -35,7 +34,7 @@ class Split(NamedTuple):
 
 
 class Mean:
-    """One of the eight. weights: 0 of a query that it leaves out; is_shared: which queries are in both sets."""
+    """One of the eight means. weights: 0 of a query that is left out. is_shared: which queries are in both sets."""
 
     def __init__(self, values: Values, weights: Values, is_shared: NDArray[np.bool_]) -> None:
         self.values, self.weights, self.is_shared = values, weights, is_shared
@@ -43,11 +42,10 @@ class Mean:
         self.value = exact_sum(weights * values) / self.total
 
     def added(self, cause: str, middle: float) -> Values:
-        """What each query adds to the distance of the mean from the middle.
+        """Return what each query adds to the distance of the mean from the middle.
 
-        To the mean it adds what it lies above or below the middle. Where the query set is the cause, those of one set
-        alone add what they lie above or below the mean of the others, so that these add nothing while their weights
-        stand to each other as before.
+        If the query set is the cause, queries of one set alone add what they lie above or below the mean of the shared
+        ones, so that these add nothing while their weights keep their proportions.
         """
         shared = np.where(self.is_shared, self.weights, 0.0)
         total = exact_sum(shared)
@@ -59,11 +57,11 @@ class Mean:
 
 
 def split_change(values: Values, weights: Values) -> Split | None:
-    """The parts of the change between two evaluations; None where one of the eight means has no query.
+    """Split the change between two evaluations into its parts; None if one of the eight means has no query.
 
-    values: [ranking, judgments, query], 0 the old and 1 the new one; NaN where that ranking has no value by those
-    judgments. Of a query that is in one set alone only that evaluation's own value is looked at: its whole effect
-    belongs to the query set. weights: [query set, query]; 0 where the query is not in the set.
+    values: [ranking, judgments, query], 0 the old and 1 the new one; NaN if that ranking has no value by those
+    judgments. For a query in one set alone only that evaluation's own value counts: its whole effect belongs to the
+    query set. weights: [query set, query]; 0 if the query is not in the set.
     """
     own = [values[0, 0], values[1, 1]]
     is_shared = (weights[0] > 0) & (weights[1] > 0)

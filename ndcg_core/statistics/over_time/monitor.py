@@ -1,12 +1,11 @@
 """A test that is repeated night after night: how much of alpha each look may spend.
 
-Nights share their queries, so that their tests depend on each other in a way that nobody knows. What is used here is
-valid under any dependence: a monitor of one comparison spends a part of alpha on every look (`spend_alpha`). The parts
-sum to alpha, so that the chance that any look ever rejects a true null hypothesis is at most alpha (union bound).
+Nights share their queries, so that their tests depend on each other in unknown ways. A monitor of one comparison spends
+a part of alpha on every look (`spend_alpha`). The parts sum to alpha: the chance that any look ever rejects a true null
+hypothesis is at most alpha, under any dependence (union bound).
 
-The levels are so small that the tail of a test decides, where Student's t and sign flips fail on skewed differences:
-with 50 queries of which one in 20 gains .6 and the others lose as much together, some night of a year has no gain in
-its sample at all. So p is never smaller than that of Gaffke's bound (`hypothesis_tests.bounded_mean`), which allows for
+The levels are so small that the tail of a test decides, and there Student's t and sign flips fail on skewed
+differences. So p is never smaller than that of Gaffke's bound (`hypothesis_tests.bounded_mean`), which allows for
 losses that the sample does not show. Measured: docs/calibration.md.
 """
 
@@ -33,9 +32,9 @@ CLOSE = 1e-3  # of a detectable effect
 class Evidence:
     """One test, before its level is known.
 
-    p_adjusted: of the tests of the evaluation, adjusted over its family. p_t: of the t test alone; None where it is not
-    known. family_size: how many comparisons p_adjusted covers, >= 1. resamples: flips that it comes from.
-    p_bounded: by Gaffke's bound, of this comparison alone; None where it is not known how much a query can lose, where
+    p_adjusted: adjusted over the family of the evaluation, from `resamples` flips. p_t: of the t test alone; None if it
+    is not known. family_size: how many comparisons p_adjusted covers, >= 1.
+    p_bounded: by Gaffke's bound, of this comparison alone; None if the largest loss of a query is not known, if
     p_adjusted shows no difference, and of evaluations that did not keep it.
     """
 
@@ -46,7 +45,7 @@ class Evidence:
     p_bounded: float | None = None
 
     def p_value_at(self, level: float) -> float:
-        """The p-value that is held against a level: the largest of those that can be so small.
+        """Return the p-value that is held against a level: the largest of those that can be so small.
 
         Sign flips cannot show a p-value below 1 / (resamples + 1). At a level that they cannot show the tests of one
         comparison decide over the whole family (Bonferroni), and the flips must have come as near to it as they can.
@@ -70,29 +69,29 @@ class Judged:
 
 
 def spend_alpha(alpha: float, look: int) -> float:
-    """The part of alpha that look 1, 2, 3, … may spend; all of them together alpha.
+    """Return the part of alpha that look 1, 2, 3, … may spend; all of them together spend alpha.
 
     Half of alpha falls as 1 / look^1.5, so that early looks find what one evaluation does. The other half goes to years
-    of 365 looks, 6 / (pi^2 y^2) of it to year y, and is the same on all looks of a year: at look 365 there is 15 times
-    as much to spend as where all of alpha fell as 1 / look^1.5.
+    of 365 looks, 6 / (pi^2 y^2) of it to year y, evenly over its looks.
     """
     year = (look - 1) // YEAR + 1
     return alpha / 2 * (1 / (ZETA * look * math.sqrt(look)) + 6 / (math.pi * year) ** 2 / YEAR)
 
 
 def monitor_looks(looks: Sequence[Evidence], alpha: float) -> list[Judged]:
-    """Every look at one comparison with its level: the chance that any detects a true null is at most alpha."""
-    return [_judged(each, spend_alpha(alpha, at)) for at, each in enumerate(looks, start=1)]
+    """Return every look at one comparison with its level: the chance that any detects a true null is at most alpha."""
+    levels = [spend_alpha(alpha, at) for at in range(1, len(looks) + 1)]
+    return [Judged(level, each.p_value_at(level)) for level, each in zip(levels, looks, strict=True)]
 
 
 def detectable_at(
     level: float, queries: int, deviation: float, largest_loss: float | None, power: float = 0.8
 ) -> float | None:
-    """The mean difference that a look at this level finds with the given power; None where no difference is enough.
+    """Return the mean difference that a look at this level finds with the given power; None if no difference is enough.
 
-    queries: >= 2. deviation: of their differences, > 0. largest_loss: as of `Evidence.p_bounded`; where it is known,
-    the answer is for a sample of two values, one deviation above and below its mean, which lies so far below the true
-    one as only a share 1 - power of all samples does.
+    queries: >= 2. deviation: of their differences, > 0. largest_loss: of one query, or None. If it is known, the answer
+    is for a sample of two values, one deviation above and below its mean, which lies as far below the true mean as only
+    a share 1 - power of all samples does.
     """
     by_t = minimal_detectable_effect(queries, deviation, level, power)
     if largest_loss is None:
@@ -111,7 +110,3 @@ def detectable_at(
         middle = (low + high) / 2
         low, high = (low, middle) if is_found(middle) else (middle, high)
     return max(by_t, high)
-
-
-def _judged(evidence: Evidence, level: float) -> Judged:
-    return Judged(level, evidence.p_value_at(level))

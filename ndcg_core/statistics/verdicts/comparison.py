@@ -7,38 +7,28 @@ need to hold together (`hypothesis_tests.simultaneous`); the verdict's rules and
 `verdicts.verdict`.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from ndcg_core.statistics.estimates.descriptive import Descriptive, describe_differences
+from ndcg_core.statistics.estimates.descriptive import describe_differences
 from ndcg_core.statistics.estimates.mean_difference import (
     Interval,
     Moments,
+    check_probability,
     detectable_effect,
     effective_number,
     interval_from_moments,
     interval_reaching,
     mean_difference,
-    minimal_detectable_effect,
     reach_alone,
 )
 from ndcg_core.statistics.estimates.power import queries_to_detect
+from ndcg_core.statistics.hypothesis_tests import guardrails
 from ndcg_core.statistics.hypothesis_tests.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
-from ndcg_core.statistics.hypothesis_tests.guardrails import (
-    GAFFKE,
-    Bound,
-    bound_of,
-    difference_p_value,
-    guardrail_notes,
-    guardrail_verdict,
-    queries_to_settle,
-    rules_out_rare,
-    unseen_losses,
-)
-from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, adjust_families
+from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, adjust_family
 from ndcg_core.statistics.paired import (
     Column,
     Paired,
@@ -52,6 +42,7 @@ from ndcg_core.statistics.verdicts.notes import notes, unit_notes
 from ndcg_core.statistics.verdicts.record import Clusters, Comparison
 from ndcg_core.statistics.verdicts.verdict import (
     POWER,
+    Conclusion,
     Facts,
     Tested,
     Verdict,
@@ -63,16 +54,16 @@ __all__ = ["Clusters", "Column", "Comparison", "check_guardrails", "compare_fami
 DEFAULT_ALPHA = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class _Settings:
+class _Settings(NamedTuple):
+    """The settings of a family. size: how many of its columns are tested."""
+
     family: str
-    exploratory: bool
+    size: int
     alpha: float
-    seed: int
-    resamples: int
+    seed: int = DEFAULT_SEED
+    resamples: int = DEFAULT_RESAMPLES
+    exploratory: bool = False
     least_queries: int = 2
-    guardrail: bool = False
-    described: bool = True
 
 
 def compare_family(
@@ -86,73 +77,45 @@ def compare_family(
     exploratory: bool = False,
     least_queries: int = 2,
 ) -> list[Comparison]:
-    """One Comparison per column, in the order of the columns; p_adjusted covers all of them together.
+    """Compare candidates with the baseline as one family: one Comparison per column, in the order of the columns.
 
     alpha: in (0, 1). seed >= 0, resamples >= 1, workers >= 1: see `hypothesis_tests.sign_flip.sign_flip`.
     exploratory: True for a family that only suggests where to look: Benjamini-Hochberg on sign-flip p-values. A family
-        that decides has the larger p_adjusted of two step-down max-T tests: sign flips, exact where differences are
+        that decides has the larger p_adjusted of two step-down max-T tests: sign flips, exact if differences are
         symmetric about 0, and the studentised bootstrap, which asks for a mean of 0 alone
         (`hypothesis_tests.bootstrap_max_t`). Its simultaneous intervals are the wider ones.
     least_queries: columns with fewer queries are not tested, and not of the family's size; >= 2.
-    p_value depends on a column's own query ids and differences, on seed and resamples: not on the order of its
-    queries, on the other columns or on their queries, nor on workers.
+    p_value depends on a column's own query ids and differences, on seed and resamples alone.
     Columns may have different queries; for p_adjusted a query absent from a column counts as a tie there.
 
-    Raises ValueError for NaN or infinity (naming candidate, metric and query), a query_id given twice, as many
-    differences as there are not query ids, and settings out of range.
+    Raises ValueError for NaN or infinity (naming candidate, metric and query), a query_id given twice, another number
+    of differences than of query ids, and settings out of range.
     """
-    (found,) = compare_families(
-        {family: columns},
-        alpha=alpha,
-        seed=seed,
-        resamples=resamples,
-        workers=workers,
-        exploratory=exploratory,
-        least_queries=least_queries,
-    )
-    return found
-
-
-def compare_families(
-    families: Mapping[str, Sequence[Column]],
-    *,
-    alpha: float = DEFAULT_ALPHA,
-    seed: int = DEFAULT_SEED,
-    resamples: int = DEFAULT_RESAMPLES,
-    workers: int | None = None,
-    exploratory: bool = False,
-    least_queries: int = 2,
-    described: bool = True,
-) -> list[list[Comparison]]:
-    """`compare_family` of every family, by its name, bit for bit; max-T draws its flips once for all of them.
-
-    described: False leaves out what says more than a conclusion and its numbers: `descriptive` and `bounded_p_value`.
-    """
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha == {alpha}, must lie between 0 and 1")
+    check_probability("alpha", alpha)
     if 1 / (resamples + 1) > alpha:
         raise ValueError(f"resamples == {resamples}, must be at least {round(1 / alpha)} for alpha == {alpha}")
     if least_queries < 2:
         raise ValueError(f"least_queries == {least_queries}, must be at least 2")
-    columns = iter(sort_by_query([column for family in families.values() for column in family]))
-    paired = [list(islice(columns, len(family))) for family in families.values()]
-    known = [[moments_of(pairs) for pairs in family] for family in paired]
+    paired = sort_by_query(columns)
+    known = [moments_of(pairs) for pairs in paired]
     testable = [
-        [at for at, pairs in enumerate(family) if len(pairs.query_ids) >= least_queries and of[at] is not None]
-        for family, of in zip(paired, known, strict=True)
+        (at, pairs, of)
+        for at, (pairs, of) in enumerate(zip(paired, known, strict=True))
+        if of is not None and len(pairs.query_ids) >= least_queries
     ]
-    chosen = [
-        ([family[at] for at in numbers], [each for at in numbers if (each := of[at]) is not None])
-        for family, of, numbers in zip(paired, known, testable, strict=True)
-    ]
-    results = adjust_families(chosen, FamilyTest(alpha, seed, resamples, workers), exploratory=exploratory)
+    tested = adjust_family(
+        [pairs for _, pairs, _ in testable],
+        [of for _, _, of in testable],
+        FamilyTest(alpha, seed, resamples, workers),
+        exploratory=exploratory,
+    )
+    tests = {at: test for (at, _, _), test in zip(testable, tested, strict=True)}
+    settings = _Settings(family, len(testable), alpha, seed, resamples, exploratory, least_queries)
     found = []
-    for name, family, of, numbers, tested in zip(families, paired, known, testable, results, strict=True):
-        tests = dict(zip(numbers, tested, strict=True))
-        settings = _Settings(name, exploratory, alpha, seed, resamples, least_queries, described=described)
-        found.append(
-            [_comparison(pairs, of[at], tests.get(at), len(numbers), settings) for at, pairs in enumerate(family)]
-        )
+    for at, (pairs, of) in enumerate(zip(paired, known, strict=True)):
+        facts = _facts(pairs, of, tests.get(at), len(testable), settings)
+        row = _comparison(pairs, facts, verdict(facts), settings)
+        found.append(replace(row, queries_needed=_queries_for_effect(facts, row.conclusion)))
     return found
 
 
@@ -164,69 +127,63 @@ def check_guardrails(
     seed: int = DEFAULT_SEED,
     resamples: int = DEFAULT_RESAMPLES,
     workers: int | None = None,
-    plan: bool = True,
 ) -> list[Comparison]:
-    """One Comparison per column: is the candidate not worse than the column's smallest_effect?
+    """Compare each candidate with the baseline: is it not worse than the column's smallest_effect?
 
     One-sided (non-inferiority), declared before the run, by Gaffke's bound for bounded differences, which rare harm
-    cannot pass, or by Student's t where a column's largest_loss is infinite (`hypothesis_tests.guardrails`). They
-    are not adjusted: every guardrail of a candidate must hold, and that all hold by mistake is no likelier than that
-    one does (R. L. Berger, Technometrics 24, 1982). Over several candidates nothing is adjusted.
-    What is not shown to hold may be shown to be worse than the baseline: by the two-sided test of a family of all
-    columns (seed, resamples, workers: as of `compare_family`), so that harm is found by mistake
-    in any of them with a chance of alpha / 2 at most where none is worse.
-    plan: whether `queries_needed` of what is open is asked for, which takes some 50 ms a column.
-    Raises ValueError as `compare_family`, for a column without smallest_effect, and for a difference below
+    cannot pass, or by Student's t if a column's largest_loss is infinite (`hypothesis_tests.guardrails`). Nothing is
+    adjusted: every guardrail of a candidate must hold, and that all hold by mistake is no likelier than that one does
+    (R. L. Berger, Technometrics 24, 1982).
+    What is not shown to hold may be shown to be worse than the baseline, by the two-sided test of a family of all
+    columns (seed, resamples, workers: as in `compare_family`): if none is worse, harm is found by mistake in any of
+    them with a chance of alpha / 2 at most.
+    Raises ValueError as `compare_family` does, for a column without smallest_effect, and for a difference below
     -largest_loss.
     """
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha == {alpha}, must lie between 0 and 1")
+    check_probability("alpha", alpha)
     for column in columns:
         if column.smallest_effect is None:
             raise ValueError(f"{column}: a guardrail needs a smallest_effect")
     paired = sort_by_query(columns)
     known = [moments_of(pairs) for pairs in paired]
-    tested = [(pairs, of) for pairs, of in zip(paired, known, strict=True) if of is not None]
-    guarded = [pairs for pairs, _ in tested], [of for _, of in tested]
-    (harms,) = adjust_families([guarded], FamilyTest(alpha, seed, resamples, workers))
-    harm_of = iter(harms)
-    settings = _Settings(family, False, alpha, DEFAULT_SEED, DEFAULT_RESAMPLES, guardrail=True)
+    tested = [pairs for pairs, of in zip(paired, known, strict=True) if of is not None]
+    moments = [of for of in known if of is not None]
+    harm_of = iter(adjust_family(tested, moments, FamilyTest(alpha, seed, resamples, workers)))
+    settings = _Settings(family, len(tested), alpha)
     found = []
     for pairs, of in zip(paired, known, strict=True):
         margin = pairs.column.smallest_effect
         if of is None or margin is None:
-            found.append(_comparison(pairs, of, None, len(tested), settings))
+            facts = _facts(pairs, of, None, 1, settings)
+            found.append(_comparison(pairs, facts, guardrails.guardrail_verdict(facts, None), settings))
             continue
-        bound, harm_test = bound_of(pairs, of, margin, alpha), next(harm_of)
-        harm = harm_test.p_adjusted
-        name = "Gaffke's bound" if bound.method == GAFFKE else "t"
-        test = Tested(bound.p_value, bound.p_value, f"one-sided {name}, every guardrail must hold", True, harm=harm)
-        row = _comparison(pairs, of, test, len(tested), settings, bound)
-        is_open = plan and row.conclusion is Verdict.MAY_BE_WORSE
-        count = queries_to_settle(pairs, of, margin, alpha) if is_open else None
+        bound, harm = guardrails.bound_of(pairs, of, margin, alpha), next(harm_of)
+        name = "Gaffke's bound" if bound.method == guardrails.GAFFKE else "t"
+        procedure = f"one-sided {name}, every guardrail must hold"
+        test = Tested(bound.p_value, bound.p_value, procedure, True, harm=harm.p_adjusted)
+        facts = _facts(pairs, of, test, 1, settings)
+        row = _comparison(pairs, facts, guardrails.guardrail_verdict(facts, bound), settings)
+        is_open = row.conclusion is Verdict.MAY_BE_WORSE
         found.append(
             replace(
                 row,
+                notes=guardrails.guardrail_notes(facts, bound) + row.notes,
+                lower_bound=bound.low,
                 bound_method=bound.method,
                 needed=bound.needed,
-                harm_p_adjusted=harm,
-                queries_needed=count,
-                reach=harm_test.reaches.wide,
+                harm_p_adjusted=harm.p_adjusted,
+                queries_needed=guardrails.queries_to_settle(pairs, of, margin, alpha) if is_open else None,
+                reach=harm.reaches.wide,
             )
         )
     return found
 
 
-def _comparison(
-    pairs: Paired, of: Moments | None, test: Tested | None, size: int, settings: _Settings, bound: Bound | None = None
-) -> Comparison:
-    column, differences, n = pairs.column, pairs.differences, len(pairs.query_ids)
+def _comparison(pairs: Paired, facts: Facts, concluded: Conclusion, settings: _Settings) -> Comparison:
+    column, differences, n, of, test = pairs.column, pairs.differences, facts.queries, facts.of, facts.test
     wins, losses = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
     between = interval_from_moments(of, 1 - settings.alpha) if of else None
-    facts = _facts(pairs, of, test, 1 if settings.guardrail else size, settings)
-    described = _described(pairs, of, settings) if of and settings.described else None
     clusters = _clusters(pairs)
-    concluded = guardrail_verdict(facts, bound) if settings.guardrail else verdict(facts)
     return Comparison(
         baseline=column.baseline,
         candidate=column.candidate,
@@ -243,9 +200,9 @@ def _comparison(
         p_adjusted=test.p_adjusted if test else None,
         mde=facts.mde,
         conclusion=concluded.kind,
-        notes=guardrail_notes(facts, bound) + notes(facts, concluded.kind) + unit_notes(pairs, of),
+        notes=notes(facts, concluded.kind) + unit_notes(pairs, of),
         family=settings.family,
-        family_size=size,
+        family_size=settings.size,
         procedure=test.procedure if test else "not tested",
         alpha=settings.alpha,
         seed=settings.seed,
@@ -257,18 +214,17 @@ def _comparison(
         smallest_effect=column.smallest_effect,
         simultaneous_low=facts.together.low if facts.together else None,
         simultaneous_high=facts.together.high if facts.together else None,
-        lower_bound=bound.low if bound else None,
+        lower_bound=None,
         effective_queries=effective_number(pairs.shares) if pairs.shares is not None else None,
         unweighted_difference=mean_difference(differences) if pairs.shares is not None else None,
-        descriptive=described,
+        descriptive=describe_differences(pairs, of, 1 - settings.alpha) if of else None,
         size=concluded.size,
         underpowered=concluded.underpowered,
         obstacle=concluded.obstacle,
         least_queries=settings.least_queries,
         flippable=None if clusters is not None or facts.differing == wins + losses else facts.differing,
         clusters=clusters,
-        queries_needed=_queries_for_effect(facts, concluded.kind),
-        bounded_p_value=difference_p_value(pairs) if settings.described and concluded.kind.is_detected else None,
+        bounded_p_value=guardrails.difference_p_value(pairs) if concluded.kind.is_detected else None,
         largest_loss=None if np.isinf(column.largest_loss) else column.largest_loss,
         measured_error=of.error if of else None,
         reach=test.reaches.wide if test else None,
@@ -291,10 +247,10 @@ def _facts(pairs: Paired, of: Moments | None, test: Tested | None, size: int, se
         alpha=alpha,
         least_queries=settings.least_queries,
         clusters=len(pairs.units.names) if pairs.is_clustered else None,
-        unseen=unseen_losses(pairs, alpha),
+        unseen=guardrails.unseen_losses(pairs, alpha),
         largest_loss=pairs.column.largest_loss,
         is_drawn=pairs.scales is not None,
-        rules_out_rare=narrow is None or rules_out_rare(pairs, narrow, alpha / max(1, size)),
+        rules_out_rare=narrow is None or guardrails.rules_out_rare(pairs, narrow, alpha / max(1, size)),
     )
 
 
@@ -303,42 +259,20 @@ def _reaching(of: Moments | None, reach: float | None) -> Interval | None:
 
 
 def _detectable(of: Moments, test: Tested | None, size: int, alpha: float) -> float:
-    """What a test of a family of this size detects; by Bonferroni where its intervals have no reach."""
-    if test is None or size == 1:
-        return _detectable_alone(of, alpha)
-    reach = test.reaches.wide
-    return detectable_effect(of, reach_alone(of, 1 - alpha, size) if reach is None else reach, POWER)
-
-
-def _detectable_alone(of: Moments, alpha: float) -> float:
-    return minimal_detectable_effect(of.n, of.deviation, alpha, POWER, of.freedom)
+    """Return what a test of a family of this size detects; by Bonferroni if its intervals have no reach."""
+    reach = test.reaches.wide if test else None
+    if reach is None:
+        reach = reach_alone(of, 1 - alpha, size if test else 1)
+    return detectable_effect(of, reach, POWER)
 
 
 def _queries_for_effect(facts: Facts, conclusion: Verdict) -> int | None:
-    """With which the family's test finds the smallest effect, of an undecided comparison."""
+    """Return the queries with which the family's test finds the smallest effect, of an undecided comparison."""
     if conclusion is not Verdict.UNDECIDED or facts.mde is None or facts.smallest_effect is None or facts.of is None:
         return None
     if not facts.rules_out_rare:
         return None  # no loss of this size is detected; what is open is whether rare ones hide
     return queries_to_detect(facts.of, facts.mde, facts.smallest_effect, POWER)
-
-
-def _described(pairs: Paired, of: Moments, settings: _Settings) -> Descriptive:
-    found = describe_differences(
-        pairs.query_ids,
-        pairs.differences,
-        of,
-        level=1 - settings.alpha,
-        baseline_values=pairs.baseline_values,
-        weights=pairs.shares,
-        members=pairs.units.members,
-        value_range=pairs.column.value_range,
-    )
-    if pairs.scales is None:
-        return found
-    scale_of = dict(zip(pairs.query_ids, pairs.scales.tolist(), strict=True))
-    own = tuple(replace(each, difference=each.difference / scale_of[each.query_id]) for each in found.carriers)
-    return replace(found, carriers=own)
 
 
 def _clusters(pairs: Paired) -> Clusters | None:

@@ -9,7 +9,7 @@ from ndcg_core.statistics.estimates.mean_difference import (
     mean_difference,
 )
 from ndcg_core.statistics.paired import Paired
-from ndcg_core.statistics.verdicts.verdict import SMALL_SAMPLE, Facts, Tested, Verdict, least_differing
+from ndcg_core.statistics.verdicts.verdict import SMALL_SAMPLE, Facts, Tested, Verdict, least_differing, unit_names
 
 FEW_CLUSTERS = 10
 """Of six clusters with exponential means the 95 % interval covers .89, of ten .90, of twenty .92."""
@@ -35,14 +35,12 @@ def notes(facts: Facts, kind: Verdict) -> tuple[str, ...]:
     if not facts.rules_out_rare:
         found.append(f"within {facts.smallest_effect:g} by its interval, but rare losses are not ruled out")
     if facts.unseen is not None and (kind.is_detected or kind.is_harm):
-        units, (one, many) = facts.queries, ("query", "queries")
-        if facts.clusters is not None:
-            units, (one, many) = facts.clusters, ("cluster", "clusters")
+        one, many = unit_names(facts.clusters)
         other = "a gain" if kind.is_harm else "a loss"
         missed = f"{other} of {facts.largest_loss:g} on one {one} in {facts.unseen}"
         if facts.is_drawn:  # whose largest loss is another for every query
             missed = f"{other} on one drawn {one} in {facts.unseen}"
-        found.append(f"{missed} would go unseen with {units} {many}")
+        found.append(f"{missed} would go unseen with {facts.units} {many}")
     return tuple(found)
 
 

@@ -11,8 +11,8 @@ from ndcg_core.statistics.verdicts.verdict import Conclusion, Obstacle, Size, Ve
 class Clusters:
     """The clusters of queries that a comparison's tests flip as wholes.
 
-    count: of clusters, >= 1. differing: those that the test can flip. smallest, largest: queries in one, >= 1.
-    effective: how many clusters of equal weight settle as much, in [1, count].
+    count: >= 1. differing: clusters that the test can flip. smallest, largest: queries in one cluster, >= 1.
+    effective: number of clusters of equal weight that would settle as much, in [1, count].
     """
 
     count: int
@@ -26,14 +26,14 @@ class Clusters:
 class ProxyCorrected:
     """A difference by a few careful judgments and many proxy ones (`estimates.prediction_powered`).
 
-    difference: the careful judgments' mean difference, corrected by what the proxy ones say of the other queries; in
-        the metric's unit. low, high: bounds of its (1 - alpha) interval, not adjusted for the family, never wider than
-        Student's t interval of the careful judgments alone. p_value: two-sided, in [0, 1], not adjusted either.
+    difference: mean difference of the careful judgments, corrected by the proxy ones, in the metric's unit.
+    low, high: bounds of its (1 - alpha) interval, not adjusted for the family, never wider than Student's t interval of
+        the careful judgments alone. p_value: two-sided, in [0, 1], not adjusted.
     careful_queries: scored by the careful judgments. cheap_queries: with proxy judgments, those among them.
-    correlation: of careful and proxy differences, in [-1, 1]; None where the proxy ones do not vary.
-    share: of the proxy differences that was taken, >= 0; 0 where they are of no use.
-    saved: how many more queries judged carefully would make as narrow an interval, >= 0.
-    seen_queries: left out, since the proxy judge may have seen their careful grades; None where nobody says which ones.
+    correlation: of careful and proxy differences, in [-1, 1]; None if the proxy ones do not vary.
+    share: of the proxy differences that was taken, >= 0; 0 if they are of no use.
+    saved: number of further careful queries that would make as narrow an interval, >= 0.
+    seen_queries: left out, since the proxy judge may have seen their careful grades; None if nobody says which ones.
     why_none: why no difference is given; else None.
     """
 
@@ -75,13 +75,13 @@ class Unjudged:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """How far the results of two systems are judged, and their difference where all of them are.
+    """How far the results of two systems are judged, and their difference on fully judged queries.
 
     baseline_judged, candidate_judged: mean share of a system's results within the metric's cutoff that have a judgment,
-        in [0, 1], over the queries that it answered; None where it answered none.
+        in [0, 1], over the queries that it answered; None if it answered none.
     full_queries: queries, >= 0, on which neither system shows an unjudged result within the cutoff.
-    full_difference: mean difference on these, weighted as the difference; None without one. full_low, full_high: bounds
-        of its (1 - alpha) interval, by Student's t over the same units; None for fewer than two of them.
+    full_difference: (weighted) mean difference on these; None without one. full_low, full_high: bounds of its
+        (1 - alpha) interval, by Student's t; None for fewer than two units.
     """
 
     baseline_judged: float | None
@@ -104,60 +104,54 @@ class Comparison:
     """The result for one candidate, metric, slice and family.
 
     baseline, candidate: system ids. metric: its name.
-    queries: n >= 0, the queries that both systems are scored on.
-    differing: queries with a win or a loss; wins + losses.
+    queries: n >= 0, those that both systems are scored on. differing: queries with a win or a loss.
     wins, ties, losses: queries with a difference > 0, = 0 (magnitude <= 1e-9), < 0.
-    difference: mean of candidate - baseline, in the metric's unit, weighted where weights are given; None without a
-        query.
-    low, high: bounds of the (1 - alpha) confidence interval of the mean difference, in the metric's unit; not adjusted
-        for the family; None for n < 2.
-    p_value: sign-flip p, two-sided, in (0, 1]; of a guardrail one-sided, from its bound, in [0, 1]; None where not
-        tested.
-    p_adjusted: adjusted over the family, in [p_value, 1]; None where p_value is.
-    mde: mean difference, in the metric's unit, > 0, that the family's test at alpha finds with 80 % power; None for
-        n < 2 and where the differences do not vary.
-    conclusion: the verdict (docs/statistics.md); from text as well, as JSON has it. Its qualifiers stand last: size,
-        underpowered and obstacle as in `verdicts.verdict.Conclusion`; the sentence is `verdict`.
+    difference: (weighted) mean of candidate - baseline, in the metric's unit; None without a query.
+    low, high: bounds of its (1 - alpha) confidence interval, not adjusted for the family; None for n < 2.
+    p_value: sign-flip p, two-sided, in (0, 1]; of a guardrail one-sided, from its bound; None if not tested.
+    p_adjusted: adjusted over the family, in [p_value, 1]; None if p_value is None.
+    mde: mean difference, > 0, that the family's test at alpha finds with 80 % power; None for n < 2 and if the
+        differences do not vary.
+    conclusion: the verdict (docs/statistics.md); also taken from text. size, underpowered, obstacle: its qualifiers
+        (`verdicts.verdict.Conclusion`). The sentence is the property `verdict`.
     notes: what to keep in mind, in words; often empty.
-    family: name of the comparisons that p_adjusted covers. family_size: how many of them were tested (have a p_value).
-    procedure: how p_value and p_adjusted were made; `exact` where all patterns of signs were counted.
+    family: name of the comparisons that p_adjusted covers. family_size: number of them that were tested.
+    procedure: how p_value and p_adjusted were made; `exact` if all patterns of signs were counted.
     alpha: threshold for p_adjusted, in (0, 1).
-    seed, resamples: as they were set; enough to repeat the tests. (A large family has fewer bootstrap resamples.)
+    seed, resamples: the settings that repeat the tests. (A large family has fewer bootstrap resamples.)
     exploratory: whether the family only suggests where to look (secondary metrics, slices, pairs).
     attribute, slice: the queries' attribute and value, of a slice; else None.
-    baseline_mean: the baseline's mean over the same queries, weighted alike; None where it is not known.
-    smallest_effect: delta, or the guardrail's margin, in the metric's unit; None where none was set.
-    simultaneous_low, simultaneous_high: bounds that hold together with those of the whole family at 1 - alpha, where
-        `size` comes from; None of guardrails, where not tested, and where n is too small for them.
+    baseline_mean: the baseline's (weighted) mean over the queries; None if it is not known.
+    smallest_effect: delta, or the guardrail's margin, in the metric's unit; None if none was set.
+    simultaneous_low, simultaneous_high: bounds that hold together with those of the whole family at 1 - alpha, the
+        source of `size`; None of guardrails, if not tested, and if n is too small for them.
     lower_bound: of a guardrail the lower one-sided (1 - alpha) bound; else None.
-    effective_queries: how many equally weighted queries settle as much, in [1, n]; None without weights.
-    unweighted_difference: the mean difference when every query counts alike; None without weights.
-    descriptive: what describes the differences and decides nothing; None for n < 2.
+    effective_queries: number of equally weighted queries that settle as much, in [1, n]; None without weights.
+    unweighted_difference: mean difference if every query counts alike; None without weights.
+    descriptive: describes the differences and decides nothing; None for n < 2.
     least_queries: comparisons with fewer queries are not tested; >= 2.
-    flippable: how many queries the test can flip, >= 1, where weights near 0 leave fewer than differing; else None.
-    clusters: the clusters of queries that were flipped as wholes; None where every query is a unit of its own.
-    bound_method: of a guardrail what lower_bound and p_value come from: `gaffke`, or `t` where it is not known how much
-        a query can lose; else None.
-    needed: of a guardrail how many queries (or clusters) without a difference rule out a loss of its margin, >= 1; None
-        where that is not known.
-    harm_p_adjusted: of a guardrail the two-sided p of its difference, in (0, 1], adjusted over all guardrails of the
-        evaluation as those of a family that decides: at most alpha, below 0, it is shown to be worse. None where not
-        tested.
-    queries_needed: how many queries (or clusters) like those observed the rule that decides needs to decide with 80 %
-        chance, >= 2: of a guardrail that is open that it holds, or is worse if the measured loss is beyond the margin;
-        of an undecided comparison that a difference of smallest_effect is found. Else None, and where no number of them
-        would do.
-    bounded_p_value: of a difference that is shown (improved, regressed) the two-sided p of Gaffke's bound, in (0, 1],
-        which allows for rare losses that no query of the sample shows; not adjusted. It decides over many evaluations
-        (`over_time.monitor`), not here. Else None, and where it is not known how much a query can lose.
-    largest_loss: how much one query can lose at most, in the metric's unit, > 0; None where that is not known.
+    flippable: queries that the test can flip, >= 1, if weights near 0 leave fewer than differing; else None.
+    clusters: the clusters of queries that were flipped as wholes; None if every query is a unit of its own.
+    bound_method: of a guardrail the source of lower_bound and p_value: `gaffke`, or `t` if the largest loss of a query
+        is not known; else None.
+    needed: of a guardrail the number of queries (or clusters) without a difference that rule out a loss of its margin,
+        >= 1; None if it is not known.
+    harm_p_adjusted: of a guardrail the two-sided p of its difference, adjusted over all guardrails of the evaluation:
+        at most alpha with a difference below 0 shows that it is worse. None if not tested.
+    queries_needed: number of queries (or clusters) like those observed with which the deciding rule decides with 80 %
+        chance, >= 2: of an open guardrail that it holds (or is worse, if the measured loss is beyond the margin); of an
+        undecided comparison that a difference of smallest_effect is found. None else, and if no number would do.
+    bounded_p_value: of a difference that is shown the two-sided p of Gaffke's bound, in (0, 1], which allows for rare
+        losses that the sample does not show; not adjusted. It decides over many evaluations (`over_time.monitor`), not
+        here. None else, and if the largest loss of a query is not known.
+    largest_loss: the most that one query can lose, in the metric's unit, > 0; None if it is not known.
     measured_error: standard error of the difference, in the metric's unit, >= 0; None for fewer than two queries.
     reach, narrow_reach: standard errors from the difference to each end of the interval that holds together with those
-        of its whole family, at 1 - alpha and at 1 - 2 alpha, of a guardrail of the family that harm is looked for in;
-        None if there is no such interval.
-    cheap: the difference corrected by proxy judgments, which decides nothing; None where there are none.
+        of its whole family, at 1 - alpha and at 1 - 2 alpha; of a guardrail, of the family of its test for harm. None
+        if there is no such interval.
+    cheap: the difference corrected by proxy judgments, which decides nothing; None without them.
     unjudged: what unjudged results mean for the conclusion; None for rows that do not decide.
-    labels: how far both systems are judged; None of slices, pairs and margins of the gate, and where it is not known.
+    labels: how far both systems are judged; None of slices, pairs and margins of the gate, and if it is not known.
 
     Fields with a default are younger than some stored records, which lack them. Raises ValueError for a conclusion, a
     size or an obstacle that does not exist.
@@ -223,27 +217,23 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """The conclusion in words, from the fields (`verdicts.verdict.sentence`; docs/statistics.md)."""
+        flipped = self.differing if self.flippable is None else self.flippable
         return sentence(
-            Conclusion(self.conclusion, self.size, self.underpowered, self.obstacle),
+            self._concluded,
             queries=self.queries,
-            differing=self._flipped,
+            differing=flipped if self.clusters is None else self.clusters.differing,
             least_queries=self.least_queries,
             mde=self.mde,
             smallest_effect=self.smallest_effect,
-            is_clustered=self.clusters is not None,
-            units=self.clusters.count if self.clusters is not None else None,
+            clusters=None if self.clusters is None else self.clusters.count,
             needed=self.needed,
         )
 
     @property
-    def _flipped(self) -> int:
-        """How many units the test can flip."""
-        if self.clusters is not None:
-            return self.clusters.differing
-        return self.differing if self.flippable is None else self.flippable
+    def short_verdict(self) -> str:
+        """The conclusion in a few words, for a list (`verdicts.verdict.short`)."""
+        return short(self._concluded, mde=self.mde, smallest_effect=self.smallest_effect)
 
     @property
-    def short_verdict(self) -> str:
-        """The same in a few words, for a list (`verdicts.verdict.short`)."""
-        conclusion = Conclusion(self.conclusion, self.size, self.underpowered, self.obstacle)
-        return short(conclusion, mde=self.mde, smallest_effect=self.smallest_effect)
+    def _concluded(self) -> Conclusion:
+        return Conclusion(self.conclusion, self.size, self.underpowered, self.obstacle)

@@ -1,7 +1,6 @@
 """The state of a comparison that decides: what is shown of it, and against which smallest effect."""
 
 from enum import StrEnum
-from typing import assert_never
 
 from ndcg_core.statistics.verdicts.verdict import Size, Verdict
 
@@ -44,7 +43,7 @@ class State(StrEnum):
         return self in (State.OPEN, State.UNKNOWN)
 
     def stands_as(self, other: "State") -> bool:
-        """Return whether another state, made under other assumptions, says the same; by how much may differ."""
+        """Return whether another state, under other assumptions, has the same direction; the size may differ."""
         if self.is_gain or self.is_harm:
             return (self.is_gain, self.is_harm) == (other.is_gain, other.is_harm)
         if self in (State.SAME, State.SMALLER):
@@ -52,24 +51,23 @@ class State(StrEnum):
         return other is self or (self is State.HOLDS and other is State.SAME)
 
 
+_STATES = {
+    Verdict.IMPROVED: State.BETTER,
+    Verdict.REGRESSED: State.WORSE,
+    Verdict.EQUIVALENT: State.SMALLER,
+    Verdict.IDENTICAL: State.SAME,
+    Verdict.NOT_WORSE: State.HOLDS,
+    Verdict.WORSE: State.WORSE,
+    Verdict.UNDECIDED: State.OPEN,
+    Verdict.NOT_TESTABLE: State.OPEN,
+    Verdict.MAY_BE_WORSE: State.OPEN,
+}
+
+
 def state_of(conclusion: Verdict, size: Size | None) -> State:
     """Return the state that a verdict with its size stands for."""
-    match conclusion:
-        case Verdict.IMPROVED | Verdict.REGRESSED if size is Size.SMALLER_THAN:
-            return State.SMALLER
-        case Verdict.IMPROVED:
-            return State.BETTER_BY_MORE if size is Size.BY_MORE_THAN else State.BETTER
-        case Verdict.REGRESSED:
-            return State.WORSE_BY_MORE if size is Size.BY_MORE_THAN else State.WORSE
-        case Verdict.EQUIVALENT:
-            return State.SMALLER
-        case Verdict.IDENTICAL:
-            return State.SAME
-        case Verdict.NOT_WORSE:
-            return State.HOLDS
-        case Verdict.WORSE:
-            return State.WORSE
-        case Verdict.UNDECIDED | Verdict.NOT_TESTABLE | Verdict.MAY_BE_WORSE:
-            return State.OPEN
-        case _:
-            assert_never(conclusion)
+    if conclusion.is_detected and size is Size.SMALLER_THAN:
+        return State.SMALLER
+    if conclusion.is_detected and size is Size.BY_MORE_THAN:
+        return State.BETTER_BY_MORE if conclusion is Verdict.IMPROVED else State.WORSE_BY_MORE
+    return _STATES[conclusion]

@@ -2,8 +2,7 @@
 
 Unjudged results have grades by chance, as judged results at like ranks (`ndcg_core.measures.unjudged`). At a factor f
 those that only the favoured system shows gain 1/f times as often, those that only the other shows f times as often. The
-tipping factor is the smallest f at which the state of the comparison is another one (docs/statistics.md, "What is not
-judged").
+tipping factor is the smallest f at which the state of the comparison is another one (docs/statistics.md).
 """
 
 import math
@@ -14,11 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ndcg_core.statistics.distributions import ndtri
-from ndcg_core.statistics.estimates.mean_difference import Interval, Moments, interval_reaching, reach_alone
+from ndcg_core.statistics.estimates.mean_difference import Moments, interval_reaching, reach_alone
 from ndcg_core.statistics.hypothesis_tests.guardrails import bound_of
-from ndcg_core.statistics.paired import Column, FloatArray, moments_of, sort_by_query
+from ndcg_core.statistics.paired import Column, FloatArray, moments_of, sort_by_query, weigh
 from ndcg_core.statistics.verdicts.record import Comparison
 from ndcg_core.statistics.verdicts.state import State, state_of
+from ndcg_core.statistics.verdicts.verdict import Verdict, is_within, size_of
 
 FACTORS = (1.0, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 5.0)
 CANDIDATE, BASELINE = -1, 1  # the system that a factor is adverse to
@@ -38,9 +38,8 @@ class Assumed(NamedTuple):
 class Tipping:
     """What unjudged results mean for the state of a comparison.
 
-    factor: the smallest of `FACTORS` at which the state is another one; None if it is the same at all of them.
-    state: the state that stands at the label factor: the measured one, a weaker one of the same direction, or UNKNOWN
-    if it is another one there.
+    factor: the smallest of `FACTORS` at which the state is another one; None if no factor changes it.
+    state: what stands at the label factor: the measured state, a weaker one of the same direction, or UNKNOWN.
     """
 
     factor: float | None
@@ -59,33 +58,27 @@ def find_tipping(
     measured = state_of(row.conclusion, row.size)
     if measured.is_unsettled:
         return Tipping(None, measured)
-    if measured.is_gain or measured is State.HOLDS:
-        sides: tuple[int, ...] = (CANDIDATE,)
-    else:
-        sides = (BASELINE,) if measured.is_harm else (CANDIDATE, BASELINE)
+    helps, harms = measured.is_gain or measured is State.HOLDS, measured.is_harm
+    sides = [side for side, is_spared in ((CANDIDATE, harms), (BASELINE, helps)) if not is_spared]
 
     def states(factor: float) -> list[State]:
         return [state_under(column, row, assume(factor, side)) for side in sides]
 
-    known = {}
-    found = None
-    for factor in FACTORS:
-        known[factor] = states(factor)
-        if not all(measured.stands_as(state) for state in known[factor]):
-            found = factor
-            break
-    reached = known.get(label_factor) or states(label_factor)
-    if (found is not None and found <= label_factor) or not all(measured.stands_as(state) for state in reached):
-        return Tipping(found, State.UNKNOWN)
-    return Tipping(found, weakest([measured, *reached]))
+    def is_kept(found: list[State]) -> bool:
+        return all(measured.stands_as(state) for state in found)
+
+    tipping = next((factor for factor in FACTORS if not is_kept(states(factor))), None)
+    reached = states(label_factor)
+    if (tipping is not None and tipping <= label_factor) or not is_kept(reached):
+        return Tipping(tipping, State.UNKNOWN)
+    return Tipping(tipping, weakest([measured, *reached]))
 
 
 def weakest(states: Iterable[State]) -> State:
     """Return the weakest of states of one direction: shown, if one of them is not by more than the smallest effect."""
     first, *others = states
-    if first is State.BETTER_BY_MORE and State.BETTER in others:
-        return State.BETTER
-    return State.WORSE if first is State.WORSE_BY_MORE and State.WORSE in others else first
+    weaker = {State.BETTER_BY_MORE: State.BETTER, State.WORSE_BY_MORE: State.WORSE}.get(first, first)
+    return weaker if weaker in others else first
 
 
 def state_under(column: Column, row: Comparison, assumed: Assumed) -> State:
@@ -102,10 +95,9 @@ def state_under(column: Column, row: Comparison, assumed: Assumed) -> State:
     of = moments_of(pairs)
     if of is None:
         return State.OPEN
-    share = 1.0 if pairs.shares is None else pairs.shares
-    scale = 1.0 if pairs.scales is None else pairs.scales
     order = np.argsort(np.array(column.query_ids, dtype=object), kind="stable")
-    label_variance = float(np.sum(np.square(share * scale) * assumed.variances[order])) / len(pairs.query_ids) ** 2
+    factors = weigh(weigh(np.ones(len(order)), pairs.shares), pairs.scales)
+    label_variance = float(np.sum(np.square(factors) * assumed.variances[order])) / len(order) ** 2
     spread = of._replace(deviation=math.sqrt(of.deviation**2 + of.n * label_variance))
     margin = row.smallest_effect
     if row.bound_method is not None:
@@ -115,16 +107,11 @@ def state_under(column: Column, row: Comparison, assumed: Assumed) -> State:
         if low is not None and of.mean - math.hypot(of.mean - low, doubt) > -margin:
             return State.HOLDS
         return State.WORSE if of.mean < 0 and _is_shown(spread, row) else State.OPEN
-    together = interval_reaching(spread, _reach(row.reach, spread, row, 1))
     if _is_shown(spread, row):
-        if margin is not None and _is_within(together, margin):
-            return State.SMALLER
-        is_beyond = margin is not None and (together.low > margin or together.high < -margin)
-        if spread.mean > 0:
-            return State.BETTER_BY_MORE if is_beyond else State.BETTER
-        return State.WORSE_BY_MORE if is_beyond else State.WORSE
+        together = interval_reaching(spread, _reach(row.reach, spread, row, 1))
+        return state_of(Verdict.IMPROVED if spread.mean > 0 else Verdict.REGRESSED, size_of(together, margin))
     narrow = interval_reaching(spread, _reach(row.narrow_reach, spread, row, 2))
-    return State.SMALLER if margin is not None and _is_within(narrow, margin) else State.OPEN
+    return State.SMALLER if margin is not None and is_within(narrow, margin) else State.OPEN
 
 
 def _is_shown(of: Moments, row: Comparison) -> bool:
@@ -141,7 +128,3 @@ def _is_shown(of: Moments, row: Comparison) -> bool:
 def _reach(reach: float | None, of: Moments, row: Comparison, sides: int) -> float:
     """Return a reach of the family, or Bonferroni's if the family has none."""
     return reach_alone(of, 1 - sides * row.alpha, max(1, row.family_size)) if reach is None else reach
-
-
-def _is_within(interval: Interval, margin: float) -> bool:
-    return -margin < interval.low and interval.high < margin

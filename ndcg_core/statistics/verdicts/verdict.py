@@ -1,9 +1,8 @@
 """The verdict on one comparison as data, and the sentence made from it.
 
-The first rule that matches decides; the rules are in docs/statistics.md. A verdict never says "no difference": it
-says what could have been detected, or that the difference is too small to matter. Programs read the `Conclusion`
-(in records the fields of `verdicts.comparison.Comparison`), people the `sentence`: it is made in one place
-and is never taken apart again.
+The rules are in docs/statistics.md; the first one that matches decides. A verdict never says "no difference": it says
+what could have been detected, or that the difference is too small to matter. Programs read the `Conclusion`, people
+the `sentence`, which is never taken apart again.
 """
 
 import math
@@ -27,9 +26,9 @@ class Verdict(StrEnum):
     IMPROVED = "improved"
     """p_adjusted <= alpha, and the mean difference is above 0."""
     REGRESSED = "regressed"
-    """The same, below 0."""
+    """p_adjusted <= alpha, and the mean difference is below 0."""
     EQUIVALENT = "equivalent"
-    """Shown to differ by less than the smallest effect, as all that is said so of the family."""
+    """Shown to differ by less than the smallest effect, together with the rest of the family."""
     UNDECIDED = "undecided"
     """No detectable difference: what could have been detected, in this family, is the `mde`."""
     IDENTICAL = "identical"
@@ -39,36 +38,18 @@ class Verdict(StrEnum):
     NOT_WORSE = "not_worse"
     """Shown to be not worse than the margin."""
     MAY_BE_WORSE = "may_be_worse"
-    """Not shown to be so, nor to be worse: open."""
+    """Neither shown to be not worse than the margin, nor shown to be worse: open."""
     WORSE = "worse"
     """Shown to be worse than the baseline (adjusted over all guardrails), and not shown to stay within the margin."""
 
     @property
     def traits(self) -> "Traits":
-        """What it means for everything that reads verdicts: a new member is described here, and nowhere else."""
-        match self:
-            case Verdict.IMPROVED:
-                return Traits(favours=1, tells_difference=True, mark="▲", tone=Tone.GOOD)
-            case Verdict.REGRESSED:
-                return Traits(favours=-1, is_harm=True, tells_difference=True, mark="▼", tone=Tone.BAD)
-            case Verdict.EQUIVALENT:
-                return Traits(is_equal=True, tells_difference=True)
-            case Verdict.UNDECIDED | Verdict.NOT_TESTABLE:
-                return Traits(is_open=True)
-            case Verdict.IDENTICAL:
-                return Traits(is_equal=True, fails_margin=False, tone=Tone.DIM)
-            case Verdict.NOT_WORSE:
-                return Traits(is_guardrail=True, fails_margin=False, mark="✓")
-            case Verdict.MAY_BE_WORSE:
-                return Traits(is_guardrail=True, tells_difference=True, mark="?", tone=Tone.OPEN)
-            case Verdict.WORSE:
-                return Traits(is_guardrail=True, is_harm=True, tells_difference=True, mark="✗", tone=Tone.BAD)
-            case _:
-                assert_never(self)
+        """What the verdict means for everything that reads verdicts."""
+        return _TRAITS[self]
 
     @property
     def words(self) -> str:
-        """For people, without its qualifiers: ``may be worse``."""
+        """The verdict in words, without its qualifiers: ``may be worse``."""
         return self.replace("_", " ")
 
     @property
@@ -83,22 +64,22 @@ class Verdict(StrEnum):
 
     @property
     def is_harm(self) -> bool:
-        """Whether it shows harm: regressed, or of a guardrail worse."""
+        """Whether harm is shown: regressed, or of a guardrail worse."""
         return self.traits.is_harm
 
     @property
     def is_guardrail(self) -> bool:
-        """Whether it is an answer to "is it worse than the margin?": not worse, may be worse, worse."""
+        """Whether the verdict is one of a guardrail: not worse, may be worse, worse."""
         return self.traits.is_guardrail
 
     @property
     def holds_margin(self) -> bool:
-        """Whether it shows that a guardrail holds."""
+        """Whether a guardrail is shown to hold."""
         return self.traits.is_guardrail and not self.traits.fails_margin
 
     @property
     def fails_margin(self) -> bool:
-        """Whether a guardrail is not proven by it: neither shown to be not worse, nor without any difference."""
+        """Whether a guardrail is not proven: neither shown to be not worse, nor without any difference."""
         return self.traits.fails_margin
 
 
@@ -115,15 +96,13 @@ class Tone(StrEnum):
 class Traits(NamedTuple):
     """What a verdict means.
 
-    A verdict is exactly one of four: it favours a system (favours: 1 the candidate, -1 the baseline, 0 neither), shows
-    that both are equal (is_equal), leaves open which is better (is_open), or answers for a guardrail (is_guardrail).
-    is_harm: whether it shows harm. fails_margin: whether a guardrail is not proven by it. tells_difference: whether a
-    reason gives the difference with it. mark: one letter; empty where any other verdict's mark is used. tone: its
-    colour.
+    favours: 1 the candidate, -1 the baseline, 0 neither. is_open: whether it leaves open which is better. is_guardrail:
+    whether it answers for a guardrail. is_harm: whether it shows harm. fails_margin: whether it does not prove a
+    guardrail. tells_difference: whether a reason gives the difference with it. mark: one letter; empty if any other
+    verdict's mark is used. tone: its colour.
     """
 
     favours: int = 0
-    is_equal: bool = False
     is_open: bool = False
     is_guardrail: bool = False
     is_harm: bool = False
@@ -131,6 +110,19 @@ class Traits(NamedTuple):
     tells_difference: bool = False
     mark: str = ""
     tone: Tone = Tone.PLAIN
+
+
+_TRAITS = {
+    Verdict.IMPROVED: Traits(favours=1, tells_difference=True, mark="▲", tone=Tone.GOOD),
+    Verdict.REGRESSED: Traits(favours=-1, is_harm=True, tells_difference=True, mark="▼", tone=Tone.BAD),
+    Verdict.EQUIVALENT: Traits(tells_difference=True),
+    Verdict.UNDECIDED: Traits(is_open=True),
+    Verdict.NOT_TESTABLE: Traits(is_open=True),
+    Verdict.IDENTICAL: Traits(fails_margin=False, tone=Tone.DIM),
+    Verdict.NOT_WORSE: Traits(is_guardrail=True, fails_margin=False, mark="✓"),
+    Verdict.MAY_BE_WORSE: Traits(is_guardrail=True, tells_difference=True, mark="?", tone=Tone.OPEN),
+    Verdict.WORSE: Traits(is_guardrail=True, is_harm=True, tells_difference=True, mark="✗", tone=Tone.BAD),
+}
 
 
 class Size(StrEnum):
@@ -173,19 +165,12 @@ class Conclusion(NamedTuple):
 
 
 _WITH_MARGIN = (Verdict.EQUIVALENT, Verdict.NOT_WORSE, Verdict.MAY_BE_WORSE, Verdict.WORSE)
-_WORDS: dict[Verdict | Size, str] = {
-    Size.BY_MORE_THAN: "by more than",
-    Size.SMALLER_THAN: "smaller than",
-    Verdict.NOT_WORSE: "not worse than",
-    Verdict.MAY_BE_WORSE: "may be worse than",
-}
 
 
 class Reaches(NamedTuple):
-    """How many standard errors the intervals reach to each side that hold with all of the family.
+    """Standard errors that the intervals of a family reach to each side; None if there is no such interval.
 
-    wide: at level 1 - alpha, where sizes and the mde come from; narrow: at 1 - 2 alpha, where equivalence comes from.
-    None where there is no such interval.
+    wide: at level 1 - alpha, for sizes and the mde. narrow: at 1 - 2 alpha, for equivalence.
     """
 
     wide: float | None = None
@@ -193,7 +178,6 @@ class Reaches(NamedTuple):
 
 
 ALONE = Reaches()
-"""Of a test that stands alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,18 +203,16 @@ class Tested:
 class Facts:
     """What a verdict is made from.
 
-    queries: count. differing: units that the test can flip: queries, or clusters. clusters: how many there are; None
-    where every query is a unit. of: moments of the differences, None for fewer than two.
-    together, narrow: the intervals of the mean that hold with all of the family at 1 - alpha and at 1 - 2 alpha; None
-    where there are none. test: None where there are too few queries for one.
-    mde: minimal detectable effect in this family, None where nothing varies. smallest_effect: delta, or a guardrail's
-    margin.
-    least_queries: fewer are not tested; >= 2.
-    unseen: how many queries there are for each one whose loss or gain would go unseen with a chance of 5 %, where such
-        losses alone would reach the smallest effect: `largest_loss` on one query in so many; None where not.
-    largest_loss: how much a query can lose; math.inf where that is not known.
+    queries: count. clusters: count; None if every query is a unit. differing: units that the test can flip.
+    of: moments of the differences; None for fewer than two.
+    together, narrow: intervals of the mean that hold with all of the family at 1 - alpha and at 1 - 2 alpha, or None.
+    test: None if there are too few queries for one.
+    mde: minimal detectable effect in this family; None if nothing varies.
+    smallest_effect: delta, or a guardrail's margin. least_queries: fewer are not tested; >= 2.
+    unseen: M, if a loss of `largest_loss` on one query in M reaches the smallest effect and goes unseen with a chance
+        of 5 %; else None. largest_loss: how much a query can lose; math.inf if it is not known.
     rules_out_rare: whether the bound for bounded differences lies within the smallest effect on both sides, too, so
-        that rare harm cannot hide; True where it is not known how much a query can lose.
+        that rare harm cannot hide; True if the largest loss is not known.
     is_drawn: whether the queries were drawn from a log, and differences scaled.
     """
 
@@ -250,23 +232,36 @@ class Facts:
     is_drawn: bool = False
     largest_loss: float = math.inf
 
+    @property
+    def units(self) -> int:
+        """How many queries, or clusters, are sampled."""
+        return self.queries if self.clusters is None else self.clusters
+
+
+def unit_names(clusters: int | None) -> tuple[str, str]:
+    """Return what is sampled, in the singular and in the plural; clusters: their count, or None."""
+    return ("query", "queries") if clusters is None else ("cluster", "clusters")
+
 
 def least_differing(alpha: float) -> int:
-    """Differing queries below which no outcome reaches alpha: 2^(1 - differing) > alpha; never below TESTABLE."""
+    """Return how many differing queries can reach alpha: 2^(1 - differing) <= alpha; at least TESTABLE."""
     return max(TESTABLE, math.ceil(1 - math.log2(alpha)))
 
 
 def verdict(facts: Facts) -> Conclusion:
-    """The first that matches, from top to bottom."""
-    if (untestable := _untestable(facts)) is not None:
-        return untestable
-    assert facts.of is not None and facts.test is not None
+    """Return the first verdict that matches, from top to bottom (docs/statistics.md)."""
+    if facts.test is None or facts.of is None:
+        return untested(facts)
+    if facts.differing == 0:
+        return Conclusion(Verdict.IDENTICAL)
+    if facts.differing < least_differing(facts.alpha):
+        return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.FEW_DIFFERING)
     margin = facts.smallest_effect
     if facts.test.p_adjusted <= facts.alpha:
         direction = Verdict.IMPROVED if facts.of.mean > 0 else Verdict.REGRESSED
-        return Conclusion(direction, size=_size(facts.together, margin))
+        return Conclusion(direction, size=size_of(facts.together, margin))
     # The 1 - 2 alpha interval: two one-sided tests at alpha (Schuirmann 1987); and, as for guardrails, rare harm.
-    if margin is not None and _is_within(facts.narrow, margin) and facts.rules_out_rare:
+    if margin is not None and is_within(facts.narrow, margin) and facts.rules_out_rare:
         return Conclusion(Verdict.EQUIVALENT)
     if facts.mde is None:
         return Conclusion(Verdict.UNDECIDED, obstacle=Obstacle.ZERO_VARIANCE)
@@ -281,40 +276,37 @@ def sentence(
     least_queries: int = 2,
     mde: float | None = None,
     smallest_effect: float | None = None,
-    is_clustered: bool = False,
-    units: int | None = None,
+    clusters: int | None = None,
     needed: int | None = None,
 ) -> str:
-    """A conclusion in words, such as ``improved, by more than 0.02``; the same wherever it is shown.
+    """Return a conclusion in words, such as ``improved, by more than 0.02``.
 
-    The numbers: see `Facts`. units: queries or clusters, queries by default. needed: units without a difference that
-    would rule out a loss of the smallest_effect.
-    Raises ValueError where the words need a smallest_effect and there is none.
+    The numbers: see `Facts`. needed: units without a difference that would rule out a loss of the smallest_effect.
+    Raises ValueError if the words need a smallest_effect and there is none.
     """
     kind, size, underpowered, obstacle = conclusion
     if smallest_effect is None and (size or underpowered or kind in _WITH_MARGIN):
         raise ValueError(f"smallest_effect is None, must be given for {kind!r} with its qualifiers")
     margin = "" if smallest_effect is None else f"{smallest_effect:g}"
+    one, many = unit_names(clusters)
     match kind:
         case Verdict.IMPROVED | Verdict.REGRESSED:
-            return f"{kind}, {_WORDS[size]} {margin}" if size else str(kind)
+            return f"{kind}, {size.replace('_', ' ')} {margin}" if size else str(kind)
         case Verdict.EQUIVALENT:
             return f"equivalent within ±{margin}"
         case Verdict.NOT_WORSE | Verdict.MAY_BE_WORSE:
-            return f"{_WORDS[kind]} {margin}"
+            return f"{kind.words} than {margin}"
         case Verdict.WORSE:
             return f"worse, and not shown to be within {margin}"
         case Verdict.IDENTICAL if obstacle is Obstacle.FEW_TO_RULE_OUT:
-            many = "clusters" if is_clustered else "queries"
-            count = queries if units is None else units
+            count = queries if clusters is None else clusters
             return f"identical ({count} {many}; {needed} needed to rule out a loss of {margin})"
         case Verdict.IDENTICAL:
             return "identical"
         case Verdict.NOT_TESTABLE if obstacle is Obstacle.FEW_DIFFERING:
-            one, many = ("cluster", "clusters") if is_clustered else ("query", "queries")
             return f"not testable ({differing} differing {one if differing == 1 else many})"
         case Verdict.NOT_TESTABLE if obstacle is Obstacle.ONE_HEAVY_QUERY:
-            return f"not testable (one {'cluster' if is_clustered else 'query'} has all the weight)"
+            return f"not testable (one {one} has all the weight)"
         case Verdict.NOT_TESTABLE if obstacle is Obstacle.ONE_CLUSTER:
             return "not testable (all queries are of one cluster)"
         case Verdict.NOT_TESTABLE:
@@ -331,9 +323,9 @@ def sentence(
 
 
 def short(conclusion: Conclusion, *, mde: float | None = None, smallest_effect: float | None = None) -> str:
-    """A conclusion in a few words, for a list: ``improved, > 0.02``, ``undecided (MDE 0.068 > 0.02)``.
+    """Return a conclusion in a few words, for a list: ``improved, > 0.02``, ``undecided (MDE 0.068 > 0.02)``.
 
-    The numbers: see `Facts`. Raises ValueError where the words need a smallest_effect and there is none.
+    The numbers: see `Facts`. Raises ValueError if the words need a smallest_effect and there is none.
     """
     kind, _, underpowered, obstacle = conclusion
     if kind is Verdict.NOT_TESTABLE:
@@ -349,7 +341,7 @@ def short(conclusion: Conclusion, *, mde: float | None = None, smallest_effect: 
 
 
 def readable(effect: float, margin: float | None = None) -> str:
-    """An effect > 0 with three decimals, or with two significant digits where those would be 0.000.
+    """Format an effect > 0 with three decimals, or with two significant digits if those would be 0.000.
 
     More decimals where an effect would look like the margin that it is not.
     """
@@ -360,30 +352,21 @@ def readable(effect: float, margin: float | None = None) -> str:
 
 
 def untested(facts: Facts) -> Conclusion:
-    """Why there is no test."""
-    if facts.queries < facts.least_queries:
-        return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.FEW_QUERIES)
-    alone = facts.clusters == 1
-    return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.ONE_CLUSTER if alone else Obstacle.ONE_HEAVY_QUERY)
+    """Return why there is no test."""
+    obstacle = Obstacle.ONE_CLUSTER if facts.clusters == 1 else Obstacle.ONE_HEAVY_QUERY
+    few = facts.queries < facts.least_queries
+    return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.FEW_QUERIES if few else obstacle)
 
 
-def _untestable(facts: Facts) -> Conclusion | None:
-    if facts.test is None:
-        return untested(facts)
-    if facts.differing == 0:
-        return Conclusion(Verdict.IDENTICAL)
-    if facts.differing < least_differing(facts.alpha):
-        return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.FEW_DIFFERING)
-    return None
-
-
-def _size(together: Interval | None, margin: float | None) -> Size | None:
+def size_of(together: Interval | None, margin: float | None) -> Size | None:
+    """Return how a difference that is shown compares with the smallest effect, by its simultaneous interval."""
     if margin is None or together is None:
         return None
     if together.low > margin or together.high < -margin:
         return Size.BY_MORE_THAN
-    return Size.SMALLER_THAN if _is_within(together, margin) else None
+    return Size.SMALLER_THAN if is_within(together, margin) else None
 
 
-def _is_within(interval: Interval | None, margin: float) -> bool:
+def is_within(interval: Interval | None, margin: float) -> bool:
+    """Return whether an interval lies between -margin and margin; False if there is none."""
     return interval is not None and -margin < interval.low and interval.high < margin

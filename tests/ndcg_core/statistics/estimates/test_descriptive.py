@@ -10,15 +10,13 @@ import scipy.stats  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ndcg_core.statistics.estimates.descriptive import (
-    CARRIERS,
-    Carrier,
-    Descriptive,
-    describe_differences,
-    wilcoxon,
-)
-from ndcg_core.statistics.estimates.mean_difference import compute_moments, t_interval, t_test
+from ndcg_core.statistics.estimates import descriptive
+from ndcg_core.statistics.estimates.descriptive import CARRIERS, Carrier, Descriptive, describe_differences
+from ndcg_core.statistics.estimates.mean_difference import compute_moments, interval_from_moments, t_p_value
+from ndcg_core.statistics.hypothesis_tests.flips import settle_ties
+from ndcg_core.statistics.paired import moments_of, sort_by_query
 from tests.examples import examples
+from tests.ndcg_core.statistics.columns import column
 from tests.references import cases
 from tests.repeated import mostly_soaked
 
@@ -26,11 +24,15 @@ whole = st.integers(-9, 9)  # few magnitudes: many ties and zeros
 thousandths = st.integers(-1_000, 1_000).map(lambda value: value / 1_000)
 
 
-def described(differences: Any, **settings: Any) -> Descriptive:
-    query_ids = [f"q{place:04}" for place in range(len(differences))]
-    return describe_differences(
-        query_ids, differences, compute_moments(differences, settings.get("weights")), **settings
-    )
+def described(differences: Any, level: float = 0.95, **given: Any) -> Descriptive:
+    (pairs,) = sort_by_query([column(differences, **given)])
+    of = moments_of(pairs)
+    assert of is not None
+    return describe_differences(pairs, of, level)
+
+
+def wilcoxon(differences: Any) -> float:
+    return descriptive.wilcoxon(settle_ties(np.asarray(differences, dtype=np.float64)))
 
 
 def carrier(query_id: str, difference: float, share: float) -> Carrier:
@@ -133,12 +135,6 @@ def test_exact_and_asymptotic_wilcoxon_meet_at_fifty_differing_queries() -> None
     assert wilcoxon(more) == pytest.approx(asymptotic, rel=1e-12)
 
 
-@pytest.mark.parametrize("value", [math.nan, -math.inf])
-def test_wilcoxon_refuses_nan_and_infinity(value: float) -> None:
-    with pytest.raises(ValueError, match=rf"differences\[1\] == {value}, must be finite"):
-        wilcoxon([0.1, value])
-
-
 # ---- what describe puts together
 
 DIFFERENCES = [0.0, 0.1, 0.2, -0.1, 0.3]  # mean .1, squares around it .01 + 0 + .01 + .04 + .04 = .1, deviation^2 .025
@@ -154,7 +150,7 @@ def test_five_queries_by_hand() -> None:
     error = math.sqrt(sum(value**2 for value in residuals) / 4) / (math.sqrt(5) * 0.4)
     margin = 2.7764451051977987 * error  # t(.975, 4) from a printed table: 2.776
     assert (found.relative_low, found.relative_high) == pytest.approx((0.25 - margin, 0.25 + margin))
-    assert found.p_t == t_test(DIFFERENCES).p_value
+    assert found.p_t == t_p_value(compute_moments(DIFFERENCES))
     assert found.p_wilcoxon == wilcoxon(DIFFERENCES)
     assert found.top_share == pytest.approx(0.6)
     assert found.carriers == (
@@ -206,7 +202,9 @@ def test_the_level_is_that_of_the_relative_change() -> None:
     """With a baseline of 1 everywhere the relative change is the mean difference, and so is its interval."""
     for level in (0.8, 0.95, 0.99):
         found = described(DIFFERENCES, baseline_values=[1.0] * 5, level=level)
-        assert (found.relative_low, found.relative_high) == pytest.approx(t_interval(DIFFERENCES, level))
+        assert (found.relative_low, found.relative_high) == pytest.approx(
+            interval_from_moments(compute_moments(DIFFERENCES), level)
+        )
 
 
 def test_over_a_negative_mean_of_the_baseline_more_is_still_a_rise() -> None:
@@ -292,24 +290,3 @@ def test_queries_against_the_effect_lower_no_top_share() -> None:
     """Two of 150 queries may carry; only one has the effect's sign."""
     differences = [1.0] + [-0.001] * 149
     assert described(differences).top_share == pytest.approx(1 / 0.851)
-
-
-# ---- errors
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        ({"query_ids": ["a"]}, "1 query_ids and 2 differences, must be 2 as in the moments"),
-        ({"differences": [0.1]}, "2 query_ids and 1 differences, must be 2"),
-        ({"of": compute_moments([0.1, 0.2, 0.3])}, "2 query_ids and 2 differences, must be 3"),
-        ({"baseline_values": [0.5]}, r"baseline_values have shape \(1,\), must be one for each of 2 differences"),
-        ({"weights": [1.0]}, r"weights have shape \(1,\)"),
-        ({"weights": [1.0, -1.0]}, r"weights\[1\] == -1.0"),
-        ({"baseline_values": [0.5, 0.5], "level": 95}, "level == 95"),
-    ],
-)
-def test_what_does_not_fit_is_refused(call: dict[str, Any], message: str) -> None:
-    given = {"query_ids": ["a", "b"], "differences": [0.1, 0.2], "of": compute_moments([0.1, 0.2]), **call}
-    with pytest.raises(ValueError, match=message):
-        describe_differences(given.pop("query_ids"), given.pop("differences"), given.pop("of"), **given)

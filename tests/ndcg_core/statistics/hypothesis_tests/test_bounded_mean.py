@@ -1,7 +1,6 @@
 """Gaffke's bound: against Clopper and Pearson's, closed forms and draws; its order, its weights, the worst null."""
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -87,12 +86,6 @@ def test_how_many_queries_rule_out_a_loss(margin: float, alpha: float, worst: fl
     if queries > 1:
         for n in (queries - 1, queries):
             assert (not_worse_p_value(np.zeros(n), margin, worst) < alpha) == (n >= queries)
-
-
-@pytest.mark.parametrize(("margin", "alpha"), [(0, 0.05), (math.inf, 0.05), (0.1, 0), (0.1, 1)])
-def test_margins_and_alphas_that_are_none(margin: float, alpha: float) -> None:
-    with pytest.raises(ValueError, match="must"):
-        queries_to_rule_out(margin, alpha)
 
 
 @pytest.mark.parametrize(("n", "value", "loss"), [(10, 1.0, 1.0), (50, 0.3, 1.0), (200, 0.2, 1.0), (200, 3.0, 10.0)])

@@ -165,6 +165,13 @@ def test_harm_is_adjusted_over_all_guardrails() -> None:
     assert guard([-0.3] * 5 + [0.0] * 20, 0.01).conclusion is Verdict.MAY_BE_WORSE  # five differing show nothing
 
 
+@pytest.mark.parametrize("margin", [0.0, -0.1, math.nan, math.inf])
+@pytest.mark.parametrize("largest_loss", [1.0, math.inf])
+def test_a_margin_that_is_not_above_0_is_refused(margin: float, largest_loss: float) -> None:
+    with pytest.raises(ValueError, match=f"smallest_effect == {margin}, must be above 0 and finite"):
+        guard([0.1, 0.2, 0.3], margin, largest_loss=largest_loss)
+
+
 def test_what_holds_its_margin_is_no_harm_though_it_is_worse() -> None:
     found = guard([-0.01, -0.03] * 100, 0.05)
     assert found.conclusion is Verdict.NOT_WORSE

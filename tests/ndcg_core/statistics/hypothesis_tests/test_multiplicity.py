@@ -1,6 +1,5 @@
 """Benjamini-Hochberg against published cases, scipy.stats and the definition."""
 
-import math
 from typing import Any
 
 import pytest
@@ -8,7 +7,7 @@ import scipy.stats  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ndcg_core.statistics.hypothesis_tests.multiplicity import benjamini_hochberg
+from ndcg_core.statistics.hypothesis_tests.procedures import benjamini_hochberg
 from tests.references import cases
 
 p_values = st.lists(st.integers(0, 1_000).map(lambda value: value / 1_000), max_size=30)
@@ -33,17 +32,6 @@ def test_no_p_value() -> None:
 def test_nothing_exceeds_1() -> None:
     assert benjamini_hochberg([0.9, 1.0, 0.6]) == (1.0, 1.0, 1.0)
     assert benjamini_hochberg([0.0, 0.0]) == (0.0, 0.0)
-
-
-@pytest.mark.parametrize("value", [math.nan, -0.001, 1.001, math.inf])
-def test_what_is_no_probability_is_refused_with_its_place(value: float) -> None:
-    with pytest.raises(ValueError, match=rf"p_values\[1\] == {value}, must lie in \[0, 1\]"):
-        benjamini_hochberg([0.5, value, 0.5])
-
-
-def test_a_table_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"shape \(1, 2\)"):
-        benjamini_hochberg([[0.1, 0.2]])
 
 
 # ---- published cases

@@ -115,7 +115,6 @@ def test_p_value_of_few_queries_counts_every_pattern(differences: list[float], p
     assert result.p_adjusted == (p_value,)
     assert result.enumerated == (True,)
     assert result.jointly_enumerated
-    assert result.patterns == (2 ** sum(value != 0 for value in differences),)
 
 
 @pytest.mark.parametrize("resamples", [1, 99, 10_000])
@@ -123,15 +122,13 @@ def test_p_value_of_many_equal_wins_is_the_smallest_that_the_flips_allow(resampl
     result = sign_flip(column([0.1] * 40), resamples=resamples)
     assert result.p_value == result.p_adjusted == (1 / (resamples + 1),)
     assert result.enumerated == (False,)
-    assert result.patterns == (resamples,)
 
 
 def test_a_tie_is_a_difference_up_to_the_tolerance() -> None:
     values = [0.3, -0.1, 0.2, 0.4, 0.1, 0.2]
     clean = sign_flip(column([*values, *[0.0] * 20]))
     assert sign_flip(column([*values, *[1e-9, -1e-9, 4e-16, -3e-17] * 5])) == clean
-    assert clean.differing == (6,)
-    assert sign_flip(column([*values, 1.1e-9])).differing == (7,)
+    assert sign_flip(column([*values, 1.1e-9])) != clean
 
 
 def test_the_statistic_is_the_sum_over_the_root_of_the_sum_of_squares() -> None:
@@ -308,19 +305,6 @@ def test_workers_and_tiles_leave_p_bit_equal(monkeypatch: pytest.MonkeyPatch, re
     for tile in (1, 7, 199, 200):
         monkeypatch.setattr(flips, "_TILE", tile)
         assert sign_flip(table, resamples=resamples, workers=2) == expected
-
-
-@pytest.mark.parametrize(("queries", "columns"), [(20, 1), (64, 3), (90, 2)])
-def test_blocks_that_are_added_up_together_leave_p_bit_equal(
-    monkeypatch: pytest.MonkeyPatch, queries: int, columns: int
-) -> None:
-    table = correlated(queries, columns, seed=3)
-    found = sign_flip(table, resamples=5_000)
-    monkeypatch.setattr(flips, "_SMALL", 0)
-    monkeypatch.setattr(flips, "_FEW", 0)
-    assert sign_flip(table, resamples=5_000) == found
-    monkeypatch.setattr(flips, "_SMALL", 1_000_000)
-    assert sign_flip(table, resamples=5_000) == found
 
 
 @pytest.mark.parametrize("seed", range(4))

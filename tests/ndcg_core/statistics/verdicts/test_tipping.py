@@ -77,14 +77,14 @@ def test_the_same_is_tried_in_both_directions() -> None:
 @pytest.mark.parametrize(("step", "state"), [(0.0, State.HOLDS), (0.02, State.HOLDS), (0.15, State.UNKNOWN)])
 def test_a_guardrail_holds_by_its_bound_on_the_assumed_differences(step: float, state: State) -> None:
     guarded = column(0.0, 0.2)
-    (row,) = check_guardrails([guarded], plan=False)
+    (row,) = check_guardrails([guarded])
     assert row.conclusion is Verdict.NOT_WORSE
     assert find_tipping(guarded, row, 1.2, moved_by(0.0, step)).state is state
 
 
 def test_harm_of_a_guardrail_tips_towards_the_baseline() -> None:
     guarded = column(-0.3, 0.02)
-    (row,) = check_guardrails([guarded], plan=False)
+    (row,) = check_guardrails([guarded])
     assert row.conclusion is Verdict.WORSE
     assert find_tipping(guarded, row, 1.2, moved_by(-0.3, 0.01)).state is State.WORSE
     assert find_tipping(guarded, row, 1.2, moved_by(-0.3, 0.3)).factor == 1.0
