@@ -142,6 +142,18 @@ DocumentsFile = Annotated[
     str | None,
     of_data(metavar="FILE", help="Titles and addresses of documents for the page: doc_id, title, url."),
 ]
+DocumentPrefix = Annotated[
+    str | None,
+    of_data(metavar="SIGN", help="Rankings hold chunks: cut ids at this sign, and count the best chunk."),
+]
+Duplicates = Annotated[
+    str | None,
+    of_data(metavar="first", help="Count a repeated document at its first place, instead of refusing it."),
+]
+OwnDocument = Annotated[
+    str | None,
+    of_data("--own", metavar="drop", help="Leave out the document whose id is that of the query. (preset beir does)"),
+]
 CarefulUnseenFile = Annotated[
     str | None,
     of_data(metavar="FILE", help="Ids of queries judged after that model was fixed: only these correct it."),

@@ -45,6 +45,9 @@ def compare(
     smallest_effect: float | Mapping[Any, float] | None = None,
     queries: Data | None = None,
     documents: Data | None = None,
+    document_prefix: str | None = None,
+    duplicates: Literal["first"] | None = None,
+    own: Literal["drop", "keep"] | None = None,
     intended: Data | Sequence[str] | None = None,
     slices: str | Sequence[str] = (),
     smallest_slice: int = 25,
@@ -106,6 +109,8 @@ def compare(
         decision; 1.2 by default. complete_judgments: True declares that unjudged documents are not relevant.
     findings: code -> error, warning, note or ignore (docs/findings.md).  strict: warnings are errors.
     columns, format: of the rankings, field -> column name and the files' format; likewise of the others.
+    document_prefix: rankings hold chunks, whose ids are cut at this sign.  duplicates: "first" counts a repeated
+        document at its first place.  own: "drop" leaves out the document whose id is that of the query.
     grades: word -> number, of judgments whose grades are words.
     threads: by default every core.  memory_limit: of the whole process, as "4GB".  spill: folder for what does not
         fit into it; by default among the temporary files.  progress: told what begins.

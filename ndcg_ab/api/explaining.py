@@ -71,6 +71,9 @@ def explain(
     judgments_columns: Mapping[str, str] | None = None,
     judgments_format: FileFormat | None = None,
     grades: Mapping[str, float] | None = None,
+    document_prefix: str | None = None,
+    duplicates: Literal["first"] | None = None,
+    own: Literal["drop", "keep"] | None = None,
 ) -> ExplainResult:
     """One query's value place by place; with several metrics, which choice moves the number.  As `ndcg-ab explain`.
 
@@ -83,7 +86,7 @@ def explain(
         raise InputError(f"systems, ranking: {given}; exactly one of them is needed")
     arguments = {"judgments": judgments, "systems": systems, "metrics": metrics, "columns": columns, "format": format}
     arguments |= {"judgments_columns": judgments_columns, "judgments_format": judgments_format, "combine": combine}
-    arguments["grades"] = grades
+    arguments |= {"grades": grades, "document_prefix": document_prefix, "duplicates": duplicates, "own": own}
     evaluation = evaluation_of_one_system(ranking, arguments) if ranking is not None else make_evaluation(arguments)
     query_id = str(read_value(JUDGMENT.fields[0], python_number(query), "query"))
     with name_arguments_in_errors(), open_engine() as engine:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ndcg_ab.api.arguments import make_evaluation, name_arguments_in_errors
 from ndcg_ab.api.data import Data
@@ -70,6 +70,9 @@ def judge_next(
     baseline: str | None = None,
     queries: Data | None = None,
     documents: Data | None = None,
+    document_prefix: str | None = None,
+    duplicates: Literal["first"] | None = None,
+    own: Literal["drop", "keep"] | None = None,
     seed: int = 1935,
     columns: Mapping[str, str] | None = None,
     format: FileFormat | None = None,  # noqa: A002

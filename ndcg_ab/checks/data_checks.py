@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from ndcg_ab.checks.added_checks import run_added_checks
+from ndcg_ab.checks.document_checks import check_odd_documents
 from ndcg_ab.checks.examples import MOST, examples_of
 from ndcg_ab.checks.grade_order import check_grade_order
 from ndcg_ab.checks.ids.id_checks import check_spellings, query_spelling_hint
@@ -35,6 +36,7 @@ SENTENCES = {
     "repeated_judgment": "{count} {judgments} {are} in the file more than once with the same grade (such as in query"
     " {example!r}): each counts once",
 }
+TAGS = "several_tags"
 OF_JUDGMENTS = ("no_relevant_query", "negative_grade", "fractional_grade", "repeated_judgment")
 
 
@@ -65,6 +67,7 @@ def check_tables(
     found += check_spellings(engine, metrics, judgments, rankings)
     explained = {finding.system for finding in found if finding.code == "id_spelling" and finding.severity == "error"}
     found += check_judged_results(engine, rankings, explained)
+    found += check_odd_documents(judgments, rankings)
     found += note_left_out_queries(found, metrics)
     found += run_added_checks(engine, evaluation)
     if any(finding.severity == "error" for finding in found):
@@ -242,10 +245,20 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
             raise InputError(
                 f"{pulled.place_of(query_id, doc_id)}: document {doc_id!r} is {copies} times in the ranking of"
                 f" query {query_id!r} by system {system_id}: a ranking holds a document once ({total} such in it)"
+                f"{copies_hint(pulled)}"
             )
     if found:
         engine.use("distinct_result", instead_of="pulled_ranking")
     return found
+
+
+def copies_hint(pulled: Pulled) -> str:
+    """Return what can be done about copies, with the tags of a file that has several."""
+    tags = [
+        each.rpartition(": tag ")[2] for remark in pulled.remarks if remark.code == TAGS for each in remark.examples
+    ]
+    hint = f"; the file has the tags {' and '.join(tags)}: if they are systems, give each a file" if tags else ""
+    return f"{hint}; to count the first place of each, say --duplicates first (duplicates: first of the system)"
 
 
 def check_queries(engine: Engine, evaluation: Evaluation) -> list[Finding]:

@@ -16,6 +16,7 @@ from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring import loading
 from ndcg_ab.scoring.metric_tables import EVERYTHING, deepest_cutoff, rank_rule
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull_source
+from ndcg_ab.sources.tables.document_rules import document_rules
 from ndcg_core.measures.metric import Metric
 
 NOT_CHECKED = (
@@ -33,7 +34,10 @@ def check_rankings_alone(
     rankings = {}
     for system in evaluation.systems:
         say(f"pull {system.name}")
-        rankings[system.name] = pull_source(system.source, RANKING, evaluation.directory, system=system.name)
+        rules = document_rules(evaluation, system)
+        rankings[system.name] = pull_source(
+            system.source, RANKING, evaluation.directory, system=system.name, rules=rules
+        )
     say("check the data")
     loading.load_tables(engine, placeholder_judgments(rankings), Queries(), rankings, evaluation)
     metrics = evaluation.metric_list

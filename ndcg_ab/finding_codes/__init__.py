@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from ndcg_ab.finding_codes.clicks import CLICK_CODES
 from ndcg_ab.finding_codes.code import Code
 from ndcg_ab.finding_codes.costs import COST_CODES
+from ndcg_ab.finding_codes.documents import DOCUMENT_CODES
 from ndcg_ab.finding_codes.draws import DRAW_CODES
 from ndcg_ab.finding_codes.ids import ID_CODES
 
@@ -167,6 +168,7 @@ CODES: Mapping[str, Code] = {
         " metric, only the best placed copy counts, and this is a warning.",
         "Remove the copies where the ranking is made; the usual cause is two rankings written into one file.",
     ),
+    **DOCUMENT_CODES,
     "missing_rank": Code(
         "error",
         "A metric has ties = given, and a ranking has no ranks.",

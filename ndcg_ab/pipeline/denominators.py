@@ -9,6 +9,7 @@ from ndcg_ab.results.ledger import ANSWERED, CLICKS, DRAWN, JUDGMENTS, RANKING, 
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources import Pulled
+from ndcg_ab.sources.tables.document_rules import CHUNK, COPY, OWN
 
 COMMENT, UNRATED, REPEATED = "comment_line", "unrated_row", "repeated_judgment"  # codes of findings
 CLICK_GRADES = "click_grades"
@@ -60,9 +61,15 @@ def count_rankings(engine: Engine, rankings: dict[str, Pulled], judged: dict[str
     counted = {name: row for name, *row in engine.rows("answering_system", columns)}
     for name, pulled in rankings.items():
         results, unjudged, answered = counted.get(name, (0, 0, 0))
-        comments, repeated = remarked(pulled, COMMENT), pulled.count - results
-        left_out = {"comments": comments, "repeated documents": repeated, "of unjudged queries": unjudged}
-        yield make_row(RANKING, name, pulled.count + comments, left_out)
+        comments, chunks, copies, own = (remarked(pulled, code) for code in (COMMENT, CHUNK, COPY, OWN))
+        left_out = {
+            "comments": comments,
+            "chunks of the same document": chunks,
+            "repeated documents": copies + pulled.count - results,
+            "the query's own document": own,
+            "of unjudged queries": unjudged,
+        }
+        yield make_row(RANKING, name, pulled.count + comments + chunks + copies + own, left_out)
         failed = len(judged.keys() & {*pulled.failed})
         left_out = {"failed": failed, "unanswered": len(judged) - failed - answered}
         yield make_row(ANSWERED, name, len(judged), left_out)

@@ -35,6 +35,7 @@ from ndcg_ab.sources.judgments.gathering import judgments_layout, named_judgment
 from ndcg_ab.sources.judgments.words import with_words
 from ndcg_ab.sources.queries import INTENDED as INTENDED_LAYOUT
 from ndcg_ab.sources.queries import UNSEEN as UNSEEN_LAYOUT
+from ndcg_ab.sources.tables.document_rules import document_rules
 
 
 def pull_judgments(context: Context, name: str) -> str | None:
@@ -110,7 +111,7 @@ def pull_ranking(context: Context, name: str) -> str | None:
     evaluation, store = context.evaluation, context.store
     at, system = next((at, each) for at, each in enumerate(evaluation.systems) if each.name == name)
     source, key = system.source, ranking_key(at)
-    queries = store.queries()
+    queries, rules = store.queries(), document_rules(evaluation, system)
     with store.memory() as memory:
 
         def read() -> Pulled:
@@ -131,9 +132,10 @@ def pull_ranking(context: Context, name: str) -> str | None:
                 threads=evaluation.resources.threads,
                 costs=costs_asked(evaluation),
                 system=system.name,
+                rules=rules,
             )
 
-        about = digest_texts(queries.texts)
+        about = f"{digest_texts(queries.texts)} {rules}"
         place = Place(key, source, RANKING, name, "ranking", system.version, not evaluation.costs, about)
         return store.add(place, read, force=context.force)
 

@@ -182,7 +182,8 @@ class Documents:
 
 def make_documents(evaluation: Evaluation) -> Documents | None:
     """Where titles and addresses are; None where the evaluation names no such place."""
-    return Documents(evaluation.documents, evaluation.directory) if evaluation.documents else None
+    documents = evaluation.documents
+    return Documents(documents, evaluation.directory) if documents and documents.file is not None else None
 
 
 def merge_documents(first: pa.Table, other: pa.Table | None) -> pa.Table:

@@ -38,6 +38,8 @@ def match_texts(query_ids: Sequence[str], texts: Mapping[str, str]) -> QueryName
     counts = Counter(texts.values())
     by_text = {text: query_id for query_id, text in texts.items() if counts[text] == 1}
     ids = {each: by_text[each] for each in query_ids if each in by_text and each not in texts}
+    if len(ids) <= known:
+        return QueryNames({})
     examples = tuple(f"{format_value(text)} is query {format_value(each)}" for text, each in ids.items())[
         :MOST_EXAMPLES
     ]
@@ -45,8 +47,6 @@ def match_texts(query_ids: Sequence[str], texts: Mapping[str, str]) -> QueryName
     if len(ids) >= NEARLY * len(query_ids) and known <= (1 - NEARLY) * len(query_ids):
         told = f"{counted}, which gives them its ids"
         return QueryNames(ids, (Remark("query_by_text", len(ids), examples, told),))
-    if len(ids) <= known:
-        return QueryNames({})
     told = f"only {counted} (each of one query), and {known:,} are its ids: no text is replaced by its id"
     return QueryNames({}, (Remark("query_partly_by_text", len(ids), examples, told),))
 

@@ -21,6 +21,7 @@ from ndcg_ab.sources.costs import cost_columns, costs_of_rows, refuse_unrecorded
 from ndcg_ab.sources.judgments.ratings import refuse_ratings
 from ndcg_ab.sources.judgments.words import as_texts, naming_hint, number_words
 from ndcg_ab.sources.queries_by_text import match_texts, name_queries, with_ids
+from ndcg_ab.sources.tables.document_rules import AS_IT_IS, DocumentRules, apply_rules, cut_documents
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter, distinct_texts, rewrite_table
 from ndcg_ab.sources.tables.schema import JUDGMENT, RANKING, Layout, WordGradeError
 from ndcg_ab.sources.tables.top_places import WantedPlaces
@@ -107,6 +108,7 @@ def pull_source(
     costs: CostsAsked | None = None,
     resources: Resources | None = None,
     system: str | None = None,
+    rules: DocumentRules = AS_IT_IS,
 ) -> Pulled:
     """Reads a source whole and holds it to its layout; InputError says what is wrong and where.
 
@@ -119,16 +121,17 @@ def pull_source(
     costs: what is recorded of every request, or read from columns of the rows.
     resources: what a source may use that computes; None: everything.
     system: whose rows are meant, of a table that has those of several.
+    rules: what a document of a ranking is.
     """
     is_shared = False
     if layout.kind == RANKING.kind and isinstance(described, FileSource):
         from ndcg_ab.sources.tables.one_system import WITH_SYSTEM, has_several_systems, rows_of_system
 
         is_shared = has_several_systems(described, directory, system, make_source)
-        wanted = None if is_shared else wanted
     source = make_source(without_cost_columns(described, costs.names) if costs else described, directory)
     if costs is not None:
         refuse_unrecorded(described, costs.names, source.origin)
+    wanted = wanted if rules == AS_IT_IS and not is_shared else None
     if wanted and (reduced := source.reduce(layout, wanted, threads, keep.beside("reduced") if keep else None)):
         read = partial(read_table, source, layout, keep)
         if not match_texts(reduced.answers["query_id"].to_pylist(), queries or {}).remarks:
@@ -141,11 +144,13 @@ def pull_source(
     if keep is not None and not isinstance(table, TableOnDisk):
         table = keep.write([table], layout.schema, lambda: found.table.schema.metadata or {})
     recorded = read_costs(described, directory, costs) if found.costs is None else found.costs
-    if queries and layout.kind in (JUDGMENT.kind, RANKING.kind) and not isinstance(described, SparkSource):
-        names = match_texts(distinct_texts(table, "query_id"), queries)
-        table = name_queries(table, names, keep)
+    if layout.kind in (JUDGMENT.kind, RANKING.kind) and not isinstance(described, SparkSource):
+        names = match_texts(distinct_texts(table, "query_id") if queries else [], queries or {})
+        table = apply_rules(name_queries(table, names, keep), rules, keep, source.origin)
         recorded = None if recorded is None else next(with_ids([recorded], names.ids))
-    pulled = count_rows(Pulled(table, layout, source, found.documents, costs=recorded))
+    elif rules != AS_IT_IS:
+        raise InputError(f"{source.origin}: its rows stay with Spark: cut ids and leave documents out there")
+    pulled = count_rows(Pulled(table, layout, source, cut_documents(found.documents, rules), costs=recorded))
     if layout.kind == JUDGMENT.kind and not pulled.elsewhere:
         refuse_ratings(pulled)
     return pulled

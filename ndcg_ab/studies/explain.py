@@ -18,6 +18,7 @@ from ndcg_ab.scoring.other_tools import measured_elsewhere
 from ndcg_ab.scoring.parity import refuse_disagreement
 from ndcg_ab.scoring.scoring import score_metrics
 from ndcg_ab.sources import RANKING, pull_judgments, pull_queries, pull_source
+from ndcg_ab.sources.tables.document_rules import document_rules
 from ndcg_core.measures.explain import Explanation, Step, explain, steps
 from ndcg_core.measures.score import Result
 
@@ -46,7 +47,10 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
         raise InputError(Setting("--query"), f" {query_id!r}: has no judgments in {judgments.origin}{hint}")
     rankings = {}
     for system in evaluation.systems:
-        pulled = pull_source(system.source, RANKING, evaluation.directory, queries.texts, system=system.name)
+        rules = document_rules(evaluation, system)
+        pulled = pull_source(
+            system.source, RANKING, evaluation.directory, queries.texts, system=system.name, rules=rules
+        )
         mine = pulled.table.filter(pc.equal(pulled.table["query_id"].cast("string"), query_id))
         rankings[system.name] = dataclasses.replace(pulled, table=mine)
     loading.load_tables(engine, judgments, queries, rankings, evaluation)

@@ -40,6 +40,20 @@ PRESETS: dict[str, dict[str, str]] = {
 }
 
 
+OWN_LEFT_OUT = ("beir",)  # presets of tools that leave out the query's own document before they score
+
+
+def leaves_own_out(metric: Any) -> bool:
+    """Return whether a metric, as a text or a mapping, names a preset whose tool leaves the query's own document out.
+
+    >>> leaves_own_out("ndcg(preset=beir)@10"), leaves_own_out("ndcg@10")
+    (True, False)
+    """
+    named = re.findall(r"\bpreset\s*=\s*([\w-]+)", metric) if isinstance(metric, str) else []
+    named += [str(metric.get("preset"))] if isinstance(metric, Mapping) else []
+    return any(name.lower() in OWN_LEFT_OUT for name in named)
+
+
 @functools.lru_cache(1024)  # an evaluation asks for the same ones again and again
 def parse(text: str) -> Metric:
     """The metric that `text` names: ``measure``, ``measure@k`` or ``measure(choice=value, …)@k``.

@@ -27,7 +27,9 @@ from ..options import (
     At,
     BaselineName,
     Combine,
+    DocumentPrefix,
     DocumentsFile,
+    Duplicates,
     JudgmentsColumns,
     JudgmentsFile,
     JudgmentsFormat,
@@ -35,6 +37,7 @@ from ..options import (
     JudgmentsPrecedence,
     MemoryLimit,
     MoreJudgmentsFiles,
+    OwnDocument,
     QueriesFile,
     Quiet,
     RankingsColumns,
@@ -61,6 +64,7 @@ OF_FILES = (
     *("judgments", "system", "baseline", "queries", "documents", "seed"),
     *("more_judgments", "judgments_precedence", "combine"),
     *("judgments_format", "format", "judgments_columns", "columns", "grades"),
+    *("document_prefix", "duplicates", "own"),
 )
 
 
@@ -100,6 +104,9 @@ def judge_next(
     judgments_format: JudgmentsFormat = None,
     format: RankingsFormat = None,  # noqa: A002
     judgments_columns: JudgmentsColumns = None,
+    document_prefix: DocumentPrefix = None,
+    duplicates: Duplicates = None,
+    own: OwnDocument = None,
     grades: JudgmentsGrades = None,
     columns: RankingsColumns = None,
     threads: Threads = None,

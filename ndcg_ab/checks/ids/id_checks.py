@@ -100,8 +100,11 @@ def compare_tables(
     unmatched = sum(map(len, own.ids.values())) - count_equal(own.ids, other.ids)
     kind = "query ids" if field == "query_id" else f"document ids in {queries_text(len(shared))}"
     message = f"{own.name}: {len(pairs)} of its {unmatched} unmatched {kind} match those of {other.name} {words}"
-    rankings = [sample_ids(table, shared, field) for table in systems]
-    message += describe_remedy(own, other, rankings, spellings, len(pairs), field)
+    if own.system and field == "doc_id" and len(spellings) == 1 and spellings[0].option:
+        message += f" → {spellings[0].option}"
+    else:
+        rankings = [sample_ids(table, shared, field) for table in systems]
+        message += describe_remedy(own, other, rankings, spellings, len(pairs), field)
     places = [(pair.query_id, pair.own) if pair.query_id else (pair.own, "") for pair in pairs[:MOST]]
     severity = CODES["id_spelling"].severity if is_whole else "warning"
     examples = examples_of(own.pulled, places)

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import shlex
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -17,11 +18,15 @@ Ids = Mapping[str, frozenset[str]]  # query_id -> document ids; "" -> query ids
 
 
 class Spelling(NamedTuple):
-    """One way to write an id: in words, as a Python expression that has ``{}`` for the id, and as a function."""
+    """One way to write an id: in words, as a Python expression that has ``{}`` for the id, and as a function.
+
+    option: what makes the program write ids so; empty if nothing does.
+    """
 
     words: str
     expression: str
     respell: Callable[[str], str]
+    option: str = ""
 
 
 class Pair(NamedTuple):
@@ -153,7 +158,8 @@ def cut_at(is_prefix: bool, sign: str) -> Spelling:
         expression = f"{{}}.rpartition({literal(sign)})[2]"
         return Spelling(f"all up to the last {sign!r} is removed", expression, lambda each: each.rpartition(sign)[2])
     expression = f"{{}}.partition({literal(sign)})[0]"
-    return Spelling(f"all from {sign!r} on is removed", expression, lambda each: each.partition(sign)[0])
+    option = f"--document-prefix {shlex.quote(sign)} (in a configuration documents: {{prefix: {sign!r}}})"
+    return Spelling(f"all from {sign!r} on is removed", expression, lambda each: each.partition(sign)[0], option)
 
 
 def literal(text: str) -> str:

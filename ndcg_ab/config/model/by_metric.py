@@ -3,11 +3,11 @@
 from typing import Any
 
 from ndcg_ab.config.model.inputs.external_scores import other_metric
-from ndcg_ab.config.model.inputs.sources import READING_SCORES
+from ndcg_ab.config.model.inputs.sources import READING_SCORES, read_source
 from ndcg_ab.config.model.margins import read_margin, read_number
 from ndcg_ab.errors import format_value
 from ndcg_ab.other_measures import named
-from ndcg_core.measures.notation import from_mapping
+from ndcg_core.measures.notation import from_mapping, leaves_own_out
 
 
 def read_metric(value: Any) -> str:
@@ -47,3 +47,13 @@ def read_ranges(value: dict[Any, Any]) -> dict[str, tuple[float, float]]:
             raise ValueError(f"{key}: {format_value(pair)}: must be the lowest and the highest value, as [0, 1]")
         found[name] = (numbers[0], numbers[1])
     return found
+
+
+def drop_own(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the configuration with own = drop, if a metric has a preset that leaves the query's own document out."""
+    lists = [content.get(key) for key in ("metrics", "primary_metrics", "secondary_metrics", "guardrails")]
+    metrics = [metric for each in lists if isinstance(each, list | dict) for metric in each]
+    documents = read_source(content.get("documents")) or {}
+    if not any(map(leaves_own_out, metrics)) or not isinstance(documents, dict):
+        return content
+    return {**content, "documents": {"own": "drop", **documents}}

@@ -9,17 +9,19 @@ from pydantic_core import InitErrorDetails
 
 from ndcg_ab.config.loading.hints import closest_hint
 from ndcg_ab.config.model import roles as metric_roles
-from ndcg_ab.config.model.by_metric import read_margins, read_metric
+from ndcg_ab.config.model.by_metric import drop_own, read_margins, read_metric
 from ndcg_ab.config.model.costs import Costs, split_guardrails
 from ndcg_ab.config.model.inputs.external_scores import ScoresSource, read_scores_key
 from ndcg_ab.config.model.inputs.judgments import JudgmentSource, refuse_judging_function
 from ndcg_ab.config.model.inputs.sources import (
     READING_SCORES,
+    DocumentsSource,
     FileSource,
     JudgeSource,
     Source,
     System,
     TableSource,
+    read_source,
 )
 from ndcg_ab.config.model.operation import (
     ChosenTracker,
@@ -54,10 +56,6 @@ Name = Annotated[
 ]
 
 
-def read_source(value: Any) -> Any:
-    return {"file": value} if isinstance(value, str | Path) else value
-
-
 class Evaluation(Model):
     """One question: which of these systems ranks better, by these judgments and metrics?"""
 
@@ -84,8 +82,8 @@ class Evaluation(Model):
         None, description="The grade of a document that several judges judge; must be named where they disagree."
     )
     queries: TableSource | None = Field(None, description="The queries' texts; python and http sources need them.")
-    documents: FileSource | None = Field(
-        None, description="Titles and addresses of documents, for the page; they change no result."
+    documents: DocumentsSource | None = Field(
+        None, description="Titles and addresses of documents, for the page; prefix and own: what a document is."
     )
     intended: FileSource | None = Field(
         None, description="Ids of the queries that the change was meant for, tested apart: docs/changes.md."
@@ -134,7 +132,7 @@ class Evaluation(Model):
     @model_validator(mode="before")
     @classmethod
     def _without_plain_secrets(cls, content: Any) -> Any:
-        return mark_secrets(split_guardrails(content)) if isinstance(content, dict) else content
+        return mark_secrets(split_guardrails(drop_own(content))) if isinstance(content, dict) else content
 
     @model_validator(mode="wrap")
     @classmethod

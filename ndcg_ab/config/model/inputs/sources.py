@@ -5,6 +5,7 @@ A place has the keys of one kind alone; `Place.source` is what they describe.
 
 import re
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
@@ -64,6 +65,11 @@ class Readable(Model):
         self._given = given
 
 
+def read_source(value: Any) -> Any:
+    """Return the keys of a place that is given by its file alone."""
+    return {"file": value} if isinstance(value, str | Path) else value
+
+
 def module_and_function(value: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", value):
         raise ValueError("must be module:function")
@@ -90,6 +96,24 @@ class FileSource(Readable):
     def origin(self) -> str:
         """The place as it was given, without secrets, for the page."""
         return plain_address(str(self.file))
+
+
+class DocumentsSource(FileSource):
+    """What a document of the rankings is, and a file of titles and addresses."""
+
+    file: GivenFile | None = Field(None, description=FILE)  # type: ignore[assignment]
+    prefix: str | None = Field(
+        None, description="Rankings hold chunks: ids are cut at this sign, and the best chunk counts.", min_length=1
+    )
+    own: Literal["drop", "keep"] | None = Field(
+        None, description="drop: a document whose id is that of the query is left out, as the preset beir does."
+    )
+
+    @model_validator(mode="after")
+    def _keys_of_a_file(self) -> "DocumentsSource":
+        if self.file is None and (self.format or self.columns or self.parts or self.storage):
+            raise ValueError("file: missing; format, columns, parts and storage go with a file")
+        return self
 
 
 class DatabaseSource(Model):
@@ -310,6 +334,9 @@ class System(Place):
     query: str | None = Field(None, description=QUERY)
     per_query: bool = Field(
         False, strict=True, description="Call the function for each query, with its text, instead of once with all."
+    )
+    duplicates: Literal["first"] | None = Field(
+        None, description="first: a repeated document of a query counts at its first place, and is not refused."
     )
     http: HttpRequest | None = Field(None, description="A search engine that is asked over HTTP.")
     table: str | None = Field(None, description=TABLE, min_length=1)

@@ -1,0 +1,179 @@
+"""What a document of a ranking is: chunks become their documents, copies and the query's own document are left out."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ndcg_ab import thresholds
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.inputs.sources import System
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.base import Remark, read_remarks, remarks_metadata
+from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter, distinct_texts, rewrite_table, select_queries
+
+Codes = npt.NDArray[np.int64]
+CHUNK, COPY, OWN = "document_chunk", "document_copy", "own_document_left_out"  # codes of findings
+
+
+class DocumentRules(NamedTuple):
+    """What a document is, of the rankings of one system.
+
+    prefix: the sign at which ids are cut; None: nowhere. first: whether a repeated document counts at its first place,
+    and is not refused. drops_own: whether the document whose id is that of the query is left out.
+    """
+
+    prefix: str | None = None
+    first: bool = False
+    drops_own: bool = False
+
+
+AS_IT_IS = DocumentRules()
+
+
+class Counts(NamedTuple):
+    """How many ids were cut, and how many rows were left out for each reason."""
+
+    cut: int = 0
+    chunks: int = 0
+    copies: int = 0
+    own: int = 0
+
+
+def document_rules(evaluation: Evaluation, system: System) -> DocumentRules:
+    """Return what a document is, of the rankings of one system."""
+    place = evaluation.documents
+    prefix, own = (place.prefix, place.own) if place else (None, None)
+    return DocumentRules(prefix, system.duplicates == "first", own == "drop")
+
+
+def apply_rules(table: Any, rules: DocumentRules, keep: TableWriter | None, origin: str) -> Any:
+    """Return a ranking with the documents that the rules leave; keep: the writer of its file, if it is in one."""
+    if rules == AS_IT_IS:
+        return table
+    counts: list[Counts] = []
+    pieces = (piece_by_rules(piece, rules, counts) for piece in pieces_by_query(table))
+
+    def metadata() -> dict[bytes, bytes]:
+        return remarks_metadata([*read_remarks(table), *remarks_of(rules, counts)])
+
+    found = rewrite_table(table, pieces, table.schema, keep, metadata)
+    if not found.num_rows:
+        raise InputError(f"{origin}: no document is left: every row has the query's own id (own = drop)")
+    return found
+
+
+def pieces_by_query(table: Any) -> Iterator[pa.Table]:
+    """Yield the rows of a table, those of a query together: all at once in memory, else those of some queries."""
+    if not isinstance(table, TableOnDisk):
+        yield table
+        return
+    query_ids = distinct_texts(table, "query_id")
+    each = max(1, len(query_ids) * 4 * thresholds.FILE_ROWS // table.num_rows)
+    for start in range(0, len(query_ids), each):
+        yield select_queries(table, query_ids[start : start + each])
+
+
+def piece_by_rules(table: pa.Table, rules: DocumentRules, counts: list[Counts]) -> pa.Table:
+    """Return the rows of whole queries that the rules leave, and count the others."""
+    before = table.num_rows
+    ids = cut = table["doc_id"].combine_chunks()
+    if rules.prefix is not None:
+        cut = cut_ids(ids, rules.prefix)
+    column = pa.chunked_array([cut])
+    table = table.set_column(table.schema.get_field_index("doc_id"), "doc_id", column)
+    kept = np.ones(before, dtype=bool)
+    own = 0
+    if rules.drops_own:
+        kept = ~pc.equal(table["query_id"].cast(pa.string()), column).to_numpy().astype(bool)
+        own = before - int(kept.sum())
+    query, document, original = (codes_of(each) for each in (table["query_id"], column, pa.chunked_array([ids])))
+    chunks = copies = 0
+    if rules.prefix is not None or rules.first:
+        first = np.zeros(before, dtype=bool)
+        first[first_rows(table, query, document, kept)] = True
+        pairs = query * (int(original.max(initial=0)) + 1) + original
+        same_id = np.isin(pairs, pairs[first])  # the best chunk of a document, and its copies
+        chunks = int((kept & ~same_id).sum())
+        copies = int((kept & same_id & ~first).sum()) if rules.first else 0
+        kept &= first if rules.first else same_id
+    counts.append(Counts(int(pc.sum(pc.not_equal(ids, cut)).as_py() or 0), chunks, copies, own))
+    if kept.all():
+        return table
+    found = table.filter(pa.array(kept))
+    if not found.num_rows or found["rank"].null_count:
+        return found
+    ranks = renumbered_ranks(query, table["rank"].to_numpy(), kept)
+    return found.set_column(found.schema.get_field_index("rank"), "rank", pa.array(ranks))
+
+
+def cut_ids(ids: pa.Array, sign: str) -> pa.Array:
+    """Return ids up to the first occurrence of a sign; an id that begins with it stays."""
+    cut = pc.list_element(pc.split_pattern(ids, pattern=sign, max_splits=1), 0)
+    return pc.if_else(pc.equal(cut, ""), ids, cut)
+
+
+def cut_documents(documents: pa.Table | None, rules: DocumentRules) -> pa.Table | None:
+    """Return titles and addresses of documents in the place of those of chunks, the first of each document."""
+    if documents is None or rules.prefix is None:
+        return documents
+    ids = cut_ids(documents["doc_id"].combine_chunks(), rules.prefix)
+    _, first = np.unique(codes_of(pa.chunked_array([ids])), return_index=True)
+    return documents.set_column(documents.schema.get_field_index("doc_id"), "doc_id", ids).take(np.sort(first))
+
+
+def codes_of(column: pa.ChunkedArray) -> Codes:
+    """Return a number for each text."""
+    encoded = pc.dictionary_encode(column.cast(pa.string()).combine_chunks())
+    found: Codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
+
+
+def first_rows(table: pa.Table, query: Codes, document: Codes, kept: npt.NDArray[np.bool_]) -> Codes:
+    """Return the best row of each document of a query, among those that are kept: by score, without scores by rank."""
+    rows = np.flatnonzero(kept)
+    by_rank = table["score"].null_count > 0
+    worse = table["rank"].to_numpy() if by_rank else -table["score"].to_numpy()
+    pairs = (query * (int(document.max(initial=0)) + 1) + document)[rows]
+    order = np.lexsort((rows, worse[rows], pairs))
+    is_first = np.r_[True, np.diff(pairs[order]) != 0] if len(rows) else np.zeros(0, dtype=bool)
+    found: Codes = rows[order[is_first]]
+    return found
+
+
+def renumbered_ranks(query: Codes, rank: npt.NDArray[Any], kept: npt.NDArray[np.bool_]) -> Codes:
+    """Return ranks of the rows that are kept without the gaps of the others; each query begins where it began."""
+    lowest = np.full(int(query.max()) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(lowest, query, rank)
+    query, rank = query[kept], rank[kept]
+    order = np.lexsort((rank, query))
+    places = np.arange(len(order))
+    begins = np.r_[True, np.diff(query[order]) != 0]
+    differs = begins | np.r_[True, np.diff(rank[order]) != 0]
+    start = np.maximum.accumulate(np.where(begins, places, 0))
+    found = np.empty(len(order), dtype=np.int64)
+    found[order] = np.maximum.accumulate(np.where(differs, places, 0)) - start + lowest[query[order]]
+    return found
+
+
+def remarks_of(rules: DocumentRules, counts: Iterable[Counts]) -> list[Remark]:
+    """Return what the rules changed."""
+    total = Counts(*map(sum, zip(*counts, strict=True)))
+    remarks = []
+    if total.cut:
+        told = (
+            f"{total.cut:,} ids are cut at {rules.prefix!r}, and {total.chunks:,} further chunks of a document left out"
+        )
+        remarks.append(Remark(CHUNK, total.chunks, (), told))
+    if total.copies:
+        remarks.append(
+            Remark(COPY, total.copies, (), f"{total.copies:,} copies of documents are left out (duplicates = first)")
+        )
+    if total.own:
+        remarks.append(
+            Remark(OWN, total.own, (), f"the query's own document is left out in {total.own:,} rows (own = drop)")
+        )
+    return remarks

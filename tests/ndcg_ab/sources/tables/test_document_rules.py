@@ -1,0 +1,225 @@
+"""What a document is: chunks, copies and the query's own document, against the plain definition of each."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import ndcg_ab
+from flows.cli.app import app
+from ndcg_ab import thresholds
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.errors import InputError
+from ndcg_ab.memory import Memory
+from ndcg_ab.sources.tables.document_rules import Counts, DocumentRules, apply_rules, piece_by_rules
+from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
+from ndcg_ab.sources.tables.schema import RANKING
+from tests.small_evaluation import small
+
+Row = tuple[str, str, float | None, int | None]
+JUDGED = {str(at): {"a": 3, "b": 0, "c": 2, "d": 1} for at in range(6)}
+PLAIN = {
+    "old": {query: {"b": 4.0, "a": 3.0, "c": 2.0, "d": 1.0} for query in JUDGED},
+    "new": {query: {"a": 4.0, "c": 3.0, "b": 2.0, "d": 1.0} for query in JUDGED},
+}
+
+
+def by_definition(rows: list[Row], rules: DocumentRules) -> list[Row]:
+    """The rows that stay, best first in each query, by a loop over them."""
+    best_first = sorted(rows, key=lambda row: (row[0], -row[2] if row[2] is not None else row[3] or 0))
+    taken: dict[tuple[str, str], str] = {}
+    found = []
+    for query, doc, score, rank in best_first:
+        cut = (doc.partition(rules.prefix)[0] or doc) if rules.prefix else doc
+        if rules.drops_own and cut == query:
+            continue
+        first = taken.setdefault((query, cut), doc) if rules.prefix or rules.first else None
+        is_first = first is None or (query, cut, "seen") not in taken
+        taken[query, cut, "seen"] = ""  # type: ignore[index]
+        if is_first or (first == doc and not rules.first):
+            found.append((query, cut, score, rank))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("has_scores", [True, False])
+def test_rows_by_definition(seed: int, has_scores: bool) -> None:
+    rng = random.Random(seed)
+    rules = DocumentRules(rng.choice([None, "#", "::"]), rng.random() < 0.5, rng.random() < 0.5)
+    rows: list[Row] = []
+    for query in "abc":
+        number = rng.randrange(1, 9)
+        ids = [rng.choice("abcd") + rng.choice(["", "#1", "#2#3", "::7"]) for _ in range(number)] + ["#lone"]
+        values = rng.sample(range(1, 100), len(ids))
+        rows += [
+            (query, doc, float(-value) if has_scores else None, value) for doc, value in zip(ids, values, strict=True)
+        ]
+    rng.shuffle(rows)
+    table = pa.table(list(map(list, zip(*rows, strict=True))), schema=RANKING.schema)
+    counts: list[Counts] = []
+    found = piece_by_rules(table, rules, counts).to_pylist()
+    expected = by_definition(rows, rules)
+    assert len(rows) - len(found) == counts[0].chunks + counts[0].copies + counts[0].own
+    found.sort(key=lambda row: (row["query_id"], row["rank"]))
+    assert [(row["query_id"], row["doc_id"], row["score"]) for row in found] == [row[:3] for row in expected]
+    for query in "abc":
+        ranks = [row["rank"] for row in found if row["query_id"] == query]
+        least = min(row[3] or 0 for row in rows if row[0] == query)
+        if len(found) < len(rows):
+            assert ranks == list(range(least, least + len(ranks)))
+
+
+def test_a_table_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thresholds, "FILE_ROWS", 5)
+    rows = [(str(at % 30), f"d{at // 60}#{at}", float(at), None) for at in range(600)]
+    table = pa.table(list(map(list, zip(*rows, strict=True))), schema=RANKING.schema)
+    keep = TableWriter(tmp_path / "r.parquet", Memory(None, tmp_path))
+    stored = keep.write([table], RANKING.schema, lambda: {b"ndcg_ab.failed": b'["x"]'})
+    assert isinstance(stored, TableOnDisk)
+    found = apply_rules(stored, DocumentRules("#"), keep, "here")
+    expected = apply_rules(table, DocumentRules("#"), None, "here")
+    assert found.path == stored.path
+    keys = [("query_id", "ascending"), ("doc_id", "ascending")]
+    assert (
+        found.select(["query_id", "doc_id", "score"]).cast(expected.select([0, 1, 2]).schema).sort_by(keys).to_pylist()
+        == expected.select([0, 1, 2]).sort_by(keys).to_pylist()
+    )
+    assert found.schema.metadata[b"ndcg_ab.failed"] == b'["x"]'
+    assert b"document_chunk" in found.schema.metadata[b"ndcg_ab.remarks"]
+
+
+def chunked(ranking: dict[str, dict[str, float]], sign: str = "#") -> dict[str, dict[str, float]]:
+    """Each document as its chunks 1 and 2, the second a little worse."""
+    return {
+        query: {f"{doc}{sign}{at}": score - at / 10 for doc, score in docs.items() for at in (1, 2)}
+        for query, docs in ranking.items()
+    }
+
+
+def write_rankings(folder: Path, rankings: dict[str, Any]) -> dict[str, str]:
+    for name, ranking in rankings.items():
+        rows = [(query, doc, score) for query, docs in ranking.items() for doc, score in docs.items()]
+        text = "".join(f"{query} Q0 {doc} 1 {score} {name}\n" for query, doc, score in rows)
+        (folder / f"{name}.run").write_text(text)
+    return {name: str(folder / f"{name}.run") for name in rankings}
+
+
+def left_out(result: ndcg_ab.CompareResult, reason: str) -> list[int]:
+    return [
+        each.count
+        for row in result._outcome.ledger
+        if row.stage == "ranking"
+        for each in row.left_out
+        if each.reason == reason
+    ]
+
+
+@pytest.mark.parametrize("in_files", [True, False])
+def test_chunks_count_as_their_documents(in_files: bool, tmp_path: Path) -> None:
+    chunks = {name: chunked(ranking) for name, ranking in PLAIN.items()}
+    systems: Any = write_rankings(tmp_path, chunks) if in_files else chunks
+    result = ndcg_ab.compare(JUDGED, systems, document_prefix="#", resamples=100)
+    assert result.comparisons == ndcg_ab.compare(JUDGED, PLAIN, resamples=100).comparisons
+    assert left_out(result, "chunks of the same document") == [24, 24]
+    row = next(row for row in result._outcome.ledger if row.stage == "ranking")
+    assert (row.read, row.used) == (48, 24)
+
+
+@pytest.mark.parametrize("sign", ["#", "::", "_", "-"])
+def test_chunks_that_do_not_meet_name_their_sign(sign: str) -> None:
+    result = ndcg_ab.compare(JUDGED, {name: chunked(ranking, sign) for name, ranking in PLAIN.items()}, resamples=100)
+    messages = [each.message for each in result._outcome.findings if each.code == "no_judged_result"]
+    assert len(messages) == 2
+    quoted = f"'{sign}'" if sign == "#" else sign
+    assert all(f"--document-prefix {quoted} (documents: {{prefix: '{sign}'}})" in each for each in messages)
+
+
+def test_copies_count_once_or_are_refused(tmp_path: Path) -> None:
+    for name, path in write_rankings(tmp_path, PLAIN).items():
+        text = Path(path).read_text()
+        Path(path).write_text(text + text.replace(name, "other"))
+    files = {name: str(tmp_path / f"{name}.run") for name in PLAIN}
+    remedy = "the file has the tags 'old' and 'other': if they are systems, give each a file; .* say --duplicates first"
+    with pytest.raises(InputError, match=remedy):
+        ndcg_ab.compare(JUDGED, files)
+    result = ndcg_ab.compare(JUDGED, files, duplicates="first", resamples=100)
+    assert result.comparisons == ndcg_ab.compare(JUDGED, PLAIN, resamples=100).comparisons
+    assert left_out(result, "repeated documents") == [24, 24]
+
+
+@pytest.mark.parametrize(
+    ("options", "is_dropped"),
+    [
+        ({"own": "drop"}, True),
+        ({"metrics": "ndcg(preset=beir)@10"}, True),
+        ({"metrics": ["ndcg@10", "rr(preset=beir)"]}, True),
+        ({"metrics": "ndcg(preset=beir)@10", "own": "keep"}, False),
+        ({"metrics": "ndcg(preset=ranx)@10"}, False),
+    ],
+)
+def test_own_document(options: dict[str, Any], is_dropped: bool) -> None:
+    own = {name: {query: {query: 9.0, **docs} for query, docs in ranking.items()} for name, ranking in PLAIN.items()}
+    result = ndcg_ab.compare(JUDGED, own, **options, resamples=100)
+    assert left_out(result, "the query's own document") == [6, 6] * is_dropped
+    warned = [each.count for each in result._outcome.findings if each.code == "own_document"]
+    assert warned == [] if is_dropped else [6, 6]
+    if is_dropped:
+        expected = ndcg_ab.compare(JUDGED, PLAIN, metrics=options.get("metrics"), resamples=100)
+        assert result.comparisons == expected.comparisons
+
+
+def test_nothing_but_own_documents() -> None:
+    with pytest.raises(InputError, match="no document is left: every row has the query's own id"):
+        ndcg_ab.compare(JUDGED, {"old": {query: {query: 1.0} for query in JUDGED}}, own="drop")
+
+
+@pytest.mark.parametrize(
+    ("added", "count"),
+    [({"None": 0.1}, 12), ({"NaN": 0.1}, 12), ({"filler": 0.1}, 12), ({"x": 0.1, "y": 0.2}, 0), ({}, 0)],
+)
+def test_placeholders(added: dict[str, float], count: int) -> None:
+    judged = {str(at): {"a": 1} for at in range(12)}
+    ranking = {query: {"a": 1.0, f"u{query}": 0.5} | added for query in judged}
+    result = ndcg_ab.compare(judged, {"old": ranking, "new": {query: {"a": 2.0} for query in judged}}, resamples=100)
+    found = [(each.system, each.count) for each in result._outcome.findings if each.code == "placeholder_document"]
+    assert found == [("old", count)] * bool(count)
+
+
+def test_the_keys_of_a_configuration(tmp_path: Path) -> None:
+    evaluation = small(tmp_path, documents={"prefix": "#", "own": "drop"})
+    again = Evaluation.model_validate(evaluation.model_dump())
+    assert again.documents is not None
+    assert (again.documents.file, again.documents.prefix, again.documents.own) == (None, "#", "drop")
+    named = small(tmp_path, documents="documents.tsv", metrics=["ndcg(preset=beir)@10"])
+    assert named.documents is not None
+    assert (str(named.documents.file), named.documents.own) == ("documents.tsv", "drop")
+    with pytest.raises(ValueError, match="file: missing; format, columns, parts and storage go with a file"):
+        small(tmp_path, documents={"format": "tsv"})
+
+
+COMMANDS = {
+    "compare": "compare j.qrels old.run new.run",
+    "explain": "explain j.qrels old.run --query 1",
+    "sensitivity": "sensitivity j.qrels old.run new.run",
+    "judge-next": "judge-next j.qrels old.run new.run",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_commands(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_rankings(tmp_path, {name: chunked(ranking) for name, ranking in PLAIN.items()})
+    for name in PLAIN:
+        Path(f"{name}.run").write_text(Path(f"{name}.run").read_text() * 2)
+    Path("j.qrels").write_text(
+        "".join(f"{q} 0 {doc} {grade}\n" for q, docs in JUDGED.items() for doc, grade in docs.items())
+    )
+    options = ["--document-prefix", "#", "--own", "drop"]
+    refused = CliRunner().invoke(app, [*command.split(), *options])
+    assert refused.exit_code == 2
+    assert "--duplicates first" in refused.stderr
+    found = CliRunner().invoke(app, [*command.split(), *options, "--duplicates", "first"])
+    assert found.exit_code == 0, found.output
