@@ -106,7 +106,7 @@ def make(directory: Path, case: str, share: float) -> None:
         return
     directory.mkdir(parents=True, exist_ok=True)
     queries, documents, one_in, scores = CASES[case]
-    documents = max(100, round(documents * share))
+    documents = max(10, round(documents * share))
     with duckdb.connect() as connection:
         connection.execute(LOG.format(queries=queries, path=directory / "queries.csv"))
         for at, system in enumerate(SYSTEMS):

@@ -164,10 +164,13 @@ class Memory:
                 f" {needed // 10**6:,}MB: {allow(needed)}"
             )
 
-    def for_duckdb_beside(self, held: int) -> int:
-        """Return the bytes that DuckDB may take now; held: bytes of the process that are DuckDB's already."""
+    def for_duckdb_beside(self, held: int, size: int = 0) -> int:
+        """Return the bytes that DuckDB may take now.
+
+        held: bytes of the process that are DuckDB's already.  size: bytes that are to come beside it.
+        """
         assert self.limit is not None
-        rest = max(self.ours, footprint() - self.others - held + ROWS // 2)
+        rest = max(self.ours, footprint() - self.others - held + ROWS // 2) + size
         return max(LEAST_OF_DUCKDB, round(self.limit * (1 - SLACK)) - rest)
 
     def threads(self, wanted: int | None) -> int | None:

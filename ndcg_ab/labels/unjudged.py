@@ -1,6 +1,6 @@
 """Unjudged results and what they mean for comparisons (docs/statistics.md, "What is not judged")."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,7 +28,8 @@ from ndcg_core.statistics.verdicts.record import Unjudged
 from ndcg_core.statistics.verdicts.state import State, state_of
 from ndcg_core.statistics.verdicts.tipping import CANDIDATE, Assumed, find_tipping
 
-RESULT = 200  # bytes that a shown result takes with all that is computed of it
+RESULT = 500  # bytes that a shown result takes with all that is computed of it
+UNJUDGED_ROWS = "results that may be unjudged"
 FEW_SHOWN = 0.1  # share of judged results below which judgments may name the relevant documents alone
 IntArray = NDArray[np.int64]
 
@@ -183,7 +184,7 @@ def read_shown(engine: Engine, metrics: Sequence[Metric]) -> Shown:
     query, documents = number_values(counted["query_id"], query_ids), counted["documents"].to_numpy()
     judged = Judged(query, counted["grade"].to_numpy(), documents.astype(np.int64), len(query_ids), grades)
     depth = max(metric.depth or EVERYTHING for metric in metrics)
-    engine.has_room("shown_place", RESULT, "results that may be unjudged", shown_depth=depth)
+    engine.has_room("shown_place", RESULT, UNJUDGED_ROWS, shown_depth=depth)
     rows = engine.read("shown_place", shown_depth=depth)
     docs = rows["doc_id"].combine_chunks().dictionary_encode()
     numbers = pc.fill_null(docs.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -197,6 +198,20 @@ def read_shown(engine: Engine, metrics: Sequence[Metric]) -> Shown:
         for system, name in enumerate(systems.dictionary.to_pylist()):
             places[rule_name, name] = every.take(np.flatnonzero((of_rule == rule) & (of_system == system)))
     return Shown(query_ids, docs.dictionary, judged, places)
+
+
+def refuse_little_memory(engine: Engine, evaluation: Evaluation, judged: Collection[str]) -> None:
+    """Raise InputError before anything is scored if a limit of memory has no room for what systems show.
+
+    judged: the ids of the judged queries.  A metric without a cutoff looks at everything that a system shows.
+    """
+    memory = engine.memory
+    if memory is None or memory.limit is None or evaluation.declares_complete or len(evaluation.systems) < 2:
+        return
+    if any(metric.depth is None and has_expected_value(metric) for metric in own_metrics(evaluation.metric_list)):
+        answers = engine.read("answered_query", ("query_id", "returned"))
+        shown = answers.filter(pc.is_in(answers["query_id"], value_set=pa.array(judged, pa.string())))
+        memory.refuse_beyond(pc.sum(shown["returned"]).as_py() or 0, RESULT, UNJUDGED_ROWS)
 
 
 def number_values(values: pa.ChunkedArray | pa.Array, among: pa.Array) -> IntArray:

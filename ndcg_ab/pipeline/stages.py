@@ -13,6 +13,7 @@ from ndcg_ab.labels.function_judge import summarize_judge
 from ndcg_ab.labels.judges import compare_judges
 from ndcg_ab.labels.left_out import leave_out, sources_among
 from ndcg_ab.labels.proxy_judgments import load_proxy_scores
+from ndcg_ab.labels.unjudged import refuse_little_memory
 from ndcg_ab.pipeline.conclude import extreme_queries, make_outcome
 from ndcg_ab.pipeline.context import Context, Stage
 from ndcg_ab.pipeline.denominators import count_inputs
@@ -51,6 +52,7 @@ def check_data(context: Context, _: str) -> None:
         else:
             read = store.read(engine.memory, force=context.force)
             found = load_and_check(engine, read, evaluation)
+            refuse_little_memory(engine, evaluation, read.judgments.query_ids if read.judgments else ())
             context.ledger = count_inputs(engine, read, found)
     context.findings = list(found)
 

@@ -189,12 +189,15 @@ class DuckDBEngine(Engine):
         self.there[name] = kind.split()[-1]
         self.answers.pop(name, None)
 
-    def _share_memory(self) -> None:
-        """Let DuckDB take what the rest of the process leaves of the limit; what it holds beyond goes to disk."""
+    def leave_room(self, size: int) -> None:
+        self._share_memory(size)
+
+    def _share_memory(self, size: int = 0) -> None:
+        """Let DuckDB take what the rest of the process, and bytes to come, leave; what it holds beyond goes to disk."""
         if self.memory.limit is None or self.is_few:
             return
         held = self.connection.execute("select sum(memory_usage_bytes)::bigint from duckdb_memory()").fetchall()[0][0]
-        share = self.memory.for_duckdb_beside(held)
+        share = self.memory.for_duckdb_beside(held, size)
         with contextlib.suppress(duckdb.OutOfMemoryException):  # more is in use, and cannot leave
             self.connection.execute(f"set memory_limit = '{share // 1000}KB'")
 
