@@ -1,4 +1,5 @@
-"""Draws what the documentation shows of the code: docs/pipeline.md, packages in architecture.md, codes in findings.md.
+"""Draws what the documentation shows of the code: docs/pipeline.md, packages in architecture.md, codes in findings.md,
+forms in inputs.md.
 
 python docs/draw.py          writes them (make docs)
 """
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.report.terminal.pipeline_graph import render_pipeline_page
+from ndcg_ab.sources.forms.recognition import list_forms
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -107,13 +109,14 @@ def with_drawing(page: str, drawn: str, begin: str = BEGIN, end: str = END) -> s
 
 def pages() -> dict[Path, str]:
     """Every page that is drawn, as it should be."""
-    architecture, findings = DOCS / "architecture.md", DOCS / "findings.md"
+    architecture, findings, inputs = (DOCS / name for name in ("architecture.md", "findings.md", "inputs.md"))
     return {
         DOCS / "pipeline.md": render_pipeline_page(),
         architecture: with_drawing(
             with_drawing(architecture.read_text(encoding="utf-8"), drawing()), tree(), TREE, END_OF_TREE
         ),
         findings: with_drawing(findings.read_text(encoding="utf-8"), codes()),
+        inputs: with_drawing(inputs.read_text(encoding="utf-8"), list_forms().rstrip()),
     }
 
 

@@ -1,4 +1,4 @@
-"""The commands about ndcg-ab itself: findings, pipeline."""
+"""The commands about ndcg-ab itself: findings, formats, pipeline."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -33,6 +33,14 @@ def findings(
         name_written(path)
 
 
+def formats() -> None:
+    """List the forms of files that are read, each with a small file of it."""
+    with user_errors():
+        from ndcg_ab.sources.forms.recognition import list_forms
+
+        print(list_forms(), end="")
+
+
 def pipeline() -> None:
     """Print the pipeline as Markdown: every SQL file, what it reads and what it holds, drawn with Mermaid."""
     with user_errors():
@@ -43,5 +51,6 @@ def pipeline() -> None:
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
     findings: "few_judged",
+    formats: "",
     pipeline: "> pipeline.md",
 }

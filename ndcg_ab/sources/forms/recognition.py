@@ -1,6 +1,7 @@
 """The recognition of forms: the one list of them, and the choice among them."""
 
 import dataclasses
+import textwrap
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -129,6 +130,19 @@ def recognise(sample: Sample, kind: str | None = None) -> Reading | None:
 def recognise_file(path: Path, kind: str | None = None) -> Reading | None:
     """Return how a file is read, by its beginning; None if it has no form that is known."""
     return recognise(Sample.of_file(path), kind)
+
+
+def list_forms() -> str:
+    """Return all forms with their samples, as Markdown: a list for each kind."""
+    parts = []
+    for kind, option in OPTIONS.items():
+        parts.append(f"{kind.capitalize()} (`{option}`):")
+        parts += [
+            f"- {form.words}\n\n{textwrap.indent(f'```{chr(10)}{form.sample.rstrip()}{chr(10)}```', '  ')}"
+            for form in FORMS
+            if form.kind == kind
+        ]
+    return "\n\n".join(parts) + "\n"
 
 
 def refuse_unknown_form(path: Path) -> NoReturn:
