@@ -1,13 +1,20 @@
 """What a file is taken for, by its first lines."""
 
 import gzip
+import math
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+import ndcg_ab
+from flows.cli.app import app
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Reading
+from ndcg_ab.sources.forms import recognition
+from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Reading, Records
 from ndcg_ab.sources.forms.recognition import FORMS, recognise_file, refuse_unknown_form
+from ndcg_ab.sources.forms.sample import Sample
 
 DELIMITED, TREC, JSONL = "delimited", "trec", "jsonl"
 TAKEN = [  # name, content, kind, format, columns
@@ -145,3 +152,31 @@ def test_what_cannot_be_told(name: str, content: bytes, said: str, tmp_path: Pat
         taken_for(tmp_path / name)
     assert str(caught.value).startswith(f"{tmp_path / name}: {said}")
     assert "\n" not in str(caught.value)
+
+
+def read_dummy(lines: Iterable[tuple[int, str]]) -> Records:
+    for number, line in lines:
+        query_id, doc_id, grade = line.removeprefix("%").split("/")
+        yield f"line {number}", {"query_id": query_id, "doc_id": doc_id, "grade": grade.strip()}
+
+
+def sniff_dummy(sample: Sample) -> Reading | None:
+    is_dummy = bool(sample.lines) and all(line.startswith("%") for line in sample.lines)
+    return Reading(JUDGMENTS, "lines", records=read_dummy) if is_dummy else None
+
+
+def test_a_form_is_added_in_one_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every reader has it: commands, configurations, Python, and the list of forms."""
+    form = Form("judgments of a dummy", JUDGMENTS, "%q1/a/2\n%q1/b/0\n%q2/a/1\n", sniff_dummy)
+    monkeypatch.setattr(recognition, "FORMS", (form, *FORMS))
+    judged, ranked, config = (tmp_path / name for name in ("judged", "r.run", "c.yaml"))
+    judged.write_text(form.sample)
+    ranked.write_text("q1 Q0 b 1 2 t\nq1 Q0 a 2 1 t\nq2 Q0 a 1 2 t\n")
+    for command in (["compare", str(judged), str(ranked)], ["check", str(judged), str(ranked)],
+                    ["init", str(judged), str(ranked), "--output-file", str(config)], ["check", str(config)],
+                    ["explain", str(judged), str(ranked), "--query", "q1"]):  # fmt: skip
+        found = CliRunner().invoke(app, command)
+        assert found.exit_code == 0, (command, found.output)
+    outcome = ndcg_ab.compare(judged, [ranked])
+    assert outcome.systems[0].mean == pytest.approx((1 + 1 / math.log2(3)) / 2)
+    assert "- judgments of a dummy" in CliRunner().invoke(app, ["help", "formats"]).stdout
