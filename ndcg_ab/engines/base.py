@@ -233,8 +233,9 @@ class Engine(ABC):
         text = f'select count(*) as "count" from "{name}"' + (f" where {tests}" if tests else "")
         return int(self._run(text, bound, self.files.get(name))["count"][0].as_py())
 
-    def leave_room(self, size: int) -> None:
-        """Hold less, if the engine holds what can go to disk, so that so many bytes have room beside it."""
+    def leave_room(self, size: int) -> bool:
+        """Hold less, so that so many bytes have room beside it; return whether the engine holds what can go to disk."""
+        return False
 
     def has_room(self, name: str, size: int, what: str = "", **parameters: Value) -> bool:
         """Return whether the rows of a table, of so many bytes each, fit into memory; what: else raise InputError."""

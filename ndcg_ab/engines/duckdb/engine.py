@@ -189,8 +189,9 @@ class DuckDBEngine(Engine):
         self.there[name] = kind.split()[-1]
         self.answers.pop(name, None)
 
-    def leave_room(self, size: int) -> None:
+    def leave_room(self, size: int) -> bool:
         self._share_memory(size)
+        return True
 
     def _share_memory(self, size: int = 0) -> None:
         """Let DuckDB take what the rest of the process, and bytes to come, leave; what it holds beyond goes to disk."""
