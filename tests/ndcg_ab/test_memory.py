@@ -155,7 +155,7 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) 
 
 
 def test_a_full_spill_folder_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Memory, "for_duckdb_beside", lambda self, held: 20_000_000)
+    monkeypatch.setattr(Memory, "for_duckdb_beside", lambda self, held, size=0: 20_000_000)
     with DuckDBEngine(memory_limit="800MB", spill=tmp_path, threads=1) as engine:
         engine.connection.execute("set max_temp_directory_size = '1MB'")
         with pytest.raises(InputError, match=rf"{tmp_path}: there is no room .*--spill"):

@@ -194,8 +194,8 @@ def test_no_command_that_would_not_help(folder: Path) -> None:
     passages = [[*p[:2], f"{p[2]}#{at}", *p[3:]] for p in map(str.split, lines) for at in (0, 1)]
     paths[2].write_text("".join(f"{' '.join(p)}\n" for p in passages))
     (finding,) = findings(paths)
-    assert "all from '#' on is removed" in finding.message and " → " not in finding.message
-    assert finding.message.endswith("since this change of all ids would make different ids equal")
+    assert "all from '#' on is removed" in finding.message
+    assert finding.message.endswith("→ --document-prefix '#' (in a configuration documents: {prefix: '#'})")
     csv = folder / "csv.csv"
     rows = [f"{p[0]},doc:{p[2]},{p[4]}\n" for p in map(str.split, lines)]
     csv.write_text(f"query_id,doc_id,score\n{''.join(rows)}")

@@ -69,7 +69,6 @@ REFUSED = {
         arrow_bytes(TABLE, is_stream=True)[:-8],
         "the Arrow file is broken, write it again: it is cut",
     ),
-    "a.run": (arrow_bytes(TABLE), "is an Arrow file: say --format parquet, or name it .arrow"),
     "old.feather": (b"FEA1nonsense", "is a Feather file of version 1, which is not read here; write it again"),
     "two.zip": (zip_bytes("a.run", "b.run"), "the ZIP file holds 2 files (a.run, b.run), and one is read: unpack it"),
     "none.zip": (zip_bytes("_a", "a/.b"), "the ZIP file holds 0 files, and one is read"),

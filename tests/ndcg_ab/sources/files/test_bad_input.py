@@ -217,8 +217,8 @@ RANKINGS: dict[str, Case] = {
     ),
     "no shared query": (
         "a.run",
-        RUN.replace("q", "Q"),
-        ["a.run: system new answers none of the 2 judged queries", "'q1'", "'Q1'", "must be the same"],
+        RUN.replace("q1", "x1").replace("q2", "y2"),
+        ["a.run: system new answers none of the 2 judged queries", "'q1'", "'x1'", "must be the same"],
     ),
 }
 PARQUET: dict[str, tuple[dict[str, list[object] | pa.Array], list[str]]] = {

@@ -1,6 +1,8 @@
 """What a document is: chunks, copies and the query's own document, against the plain definition of each."""
 
 import random
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -130,11 +132,16 @@ def test_chunks_count_as_their_documents(in_files: bool, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("sign", ["#", "::", "_", "-"])
 def test_chunks_that_do_not_meet_name_their_sign(sign: str) -> None:
-    result = ndcg_ab.compare(JUDGED, {name: chunked(ranking, sign) for name, ranking in PLAIN.items()}, resamples=100)
-    messages = [each.message for each in result._outcome.findings if each.code == "no_judged_result"]
-    assert len(messages) == 2
-    quoted = f"'{sign}'" if sign == "#" else sign
-    assert all(f"--document-prefix {quoted} (documents: {{prefix: '{sign}'}})" in each for each in messages)
+    """The option that the message names makes them meet."""
+    rankings = {name: chunked(ranking, sign) for name, ranking in PLAIN.items()}
+    with pytest.raises(InputError) as caught:
+        ndcg_ab.compare(JUDGED, rankings, resamples=100)
+    found = re.findall(
+        r"--document-prefix (\S+) \(in a configuration documents: \{prefix: '(.)'\}\)", str(caught.value)
+    )
+    assert [shlex.split(quoted) for quoted, _ in found] == [[sign[0]]] * 2
+    result = ndcg_ab.compare(JUDGED, rankings, document_prefix=sign[0], resamples=100)
+    assert not [each for each in result._outcome.findings if each.code == "id_spelling"]
 
 
 def test_copies_count_once_or_are_refused(tmp_path: Path) -> None:
