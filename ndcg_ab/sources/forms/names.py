@@ -13,7 +13,8 @@ NAMES = {
     ),
     "grade": ("rating", "relevance", "grade", "label", "escilabel", "rel", "judgment", "judgement", "gain", "rated"),
     "score": ("score", "similarity", "relevancescore", "sim", "bm25", "value"),
-    "rank": ("rank", "position", "pos", "place"),
+    "rank": ("rank", "position", "pos", "place", "docposition"),
+    "id": ("id",),  # of a query, in a file of queries
     "text": ("text", "querytext", "query", "question"),
     "system_id": ("systemid", "system", "systemname", "runid", "run", "runname", "runtag", "tag"),
     "documents": ("predictions", "prediction", "documents", "docids", "docs", "results", "ranking"),
@@ -31,6 +32,11 @@ def field_column(field: str, names: Sequence[str]) -> str | None:
         return field
     by_bare = {bare_name(name): name for name in reversed(names)}
     return next((by_bare[name] for name in NAMES.get(field, ()) if name in by_bare), None)
+
+
+def query_column(names: Sequence[str]) -> str | None:
+    """Return the column with the ids in a file that has one row for each query."""
+    return field_column("query_id", names) or field_column("id", names)
 
 
 def match_columns(fields: Iterable[str], names: Sequence[str]) -> dict[str, str]:

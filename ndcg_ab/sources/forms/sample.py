@@ -101,19 +101,21 @@ class Sample:
         return first_entries(self.objects if len(self.objects) > 1 else self.document)
 
     @functools.cached_property
-    def parquet_columns(self) -> Sequence[str]:
-        """The columns of a Parquet file; none if it is broken, which its reader says."""
+    def parquet_columns(self) -> Mapping[str, Sequence[str]]:
+        """The columns of a Parquet file with their first values; none if it is broken, which its reader says."""
         try:
             with open_table(self.path) as file:
-                return list(file.schema_arrow.names)
+                names = file.schema_arrow.names
+                rows = next(iter(file.iter_batches(FIRST_LINES, columns=names)), None)
+                return {name: [] if rows is None else list(map(str, rows[name].to_pylist())) for name in names}
         except Exception:  # a broken file makes the library raise nearly anything
-            return ()
+            return {}
 
     @property
     def column_names(self) -> Sequence[str]:
         """The columns of a table with a header, by its first line, its schema or its first objects."""
         if self.is_parquet:
-            return self.parquet_columns
+            return list(self.parquet_columns)
         if self.is_json:
             listed = self.document if isinstance(self.document, list) else []
             return self.object_keys or list(

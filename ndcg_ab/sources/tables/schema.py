@@ -19,7 +19,7 @@ from ndcg_ab.sources.files.hints import (
     swapped_hint,
     wrong_header_hint,
 )
-from ndcg_ab.sources.forms.names import guess_column, match_columns
+from ndcg_ab.sources.forms.names import guess_column, match_columns, query_column
 from ndcg_core.measures.writing import nearest_hint
 
 SayColumns = Callable[[str, Mapping[str, str]], str]
@@ -82,7 +82,10 @@ class Layout:
         lacking = [field for field in self.fields if field.name not in columns and field.name not in found]
         others = {field.name: field.other for field in lacking if field.other and field.other in found}
         free = [name for name in found if name not in names.values()]
-        return names | match_columns([field.name for field in lacking], free) | others
+        alike = match_columns([field.name for field in lacking], free)
+        if self.kind == "query" and lacking and lacking[0].name == "query_id" and (column := query_column(free)):
+            alike["query_id"] = column
+        return names | alike | others
 
     def check_columns(
         self, where: str, found: list[str], columns: dict[str, str], say: SayColumns = columns_option

@@ -5,14 +5,14 @@ from collections.abc import Iterable
 from functools import partial
 
 from ndcg_ab.sources.forms.form import RANKING, Form, Reading, Records
-from ndcg_ab.sources.forms.names import bare_name, field_column
+from ndcg_ab.sources.forms.names import field_column, query_column
 from ndcg_ab.sources.forms.sample import DELIMITERS, Sample
 
 
 def sniff(sample: Sample) -> Reading | None:
     for delimiter in DELIMITERS:
         head = sample.head(delimiter)
-        is_id = len(head) == 2 and (bare_name(head[0]) == "id" or field_column("query_id", head[:1]) is not None)
+        is_id = len(head) == 2 and query_column(head[:1]) is not None
         if is_id and field_column("documents", head[1:]) is not None:
             return Reading(RANKING, "lines", delimiter=delimiter, records=partial(read_lines, delimiter=delimiter))
     return None

@@ -1,5 +1,6 @@
 """Tables with a header, of any tool: CSV and its kin, objects of JSON and Parquet, by the names of their columns."""
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -7,7 +8,7 @@ from typing import Any, NamedTuple
 from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Reading, Records
 from ndcg_ab.sources.forms.json.nested import find_documents, is_list, is_object, most, read_objects
 from ndcg_ab.sources.forms.json.user_events import are_events
-from ndcg_ab.sources.forms.names import bare_name, field_column, match_columns
+from ndcg_ab.sources.forms.names import bare_name, field_column, match_columns, query_column
 from ndcg_ab.sources.forms.plausible import are_grades, numbers
 from ndcg_ab.sources.forms.sample import DELIMITERS, Sample
 
@@ -39,7 +40,7 @@ class Table(NamedTuple):
 def tables(sample: Sample) -> Iterator[Table]:
     """Yield the table that a file is, in each way in which it may be one."""
     if sample.is_parquet:
-        yield Table("parquet", "", dict.fromkeys(sample.parquet_columns, ()))
+        yield Table("parquet", "", sample.parquet_columns)
     elif sample.is_json:
         listed = rows_of(sample.value) if len(sample.objects) < 2 else []
         rows = [row for row in listed or sample.objects if is_object(row)]
@@ -94,6 +95,18 @@ def sniff_beir(sample: Sample) -> Reading | None:
     return None
 
 
+def sniff_scored_judgments(sample: Sample) -> Reading | None:
+    """The grade of ranx's judgments is called score, as the score of its rankings is: whole numbers may be grades."""
+    for table in tables(sample):
+        found = match_columns(("query_id", "doc_id", "score"), [*table.columns])
+        if not sample.columns and len(found) == len(table.columns) == 3:
+            found["grade"] = found.pop("score")
+            grades = numbers(table.columns[found["grade"]])
+            if grades and grades_are(table, found) and all(grade.is_integer() for grade in grades):
+                return dataclasses.replace(table.reading(JUDGMENTS, found), is_doubtful=True)
+    return None
+
+
 def sniff_ranking(sample: Sample) -> Reading | None:
     return (
         None
@@ -120,6 +133,8 @@ def choose(sample: Sample, kind: str, is_plausible: Callable[[Table, Mapping[str
         named = {field: column for field, column in sample.columns.items() if column in table.columns}
         free = [name for name in table.columns if name not in named.values()]
         found = named | match_columns([field for field in FIELDS[kind] if field not in named], free)
+        if kind == QUERIES and "query_id" not in found and (column := query_column(free)):
+            found["query_id"] = column
         if "query_id" in found and is_plausible(table, found):
             return table.reading(kind, found)
     return None
@@ -138,5 +153,11 @@ def is_ordered(table: Table, found: Mapping[str, str]) -> bool:
 
 BEIR_FORM = Form("BEIR judgments", JUDGMENTS, "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t0\n", sniff_beir)
 JUDGMENTS_FORM = Form("table of judgments", JUDGMENTS, "qid,docno,label\nq1,d1,1\nq1,d2,0\n", sniff_judgments)
+SCORED_FORM = Form(
+    "table of judgments whose grade is called score",
+    JUDGMENTS,
+    "q_id,doc_id,score\nq1,d1,1\nq1,d2,1\n",
+    sniff_scored_judgments,
+)
 RANKING_FORM = Form("table of a ranking", RANKING, "qid,docno,rank,score\nq1,d1,1,2.5\nq1,d2,2,1.5\n", sniff_ranking)
 QUERIES_FORM = Form("table of queries", QUERIES, "qid,query\nq1,red shoes\n", sniff_queries)

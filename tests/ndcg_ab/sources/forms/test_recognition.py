@@ -15,8 +15,10 @@ from ndcg_ab.sources.forms import recognition
 from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Reading, Records
 from ndcg_ab.sources.forms.recognition import FORMS, recognise_file, refuse_unknown_form
 from ndcg_ab.sources.forms.sample import Sample
+from ndcg_ab.sources.forms.text.table import SCORED_FORM
 
 DELIMITED, TREC, JSONL = "delimited", "trec", "jsonl"
+QUEPID = {"query_id": "Query Text", "doc_id": "Doc ID", "rank": "Doc Position"}
 TAKEN = [  # name, content, kind, format, columns
     ("qrels.txt", "q1 0 d1 2\n", JUDGMENTS, TREC, {}),
     ("qrels.tsv", "q1\t0\td1\t2\n", JUDGMENTS, TREC, {}),
@@ -59,6 +61,9 @@ TAKEN = [  # name, content, kind, format, columns
         JSONL,
         {"query_id": "qid", "doc_id": "docid", "score": "sim"},
     ),
+    ("q", "12\tred shoes\n13\ttents\n", QUERIES, "lines", {}),
+    ("q.jsonl", '{"_id": "1", "text": "red shoes", "metadata": {}}\n', QUERIES, JSONL, {"query_id": "_id"}),
+    ("r", "Query Text,Doc ID,Doc Position\nq,d,1\n", RANKING, DELIMITED, QUEPID),
     ("q.tsv", "query_id\ttext\tlanguage\n", QUERIES, DELIMITED, {}),
     ("q.csv", "qid,query,weight\n", QUERIES, DELIMITED, {"query_id": "qid", "text": "query"}),
     ("q.txt", "qid\tquestion\n", QUERIES, DELIMITED, {"query_id": "qid", "text": "question"}),
@@ -90,6 +95,7 @@ def test_what_a_file_is_taken_for(
 def test_the_sample_of_a_form_is_taken_for_it(form: Form, tmp_path: Path) -> None:
     (tmp_path / "sample").write_text(form.sample)
     found = recognise_file(tmp_path / "sample")
+    found = found if form is not SCORED_FORM else recognise_file(tmp_path / "sample", JUDGMENTS)
     assert found and (found.kind, found.words) == (form.kind, form.words)
 
 
