@@ -65,7 +65,7 @@ class Given(NamedTuple):
 
     def described(self, what: str) -> str:
         """What it was taken for."""
-        return f"{self.path}: {what}" + (f" ({self.reading.note})" if self.reading else "")
+        return f"{self.path}: {what}" + (f", read as {self.reading.note}" if self.reading else "")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -78,7 +78,10 @@ def test_files_are_named_and_lie_elsewhere(folder: Path) -> None:
     words = ("init", "--judgments", "judged.txt", *systems, "--output-file", "conf/c.yaml", "--name", "n")
     found = invoke(*words)
     assert found.exit_code == 0, found.output
-    assert "judged.txt: judgments (query_id is 'qid', doc_id is 'url', grade is 'rating')" in found.stdout
+    assert (
+        "judged.txt: judgments, read as table of judgments, query_id is 'qid', doc_id is 'url', grade is 'rating'"
+        in found.stdout
+    )
     evaluation = read_config(folder / "conf" / "c.yaml")
     assert (evaluation.judgments.format, evaluation.judgments.columns["grade"]) == ("csv", "rating")
     assert [system.name for system in evaluation.systems] == ["a b", "5"]
