@@ -40,10 +40,10 @@ def test_files_are_guessed_and_the_configuration_passes_check(folder: Path) -> N
     assert found.exit_code == 0, found.output
     said = found.stdout.splitlines()
     assert said[:4] == [
-        "judgments.qrels: judgments",
-        "runs/old.run: ranking of old, the baseline",
-        "runs/new.run: ranking of new",
-        "queries.tsv: queries",
+        "judgments.qrels: judgments, read as TREC judgments",
+        "runs/old.run: ranking of old, the baseline, read as TREC ranking",
+        "runs/new.run: ranking of new, read as TREC ranking",
+        "queries.tsv: queries, read as table of queries",
     ]
     assert said[-3:-1] == [f"  {program_name()} check ndcg-ab.yaml", f"  {program_name()} run ndcg-ab.yaml"]
     evaluation = read_config(folder / "ndcg-ab.yaml")
@@ -83,7 +83,7 @@ def test_files_are_named_and_lie_elsewhere(folder: Path) -> None:
         in found.stdout
     )
     evaluation = read_config(folder / "conf" / "c.yaml")
-    assert (evaluation.judgments.format, evaluation.judgments.columns["grade"]) == ("csv", "rating")
+    assert (evaluation.judgments.format, evaluation.judgments.columns) == (None, {}), "its form says them"
     assert [system.name for system in evaluation.systems] == ["a b", "5"]
     assert evaluation.path(evaluation.judgments.file).resolve() == folder / "judged.txt"
     before = (folder / "conf" / "c.yaml").read_text()

@@ -10,7 +10,7 @@ PLACES = {"query_id": 0, "doc_id": 2, "rank": 3}
 
 def sniff(sample: Sample) -> Reading | None:
     rows = rows_without_header(sample, 5)
-    if not rows or not are_ranks(column(rows, 0), column(rows, 3)):
+    if not rows or not are_ranks(column(rows, 0), column(rows, 3)) or len(set(column(rows, 1))) > 1:
         return None
     last = column(rows, 4)
     is_score = numbers(last) is not None and len(set(last)) > 1
@@ -18,7 +18,7 @@ def sniff(sample: Sample) -> Reading | None:
 
 
 FORM = Form(
-    "TREC ranking without scores or tag (query, Q0, document, rank, tag or score)",
+    "TREC ranking without scores or tag",
     RANKING,
     "q1 Q0 d1 1 bm25\nq1 Q0 d2 2 bm25\n",
     sniff,

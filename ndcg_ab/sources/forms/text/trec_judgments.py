@@ -16,4 +16,4 @@ def sniff(sample: Sample) -> Reading | None:
     return read_places(sample, JUDGMENTS, PLACES, 4)
 
 
-FORM = Form("TREC judgments (query, iteration, document, grade)", JUDGMENTS, "q1 0 d1 1\nq1 0 d2 0\n", sniff)
+FORM = Form("TREC judgments", JUDGMENTS, "q1 0 d1 1\nq1 0 d2 0\n", sniff)

@@ -14,7 +14,7 @@ def sniff(sample: Sample) -> Reading | None:
 
 
 FORM = Form(
-    "TREC ranking (query, Q0, document, rank, score, tag)",
+    "TREC ranking",
     RANKING,
     "q1 Q0 d1 1 2.5 bm25\nq1 Q0 d2 2 1.5 bm25\n",
     sniff,
