@@ -180,11 +180,21 @@ def find_reading(path: Path, layout: str, told: str | None = None, columns: Mapp
     plain = plain_reading(sample, layout, told)
     if found and (told is None or is_told(found, plain)):
         return found
-    if found is None and kind and told is None and sample.is_json:
-        other = next((each for each in (JUDGMENTS, RANKING) if each != kind and recognise(sample, each)), None)
-        if other:
-            raise InputError(f"{path}: looks like {other}, and {kind} are needed: are judgments and ranking swapped?")
+    if found is None and kind and told is None and not columns:
+        refuse_other_kind(sample, kind)
     return plain
+
+
+def refuse_other_kind(sample: Sample, kind: str) -> None:
+    """Raise InputError if a file has a form of another kind than the one that is needed."""
+    others = [recognise(sample, each) for each in OPTIONS if each != kind]
+    other = next((each for each in others if each and not each.is_doubtful), None)
+    if other is not None:
+        needed = "a ranking is" if kind == RANKING else f"{kind} are"
+        found = "a ranking" if other.kind == RANKING else other.kind
+        swapped = "are judgments and ranking swapped?" if {kind, other.kind} == {JUDGMENTS, RANKING} else ""
+        remedy = swapped or f"give it with {OPTIONS[other.kind]}"
+        raise InputError(f"{sample.path}: this looks like {found} ({other.note}), and {needed} needed: {remedy}")
 
 
 def is_told(found: Reading, plain: Reading) -> bool:
@@ -199,11 +209,20 @@ def plain_reading(sample: Sample, layout: str, told: str | None = None) -> Readi
     found = told or ("parquet" if sample.is_parquet else format_by_name(sample.path))
     if not told and found == "trec" and sample.is_json:
         found = "jsonl"
+    number = {"judgment": "grade", "ranking": "score"}.get(layout)
+    if found == "jsonl" and number and is_nested(sample.value):  # one that is wrong has its place
+        records = partial(numbers_by_query.read_numbers, field=number)
+        return Reading(KINDS[layout], "json", records=records, words=f"{{query: {{document: {number}}}}}")
     if found == "jsonl" and sample.is_json and not sample.objects and not isinstance(sample.document, list):
         return Reading(KINDS.get(layout, layout), "json", records=partial(refuse_document, layout=layout))
     file_format, delimiter = TOLD.get(found, (found, " " if found == "trec" else ""))
     names = TREC_COLUMNS.get(layout, ()) if found == "trec" else ()
     return Reading(KINDS.get(layout, layout), file_format, names=names, delimiter=delimiter)
+
+
+def is_nested(value: Any) -> bool:
+    """Return whether a value maps each key to an object."""
+    return isinstance(value, Mapping) and bool(value) and all(isinstance(each, Mapping) for each in value.values())
 
 
 def refuse_document(value: Any, layout: str) -> Records:

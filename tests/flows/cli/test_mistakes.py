@@ -187,19 +187,16 @@ MISTAKES: dict[str, Mistake] = {
     ),
     # one thing for another
     "judgments of five fields": judged("j", "q1 0 a 1 x\n", "awk '{print $1, $2, $3, $4}' FILE > NEW"),
-    "a ranking of three fields": ranked("r", "q1 a 1.5\n", """awk '{print $1, "Q0", $2, ++n[$1], $3, "run"}' FILE"""),
     "a ranking without a tag": ranked("r", "q1 Q0 a 1 2.5\n", """awk '{print $1, $2, $3, $4, $5, "run"}' FILE"""),
     "a ranking without Q0": ranked("r", "q1 a 1 2.5 t\n", """awk '{print $1, "Q0", $2, $3, $4, $5}' FILE"""),
     "UTF-16": judged("j.csv", "query_id,doc_id,grade\n".encode("utf-16"), "iconv -f UTF-16 -t UTF-8 FILE > NEW"),
     "Latin-1": judged("j", b"q1 0 caf\xe9 1\n", "iconv -f LATIN1 -t UTF-8 FILE > NEW"),
     "a ranking for judgments": judged(
-        "j", "q1 Q0 a 1 2.5 t\n", "this looks like a ranking: are judgments and ranking sw"
+        "j", "q1 Q0 a 1 2.5 t\n", "this looks like a ranking (TREC ranking)", "are judgments and ranking sw"
     ),
-    "judgments for a ranking": ranked(
-        "r", "q1 0 a 1\n", "this looks like judgments: are judgments and ranking swapped?"
-    ),
+    "judgments for a ranking": ranked("r", "q1 0 a 1\n", "this looks like judgments (TREC judgments)", "swapped?"),
     "a ranking for judgments in CSV": judged(
-        "j.csv", "query_id,doc_id,score,rank\nq1,a,1,1\n", "no column 'grade'", "this looks like a ranking"
+        "j.csv", "query_id,doc_id,score,rank\nq1,a,1,1\n", "this looks like a ranking"
     ),
     "judgments for a ranking in CSV": ranked("r.csv", "query_id,doc_id,grade\nq1,a,1\n", "this looks like judgments"),
     "a header in TREC": judged(

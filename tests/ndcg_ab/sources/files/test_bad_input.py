@@ -156,7 +156,7 @@ JUDGMENTS: dict[str, Case] = {
         ["q, line 2: 5 fields ('q1 0 bbbb", "bb…), a TREC judgment"],
     ),
     "a line cut short": ("q", "q1 0 a 1\nq1 0 b", ["q, line 2: 3 fields", "is the file cut short?"]),
-    "a ranking": ("q", RUN, ["q, line 1: 6 fields", "a TREC judgment has 4"]),
+    "a ranking": ("q", RUN, ["q: this looks like a ranking (TREC ranking)", "are judgments and ranking swapped?"]),
 }
 RANKINGS: dict[str, Case] = {
     "empty": ("a.run", "", ["a.run: the file is empty"]),
@@ -189,7 +189,11 @@ RANKINGS: dict[str, Case] = {
         ["a.run, lines 1 and 4: document 'a' is 2 times", "query 'q1'"],
     ),
     "a document twice in CSV": ("a.csv", RANKS + "q1,a,2\nq1,b,1\nq1,a,1\n", ["a.csv, lines 2 and 4: document 'a'"]),
-    "judgments": ("a.run", QRELS, ["a.run, line 1: 4 fields", "a TREC ranking has 6"]),
+    "judgments": (
+        "a.run",
+        QRELS,
+        ["a.run: this looks like judgments (TREC judgments)", "are judgments and ranking swapped?"],
+    ),
     "neither score nor rank": (
         "a.csv",
         "query_id,doc_id\nq1,a\n",

@@ -88,7 +88,7 @@ def test_ratings_are_no_judgments(write: Any, rows: Rows, tmp_path: Path) -> Non
     source = write(rows, tmp_path)
     for pull in (pull_judgments_place, lambda *given: pull_source(given[0], JUDGMENT, given[1])):
         with pytest.raises(
-            InputError, match=r"If these are ratings .* If they are judgments, |looks like ranking"
+            InputError, match=r"If these are ratings .* If they are judgments, |looks like a ranking"
         ) as caught:
             pull(source, tmp_path)
         assert "\n" not in str(caught.value)
