@@ -18,6 +18,7 @@ from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring.metric_tables import EVERYTHING
 from ndcg_ab.sources import RANKING, Pulled
 from ndcg_ab.sources.base import Remark
+from ndcg_ab.sources.files.file import form_remarks
 from ndcg_ab.sources.tables.digests import content_digest
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, count_nulls, first_text, read_batches, select_queries
 from ndcg_core.measures.metric import Metric
@@ -84,7 +85,8 @@ def check_rankings(
 
 def remark_findings(what: str, pulled: Pulled, system: str | None = None) -> list[Finding]:
     """What the source noticed while it read."""
-    return findings_of(pulled.remarks, f"system {what}" if system else what, system)
+    remarks = [*form_remarks(pulled), *pulled.remarks]
+    return findings_of(remarks, f"system {what}" if system else what, system)
 
 
 def findings_of(remarks: Iterable[Remark], about: str, system: str | None = None) -> list[Finding]:

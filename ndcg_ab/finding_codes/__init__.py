@@ -181,6 +181,11 @@ CODES: Mapping[str, Code] = {
         " contain two rankings.",
         "Put each ranking into a file of its own, and make it a system of its own.",
     ),
+    "file_form": Code(
+        "note",
+        "A file has a form of another tool, or its columns have names of other tools: it was read by this form.",
+        "Check that the form is right. If not, name the format and the columns: --format, --columns.",
+    ),
     "comment_line": Code(
         "note",
         "A TREC file has lines that begin with #. Those that do not have the fields of a row are left out as comments.",

@@ -63,10 +63,6 @@ class Given(NamedTuple):
     path: Path
     reading: Reading | None
 
-    def described(self, what: str) -> str:
-        """What it was taken for."""
-        return f"{self.path}: {what}" + (f", read as {self.reading.note}" if self.reading else "")
-
 
 @dataclasses.dataclass(frozen=True)
 class Beginning:
@@ -82,11 +78,11 @@ class Beginning:
 
     def words(self) -> list[str]:
         """What each file was taken for."""
-        lines = [self.judgments.described("judgments")] if self.judgments else []
+        lines = [f"{self.judgments.path}: judgments"] if self.judgments else []
         baseline, *_ = self.systems
         for name, system in self.systems.items():
-            lines.append(system.described(f"ranking of {name}" + (", the baseline" if name == baseline else "")))
-        return lines + ([self.queries.described("queries")] if self.queries else [])
+            lines.append(f"{system.path}: ranking of {name}" + (", the baseline" if name == baseline else ""))
+        return lines + ([f"{self.queries.path}: queries"] if self.queries else [])
 
 
 def guess_inputs(

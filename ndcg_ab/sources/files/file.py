@@ -21,7 +21,7 @@ import pyarrow.json as pajson
 from ndcg_ab.config.loading.hints import similar_file_hint
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, in_short
-from ndcg_ab.sources.base import PullRequest, PullResult, Source, read_remarks, with_remarks
+from ndcg_ab.sources.base import Pulled, PullRequest, PullResult, Remark, Source, read_remarks, with_remarks
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.fast_reader.choice import reduce_file
 from ndcg_ab.sources.files.hints import folder_hint, packed_hint
@@ -40,7 +40,7 @@ from ndcg_ab.sources.files.streams import (
 )
 from ndcg_ab.sources.files.unpacking import is_packed, open_bytes, refuse_other_counts
 from ndcg_ab.sources.forms.form import Reading
-from ndcg_ab.sources.forms.recognition import find_reading
+from ndcg_ab.sources.forms.recognition import TABLE_FORMS, TREC_FORMS, find_reading
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.tables.columns import (
     BrokenRuleError,
@@ -55,6 +55,7 @@ from ndcg_ab.sources.tables.on_disk import AT_ONCE, TableWriter, count_nulls, re
 from ndcg_ab.sources.tables.schema import COSTS, Layout, check_types
 from ndcg_ab.sources.tables.top_places import ReducedRanking, WantedPlaces
 
+PLAIN_FORMS = ("", *(form.words for form in (*TREC_FORMS, *TABLE_FORMS)))
 UNCLEAR = (pa.ArrowException, UnusualError, UnicodeDecodeError)
 TAG = "tag"  # the column of a TREC ranking that names the system
 MOST_TAGS = 100
@@ -119,6 +120,16 @@ class File(Source):
 
     def wanted(self, layout: Layout) -> dict[str, str]:
         return {field.name: self.described.columns.get(field.name, field.name) for field in layout.fields}
+
+
+def form_remarks(pulled: Pulled) -> list[Remark]:
+    """Return what a file of this machine was read as, if that is neither plain TREC nor a table with our own names."""
+    source = pulled.source
+    if not isinstance(source, File) or not (path := Path(source.origin)).is_file():
+        return []
+    reading = source.reading(path, pulled.layout)
+    is_plain = reading.words in PLAIN_FORMS and not reading.columns
+    return [] if is_plain else [Remark("file_form", 1, (), f"{path.name} is read as {reading.note}")]
 
 
 def join_tables(tables: list[Any], layout: Layout, origin: str, keep: TableWriter | None) -> Any:

@@ -74,6 +74,8 @@ FORMS: tuple[Form, ...] = (  # of several of one kind the first that fits is tak
     values_by_query.FORM,
     user_events.FORM,
 )
+TREC_FORMS = (trec_judgments.FORM, trec_ranking.FORM)
+TABLE_FORMS = (table.JUDGMENTS_FORM, table.RANKING_FORM, table.QUERIES_FORM)
 OPTIONS = {
     JUDGMENTS: "--judgments FILE",
     RANKING: "--system NAME=FILE",

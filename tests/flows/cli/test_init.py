@@ -40,10 +40,10 @@ def test_files_are_guessed_and_the_configuration_passes_check(folder: Path) -> N
     assert found.exit_code == 0, found.output
     said = found.stdout.splitlines()
     assert said[:4] == [
-        "judgments.qrels: judgments, read as TREC judgments",
-        "runs/old.run: ranking of old, the baseline, read as TREC ranking",
-        "runs/new.run: ranking of new, read as TREC ranking",
-        "queries.tsv: queries, read as table of queries",
+        "judgments.qrels: judgments",
+        "runs/old.run: ranking of old, the baseline",
+        "runs/new.run: ranking of new",
+        "queries.tsv: queries",
     ]
     assert said[-3:-1] == [f"  {program_name()} check ndcg-ab.yaml", f"  {program_name()} run ndcg-ab.yaml"]
     evaluation = read_config(folder / "ndcg-ab.yaml")
@@ -79,7 +79,7 @@ def test_files_are_named_and_lie_elsewhere(folder: Path) -> None:
     found = invoke(*words)
     assert found.exit_code == 0, found.output
     assert (
-        "judged.txt: judgments, read as table of judgments, query_id is 'qid', doc_id is 'url', grade is 'rating'"
+        "judged.txt is read as table of judgments, query_id is 'qid', doc_id is 'url', grade is 'rating'"
         in found.stdout
     )
     evaluation = read_config(folder / "conf" / "c.yaml")
