@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,70 +20,29 @@ from ..console import (
 from ..inputs import place_inputs
 from ..light_imports import import_lightly
 from ..options import (
-    Alpha,
+    CLUSTERS,
+    COMPARED,
+    FILES,
+    FORMS,
+    JUDGES,
+    RESOURCES,
+    TESTS,
     BaselineName,
-    Bounded,
-    CarefulUnseenFile,
-    ClusterColumn,
-    ClusterPrefix,
-    Combine,
-    CompleteJudgments,
-    CostNames,
     Details,
-    DocumentsFile,
     Explain,
-    FindingSeverities,
-    Guardrails,
-    InputFiles,
-    IntendedFile,
     JsonFile,
-    JudgmentsColumns,
-    JudgmentsFile,
-    JudgmentsFormat,
-    JudgmentsGrades,
-    JudgmentsPrecedence,
-    LabelFactor,
-    MemoryLimit,
     MetricNames,
-    MoreJudgmentsFiles,
-    PrimaryMetrics,
-    ProxyJudgmentsFile,
     QueriesFile,
     Quiet,
-    RankingsColumns,
-    RankingsFormat,
-    Resamples,
-    ScoresFiles,
-    SecondaryMetrics,
-    Seed,
-    SliceAttributes,
-    SmallestEffects,
-    SmallestSlice,
-    Spill,
-    Strict,
-    SystemFiles,
-    Threads,
-    of_metrics,
     of_output,
-    of_statistics,
+    takes,
 )
-from ..outputs import json_file, local_inputs, page_path, picture_path, refuse_one_file_twice, scores_file, text_file
+from ..outputs import PAGES, PICTURES, json_file, local_inputs, output_file, refuse_one_file_twice, text_file
 from ..short_help import HelpAll
 
 
+@takes(FILES, JUDGES, COMPARED, TESTS, CLUSTERS, FORMS, RESOURCES)
 def compare(
-    files: InputFiles = None,
-    judgments: JudgmentsFile = None,
-    system: SystemFiles = None,
-    scores: ScoresFiles = None,
-    more_judgments: MoreJudgmentsFiles = None,
-    judgments_precedence: JudgmentsPrecedence = None,
-    combine: Combine = None,
-    cheap_judgments: ProxyJudgmentsFile = None,
-    careful_unseen: CarefulUnseenFile = None,
-    complete_judgments: CompleteJudgments = None,
-    baseline: BaselineName = None,
-    metric: MetricNames = None,
     json: JsonFile = None,
     per_query: Annotated[
         Path | None,
@@ -112,43 +71,13 @@ def compare(
             " repeatable.",
         ),
     ] = None,
-    finding: FindingSeverities = None,
-    strict: Strict = False,
-    seed: Seed = None,
-    resamples: Resamples = None,
-    alpha: Alpha = None,
-    smallest_effect: SmallestEffects = None,
-    primary: PrimaryMetrics = None,
-    secondary: SecondaryMetrics = None,
-    guardrail: Guardrails = None,
-    cost: CostNames = None,
-    queries: QueriesFile = None,
-    documents: DocumentsFile = None,
-    intended: IntendedFile = None,
-    slice: SliceAttributes = None,  # noqa: A002
-    smallest_slice: SmallestSlice = None,
-    unweighted: Annotated[bool, of_statistics("--unweighted", help="Ignore the queries' weights.")] = False,
-    cluster: ClusterColumn = None,
-    cluster_prefix: ClusterPrefix = None,
-    unclustered: Annotated[bool, of_statistics("--unclustered", help="Ignore the queries' clusters.")] = False,
-    all_pairs: Annotated[bool, of_metrics("--all-pairs", help="Also compare all pairs of systems.")] = False,
-    bounds: Bounded = None,
-    label_factor: LabelFactor = None,
     details: Details = False,
     explain: Explain = False,
-    judgments_format: JudgmentsFormat = None,
-    format: RankingsFormat = None,  # noqa: A002
-    judgments_columns: JudgmentsColumns = None,
-    grades: JudgmentsGrades = None,
-    columns: RankingsColumns = None,
-    threads: Threads = None,
-    memory_limit: MemoryLimit = None,
-    spill: Spill = None,
     quiet: Quiet = False,
     help_all: HelpAll = False,
+    **options: Any,
 ) -> None:
     """Compare systems from files: no configuration, nothing written but what you ask for."""
-    options = dict(locals())
     with user_errors():
         import_lightly()
         from ndcg_ab.config.options.from_options import evaluation_from_options
@@ -156,21 +85,21 @@ def compare(
         from ndcg_ab.pipeline.conclude import extreme_queries, read_query_scores, write_query_scores
         from ndcg_ab.scoring.scoring import open_engine_for
 
-        evaluation = evaluation_from_options(place_inputs(options, "compare", ", or --scores FILE"))
+        evaluation = evaluation_from_options(
+            place_inputs(options, "compare", ", or --scores FILE") | {"gate": gate, "require": require}
+        )
         inputs = local_inputs(evaluation)
         json_path = json_file(json, inputs)
-        scores_path = scores_file(per_query, inputs) if per_query else None
-        report_path = page_path(report, inputs) if report else None
+        scores_path = output_file("--per-query", per_query, inputs, ".csv", ".parquet", ".pq")
+        report_path = output_file("--report", report, inputs, *PAGES)
         markdown_path = text_file("--markdown", markdown, inputs)
         if json == markdown == "-":
             raise InputError(
                 "--json - and --markdown -: only one of them can be written here; name a file for the other"
             )
-        for option, path in (("--per-query", scores_path), ("--report", report_path), ("--json", json_path)):
-            refuse_one_file_twice(option, markdown_path, path, "--markdown")
-        refuse_one_file_twice("--per-query", json_path, scores_path)
-        refuse_one_file_twice("--report", json_path, report_path)
-        refuse_one_file_twice("--report", scores_path, report_path, "--per-query")
+        refuse_one_file_twice(
+            {"--markdown": markdown_path, "--json": json_path, "--per-query": scores_path, "--report": report_path}
+        )
         with open_engine_for(evaluation) as engine:
             with Progress(quiet) as say:
                 outcome, store = evaluate(evaluation, engine, say, whole=bool(report))
@@ -203,24 +132,14 @@ def compare(
         end_where_a_gate_failed(outcome)
 
 
+@takes(FILES, JUDGES, FORMS)
 def explain(
     query: Annotated[str, typer.Option(metavar="QUERY_ID", help="The query to explain.")],
-    files: InputFiles = None,
-    judgments: JudgmentsFile = None,
-    system: SystemFiles = None,
     metric: MetricNames = None,
-    more_judgments: MoreJudgmentsFiles = None,
-    judgments_precedence: JudgmentsPrecedence = None,
-    combine: Combine = None,
-    judgments_format: JudgmentsFormat = None,
-    format: RankingsFormat = None,  # noqa: A002
-    judgments_columns: JudgmentsColumns = None,
-    grades: JudgmentsGrades = None,
-    columns: RankingsColumns = None,
     json: JsonFile = None,
+    **options: Any,
 ) -> None:
     """Explain one query's value place by place; with two metrics, which choice moves the number."""
-    options = dict(locals())
     with user_errors():
         import_lightly()
         from ndcg_ab.config.options.from_options import evaluation_from_options
@@ -228,7 +147,7 @@ def explain(
         from ndcg_ab.report.terminal.studies.explained import print_explained
         from ndcg_ab.studies.explain import explain_query, explained_to_json
 
-        evaluation = evaluation_from_options(place_inputs(options, "explain --query ID"))
+        evaluation = evaluation_from_options(place_inputs(options, "explain --query ID") | {"metric": metric})
         json_path = json_file(json, local_inputs(evaluation))
         with open_engine() as engine:
             explained = explain_query(evaluation, query, engine)
@@ -238,14 +157,8 @@ def explain(
         name_written(json_path)
 
 
+@takes(FILES, JUDGES, {"baseline": BaselineName, "queries": QueriesFile}, TESTS, CLUSTERS, FORMS, RESOURCES)
 def sensitivity(
-    files: InputFiles = None,
-    judgments: JudgmentsFile = None,
-    system: SystemFiles = None,
-    baseline: BaselineName = None,
-    more_judgments: MoreJudgmentsFiles = None,
-    judgments_precedence: JudgmentsPrecedence = None,
-    combine: Combine = None,
     gain: Annotated[list[str] | None, typer.Option(metavar="GAIN", help="Gains to try. (default three)")] = None,
     discount: Annotated[list[str] | None, typer.Option(metavar="DISCOUNT", help="Discounts. (default four)")] = None,
     ideal: Annotated[list[str] | None, typer.Option(metavar="IDEAL", help="Ideals. (default global, local)")] = None,
@@ -254,25 +167,11 @@ def sensitivity(
         Path | None, typer.Option(metavar="FILE", help="Draw the matrices: PNG, SVG or PDF, by the file name.")
     ] = None,
     json: JsonFile = None,
-    seed: Seed = None,
-    resamples: Resamples = None,
-    alpha: Alpha = None,
-    judgments_format: JudgmentsFormat = None,
-    format: RankingsFormat = None,  # noqa: A002
-    judgments_columns: JudgmentsColumns = None,
-    grades: JudgmentsGrades = None,
-    columns: RankingsColumns = None,
-    queries: QueriesFile = None,
-    cluster: ClusterColumn = None,
-    cluster_prefix: ClusterPrefix = None,
-    threads: Threads = None,
-    memory_limit: MemoryLimit = None,
-    spill: Spill = None,
     quiet: Quiet = False,
     help_all: HelpAll = False,
+    **options: Any,
 ) -> None:
     """Compare under all combinations of gain, discount, ideal and cutoff: does the verdict depend on the definition?"""
-    options = dict(locals())
     with user_errors():
         import_lightly()
         from ndcg_ab.config.options.from_options import evaluation_from_options
@@ -297,8 +196,8 @@ def sensitivity(
             least_systems=2,
         )
         json_path = json_file(json, local_inputs(evaluation))
-        drawing = picture_path(picture, local_inputs(evaluation)) if picture else None
-        refuse_one_file_twice("--picture", json_path, drawing)
+        drawing = output_file("--picture", picture, local_inputs(evaluation), *PICTURES)
+        refuse_one_file_twice({"--json": json_path, "--picture": drawing})
         with open_engine_for(evaluation) as engine, Progress(quiet) as say:
             found = measure_sensitivity(evaluation, engine, say)
         if drawing:

@@ -24,7 +24,8 @@ from ..console import (
 from ..exit_codes import PENDING, write_error
 from ..light_imports import import_special_lightly
 from ..options import (
-    At,
+    OF_CONFIG,
+    RESOURCES,
     ConfigFile,
     Details,
     Explain,
@@ -32,22 +33,21 @@ from ..options import (
     JsonFile,
     JudgmentsFile,
     JudgmentsGrades,
-    MemoryLimit,
     MetricNames,
     Quiet,
     Settings,
-    Spill,
     Strict,
     SystemFiles,
-    Threads,
+    takes,
 )
-from ..outputs import json_file, local_inputs, picture_path
+from ..outputs import PICTURES, json_file, local_inputs, output_file
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation
     from ndcg_ab.history.bundles.bundle import Finished
 
 
+@takes(OF_CONFIG, RESOURCES)
 def check(
     files: Annotated[
         list[Path] | None,
@@ -59,13 +59,9 @@ def check(
     metric: MetricNames = None,
     finding: FindingSeverities = None,
     strict: Strict = False,
-    at: At = None,
-    settings: Settings = None,
     json: JsonFile = None,
-    threads: Threads = None,
-    memory_limit: MemoryLimit = None,
-    spill: Spill = None,
     quiet: Quiet = False,
+    **options: Any,
 ) -> None:
     """Read and check everything that a configuration names, or files, without scoring.
 
@@ -76,7 +72,7 @@ def check(
         from ndcg_ab.config.loading.templates import resolve_at
         from ndcg_ab.config.options.option_parsing import parse_grades, parse_metrics, parse_severities
         from ndcg_ab.config.options.positional import expand_patterns, systems_by_name
-        from ndcg_ab.config.options.resource_options import ResourceOptions, read_resources, with_resource_options
+        from ndcg_ab.config.options.resource_options import read_resources, with_resource_options
         from ndcg_ab.pipeline import check_only
         from ndcg_ab.report.terminal.tables import print_findings
         from ndcg_ab.scoring.scoring import open_engine_for
@@ -84,7 +80,7 @@ def check(
         from ndcg_ab.trackers import refuse_unknown_tracker
 
         systems = systems_by_name(system or ())
-        room = ResourceOptions(threads, memory_limit, spill)
+        at, settings = options["at"], options["settings"] or ()
         severities = parse_severities("--finding", finding or ())
         keys: dict[str, Any] = {
             "findings": severities,
@@ -98,8 +94,8 @@ def check(
         if not (judgments or systems) and is_configuration(given):
             more = [f"findings.{code}={severity}" for code, severity in severities.items()] + ["strict=true"] * strict
             more += [f"metrics=[{', '.join(keys['metrics'])}]"] if metric else []
-            evaluation = read_config(given[0], [*(settings or ()), *more])
-            evaluation = resolve_at(with_resource_options(evaluation, room), parse_moment(at) or datetime.now(UTC))
+            evaluation = read_config(given[0], [*settings, *more])
+            evaluation = resolve_at(with_resource_options(evaluation, options), parse_moment(at) or datetime.now(UTC))
             if grades:
                 raise InputError("--grades: goes with files, and a configuration was given: --set judgments.grades=…")
         elif at or settings:
@@ -107,7 +103,7 @@ def check(
         if evaluation:
             refuse_unrunnable(evaluation)
             refuse_unknown_tracker(evaluation)
-        with open_engine_for(evaluation, resources=read_resources(room)) as engine, Progress(quiet) as say:
+        with open_engine_for(evaluation, resources=read_resources(options)) as engine, Progress(quiet) as say:
             if evaluation:
                 findings, counts = check_only(evaluation, engine, say)
             else:
@@ -133,20 +129,17 @@ def refuse_unrunnable(evaluation: "Evaluation") -> None:
     refuse_output(evaluation.output_directory / evaluation.name, str(evaluation.output))
 
 
+@takes(OF_CONFIG, RESOURCES)
 def run(
     config: ConfigFile,
     force: Annotated[
         bool, typer.Option("--force", help="Read and compute again, even if inputs and configuration are unchanged.")
     ] = False,
-    at: At = None,
-    settings: Settings = None,
     json: JsonFile = None,
     details: Details = False,
     explain: Explain = False,
-    threads: Threads = None,
-    memory_limit: MemoryLimit = None,
-    spill: Spill = None,
     quiet: Quiet = False,
+    **options: Any,
 ) -> None:
     """Run the whole evaluation, keep it in the history, and log it to the tracker.
 
@@ -155,15 +148,15 @@ def run(
     with user_errors():
         import_special_lightly()
         from ndcg_ab.config.loading.file import find_namesake, read_config
-        from ndcg_ab.config.options.resource_options import ResourceOptions, with_resource_options
+        from ndcg_ab.config.options.resource_options import with_resource_options
 
-        room = ResourceOptions(threads, memory_limit, spill)
-        evaluation = with_resource_options(read_config(config, settings or ()), room)
+        settings = options["settings"] or ()
+        evaluation = with_resource_options(read_config(config, settings), options)
         json_path = json_file(json, [*local_inputs(evaluation), config])
         if other := find_namesake(config, evaluation):
             shared = f"{config} and {other} share one history: both have the name {evaluation.name} and one output"
             write_error(f"note: {shared}; give one of them another name")
-        moment = parse_moment(at)
+        moment = parse_moment(options["at"])
         with Progress(quiet) as say:
             from ndcg_ab.config.environment import prepare_environment
             from ndcg_ab.trackers import refuse_unknown_tracker, tracker_libraries
@@ -191,7 +184,7 @@ def run(
             write_error(f"Prefect has no record of this run, which went on without it: {finished.unobserved}")
         if finished.pending and not finished.is_full:
             write_error(f"{finished.tracker} could not be reached, logging is pending: {finished.pending}")
-            changes = "".join(f" --set {shlex.quote(text)}" for text in settings or ())
+            changes = "".join(f" --set {shlex.quote(text)}" for text in settings)
             command = f"{program_name()} publish {shlex.quote(str(config))}{changes}"
             write_error(f"the results are safe; the next run delivers them, or: {command}")
         end_where_a_gate_failed(finished.outcome)
@@ -256,7 +249,7 @@ def history(
 
         evaluation = read_config(config, settings or ())
         json_path = json_file(json, local_inputs(evaluation))
-        drawing = picture_path(picture, local_inputs(evaluation)) if picture else None
+        drawing = output_file("--picture", picture, local_inputs(evaluation), *PICTURES)
         shown = Shown(json_path, drawing, is_output_taken=json == "-", quiet=quiet)
         if note is not None and acknowledge is None:
             raise InputError("--note: goes with --acknowledge, and none was given")

@@ -1,7 +1,8 @@
 """The options that say what an evaluation may use: of files alone, or instead of what a configuration says."""
 
-import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -11,18 +12,12 @@ from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.errors import InputError
 
 
-@dataclasses.dataclass(frozen=True)
-class ResourceOptions:
-    """The options `--threads`, `--memory-limit` and `--spill` as they were given."""
+def read_resources(options: Mapping[str, Any], otherwise: Resources | None = None) -> Resources:
+    """What `--threads`, `--memory-limit` and `--spill` say; otherwise: of what they do not say.
 
-    threads: int | None = None
-    memory_limit: str | None = None
-    spill: str | None = None
-
-
-def read_resources(room: ResourceOptions, otherwise: Resources | None = None) -> Resources:
-    """What the options say; otherwise: of what they do not say.  InputError names the option."""
-    given = {name: value for name, value in vars(room).items() if value is not None}
+    options: the values of a command's parameters; others are ignored.  InputError names the option.
+    """
+    given = {name: value for name in Resources.model_fields if (value := options.get(name)) is not None}
     if (spill := given.get("spill")) is not None:
         if not spill.strip():
             raise InputError("--spill is empty: it must be a folder")
@@ -34,6 +29,6 @@ def read_resources(room: ResourceOptions, otherwise: Resources | None = None) ->
         raise InputError("\n".join(said)) from None
 
 
-def with_resource_options(evaluation: Evaluation, room: ResourceOptions) -> Evaluation:
+def with_resource_options(evaluation: Evaluation, options: Mapping[str, Any]) -> Evaluation:
     """The evaluation of a configuration, with what the options say instead of its `resources`."""
-    return evaluation.model_copy(update={"resources": read_resources(room, evaluation.resources)})
+    return evaluation.model_copy(update={"resources": read_resources(options, evaluation.resources)})
