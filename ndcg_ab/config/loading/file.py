@@ -116,6 +116,8 @@ def problems_by_place(error: ValidationError) -> Iterator[tuple[Place, list[Part
                 part if isinstance(part, Setting) else shortened(part, LONGEST_RULE) for part in broken_rule(problem)
             ]
             allowed = str(problem.get("ctx", {}).get("expected", ""))
+            if problem["type"] == "model_type":
+                rule.append(f": {', '.join(known_keys(place))}")
             rule.append(shortened(value_hint(key, problem["type"], problem["input"], allowed), LONGEST_RULE))
             if place and not isinstance(rule[0], Setting):
                 is_long = isinstance(problem["input"], dict | list)

@@ -1,6 +1,8 @@
 """Keys of a configuration that give metrics something: their names read, and what is with each."""
 
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
 
 from ndcg_ab.config.model.inputs.external_scores import other_metric
 from ndcg_ab.config.model.inputs.sources import READING_SCORES
@@ -8,6 +10,13 @@ from ndcg_ab.config.model.margins import read_margin, read_number
 from ndcg_ab.errors import format_value
 from ndcg_ab.other_measures import named
 from ndcg_core.measures.notation import from_mapping
+
+
+def read_metrics(value: Any) -> list[str]:
+    """Canonical metric names, each once."""
+    if not isinstance(value, list):
+        raise ValueError("must be a list")
+    return list(dict.fromkeys(map(read_metric, value)))
 
 
 def read_metric(value: Any) -> str:
@@ -20,8 +29,10 @@ def read_metric(value: Any) -> str:
     raise ValueError(f"{value!r}: must be text like ndcg@10 or a mapping with measure and cutoff")
 
 
-def read_margins(value: dict[Any, Any]) -> dict[str, float]:
-    """Canonical metric name -> difference."""
+def read_margins(value: Any) -> Any:
+    """Canonical metric name -> difference; what is no mapping as it is."""
+    if not isinstance(value, dict):
+        return value
     found: dict[str, float] = {}
     for key, number in value.items():
         name = read_metric(key)
@@ -34,8 +45,10 @@ def read_margins(value: dict[Any, Any]) -> dict[str, float]:
     return found
 
 
-def read_ranges(value: dict[Any, Any]) -> dict[str, tuple[float, float]]:
-    """Canonical metric name -> the lowest and the highest value that it can have."""
+def read_ranges(value: Any) -> Any:
+    """Canonical metric name -> the lowest and the highest value that it can have; what is no mapping as it is."""
+    if not isinstance(value, dict):
+        return value
     found: dict[str, tuple[float, float]] = {}
     for key, pair in value.items():
         name = read_metric(key)
@@ -47,3 +60,7 @@ def read_ranges(value: dict[Any, Any]) -> dict[str, tuple[float, float]]:
             raise ValueError(f"{key}: {format_value(pair)}: must be the lowest and the highest value, as [0, 1]")
         found[name] = (numbers[0], numbers[1])
     return found
+
+
+Metrics = Annotated[list[str], BeforeValidator(read_metrics)]
+Margins = Annotated[dict[str, float], BeforeValidator(read_margins)]

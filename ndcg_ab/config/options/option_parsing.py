@@ -53,10 +53,7 @@ def parse_columns(option: str, text: str | None) -> dict[str, str]:
         field, equals, column = (piece.strip() for piece in part.partition("="))
         if part.strip():
             if not equals or not field or not column:
-                has_colons = all(re.fullmatch(r"[^:=]+[:=][^:=]+", each) for each in (text or "").split(","))
-                meant = re.sub(r"\s*[:=]\s*", "=", text or "")
-                hint = f"; say {option} {shlex.quote(meant)}" if has_colons else ""
-                raise InputError(f"{option} {text!r}: must be FIELD=COLUMN, with commas between{hint}")
+                raise InputError(f"{option} {text!r}: must be FIELD=COLUMN, with commas between")
             if field in found:
                 raise InputError(f"{option} {text!r}: {field} is named twice")
             found[field] = column

@@ -26,7 +26,7 @@ class Row(NamedTuple):
     """names: what it is about, one for each column of names. numbers: as they are shown. verdict: may be empty."""
 
     names: Sequence[str]
-    numbers: Sequence[str]
+    numbers: Sequence[str | Text]
     verdict: Text = Text()
 
 
@@ -71,7 +71,8 @@ class Grid:
             return None
         taken = sum(name + 3 for name in names if name is not None) - 1
         columns = [
-            max(map(cell_len, (head, *column))) for head, column in zip(self.numbers, self._columns(), strict=True)
+            max(cell_len(str(cell)) for cell in (head, *column))
+            for head, column in zip(self.numbers, self._columns(), strict=True)
         ]
         if self.verdicts:
             columns.append(min(VERDICT_WIDTH, max(cell_len(row.verdict.plain) for row in self.rows)))
@@ -90,7 +91,7 @@ class Grid:
     def _columns_of_names(self) -> Iterator[tuple[str, ...]]:
         return zip(*(row.names for row in self.rows), strict=True)
 
-    def _columns(self) -> Iterator[tuple[str, ...]]:
+    def _columns(self) -> Iterator[tuple[str | Text, ...]]:
         return zip(*(row.numbers for row in self.rows), strict=True)
 
     def _table(self, name_width: int, places: Sequence[int]) -> Table:
@@ -105,7 +106,7 @@ class Grid:
             made.add_column(self.verdict_head)
         for row in self.rows:
             names = [Text(shorten_middle(name, name_width)) for name in row.names]
-            cells = [Text(row.numbers[place]) for place in numbers]
+            cells = [Text.assemble(row.numbers[place]) for place in numbers]
             made.add_row(*names, *cells, *([row.verdict] if with_verdict else []))
         return made
 

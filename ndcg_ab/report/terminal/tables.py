@@ -1,7 +1,6 @@
 """Every number of an evaluation as tables for the terminal, and its findings in full."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
@@ -43,9 +42,6 @@ from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Tone
 
 LONGEST = 1000  # characters of a finding, and of each place where it was seen
-
-if TYPE_CHECKING:
-    pass
 
 SHOWN_PAIRS = 20  # pairs of systems in the terminal; the JSON has all
 STYLES = {Tone.GOOD: "green", Tone.BAD: "red", Tone.OPEN: "yellow", Tone.DIM: "dim", Tone.PLAIN: ""}

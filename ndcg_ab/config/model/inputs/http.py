@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from ndcg_ab.config.model.costs import LATENCY, refuse_name
+from ndcg_ab.config.model.inputs.connections import DescribedPlace
 from ndcg_ab.config.model.inputs.http_presets import PRESETS, complete_preset
 from ndcg_ab.config.model.operation import Model
 
@@ -108,7 +109,7 @@ class HttpRequest(Model):
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts.netloc else self.url
 
 
-class HttpSource(Model):
+class HttpSource(DescribedPlace):
     """A search engine that is asked over HTTP, one request for each query."""
 
     needs_queries: ClassVar[bool] = True
@@ -121,10 +122,6 @@ class HttpSource(Model):
 
     @property
     def shown(self) -> str:
-        return self.http.address
-
-    @property
-    def origin(self) -> str:
         return self.http.address
 
 
