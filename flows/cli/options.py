@@ -14,6 +14,14 @@ of_metrics = partial(typer.Option, rich_help_panel="Metrics")
 of_statistics = partial(typer.Option, rich_help_panel="Statistics")
 of_output = partial(typer.Option, rich_help_panel="Output")
 
+
+def made_by(option: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that makes the type of an option of a group: in_data(str | None, metavar=…, help=…)."""
+    return lambda kind, *names, **settings: Annotated[kind, option(*names, **settings)]
+
+
+in_data, in_metrics, in_statistics, in_output = map(made_by, (of_data, of_metrics, of_statistics, of_output))
+
 ConfigFile = Annotated[Path, typer.Argument(metavar="CONFIG", help="Configuration file (YAML).")]
 Settings = Annotated[
     list[str] | None,
@@ -36,7 +44,7 @@ SystemFiles = Annotated[
         help="A system and its rankings; the first is the baseline.",
     ),
 ]
-BaselineName = Annotated[str | None, of_data(metavar="NAME", help="Compare with this system. (default the first)")]
+BaselineName = in_data(str | None, metavar="NAME", help="Compare with this system. (default the first)")
 MetricNames = Annotated[
     list[str] | None,
     of_metrics(metavar="METRIC", help="A metric; again for more: the first one decides. (default ndcg@10)"),
@@ -50,21 +58,13 @@ JudgmentsGrades = Annotated[
     str | None,
     of_data(metavar="WORD=NUMBER,…", help="Numbers of grades that are words: E=3,S=2,C=1,I=0"),
 ]
-SmallestEffects = Annotated[
-    list[str] | None,
-    of_metrics(
-        metavar="[METRIC=]D",
-        help="The smallest difference that matters, for all metrics or for one.",
-    ),
-]
-QueriesFile = Annotated[
-    str | None,
-    of_data(metavar="FILE", help="Queries with attributes and weights: CSV, TSV, JSONL, Parquet."),
-]
-DocumentsFile = Annotated[
-    str | None,
-    of_data(metavar="FILE", help="Titles and addresses of documents for the page: doc_id, title, url."),
-]
+SmallestEffects = in_metrics(
+    list[str] | None, metavar="[METRIC=]D", help="The smallest difference that matters, for all metrics or for one."
+)
+QueriesFile = in_data(str | None, metavar="FILE", help="Queries with attributes and weights: CSV, TSV, JSONL, Parquet.")
+DocumentsFile = in_data(
+    str | None, metavar="FILE", help="Titles and addresses of documents for the page: doc_id, title, url."
+)
 ClusterPrefix = Annotated[
     str | None,
     of_statistics(metavar="TEXT", help="Group queries whose ids agree up to the last TEXT: _ for 106_1."),
@@ -81,7 +81,7 @@ Explain = Annotated[
     bool,
     of_output("--explain", help="Explain the result in plain words: how sure, what could overturn it, what next."),
 ]
-Unweighted = Annotated[bool, of_statistics("--unweighted", help="Ignore the queries' weights.")]
+Unweighted = in_statistics(bool, "--unweighted", help="Ignore the queries' weights.")
 
 # What a command that takes a group finds in its `**options`.
 FILES: dict[str, Any] = {
@@ -96,148 +96,113 @@ FILES: dict[str, Any] = {
     "system": SystemFiles,
 }
 JUDGES: dict[str, Any] = {
-    "more_judgments": Annotated[
-        list[str] | None,
-        of_data(metavar="FILE", help="More judgments; they add to and correct earlier ones; again for more."),
-    ],
-    "judgments_precedence": Annotated[
+    "more_judgments": in_data(
+        list[str] | None, metavar="FILE", help="More judgments; they add to and correct earlier ones; again for more."
+    ),
+    "judgments_precedence": in_data(
         str | None,
-        of_data(
-            metavar="RULE",
-            help="If files judge the same document: last, first, highest, lowest, together. (default last)",
-        ),
-    ],
-    "combine": Annotated[
-        str | None,
-        of_data(metavar="RULE", help="If judges disagree: majority, median, mean, highest or lowest."),
-    ],
+        metavar="RULE",
+        help="If files judge the same document: last, first, highest, lowest, together. (default last)",
+    ),
+    "combine": in_data(
+        str | None, metavar="RULE", help="If judges disagree: majority, median, mean, highest or lowest."
+    ),
 }
 RANKINGS_FORM: dict[str, Any] = {
-    "format": Annotated[str | None, of_data(metavar="FORMAT", help="The same for every ranking.")],
-    "columns": Annotated[
-        str | None,
-        of_data(
-            metavar="FIELD=COLUMN,…",
-            help="The same for every ranking (query_id, doc_id, score, rank).",
-        ),
-    ],
+    "format": in_data(str | None, metavar="FORMAT", help="The same for every ranking."),
+    "columns": in_data(
+        str | None, metavar="FIELD=COLUMN,…", help="The same for every ranking (query_id, doc_id, score, rank)."
+    ),
 }
 FORMS: dict[str, Any] = {
-    "judgments_format": Annotated[
-        str | None,
-        of_data(metavar="FORMAT", help="trec, csv, tsv, jsonl or parquet. (default by the file name)"),
-    ],
-    "judgments_columns": Annotated[
-        str | None,
-        of_data(metavar="FIELD=COLUMN,…", help="Names of columns: query_id=qid,doc_id=url,grade=rating"),
-    ],
+    "judgments_format": in_data(
+        str | None, metavar="FORMAT", help="trec, csv, tsv, jsonl or parquet. (default by the file name)"
+    ),
+    "judgments_columns": in_data(
+        str | None, metavar="FIELD=COLUMN,…", help="Names of columns: query_id=qid,doc_id=url,grade=rating"
+    ),
     "grades": JudgmentsGrades,
     **RANKINGS_FORM,
 }
 TESTS: dict[str, Any] = {
-    "seed": Annotated[int | None, of_statistics(metavar="N", help="Seed of the sign flips. (default 1935)")],
-    "resamples": Annotated[int | None, of_statistics(metavar="N", help="Sign flips. (default 10000)")],
-    "alpha": Annotated[str | None, of_statistics(metavar="A", help="Significance level of adjusted p. (default 0.05)")],
+    "seed": in_statistics(int | None, metavar="N", help="Seed of the sign flips. (default 1935)"),
+    "resamples": in_statistics(int | None, metavar="N", help="Sign flips. (default 10000)"),
+    "alpha": in_statistics(str | None, metavar="A", help="Significance level of adjusted p. (default 0.05)"),
 }
 CLUSTERS: dict[str, Any] = {
-    "cluster": Annotated[
-        str | None,
-        of_statistics(metavar="COLUMN", help="Column that groups dependent queries: a conversation, a user."),
-    ],
+    "cluster": in_statistics(
+        str | None, metavar="COLUMN", help="Column that groups dependent queries: a conversation, a user."
+    ),
     "cluster_prefix": ClusterPrefix,
 }
 RESOURCES: dict[str, Any] = {
-    "threads": Annotated[int | None, of_output(metavar="N", help="Threads. (default every core)")],
-    "memory_limit": Annotated[
-        str | None, of_output(metavar="SIZE", help="Memory limit of the process, as 4GB or 50%.")
-    ],
-    "spill": Annotated[
+    "threads": in_output(int | None, metavar="N", help="Threads. (default every core)"),
+    "memory_limit": in_output(str | None, metavar="SIZE", help="Memory limit of the process, as 4GB or 50%."),
+    "spill": in_output(
         str | None,
-        of_output(
-            metavar="FOLDER",
-            help="Folder for data that exceed memory."
-            " (default ndcg-ab-spill in the temporary folder; for run the results)",
-        ),
-    ],
+        metavar="FOLDER",
+        help="Folder for data that exceed memory. (default ndcg-ab-spill in the temporary folder; for run the results)",
+    ),
 }
 OF_CONFIG: dict[str, Any] = {"at": At, "settings": Settings}
 COMPARED: dict[str, Any] = {
-    "scores": Annotated[
+    "scores": in_data(
         list[str] | None,
-        of_data(
-            metavar="[NAME=]FILE",
-            help="Values per query that another tool computed, without judgments; again for more systems.",
-        ),
-    ],
-    "cheap_judgments": Annotated[
-        str | None,
-        of_data(metavar="FILE", help="Proxy judgments of more queries: clicks, or a model that saw no human grade."),
-    ],
-    "careful_unseen": Annotated[
-        str | None,
-        of_data(metavar="FILE", help="Ids of queries judged after that model was fixed: only these correct it."),
-    ],
-    "complete_judgments": Annotated[
-        bool | None,
-        of_data("--complete-judgments", help="Unjudged documents are not relevant, by design: known items, clicks."),
-    ],
+        metavar="[NAME=]FILE",
+        help="Values per query that another tool computed, without judgments; again for more systems.",
+    ),
+    "cheap_judgments": in_data(
+        str | None, metavar="FILE", help="Proxy judgments of more queries: clicks, or a model that saw no human grade."
+    ),
+    "careful_unseen": in_data(
+        str | None, metavar="FILE", help="Ids of queries judged after that model was fixed: only these correct it."
+    ),
+    "complete_judgments": in_data(
+        bool | None, "--complete-judgments", help="Unjudged documents are not relevant, by design: known items, clicks."
+    ),
     "baseline": BaselineName,
     "metric": MetricNames,
     "finding": FindingSeverities,
     "strict": Strict,
     "smallest_effect": SmallestEffects,
-    "primary": Annotated[
+    "primary": in_metrics(
+        list[str] | None, metavar="METRIC", help="A metric that decides; again for more; all: every --metric does."
+    ),
+    "secondary": in_metrics(
+        list[str] | None, metavar="METRIC", help="An exploratory metric, which does not decide; again for more."
+    ),
+    "guardrail": in_metrics(
+        list[str] | None, metavar="METRIC=D", help="No candidate may be worse by D on this metric; again for more."
+    ),
+    "cost": in_metrics(
         list[str] | None,
-        of_metrics(metavar="METRIC", help="A metric that decides; again for more; all: every --metric does."),
-    ],
-    "secondary": Annotated[
-        list[str] | None,
-        of_metrics(metavar="METRIC", help="An exploratory metric, which does not decide; again for more."),
-    ],
-    "guardrail": Annotated[
-        list[str] | None,
-        of_metrics(
-            metavar="METRIC=D",
-            help="No candidate may be worse by D on this metric; again for more.",
-        ),
-    ],
-    "cost": Annotated[
-        list[str] | None,
-        of_metrics(
-            "--cost", metavar="COLUMN", help="What queries cost, as latency_ms, beside quality; again for more."
-        ),
-    ],
+        "--cost",
+        metavar="COLUMN",
+        help="What queries cost, as latency_ms, beside quality; again for more.",
+    ),
     "queries": QueriesFile,
     "documents": DocumentsFile,
-    "intended": Annotated[
-        str | None,
-        of_data(metavar="FILE", help="Ids of the queries that the change was meant for: one per line, or a table."),
-    ],
-    "slice": Annotated[
+    "intended": in_data(
+        str | None, metavar="FILE", help="Ids of the queries that the change was meant for: one per line, or a table."
+    ),
+    "slice": in_metrics(
         list[str] | None,
-        of_metrics(
-            "--slice",
-            metavar="ATTRIBUTE",
-            help="Compare slices too: a column of the queries; again for more.",
-        ),
-    ],
-    "smallest_slice": Annotated[
-        int | None,
-        of_metrics(metavar="N", help="Smallest number of queries of a tested slice. (default 25)"),
-    ],
+        "--slice",
+        metavar="ATTRIBUTE",
+        help="Compare slices too: a column of the queries; again for more.",
+    ),
+    "smallest_slice": in_metrics(
+        int | None, metavar="N", help="Smallest number of queries of a tested slice. (default 25)"
+    ),
     "unweighted": Unweighted,
-    "unclustered": Annotated[bool, of_statistics("--unclustered", help="Ignore the queries' clusters.")],
-    "all_pairs": Annotated[bool, of_metrics("--all-pairs", help="Also compare all pairs of systems.")],
-    "bounds": Annotated[
-        bool | None,
-        of_statistics("--bounds/--no-bounds", help="Show the range over all grades of unjudged results. (default)"),
-    ],
-    "label_factor": Annotated[
-        float | None,
-        of_statistics(
-            metavar="F", help="By how much unjudged results may be better or worse than judged. (default 1.2)"
-        ),
-    ],
+    "unclustered": in_statistics(bool, "--unclustered", help="Ignore the queries' clusters."),
+    "all_pairs": in_metrics(bool, "--all-pairs", help="Also compare all pairs of systems."),
+    "bounds": in_statistics(
+        bool | None, "--bounds/--no-bounds", help="Show the range over all grades of unjudged results. (default)"
+    ),
+    "label_factor": in_statistics(
+        float | None, metavar="F", help="By how much unjudged results may be better or worse than judged. (default 1.2)"
+    ),
 }
 
 

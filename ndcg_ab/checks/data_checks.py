@@ -54,7 +54,7 @@ def check_tables(
     metrics = evaluation.metric_list
     refuse_contradictions(engine, judgments)
     refuse_grades(engine, judgments, metrics)
-    refuse_missing_ranks(engine, rankings, metrics)
+    refuse_missing_ranks(rankings, metrics)
     found = check_duplicates(engine, rankings, metrics)
     if one_query:
         return found
@@ -204,7 +204,7 @@ def refuse_grades(engine: Engine, judgments: Pulled, metrics: Sequence[Metric]) 
             raise InputError(f"{where}: grade = {format_number(grade)}: with the metric {metric.name} it {rule}")
 
 
-def refuse_missing_ranks(engine: Engine, rankings: Mapping[str, Pulled], metrics: Sequence[Metric]) -> None:
+def refuse_missing_ranks(rankings: Mapping[str, Pulled], metrics: Sequence[Metric]) -> None:
     """ties = given orders by the rankings' own ranks: they must be there."""
     for metric in metrics:
         if metric.ties == "given":

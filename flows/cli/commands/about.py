@@ -1,4 +1,4 @@
-"""The commands about ndcg-ab itself: findings, pipeline."""
+"""The command about ndcg-ab itself: findings."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -33,15 +33,4 @@ def findings(
         name_written(path)
 
 
-def pipeline() -> None:
-    """Print the pipeline as Markdown: every SQL file, what it reads and what it holds, drawn with Mermaid."""
-    with user_errors():
-        from ndcg_ab.report.terminal.pipeline_graph import render_pipeline_page
-
-        print(render_pipeline_page(), end="")
-
-
-COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
-    findings: "few_judged",
-    pipeline: "> pipeline.md",
-}
+COMMANDS: dict[Callable[..., None], str] = {findings: "few_judged"}  # with an example of its options

@@ -8,11 +8,12 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from ndcg_ab.config.loading.hints import removed_key_text, value_hint
-from ndcg_ab.config.loading.keys import Place, dotted_key, key_hint, known_keys, near_keys
+from ndcg_ab.config.loading.keys import key_hint, known_keys, near_keys
 from ndcg_ab.config.loading.layers import read_layers
 from ndcg_ab.config.loading.templates import check_dates, texts_with_dates
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import RULES_OF_PATTERNS
+from ndcg_ab.config.walking import Place, dotted_key
 from ndcg_ab.errors import InputError, Part, RuleError, Setting, format_value, shortened, write_sentence
 from ndcg_ab.files import resolved, unusable
 

@@ -18,9 +18,7 @@ def acknowledge_drop(evaluation: Evaluation, ordinal: int, note: str | None) -> 
 
     InputError where that evaluation is not there, or nothing dropped in it.
     """
-    path = database.history_path(evaluation)
-    if not path.exists():
-        raise InputError(f"{path}: there is no history yet; `ndcg-ab run` makes it")
+    path = database.existing_history(evaluation)
     with database.open_history_for(path) as past:
         if ordinal not in database.ordinals(past):
             raise InputError(f"--acknowledge {ordinal}: {path} has no evaluation of that number")
