@@ -1,7 +1,7 @@
 """A command line that cannot be parsed, in one sentence that says what to write instead."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import typer
@@ -19,7 +19,7 @@ UsageError: Any = typer.BadParameter.__mro__[1]  # of click, or of the copy of i
 
 
 class Command(TyperCommand):
-    """A command that knows the usual slips: ``--effect 1%``, a configuration for options."""
+    """A command that knows the usual slips, such as a configuration for options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         options = {option for each in self.params for option in each.opts}
@@ -37,7 +37,7 @@ class Command(TyperCommand):
                 raise typer.Exit(2)
             return super().parse_args(ctx, list(args))
         except UsageError as error:
-            if said := explain_parser_error(error, args):
+            if said := explain_number(error, args):
                 write_error(said)
                 raise typer.Exit(2) from None
             error.message = shortened(str(error.message), LONGEST_COMPLAINT)
@@ -79,40 +79,18 @@ def find_mistake(command: str, options: set[str], args: Sequence[str]) -> str | 
     return None
 
 
-def explain_parser_error(error: Any, args: Sequence[str]) -> str | None:
-    """What a parser's complaint means; None where its own words say enough."""
-    if found := re.search(r" valid (float|number|int)", str(error.message)):
-        is_whole = found[1] == "int"
-        for option, given in option_values(error.param.opts, args):
-            if not is_number_readable(given, is_whole=is_whole):
-                said = suggest_number(option, given, is_whole=is_whole, can_repeat=error.param.multiple)
-                rule = "a whole number" if is_whole else "a number"
-                return f"{option} {given!r}: must be {rule}" + (f"; say {said}" if said else "")
-    return None
-
-
-def option_values(names: Sequence[str], args: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """(option, value) of ``--effect 1%`` and ``--effect=1%``."""
-    for option, after in zip(args, [*args[1:], ""], strict=True):
-        name, equals, value = option.partition("=")
-        if name in names:
-            yield name, value if equals else after
-
-
-def is_number_readable(text: str, *, is_whole: bool) -> bool:
-    try:
-        int(text) if is_whole else float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def suggest_number(option: str, text: str, *, is_whole: bool, can_repeat: bool) -> str | None:
-    """The option with the number that was meant: for ``1%``, and for ``5,10`` the option twice."""
+def explain_number(error: Any, args: Sequence[str]) -> str | None:
+    """Return the sentence about a value that is no number, which the parser does not name; None for other errors."""
     from ndcg_ab.config.loading.hints import is_number, plain_number
 
-    parts = [part.strip() for part in re.split(r"[,;\s]\s*", text.strip())]
-    meant = None if is_whole else plain_number(text)
-    if meant is None and can_repeat and len(parts) > 1 and all(map(is_number, parts)):
-        return " ".join(f"{option} {part}" for part in parts)
-    return f"{option} {meant}" if meant else None
+    found = re.search(r" valid (float|number|int)", str(error.message))
+    for option, after in zip(args, [*args[1:], ""], strict=True):
+        name, equals, value = option.partition("=")
+        text = value if equals else after
+        if found and name in error.param.opts:
+            if found[1] == "int" and not re.fullmatch(r"[+-]?\d+", text):
+                return f"{name} {text!r}: must be a whole number"
+            if found[1] != "int" and not is_number(text):
+                meant = plain_number(text)
+                return f"{name} {text!r}: must be a number" + (f"; say {name} {meant}" if meant else "")
+    return None

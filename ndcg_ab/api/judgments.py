@@ -82,11 +82,7 @@ def compare_judgments(
     settings |= {"columns": columns, "format": format} if systems else {}
     by_first = evaluation_by("first", first, first_columns, first_format, settings | {"grades": first_grades})
     by_second = evaluation_by("second", second, second_columns, second_format, settings | {"grades": second_grades})
-
-    def say(step: str) -> None:
-        if progress:
-            progress(step)
-
+    say = progress or (lambda step: None)
     return JudgmentsResult(study.compare_judgments(by_first, by_second, say, with_systems=systems is not None))
 
 

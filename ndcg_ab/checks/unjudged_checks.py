@@ -24,7 +24,7 @@ NOT_CHECKED = (
 
 
 def check_rankings_alone(
-    evaluation: Evaluation, engine: Engine, say: Callable[[str], None]
+    evaluation: Evaluation, engine: Engine, say: Callable[[str], object]
 ) -> tuple[list[Finding], str]:
     """Reads the rankings of an evaluation and checks them; its judgments are not looked at.
 

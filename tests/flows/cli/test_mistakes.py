@@ -110,13 +110,7 @@ MISTAKES: dict[str, Mistake] = {
     "an effect of power in per cent": Mistake(
         ["--effect '1%': must be a number; say --effect 0.01"], command="power --deviation 0.1 --effect 1%"
     ),
-    "several effects in one": Mistake(
-        ["say --effect 0.01 --effect 0.02"], command="power --deviation 0.1 --effect 0.01,0.02"
-    ),
-    "a deviation in per cent": Mistake(["say --deviation 0.1"], command="power --deviation 10%"),
-    "several cutoffs in one": Mistake(
-        ["say --cutoff 5 --cutoff 10"], command=f"sensitivity --judgments {QRELS} --system old={RUN} --cutoff 5,10"
-    ),
+    "resamples in thousands": Mistake(["--resamples '10k': must be a whole number"], "--resamples 10k"),
     "a cutoff of 0": Mistake(
         ["--cutoff = 0: must be"], command=f"sensitivity --judgments {QRELS} --system old={RUN} --cutoff 0"
     ),
