@@ -37,11 +37,6 @@ def refuse_one_file_twice(paths: Mapping[str, Path | None]) -> None:
             raise InputError(f"{one} and {other} both name {first}: one would overwrite the other")
 
 
-def json_file(name: str | None, inputs: Sequence[Path]) -> Path | None:
-    """The path of `--json`; None where there is none or where it is standard output."""
-    return text_file("--json", name, inputs)
-
-
 def text_file(option: str, name: str | None, inputs: Sequence[Path]) -> Path | None:
     """The path of an output; None where there is none or where it is standard output."""
     return check_writable(option, name, inputs) if name and name != "-" else None

@@ -98,11 +98,12 @@ def check_loaded_rows(
             continue
         example, document = row.places[0]
         pulled = judgments if code in OF_JUDGMENTS else rankings[subject]
-        own = first_query_id(pulled)
         words = (
             agreeing_words(row.count) | unanswered_policies(evaluation.metric_list, row.count) | {"document": document}
         )
-        message = SENTENCES[code].format(subject=subject, count=row.count, example=example, own=own, **words)
+        message = SENTENCES[code].format(
+            subject=subject, count=row.count, example=example, own=pulled.query_ids[0], **words
+        )
         if code == "no_shared_query":
             message += texts_hint(pulled, judgments, evaluation)
         system = None if code in OF_JUDGMENTS else subject
@@ -117,10 +118,6 @@ def texts_hint(ranking: Pulled, judgments: Pulled, evaluation: Evaluation) -> st
     if evaluation.queries is not None or are_texts[0] == are_texts[1]:
         return ""
     return "; if one of them has the texts of the queries, give the file that has their ids and texts: --queries FILE"
-
-
-def first_query_id(pulled: Pulled) -> str:
-    return pulled.query_ids[0]
 
 
 def agreeing_words(count: int) -> dict[str, str]:

@@ -7,7 +7,7 @@ import typer
 
 from ..console import name_written, print_line, print_safely, user_errors, write_or_print
 from ..options import JsonFile
-from ..outputs import json_file
+from ..outputs import text_file
 
 
 def findings(
@@ -20,7 +20,7 @@ def findings(
     with user_errors():
         from ndcg_ab.report.terminal.finding_entries import codes_to_json, print_codes, print_entry
 
-        path = json_file(json, ())
+        path = text_file("--json", json, ())
         write_or_print(lambda: codes_to_json(code or ()), path, to_standard_output=json == "-")
         if json == "-":
             return

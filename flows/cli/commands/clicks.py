@@ -11,7 +11,7 @@ from ndcg_ab.errors import InputError
 from ..console import name_written, print_safely, user_errors, warn_of_formulas, write_or_print
 from ..light_imports import import_lightly
 from ..options import RESOURCES, JsonFile, Quiet, of_data, of_metrics, of_output, takes
-from ..outputs import TABLES, json_file, output_file, refuse_one_file_twice
+from ..outputs import TABLES, output_file, refuse_one_file_twice, text_file
 
 
 @takes(RESOURCES)
@@ -81,7 +81,7 @@ def clicks(
         evaluation = evaluation_of_clicks({key: value for key, value in keys.items() if value is not None}, queries)
         evaluation = with_resource_options(evaluation, resources)
         inputs = [Path(file) for file in (events, queries) if file]
-        json_path = json_file(json, inputs)
+        json_path = text_file("--json", json, inputs)
         path = output_file("--output-file", output, inputs, *TABLES)
         refuse_one_file_twice({"--json": json_path, "--output-file": path})
         study = grade_events(evaluation)

@@ -37,7 +37,7 @@ from ..options import (
     of_output,
     takes,
 )
-from ..outputs import PAGES, PICTURES, json_file, local_inputs, output_file, refuse_one_file_twice, text_file
+from ..outputs import PAGES, PICTURES, local_inputs, output_file, refuse_one_file_twice, text_file
 from ..short_help import HelpAll
 
 
@@ -89,7 +89,7 @@ def compare(
             place_inputs(options, "compare", ", or --scores FILE") | {"gate": gate, "require": require}
         )
         inputs = local_inputs(evaluation)
-        json_path = json_file(json, inputs)
+        json_path = text_file("--json", json, inputs)
         scores_path = output_file("--per-query", per_query, inputs, ".csv", ".parquet", ".pq")
         report_path = output_file("--report", report, inputs, *PAGES)
         markdown_path = text_file("--markdown", markdown, inputs)
@@ -148,7 +148,7 @@ def explain(
         from ndcg_ab.studies.explain import explain_query, explained_to_json
 
         evaluation = evaluation_from_options(place_inputs(options, "explain --query ID") | {"metric": metric})
-        json_path = json_file(json, local_inputs(evaluation))
+        json_path = text_file("--json", json, local_inputs(evaluation))
         with open_engine() as engine:
             explained = explain_query(evaluation, query, engine)
         write_or_print(lambda: explained_to_json(explained, query), json_path, to_standard_output=json == "-")
@@ -195,7 +195,7 @@ def sensitivity(
             place_inputs(options, "sensitivity") | {"metric": [each.name for each in tried], "primary": ["all"]},
             least_systems=2,
         )
-        json_path = json_file(json, local_inputs(evaluation))
+        json_path = text_file("--json", json, local_inputs(evaluation))
         drawing = output_file("--picture", picture, local_inputs(evaluation), *PICTURES)
         refuse_one_file_twice({"--json": json_path, "--picture": drawing})
         with open_engine_for(evaluation) as engine, Progress(quiet) as say:

@@ -25,7 +25,7 @@ from ..options import (
     of_data,
     takes,
 )
-from ..outputs import json_file, local_inputs
+from ..outputs import local_inputs, text_file
 from ..short_help import HelpAll
 
 NO_SYSTEM = ("judgments", "judgments")  # an evaluation has a system; this one is not read
@@ -90,7 +90,7 @@ def judgments(
             )
             for file, file_format, each, numbers in zip((first, second), formats, names, words, strict=True)
         ]
-        json_path = json_file(json, [path for each in evaluations for path in local_inputs(each)])
+        json_path = text_file("--json", json, [path for each in evaluations for path in local_inputs(each)])
         with Progress(quiet) as say:
             compared = compare_judgments(evaluations[0], evaluations[1], say, with_systems=with_systems)
         write_or_print(compared.to_json, json_path, to_standard_output=json == "-")

@@ -9,7 +9,7 @@ import typer
 from ..console import name_written, print_safely, user_errors, write_or_print
 from ..light_imports import import_lightly
 from ..options import ClusterPrefix, JsonFile, Quiet
-from ..outputs import PICTURES, json_file, output_file, refuse_one_file_twice
+from ..outputs import PICTURES, output_file, refuse_one_file_twice, text_file
 
 
 def power(
@@ -73,7 +73,7 @@ def power(
 
         asked = parse_questions(effect, queries, alpha, power, comparisons)
         inputs = [file for file in (scores, weights, clusters) if file]
-        json_path = json_file(json, inputs)
+        json_path = text_file("--json", json, inputs)
         drawing = output_file("--picture", picture, inputs, *PICTURES)
         refuse_one_file_twice({"--json": json_path, "--picture": drawing})
         plans = make_plans(deviation, scores, baseline, candidate, metric, asked, weights, clusters, cluster_prefix)

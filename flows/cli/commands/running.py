@@ -40,7 +40,7 @@ from ..options import (
     SystemFiles,
     takes,
 )
-from ..outputs import PICTURES, json_file, local_inputs, output_file
+from ..outputs import PICTURES, local_inputs, output_file, text_file
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation
@@ -111,7 +111,7 @@ def check(
                 words = parse_grades("--grades", grades) if grades else None
                 findings, counts = check_files(given, named, systems, keys, engine, say, words)
         inputs = [*given, *systems.values(), *([Path(judgments)] if judgments else [])]
-        json_path = json_file(json, inputs + (local_inputs(evaluation) if evaluation else []))
+        json_path = text_file("--json", json, inputs + (local_inputs(evaluation) if evaluation else []))
         write_or_print(lambda: checked_to_json(counts, findings), json_path, to_standard_output=json == "-")
         if not quiet and json != "-":
             print_wrapped([counts])
@@ -152,7 +152,7 @@ def run(
 
         settings = options["settings"] or ()
         evaluation = with_resource_options(read_config(config, settings), options)
-        json_path = json_file(json, [*local_inputs(evaluation), config])
+        json_path = text_file("--json", json, [*local_inputs(evaluation), config])
         if other := find_namesake(config, evaluation):
             shared = f"{config} and {other} share one history: both have the name {evaluation.name} and one output"
             write_error(f"note: {shared}; give one of them another name")
@@ -248,7 +248,7 @@ def history(
         from ndcg_ab.config.loading.file import read_config
 
         evaluation = read_config(config, settings or ())
-        json_path = json_file(json, local_inputs(evaluation))
+        json_path = text_file("--json", json, local_inputs(evaluation))
         drawing = output_file("--picture", picture, local_inputs(evaluation), *PICTURES)
         shown = Shown(json_path, drawing, is_output_taken=json == "-", quiet=quiet)
         if note is not None and acknowledge is None:
@@ -259,9 +259,10 @@ def history(
             option = "--since" if acknowledge is None else "--acknowledge"
             raise InputError(f"--picture: {option} draws nothing; leave out one of them")
         if acknowledge is not None:
-            from ndcg_ab.history.timeline.acknowledging import acknowledge_drop, format_acknowledged
+            from ndcg_ab.history.timeline.acknowledging import acknowledge_drop
 
-            print_line(format_acknowledged(acknowledge_drop(evaluation, acknowledge, note), acknowledge))
+            systems = ", ".join(acknowledge_drop(evaluation, acknowledge, note))
+            print_line(f"acknowledged: {systems} dropped in evaluation {acknowledge}")
         elif query is not None:
             show_query(evaluation, query, metric, last, shown)
         elif since is not None:

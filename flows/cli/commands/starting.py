@@ -22,7 +22,7 @@ from ..console import (
     write_or_print,
 )
 from ..options import JsonFile, JudgmentsFile, JudgmentsGrades, MetricNames, Quiet, SystemFiles, of_data, of_output
-from ..outputs import check_writable, json_file
+from ..outputs import check_writable, text_file
 
 CONFIG = "ndcg-ab.yaml"
 
@@ -136,7 +136,7 @@ def metrics(
             to_json,
         )
 
-        path = json_file(json, ())
+        path = text_file("--json", json, ())
         found = [ours(text, "explained where that is (https://ir-measur.es)") for text in metric or ()]
         content = metrics_content(found) if found else lists_content()
         write_or_print(lambda: to_json(content), path, to_standard_output=json == "-")
@@ -153,7 +153,7 @@ def schema(
 ) -> None:
     """Print the JSON Schema of a configuration, with which editors complete and explain its keys."""
     with user_errors():
-        path = json_file(json, ())
+        path = text_file("--json", json, ())
         from ndcg_ab.config.loading.schema import schema_text
 
         write_or_print(schema_text, path, to_standard_output=path is None)

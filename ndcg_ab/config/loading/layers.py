@@ -215,16 +215,12 @@ def find_place(content: dict[Any, Any], key: str, text: str) -> tuple[Place, Any
             inner = {}
         if inner is None and list in origins and dict not in origins:
             inner = []
-        if inner is None and any(is_mapping(kind) for kind in kinds):
+        if inner is None and (dict in origins or any(kind is Any or is_model(kind) for kind in kinds)):
             inner = {}
         if not isinstance(inner, dict | list):
             raise InputError(f"{SET} {text!r}: key {dotted_key(place)!r} has no keys below it")
         holder[part] = inner
         holder = inner
-
-
-def is_mapping(kind: Any) -> bool:
-    return get_origin(kind) is dict or kind is Any or is_model(kind)
 
 
 def next_part(holder: Any, place: Place, rest: str, text: str) -> tuple[int | str, str]:

@@ -169,11 +169,6 @@ def resolve_place(evaluation: Evaluation, source: P, moment: datetime, where: st
 # ---- patterns
 
 
-def is_pattern(evaluation: Evaluation, path: Path) -> bool:
-    """Whether a path has `*`, `?` or `[…]` in it; a file of that very name is no pattern."""
-    return bool(WILD.search(str(path))) and not evaluation.path(path).exists()
-
-
 def resolve_systems(evaluation: Evaluation, system: System, where: str) -> list[System]:
     """The system with its one file; with `{stem}` in its name one for each file, in the order of their names."""
     if not system.stands_for_many:
@@ -214,7 +209,7 @@ def only_match(evaluation: Evaluation, path: Path, where: str) -> Path:
 
 def find_files(evaluation: Evaluation, path: Path, where: str) -> Sequence[Path]:
     """The files that match, by name; the path itself where it is no pattern."""
-    if not is_pattern(evaluation, path):
+    if not WILD.search(str(path)) or evaluation.path(path).exists():
         return [path]
     found = matching_files(path, evaluation.directory)
     if not found:

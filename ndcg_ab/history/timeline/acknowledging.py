@@ -1,6 +1,5 @@
 """Drops that somebody has acknowledged: kept in the history, and shown as no longer open."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from ndcg_ab.comparing.since_last import SINCE_LAST
@@ -38,7 +37,3 @@ def acknowledge_drop(evaluation: Evaluation, ordinal: int, note: str | None) -> 
 def is_drop(conclusion: str, size: str | None) -> bool:
     """Whether a comparison with the previous evaluation shows a loss that may matter."""
     return conclusion == Verdict.REGRESSED and size != Size.SMALLER_THAN
-
-
-def format_acknowledged(systems: Sequence[str], ordinal: int) -> str:
-    return f"acknowledged: {', '.join(systems)} dropped in evaluation {ordinal}"
