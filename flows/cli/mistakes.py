@@ -11,6 +11,7 @@ from ndcg_ab.errors import format_value, shortened
 from ndcg_ab.files import unusable
 
 from .exit_codes import write_error
+from .memory_check import refuse_little_room
 from .pipes import replace_pipes
 
 MOST_OF_PATH = 60  # characters of a path that cannot be used: its end, where its name is
@@ -44,6 +45,7 @@ class Command(TyperCommand):
             raise
 
     def invoke(self, ctx: Any) -> Any:
+        refuse_little_room()
         ctx.params = replace_pipes(str(self.name), ctx.params)
         return super().invoke(ctx)
 

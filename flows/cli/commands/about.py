@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ..console import name_written, print_line, print_safely, user_errors, write_or_print
+from ..console import name_written, print_line, print_safely, write_or_print
 from ..options import JsonFile
 from ..outputs import text_file
 
@@ -17,20 +17,19 @@ def findings(
     json: JsonFile = None,
 ) -> None:
     """List what the data check can find, or explain a finding: what it means, what to do."""
-    with user_errors():
-        from ndcg_ab.report.terminal.finding_entries import codes_to_json, print_codes, print_entry
+    from ndcg_ab.report.terminal.finding_entries import codes_to_json, print_codes, print_entry
 
-        path = text_file("--json", json, ())
-        write_or_print(lambda: codes_to_json(code or ()), path, to_standard_output=json == "-")
-        if json == "-":
-            return
-        if not code:
-            print_safely(print_codes)
-        for place, each in enumerate(code or ()):
-            if place:
-                print_line("")
-            print_safely(print_entry, each)
-        name_written(path)
+    path = text_file("--json", json, ())
+    write_or_print(lambda: codes_to_json(code or ()), path, to_standard_output=json == "-")
+    if json == "-":
+        return
+    if not code:
+        print_safely(print_codes)
+    for place, each in enumerate(code or ()):
+        if place:
+            print_line("")
+        print_safely(print_entry, each)
+    name_written(path)
 
 
 COMMANDS: dict[Callable[..., None], str] = {findings: "few_judged"}  # with an example of its options

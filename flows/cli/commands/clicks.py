@@ -8,7 +8,7 @@ import typer
 
 from ndcg_ab.errors import InputError
 
-from ..console import name_written, print_safely, user_errors, warn_of_formulas, write_or_print
+from ..console import name_written, print_safely, warn_of_formulas, write_or_print
 from ..light_imports import import_lightly
 from ..options import RESOURCES, JsonFile, Quiet, of_data, of_metrics, of_output, takes
 from ..outputs import TABLES, output_file, refuse_one_file_twice, text_file
@@ -59,43 +59,42 @@ def clicks(
     **resources: Any,
 ) -> None:
     """Make judgments of a log of clicks, and show what stands behind them."""
-    with user_errors():
-        import_lightly()
-        from ndcg_ab.config.options.option_parsing import parse_columns
-        from ndcg_ab.config.options.resource_options import with_resource_options
-        from ndcg_ab.files import write_table
-        from ndcg_ab.studies.clicks import evaluation_of_clicks, grade_events, study_to_json
+    import_lightly()
+    from ndcg_ab.config.options.option_parsing import parse_columns
+    from ndcg_ab.config.options.resource_options import with_resource_options
+    from ndcg_ab.files import write_table
+    from ndcg_ab.studies.clicks import evaluation_of_clicks, grade_events, study_to_json
 
-        keys: dict[str, Any] = {
-            "file": events,
-            "format": format,
-            "model": model,
-            "floor": floor,
-            "actions": action or None,
-        }
-        keys |= {"columns": parse_columns("--columns", columns)} if columns else {}
-        cuts = {"quantiles": numbers("--quantiles", quantiles), "thresholds": numbers("--thresholds", thresholds)}
-        if None not in cuts.values():
-            raise InputError("--quantiles, --thresholds: both say where grades begin; take one of the two out")
-        keys |= {"grades": {name: found for name, found in cuts.items() if found}} if any(cuts.values()) else {}
-        evaluation = evaluation_of_clicks({key: value for key, value in keys.items() if value is not None}, queries)
-        evaluation = with_resource_options(evaluation, resources)
-        inputs = [Path(file) for file in (events, queries) if file]
-        json_path = text_file("--json", json, inputs)
-        path = output_file("--output-file", output, inputs, *TABLES)
-        refuse_one_file_twice({"--json": json_path, "--output-file": path})
-        study = grade_events(evaluation)
-        if path:
-            write_table(study.found.table, path)
-        write_or_print(lambda: study_to_json(study), json_path, to_standard_output=json == "-")
-        if not quiet and json != "-":
-            from ndcg_ab.report.terminal.studies.clicks import print_clicks
+    keys: dict[str, Any] = {
+        "file": events,
+        "format": format,
+        "model": model,
+        "floor": floor,
+        "actions": action or None,
+    }
+    keys |= {"columns": parse_columns("--columns", columns)} if columns else {}
+    cuts = {"quantiles": numbers("--quantiles", quantiles), "thresholds": numbers("--thresholds", thresholds)}
+    if None not in cuts.values():
+        raise InputError("--quantiles, --thresholds: both say where grades begin; take one of the two out")
+    keys |= {"grades": {name: found for name, found in cuts.items() if found}} if any(cuts.values()) else {}
+    evaluation = evaluation_of_clicks({key: value for key, value in keys.items() if value is not None}, queries)
+    evaluation = with_resource_options(evaluation, resources)
+    inputs = [Path(file) for file in (events, queries) if file]
+    json_path = text_file("--json", json, inputs)
+    path = output_file("--output-file", output, inputs, *TABLES)
+    refuse_one_file_twice({"--json": json_path, "--output-file": path})
+    study = grade_events(evaluation)
+    if path:
+        write_table(study.found.table, path)
+    write_or_print(lambda: study_to_json(study), json_path, to_standard_output=json == "-")
+    if not quiet and json != "-":
+        from ndcg_ab.report.terminal.studies.clicks import print_clicks
 
-            print_safely(print_clicks, study)
-        if path and path.suffix.lower() in (".csv", ".tsv") and not quiet:
-            texts = (text for name in ("query_id", "doc_id") for text in study.found.table[name].to_pylist())
-            warn_of_formulas(f"--output-file {path}", texts)
-        name_written(json_path, path, quiet=quiet, is_output_taken=json == "-")
+        print_safely(print_clicks, study)
+    if path and path.suffix.lower() in (".csv", ".tsv") and not quiet:
+        texts = (text for name in ("query_id", "doc_id") for text in study.found.table[name].to_pylist())
+        warn_of_formulas(f"--output-file {path}", texts)
+    name_written(json_path, path, quiet=quiet, is_output_taken=json == "-")
 
 
 def numbers(option: str, text: str | None) -> list[float] | None:

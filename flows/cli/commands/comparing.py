@@ -13,7 +13,6 @@ from ..console import (
     end_where_a_gate_failed,
     name_written,
     print_safely,
-    user_errors,
     warn_of_formulas,
     write_or_print,
 )
@@ -78,58 +77,55 @@ def compare(
     **options: Any,
 ) -> None:
     """Compare systems from files: no configuration, nothing written but what you ask for."""
-    with user_errors():
-        import_lightly()
-        from ndcg_ab.config.options.from_options import evaluation_from_options
-        from ndcg_ab.pipeline import evaluate
-        from ndcg_ab.pipeline.conclude import extreme_queries, read_query_scores, write_query_scores
-        from ndcg_ab.scoring.scoring import open_engine_for
+    import_lightly()
+    from ndcg_ab.config.options.from_options import evaluation_from_options
+    from ndcg_ab.pipeline import evaluate
+    from ndcg_ab.pipeline.conclude import extreme_queries, read_query_scores, write_query_scores
+    from ndcg_ab.scoring.scoring import open_engine_for
 
-        evaluation = evaluation_from_options(
-            place_inputs(options, "compare", ", or --scores FILE") | {"gate": gate, "require": require}
-        )
-        inputs = local_inputs(evaluation)
-        json_path = text_file("--json", json, inputs)
-        scores_path = output_file("--per-query", per_query, inputs, ".csv", ".parquet", ".pq")
-        report_path = output_file("--report", report, inputs, *PAGES)
-        markdown_path = text_file("--markdown", markdown, inputs)
-        if json == markdown == "-":
-            raise InputError(
-                "--json - and --markdown -: only one of them can be written here; name a file for the other"
-            )
-        refuse_one_file_twice(
-            {"--markdown": markdown_path, "--json": json_path, "--per-query": scores_path, "--report": report_path}
-        )
-        with open_engine_for(evaluation) as engine:
-            with Progress(quiet) as say:
-                outcome, store = evaluate(evaluation, engine, say, whole=bool(report))
-            if markdown:
-                from ndcg_ab.report.comment.comment import QUERIES, format_comment
-
-                written = format_comment(outcome, extreme_queries(engine, QUERIES))
-            if report_path:
-                from ndcg_ab.report.page.data import about_files, gather_page_data
-                from ndcg_ab.report.page.render import write_page
-                from ndcg_ab.sources.documents import make_documents
-
-                about = about_files(evaluation, store.inputs())
-                write_page(report_path, gather_page_data(engine, outcome, about, documents=make_documents(evaluation)))
-            if scores_path:
-                write_query_scores(engine, scores_path)
-                if scores_path.suffix.lower() == ".csv" and not quiet:
-                    table = read_query_scores(engine).select(["system_id", "query_id", "metric"])
-                    texts = (text for column in table.columns for text in column.unique().to_pylist())
-                    warn_of_formulas(f"--per-query {scores_path}", texts)
-        write_or_print(outcome.to_json, json_path, to_standard_output=json == "-")
+    evaluation = evaluation_from_options(
+        place_inputs(options, "compare", ", or --scores FILE") | {"gate": gate, "require": require}
+    )
+    inputs = local_inputs(evaluation)
+    json_path = text_file("--json", json, inputs)
+    scores_path = output_file("--per-query", per_query, inputs, ".csv", ".parquet", ".pq")
+    report_path = output_file("--report", report, inputs, *PAGES)
+    markdown_path = text_file("--markdown", markdown, inputs)
+    if json == markdown == "-":
+        raise InputError("--json - and --markdown -: only one of them can be written here; name a file for the other")
+    refuse_one_file_twice(
+        {"--markdown": markdown_path, "--json": json_path, "--per-query": scores_path, "--report": report_path}
+    )
+    with open_engine_for(evaluation) as engine:
+        with Progress(quiet) as say:
+            outcome, store = evaluate(evaluation, engine, say, whole=bool(report))
         if markdown:
-            write_or_print(lambda: written, markdown_path, to_standard_output=markdown == "-")
-        if not quiet and "-" not in (json, markdown):
-            from ndcg_ab.report.terminal.screen import print_outcome
+            from ndcg_ab.report.comment.comment import QUERIES, format_comment
 
-            print_safely(print_outcome, outcome, details=details, explain=explain)
-        paths = (json_path, markdown_path, scores_path, report_path)
-        name_written(*paths, quiet=quiet, is_output_taken="-" in (json, markdown))
-        end_where_a_gate_failed(outcome)
+            written = format_comment(outcome, extreme_queries(engine, QUERIES))
+        if report_path:
+            from ndcg_ab.report.page.data import about_files, gather_page_data
+            from ndcg_ab.report.page.render import write_page
+            from ndcg_ab.sources.documents import make_documents
+
+            about = about_files(evaluation, store.inputs())
+            write_page(report_path, gather_page_data(engine, outcome, about, documents=make_documents(evaluation)))
+        if scores_path:
+            write_query_scores(engine, scores_path)
+            if scores_path.suffix.lower() == ".csv" and not quiet:
+                table = read_query_scores(engine).select(["system_id", "query_id", "metric"])
+                texts = (text for column in table.columns for text in column.unique().to_pylist())
+                warn_of_formulas(f"--per-query {scores_path}", texts)
+    write_or_print(outcome.to_json, json_path, to_standard_output=json == "-")
+    if markdown:
+        write_or_print(lambda: written, markdown_path, to_standard_output=markdown == "-")
+    if not quiet and "-" not in (json, markdown):
+        from ndcg_ab.report.terminal.screen import print_outcome
+
+        print_safely(print_outcome, outcome, details=details, explain=explain)
+    paths = (json_path, markdown_path, scores_path, report_path)
+    name_written(*paths, quiet=quiet, is_output_taken="-" in (json, markdown))
+    end_where_a_gate_failed(outcome)
 
 
 @takes(FILES, JUDGES, FORMS)
@@ -140,21 +136,20 @@ def explain(
     **options: Any,
 ) -> None:
     """Explain one query's value place by place; with two metrics, which choice moves the number."""
-    with user_errors():
-        import_lightly()
-        from ndcg_ab.config.options.from_options import evaluation_from_options
-        from ndcg_ab.engines import open_engine
-        from ndcg_ab.report.terminal.studies.explained import print_explained
-        from ndcg_ab.studies.explain import explain_query, explained_to_json
+    import_lightly()
+    from ndcg_ab.config.options.from_options import evaluation_from_options
+    from ndcg_ab.engines import open_engine
+    from ndcg_ab.report.terminal.studies.explained import print_explained
+    from ndcg_ab.studies.explain import explain_query, explained_to_json
 
-        evaluation = evaluation_from_options(place_inputs(options, "explain --query ID") | {"metric": metric})
-        json_path = text_file("--json", json, local_inputs(evaluation))
-        with open_engine() as engine:
-            explained = explain_query(evaluation, query, engine)
-        write_or_print(lambda: explained_to_json(explained, query), json_path, to_standard_output=json == "-")
-        if json != "-":
-            print_safely(print_explained, explained, query)
-        name_written(json_path)
+    evaluation = evaluation_from_options(place_inputs(options, "explain --query ID") | {"metric": metric})
+    json_path = text_file("--json", json, local_inputs(evaluation))
+    with open_engine() as engine:
+        explained = explain_query(evaluation, query, engine)
+    write_or_print(lambda: explained_to_json(explained, query), json_path, to_standard_output=json == "-")
+    if json != "-":
+        print_safely(print_explained, explained, query)
+    name_written(json_path)
 
 
 @takes(FILES, JUDGES, {"baseline": BaselineName, "queries": QueriesFile}, TESTS, CLUSTERS, FORMS, RESOURCES)
@@ -172,44 +167,43 @@ def sensitivity(
     **options: Any,
 ) -> None:
     """Compare under all combinations of gain, discount, ideal and cutoff: does the verdict depend on the definition?"""
-    with user_errors():
-        import_lightly()
-        from ndcg_ab.config.options.from_options import evaluation_from_options
-        from ndcg_ab.scoring.scoring import open_engine_for
-        from ndcg_ab.studies.sensitivity import (
-            CUTOFFS,
-            DISCOUNTS,
-            GAINS,
-            IDEALS,
-            measure_sensitivity,
-            metric_grid,
-            sensitivity_to_json,
-        )
-        from ndcg_core.measures.metric import MetricError
+    import_lightly()
+    from ndcg_ab.config.options.from_options import evaluation_from_options
+    from ndcg_ab.scoring.scoring import open_engine_for
+    from ndcg_ab.studies.sensitivity import (
+        CUTOFFS,
+        DISCOUNTS,
+        GAINS,
+        IDEALS,
+        measure_sensitivity,
+        metric_grid,
+        sensitivity_to_json,
+    )
+    from ndcg_core.measures.metric import MetricError
 
-        try:
-            tried = metric_grid(gain or GAINS, discount or DISCOUNTS, ideal or IDEALS, cutoff or CUTOFFS)
-        except MetricError as error:
-            raise InputError(f"--{error}") from None
-        evaluation = evaluation_from_options(
-            place_inputs(options, "sensitivity") | {"metric": [each.name for each in tried], "primary": ["all"]},
-            least_systems=2,
-        )
-        json_path = text_file("--json", json, local_inputs(evaluation))
-        drawing = output_file("--picture", picture, local_inputs(evaluation), *PICTURES)
-        refuse_one_file_twice({"--json": json_path, "--picture": drawing})
-        with open_engine_for(evaluation) as engine, Progress(quiet) as say:
-            found = measure_sensitivity(evaluation, engine, say)
-        if drawing:
-            from ndcg_ab.report.pictures.commands import draw_sensitivity
+    try:
+        tried = metric_grid(gain or GAINS, discount or DISCOUNTS, ideal or IDEALS, cutoff or CUTOFFS)
+    except MetricError as error:
+        raise InputError(f"--{error}") from None
+    evaluation = evaluation_from_options(
+        place_inputs(options, "sensitivity") | {"metric": [each.name for each in tried], "primary": ["all"]},
+        least_systems=2,
+    )
+    json_path = text_file("--json", json, local_inputs(evaluation))
+    drawing = output_file("--picture", picture, local_inputs(evaluation), *PICTURES)
+    refuse_one_file_twice({"--json": json_path, "--picture": drawing})
+    with open_engine_for(evaluation) as engine, Progress(quiet) as say:
+        found = measure_sensitivity(evaluation, engine, say)
+    if drawing:
+        from ndcg_ab.report.pictures.commands import draw_sensitivity
 
-            draw_sensitivity(found, drawing)
-        write_or_print(lambda: sensitivity_to_json(found), json_path, to_standard_output=json == "-")
-        if not quiet and json != "-":
-            from ndcg_ab.report.terminal.studies.sensitivity_tables import print_sensitivity
+        draw_sensitivity(found, drawing)
+    write_or_print(lambda: sensitivity_to_json(found), json_path, to_standard_output=json == "-")
+    if not quiet and json != "-":
+        from ndcg_ab.report.terminal.studies.sensitivity_tables import print_sensitivity
 
-            print_safely(print_sensitivity, found)
-        name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")
+        print_safely(print_sensitivity, found)
+    name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

@@ -8,7 +8,7 @@ import typer
 
 from ndcg_ab.errors import InputError
 
-from ..console import Progress, name_written, print_wrapped, user_errors, warn_of_formulas, write_or_print
+from ..console import Progress, name_written, print_wrapped, warn_of_formulas, write_or_print
 from ..inputs import spread_files
 from ..light_imports import import_lightly
 from ..options import (
@@ -104,59 +104,56 @@ def draw(
     **options: Any,
 ) -> None:
     """Choose the queries of a log to judge: those whose results differ, with known probabilities."""
-    with user_errors():
-        import_lightly()
-        if count < 2:
-            raise InputError(f"-n {count}: must be at least 2")
-        if deviation is not None and not 0 < deviation < float("inf"):
-            raise InputError(f"--deviation {deviation:g}: must be above 0, in the metric's unit, such as 0.1")
-        if deviation is not None and judgments:
-            raise InputError("--deviation, --judgments: both tell how far differences deviate; take one of the two out")
-        from ndcg_ab.config.options.option_parsing import parse_grades
+    import_lightly()
+    if count < 2:
+        raise InputError(f"-n {count}: must be at least 2")
+    if deviation is not None and not 0 < deviation < float("inf"):
+        raise InputError(f"--deviation {deviation:g}: must be above 0, in the metric's unit, such as 0.1")
+    if deviation is not None and judgments:
+        raise InputError("--deviation, --judgments: both tell how far differences deviate; take one of the two out")
+    from ndcg_ab.config.options.option_parsing import parse_grades
 
-        words = parse_grades("--grades", grades) if grades and "=" in grades else {}
-        options |= {"files": files, "queries": queries, "metric": metric, "grades": grades if words else None}
-        offered = [*words.values()] or numbers("--grades", grades) or [0.0, 1.0, 2.0, 3.0]
-        from ndcg_ab.studies.checking import is_configuration
+    words = parse_grades("--grades", grades) if grades and "=" in grades else {}
+    options |= {"files": files, "queries": queries, "metric": metric, "grades": grades if words else None}
+    offered = [*words.values()] or numbers("--grades", grades) or [0.0, 1.0, 2.0, 3.0]
+    from ndcg_ab.studies.checking import is_configuration
 
-        config = Path(files[0]) if files and is_configuration([Path(file) for file in files]) else None
-        evaluation = evaluation_from(config, options)
-        inputs = [*local_inputs(evaluation), *(Path(each) for each in (config, kept, judgments) if each)]
-        path = output_file("--output-file", output, inputs, *TABLES)
-        sheet_file = output_file("--sheet", sheet, inputs, *PAGES)
-        json_path = text_file("--json", json, inputs)
-        refuse_one_file_twice({"--output-file": path, "--sheet": sheet_file, "--json": json_path})
-        from ndcg_ab.config.model.inputs.sources import FileSource
-        from ndcg_ab.files import write_table
-        from ndcg_ab.report.terminal.studies.draw import draw_sentences, study_to_json
-        from ndcg_ab.scoring.scoring import open_engine_for
-        from ndcg_ab.studies.draw import check_draw, draw_from_log
-        from ndcg_ab.studies.drawn_documents import list_documents
+    config = Path(files[0]) if files and is_configuration([Path(file) for file in files]) else None
+    evaluation = evaluation_from(config, options)
+    inputs = [*local_inputs(evaluation), *(Path(each) for each in (config, kept, judgments) if each)]
+    path = output_file("--output-file", output, inputs, *TABLES)
+    sheet_file = output_file("--sheet", sheet, inputs, *PAGES)
+    json_path = text_file("--json", json, inputs)
+    refuse_one_file_twice({"--output-file": path, "--sheet": sheet_file, "--json": json_path})
+    from ndcg_ab.config.model.inputs.sources import FileSource
+    from ndcg_ab.files import write_table
+    from ndcg_ab.report.terminal.studies.draw import draw_sentences, study_to_json
+    from ndcg_ab.scoring.scoring import open_engine_for
+    from ndcg_ab.studies.draw import check_draw, draw_from_log
+    from ndcg_ab.studies.drawn_documents import list_documents
 
-        check_draw(evaluation)
-        with open_engine_for(evaluation) as engine, Progress(quiet) as say:
-            earlier, judged = (FileSource(file=file) if file else None for file in (kept, judgments))
-            study = draw_from_log(
-                evaluation, engine, count, kept=earlier, deviation=deviation, judgments=judged, power=power, say=say
-            )
-            rows = list_documents(study, engine, evaluation) if sheet_file else []
-        if path:
-            write_table(study.table, path)
-        if sheet_file:
-            from ndcg_ab.report.judging_sheet import write_judging_sheet
+    check_draw(evaluation)
+    with open_engine_for(evaluation) as engine, Progress(quiet) as say:
+        earlier, judged = (FileSource(file=file) if file else None for file in (kept, judgments))
+        study = draw_from_log(
+            evaluation, engine, count, kept=earlier, deviation=deviation, judgments=judged, power=power, say=say
+        )
+        rows = list_documents(study, engine, evaluation) if sheet_file else []
+    if path:
+        write_table(study.table, path)
+    if sheet_file:
+        from ndcg_ab.report.judging_sheet import write_judging_sheet
 
-            write_judging_sheet(sheet_file, rows, offered, f"{study.drawn} drawn queries")
-        write_or_print(lambda: study_to_json(study), json_path, to_standard_output=json == "-")
-        if quiet:
-            return
-        if json != "-":
-            print_wrapped(draw_sentences(study, path))
-        if path and path.suffix.lower() in (".csv", ".tsv"):
-            names = (name for name in study.table.column_names if name not in ("weight", "probability", "disagreement"))
-            warn_of_formulas(
-                f"--output-file {path}", (text for name in names for text in study.table[name].to_pylist())
-            )
-        name_written(path, sheet_file, json_path, is_output_taken=json == "-")
+        write_judging_sheet(sheet_file, rows, offered, f"{study.drawn} drawn queries")
+    write_or_print(lambda: study_to_json(study), json_path, to_standard_output=json == "-")
+    if quiet:
+        return
+    if json != "-":
+        print_wrapped(draw_sentences(study, path))
+    if path and path.suffix.lower() in (".csv", ".tsv"):
+        names = (name for name in study.table.column_names if name not in ("weight", "probability", "disagreement"))
+        warn_of_formulas(f"--output-file {path}", (text for name in names for text in study.table[name].to_pylist()))
+    name_written(path, sheet_file, json_path, is_output_taken=json == "-")
 
 
 def evaluation_from(config: Path | None, options: Mapping[str, Any]) -> "Evaluation":

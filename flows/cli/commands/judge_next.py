@@ -17,7 +17,6 @@ from ..console import (
     print_safely,
     print_to_stderr,
     print_wrapped,
-    user_errors,
     warn_of_formulas,
     write_or_print,
 )
@@ -88,53 +87,52 @@ def judge_next(
     **options: Any,
 ) -> None:
     """Name the unjudged documents whose grades would settle the comparison soonest."""
-    with user_errors():
-        import_lightly()
-        if count < 1:
-            raise InputError(f"-n {count}: must be at least 1")
-        from ndcg_ab.config.options.option_parsing import parse_metrics
-        from ndcg_ab.studies.checking import is_configuration
+    import_lightly()
+    if count < 1:
+        raise InputError(f"-n {count}: must be at least 1")
+    from ndcg_ab.config.options.option_parsing import parse_metrics
+    from ndcg_ab.studies.checking import is_configuration
 
-        chosen = parse_metrics("--metric", [metric])[0] if metric else None
-        config = Path(files[0]) if files and is_configuration([Path(file) for file in files]) else None
-        if config:
-            refuse_files(options)
-            evaluation = evaluation_from_config(config, options)
-        else:
-            evaluation = evaluation_from_files(options | {"files": files, "metric": [chosen] if chosen else None})
-        inputs = [*local_inputs(evaluation), *([config] if config else [])]
-        paths = {"--csv": text_file("--csv", csv, inputs), "--jsonl": text_file("--jsonl", jsonl, inputs)}
-        paths["--sheet"] = output_file("--sheet", sheet, inputs, *PAGES)
-        if csv == jsonl == "-":
-            raise InputError("--csv - and --jsonl -: only one of them can be written here; name a file for the other")
-        refuse_one_file_twice(paths)
-        from ndcg_ab.report.terminal.studies.next_labels import effect_sentences, print_to_judge, to_csv, to_json_lines
-        from ndcg_ab.scoring.scoring import open_engine_for
-        from ndcg_ab.studies import judge_next as study
+    chosen = parse_metrics("--metric", [metric])[0] if metric else None
+    config = Path(files[0]) if files and is_configuration([Path(file) for file in files]) else None
+    if config:
+        refuse_files(options)
+        evaluation = evaluation_from_config(config, options)
+    else:
+        evaluation = evaluation_from_files(options | {"files": files, "metric": [chosen] if chosen else None})
+    inputs = [*local_inputs(evaluation), *([config] if config else [])]
+    paths = {"--csv": text_file("--csv", csv, inputs), "--jsonl": text_file("--jsonl", jsonl, inputs)}
+    paths["--sheet"] = output_file("--sheet", sheet, inputs, *PAGES)
+    if csv == jsonl == "-":
+        raise InputError("--csv - and --jsonl -: only one of them can be written here; name a file for the other")
+    refuse_one_file_twice(paths)
+    from ndcg_ab.report.terminal.studies.next_labels import effect_sentences, print_to_judge, to_csv, to_json_lines
+    from ndcg_ab.scoring.scoring import open_engine_for
+    from ndcg_ab.studies import judge_next as study
 
-        alone = study.with_one_metric(evaluation, chosen)
-        with open_engine_for(alone) as engine, Progress(quiet) as say:
-            found = study.find_documents_to_judge(alone, engine, candidate or (), count, say)
-        if sheet_file := paths["--sheet"]:
-            from ndcg_ab.report.judging_sheet import write_judging_sheet
+    alone = study.with_one_metric(evaluation, chosen)
+    with open_engine_for(alone) as engine, Progress(quiet) as say:
+        found = study.find_documents_to_judge(alone, engine, candidate or (), count, say)
+    if sheet_file := paths["--sheet"]:
+        from ndcg_ab.report.judging_sheet import write_judging_sheet
 
-            write_judging_sheet(sheet_file, found.rows, found.grades, f"{alone.name}: what to judge next")
-        write_or_print(lambda: to_json_lines(found.rows), paths["--jsonl"], to_standard_output=jsonl == "-")
-        write_or_print(lambda: to_csv(found.rows), paths["--csv"], to_standard_output=False)
-        is_alone = not (csv or jsonl or sheet)
-        is_csv_here = bool(found.rows) and (csv == "-" or (is_alone and not is_terminal()))
-        if is_csv_here:
-            written = to_csv(found.rows)
-            sys.stdout.write(visible(written) if is_terminal() else written)
-        elif is_alone and found.rows:
-            print_safely(print_to_judge, found.rows)
-        if quiet:
-            return
-        if is_csv_here or csv:
-            texts = (text for row in found.rows for text in (row.query_id, row.doc_id, row.text, row.title, row.url))
-            warn_of_formulas("--csv" if csv in (None, "-") else f"--csv {csv}", texts)
-        tell_effects(effect_sentences(found), is_output_taken=is_csv_here or jsonl == "-")
-        name_written(*paths.values(), is_output_taken=is_csv_here or jsonl == "-")
+        write_judging_sheet(sheet_file, found.rows, found.grades, f"{alone.name}: what to judge next")
+    write_or_print(lambda: to_json_lines(found.rows), paths["--jsonl"], to_standard_output=jsonl == "-")
+    write_or_print(lambda: to_csv(found.rows), paths["--csv"], to_standard_output=False)
+    is_alone = not (csv or jsonl or sheet)
+    is_csv_here = bool(found.rows) and (csv == "-" or (is_alone and not is_terminal()))
+    if is_csv_here:
+        written = to_csv(found.rows)
+        sys.stdout.write(visible(written) if is_terminal() else written)
+    elif is_alone and found.rows:
+        print_safely(print_to_judge, found.rows)
+    if quiet:
+        return
+    if is_csv_here or csv:
+        texts = (text for row in found.rows for text in (row.query_id, row.doc_id, row.text, row.title, row.url))
+        warn_of_formulas("--csv" if csv in (None, "-") else f"--csv {csv}", texts)
+    tell_effects(effect_sentences(found), is_output_taken=is_csv_here or jsonl == "-")
+    name_written(*paths.values(), is_output_taken=is_csv_here or jsonl == "-")
 
 
 def is_terminal() -> bool:

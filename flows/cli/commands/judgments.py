@@ -7,7 +7,7 @@ import typer
 
 from ndcg_ab.errors import InputError
 
-from ..console import Progress, name_written, print_safely, user_errors, write_or_print
+from ..console import Progress, name_written, print_safely, write_or_print
 from ..inputs import place_inputs
 from ..light_imports import import_lightly
 from ..options import (
@@ -68,37 +68,36 @@ def judgments(
     **options: Any,
 ) -> None:
     """Compare two sets of judgments: their grades, and the order and the verdicts of systems under each."""
-    with user_errors():
-        import_lightly()
-        from ndcg_ab.config.options.from_options import evaluation_from_options
-        from ndcg_ab.studies.judgments import compare_judgments
+    import_lightly()
+    from ndcg_ab.config.options.from_options import evaluation_from_options
+    from ndcg_ab.studies.judgments import compare_judgments
 
-        if files or options["system"]:
-            placed = place_inputs(options | {"files": files, "judgments": first}, "judgments OTHER")
-            options["system"] = placed["system"]
-        refuse_without_systems(options)
-        formats = split_for_files("--judgments-format", judgments_format)
-        names = split_for_files("--judgments-columns", judgments_columns)
-        words = split_for_files("--grades", grades)
-        with_systems = bool(options["system"])
-        options |= {"system": options["system"] or [NO_SYSTEM]}
-        evaluations = [
-            evaluation_from_options(
-                options
-                | {"judgments": file, "judgments_format": file_format, "judgments_columns": each, "grades": numbers},
-                least_systems=2 if with_systems else 1,
-            )
-            for file, file_format, each, numbers in zip((first, second), formats, names, words, strict=True)
-        ]
-        json_path = text_file("--json", json, [path for each in evaluations for path in local_inputs(each)])
-        with Progress(quiet) as say:
-            compared = compare_judgments(evaluations[0], evaluations[1], say, with_systems=with_systems)
-        write_or_print(compared.to_json, json_path, to_standard_output=json == "-")
-        if not quiet and json != "-":
-            from ndcg_ab.report.terminal.studies.judgments import print_judgments
+    if files or options["system"]:
+        placed = place_inputs(options | {"files": files, "judgments": first}, "judgments OTHER")
+        options["system"] = placed["system"]
+    refuse_without_systems(options)
+    formats = split_for_files("--judgments-format", judgments_format)
+    names = split_for_files("--judgments-columns", judgments_columns)
+    words = split_for_files("--grades", grades)
+    with_systems = bool(options["system"])
+    options |= {"system": options["system"] or [NO_SYSTEM]}
+    evaluations = [
+        evaluation_from_options(
+            options
+            | {"judgments": file, "judgments_format": file_format, "judgments_columns": each, "grades": numbers},
+            least_systems=2 if with_systems else 1,
+        )
+        for file, file_format, each, numbers in zip((first, second), formats, names, words, strict=True)
+    ]
+    json_path = text_file("--json", json, [path for each in evaluations for path in local_inputs(each)])
+    with Progress(quiet) as say:
+        compared = compare_judgments(evaluations[0], evaluations[1], say, with_systems=with_systems)
+    write_or_print(compared.to_json, json_path, to_standard_output=json == "-")
+    if not quiet and json != "-":
+        from ndcg_ab.report.terminal.studies.judgments import print_judgments
 
-            print_safely(print_judgments, compared)
-        name_written(json_path, quiet=quiet, is_output_taken=json == "-")
+        print_safely(print_judgments, compared)
+    name_written(json_path, quiet=quiet, is_output_taken=json == "-")
 
 
 def refuse_without_systems(options: Mapping[str, object]) -> None:

@@ -1,5 +1,6 @@
 """Keys of a configuration that give metrics something: their names read, and what is with each."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
@@ -29,37 +30,39 @@ def read_metric(value: Any) -> str:
     raise ValueError(f"{value!r}: must be text like ndcg@10 or a mapping with measure and cutoff")
 
 
-def read_margins(value: Any) -> Any:
-    """Canonical metric name -> difference; what is no mapping as it is."""
+def read_by_metric(value: Any, read: Callable[[Any], Any]) -> Any:
+    """Canonical metric name -> what is read of the value with it; what is no mapping as it is."""
     if not isinstance(value, dict):
         return value
-    found: dict[str, float] = {}
-    for key, number in value.items():
+    found = {}
+    for key, each in value.items():
         name = read_metric(key)
         if name in found:
             raise ValueError(f"{name} is named twice")
         try:
-            found[name] = read_margin(number)
+            found[name] = read(each)
         except ValueError as error:
             raise ValueError(f"{key}: {error}") from None
     return found
 
 
+def read_margins(value: Any) -> Any:
+    """Canonical metric name -> difference."""
+    return read_by_metric(value, read_margin)
+
+
+def read_range(pair: Any) -> tuple[float, float]:
+    """The lowest and the highest value that a metric can have."""
+    given = list(pair) if isinstance(pair, list | tuple) else []
+    numbers = [each for each in map(read_number, given) if each is not None]
+    if not (len(numbers) == len(given) == 2 and numbers[0] < numbers[1]):
+        raise ValueError(f"{format_value(pair)}: must be the lowest and the highest value, as [0, 1]")
+    return numbers[0], numbers[1]
+
+
 def read_ranges(value: Any) -> Any:
-    """Canonical metric name -> the lowest and the highest value that it can have; what is no mapping as it is."""
-    if not isinstance(value, dict):
-        return value
-    found: dict[str, tuple[float, float]] = {}
-    for key, pair in value.items():
-        name = read_metric(key)
-        if name in found:
-            raise ValueError(f"{name} is named twice")
-        given = list(pair) if isinstance(pair, list | tuple) else []
-        numbers = [each for each in map(read_number, given) if each is not None]
-        if not (len(numbers) == len(given) == 2 and numbers[0] < numbers[1]):
-            raise ValueError(f"{key}: {format_value(pair)}: must be the lowest and the highest value, as [0, 1]")
-        found[name] = (numbers[0], numbers[1])
-    return found
+    """Canonical metric name -> the range of its values."""
+    return read_by_metric(value, read_range)
 
 
 Metrics = Annotated[list[str], BeforeValidator(read_metrics)]

@@ -45,7 +45,7 @@ from ndcg_ab.config.model.operation import (
 )
 from ndcg_ab.config.model.references import FILE_KEYS
 from ndcg_ab.config.model.settings import Gate, Slices, Statistics
-from ndcg_ab.config.model.units import NamedDifference, differences_in
+from ndcg_ab.config.model.units import NamedDifference
 from ndcg_ab.config.secrets.plain_secrets import mark_secrets
 from ndcg_ab.errors import RuleError, Setting
 from ndcg_ab.files import resolved
@@ -290,7 +290,23 @@ class Evaluation(Model):
 
     def named_differences(self) -> Iterator[NamedDifference]:
         """Every margin, smallest effect and threshold that a key names, in the unit of its metric."""
-        yield from differences_in(self.guardrails, self.statistics, self.gate, self.metrics, self.secondary_metrics)
+        for name, margin in self.guardrails.items():
+            yield NamedDifference("guardrails", name, margin, by_metric=True)
+        effect = self.statistics.smallest_effect
+        if isinstance(effect, dict):
+            for name, least in effect.items():
+                yield NamedDifference("statistics.smallest_effect", name, least, by_metric=True)
+        elif effect is not None:
+            for name in (*self.metrics, *self.secondary_metrics):
+                yield NamedDifference("statistics.smallest_effect", name, effect)
+        if self.gate is None:
+            return
+        for name, margin in self.gate.not_worse.items():
+            yield NamedDifference("gate.not_worse", name, margin, by_metric=True)
+        for name, drop in self.gate.no_drop.items() if isinstance(self.gate.no_drop, dict) else ():
+            yield NamedDifference("gate.no_drop", name, drop, by_metric=True)
+        for name in self.metrics if self.gate.slice_regression is not None else ():
+            yield NamedDifference("gate.slice_regression", name, self.gate.slice_regression or 0.0)
 
     def range_of(self, name: str, highest_grade: float | None = None, seen: float | None = None) -> Range | None:
         """Where the values of a metric lie, as far as that is known or declared (`statistics.ranges`).

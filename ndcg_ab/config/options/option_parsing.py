@@ -19,14 +19,7 @@ def parse_system(text: str) -> tuple[str, str]:
     """NAME and FILE of ``--system NAME=FILE``."""
     name, equals, file = text.partition("=")
     if not equals or not name or not file:
-        path = file if equals else text
-        stem = re.split(r"[/\\]", path)[-1].partition(".")[0]
-        example = (
-            f"say --system {shlex.quote(f'{stem}={path}')}"
-            if stem and (not equals or file)
-            else "such as new=runs/new.run.gz"
-        )
-        raise InputError(f"--system {text!r}: must be NAME=FILE; {example}")
+        raise InputError(f"--system {text!r}: must be NAME=FILE, such as new=runs/new.run.gz")
     return name, file
 
 

@@ -127,7 +127,7 @@ MISTAKES: dict[str, Mistake] = {
     "a confidence for alpha": Mistake(["must be below 0.5; did you mean 0.05?"], "--alpha 0.95"),
     "a confidence with a sign": Mistake(["say --alpha 0.05"], "--alpha 95%"),
     # systems, queries, outputs
-    "a system without a name": Mistake(["--system 'new': must be NAME=FILE; say --system new=new"], "--system new"),
+    "a system without a name": Mistake(["--system 'new': must be NAME=FILE, such as"], "--system new"),
     "a system in two words": Mistake(["say --system new=new.run"], "--system new new.run"),
     "a name twice": Mistake(["--system: the name 'old' is given twice"], f"--system old={RUN}"),
     "a baseline misspelt": Mistake(["must be one of the systems (old); did you mean 'old'?"], "--baseline odl"),
