@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ndcg_ab import memory
-from ndcg_ab.config.options.resource_options import read_resources
+from ndcg_ab.config.options.from_options import read_resources
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app

@@ -120,10 +120,10 @@ def judge_next(
     write_or_print(lambda: to_json_lines(found.rows), paths["--jsonl"], to_standard_output=jsonl == "-")
     write_or_print(lambda: to_csv(found.rows), paths["--csv"], to_standard_output=False)
     is_alone = not (csv or jsonl or sheet)
-    is_csv_here = bool(found.rows) and (csv == "-" or (is_alone and not is_terminal()))
+    is_csv_here = bool(found.rows) and (csv == "-" or (is_alone and not sys.stdout.isatty()))
     if is_csv_here:
         written = to_csv(found.rows)
-        sys.stdout.write(visible(written) if is_terminal() else written)
+        sys.stdout.write(visible(written) if sys.stdout.isatty() else written)
     elif is_alone and found.rows:
         print_safely(print_to_judge, found.rows)
     if quiet:
@@ -133,10 +133,6 @@ def judge_next(
         warn_of_formulas("--csv" if csv in (None, "-") else f"--csv {csv}", texts)
     tell_effects(effect_sentences(found), is_output_taken=is_csv_here or jsonl == "-")
     name_written(*paths.values(), is_output_taken=is_csv_here or jsonl == "-")
-
-
-def is_terminal() -> bool:
-    return sys.stdout.isatty()
 
 
 def tell_effects(sentences: Iterable[str], *, is_output_taken: bool) -> None:
@@ -161,7 +157,7 @@ def evaluation_from_config(config: Path, options: Mapping[str, Any]) -> "Evaluat
     from ndcg_ab.config.environment import prepare_environment
     from ndcg_ab.config.loading.file import read_config
     from ndcg_ab.config.loading.templates import resolve_at
-    from ndcg_ab.config.options.resource_options import with_resource_options
+    from ndcg_ab.config.options.from_options import with_resource_options
 
     evaluation = with_resource_options(read_config(config, options["settings"] or ()), options)
     prepare_environment(evaluation)

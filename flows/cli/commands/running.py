@@ -68,9 +68,9 @@ def check(
     """
     from ndcg_ab.config.loading.file import read_config
     from ndcg_ab.config.loading.templates import resolve_at
+    from ndcg_ab.config.options.from_options import read_resources, with_resource_options
     from ndcg_ab.config.options.option_parsing import parse_grades, parse_metrics, parse_severities
     from ndcg_ab.config.options.positional import expand_patterns, systems_by_name
-    from ndcg_ab.config.options.resource_options import read_resources, with_resource_options
     from ndcg_ab.pipeline import check_only
     from ndcg_ab.report.terminal.tables import print_findings
     from ndcg_ab.scoring.scoring import open_engine_for
@@ -145,7 +145,7 @@ def run(
     """
     import_special_lightly()
     from ndcg_ab.config.loading.file import find_namesake, read_config
-    from ndcg_ab.config.options.resource_options import with_resource_options
+    from ndcg_ab.config.options.from_options import with_resource_options
 
     settings = options["settings"] or ()
     evaluation = with_resource_options(read_config(config, settings), options)

@@ -8,8 +8,13 @@ import typer
 
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.keys import known_keys
-from ndcg_ab.config.options.from_options import OPTIONS, Option, evaluation_from_arguments, evaluation_from_options
-from ndcg_ab.config.options.resource_options import with_resource_options
+from ndcg_ab.config.options.from_options import (
+    OPTIONS,
+    Option,
+    evaluation_from_arguments,
+    evaluation_from_options,
+    with_resource_options,
+)
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
 
