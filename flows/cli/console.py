@@ -1,10 +1,9 @@
 """What the commands share of the terminal: errors in a sentence, progress, where results are printed."""
 
-import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +13,7 @@ from ndcg_ab.errors import format_value
 from ndcg_ab.files import command_to_paste, write_text
 from ndcg_ab.visible import formulas, printable_width, visible, visible_json, visible_record
 
-from .exit_codes import GATE_FAILED, PASSING, exit_code_for, write_error
-from .memory_check import refuse_little_room
+from .exit_codes import GATE_FAILED, write_error
 from .streams import unwrap_stream
 
 if TYPE_CHECKING:
@@ -24,18 +22,6 @@ if TYPE_CHECKING:
     from ndcg_ab.results.outcome import Outcome
 
 NOT_A_TERMINAL = 200  # columns for output that goes to a file or a pipe, where COLUMNS does not say
-
-
-@contextlib.contextmanager
-def user_errors() -> Iterator[None]:
-    """An error in a sentence, and the exit code that is its."""
-    try:
-        refuse_little_room()
-        yield
-    except PASSING:
-        raise
-    except Exception as error:
-        raise typer.Exit(exit_code_for(error)) from None
 
 
 def end_where_a_gate_failed(outcome: "Outcome") -> None:

@@ -1,8 +1,7 @@
 """A command line that cannot be parsed, in one sentence that says what to write instead."""
 
 import re
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import typer
@@ -12,16 +11,16 @@ from ndcg_ab.errors import format_value, shortened
 from ndcg_ab.files import unusable
 
 from .exit_codes import write_error
+from .memory_check import refuse_little_room
 from .pipes import replace_pipes
 
 MOST_OF_PATH = 60  # characters of a path that cannot be used: its end, where its name is
-SYSTEM = ("--system", "--run")
 LONGEST_COMPLAINT = 600  # characters of a parser's own words, which repeat a value
 UsageError: Any = typer.BadParameter.__mro__[1]  # of click, or of the copy of it that a newer typer holds
 
 
 class Command(TyperCommand):
-    """A command that knows the usual slips: ``--system NAME FILE``, ``--effect 1%``, a configuration for options."""
+    """A command that knows the usual slips, such as a configuration for options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         options = {option for each in self.params for option in each.opts}
@@ -39,13 +38,14 @@ class Command(TyperCommand):
                 raise typer.Exit(2)
             return super().parse_args(ctx, list(args))
         except UsageError as error:
-            if said := explain_parser_error(error, options, args):
+            if said := explain_number(error, args):
                 write_error(said)
                 raise typer.Exit(2) from None
             error.message = shortened(str(error.message), LONGEST_COMPLAINT)
             raise
 
     def invoke(self, ctx: Any) -> Any:
+        refuse_little_room()
         ctx.params = replace_pipes(str(self.name), ctx.params)
         return super().invoke(ctx)
 
@@ -76,64 +76,23 @@ def find_mistake(command: str, options: set[str], args: Sequence[str]) -> str | 
     for option in {each.partition("=")[0] for each in args} - options:
         if removed := removed_key_text(f"statistics.{option.removeprefix('--')}"):
             return f"{option} {removed}"
-    if "--scores" not in options and any(each.partition("=")[0] == "--scores" for each in args):
-        return (
-            f"{command} --scores: needs judgments and rankings, which scores of another tool do not hold; say"
-            " ndcg-ab compare --scores FILE, or ndcg-ab power --scores FILE"
-        )
     if args and "--set" not in options and re.fullmatch(r"[^-].*\.ya?ml", args[0]):
         return f"{command} {args[0]}: takes files, not a configuration; say ndcg-ab run {args[0]}"
-    for option, name, file in zip(args, args[1:], args[2:], strict=False):
-        if option in SYSTEM and not re.search(r"[=./]", name) and not file.startswith("-"):
-            return f"{option} {name} {file}: must be NAME=FILE; say {option} {name}={file}"
     return None
 
 
-def explain_parser_error(error: Any, options: set[str], args: Sequence[str]) -> str | None:
-    """What a parser's complaint means; None where its own words say enough."""
-    text = str(error.message)
-    if found := re.match(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)", text):
-        files = found[1].split()
-        if "--system" not in options or not all(re.search(r"[=.]", file) for file in files):
-            return None
-        systems = [file if "=" in file else f"{Path(file).name.partition('.')[0]}={file}" for file in files]
-        return f"{found[1]}: is no option; say {' '.join(f'--system {system}' for system in systems)}"
-    if found := re.search(r" valid (float|number|int)", text):
-        is_whole = found[1] == "int"
-        for option, given in option_values(error.param.opts, args):
-            if not is_number_readable(given, is_whole=is_whole):
-                said = suggest_number(option, given, is_whole=is_whole, can_repeat=error.param.multiple)
-                rule = "a whole number" if is_whole else "a number"
-                return f"{option} {given!r}: must be {rule}" + (f"; say {said}" if said else "")
-    return None
-
-
-def option_values(names: Sequence[str], args: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """(option, value) of ``--effect 1%`` and ``--effect=1%``."""
-    for option, after in zip(args, [*args[1:], ""], strict=True):
-        name, equals, value = option.partition("=")
-        if name in names:
-            yield name, value if equals else after
-
-
-def is_number_readable(text: str, *, is_whole: bool) -> bool:
-    try:
-        int(text) if is_whole else float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def suggest_number(option: str, text: str, *, is_whole: bool, can_repeat: bool) -> str | None:
-    """The option with the number that was meant: for ``1%``, ``10k``, ``10,000``, and for ``5,10`` the option twice."""
+def explain_number(error: Any, args: Sequence[str]) -> str | None:
+    """Return the sentence about a value that is no number, which the parser does not name; None for other errors."""
     from ndcg_ab.config.loading.hints import is_number, plain_number
 
-    if is_whole and re.fullmatch(r"\d{1,3}([,_' ]\d{3})+", text):
-        return f"{option} {re.sub('[^0-9]', '', text)}"
-    if is_whole and (short := re.fullmatch(r"(\d+)([km])", text.lower())):
-        return f"{option} {int(short[1]) * {'k': 1000, 'm': 1000000}[short[2]]}"
-    parts = [part.strip() for part in re.split(r"[,;\s]\s*", text.strip())]
-    meant = None if is_whole else plain_number(text)
-    if meant is None and can_repeat and len(parts) > 1 and all(map(is_number, parts)):
-        return " ".join(f"{option} {part}" for part in parts)
-    return f"{option} {meant}" if meant else None
+    found = re.search(r" valid (float|number|int)", str(error.message))
+    for option, after in zip(args, [*args[1:], ""], strict=True):
+        name, equals, value = option.partition("=")
+        text = value if equals else after
+        if found and name in error.param.opts:
+            if found[1] == "int" and not re.fullmatch(r"[+-]?\d+", text):
+                return f"{name} {text!r}: must be a whole number"
+            if found[1] != "int" and not is_number(text):
+                meant = plain_number(text)
+                return f"{name} {text!r}: must be a number" + (f"; say {name} {meant}" if meant else "")
+    return None

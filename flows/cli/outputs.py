@@ -2,7 +2,8 @@
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,11 @@ from ndcg_ab.files import resolved
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation
+
+
+PAGES = (".html", ".htm")
+PICTURES = (".png", ".svg", ".pdf")
+TABLES = (".csv", ".tsv", ".parquet", ".pq")
 
 
 def local_inputs(evaluation: "Evaluation") -> list[Path]:
@@ -23,40 +29,29 @@ def local_inputs(evaluation: "Evaluation") -> list[Path]:
     return [place.file for place in places if place and isinstance(place.file, Path)]
 
 
-def refuse_one_file_twice(option: str, first: Path | None, other: Path | None, one: str = "--json") -> None:
-    if first and other and resolved(first) == resolved(other):
-        raise InputError(f"{one} and {option} both name {first}: one would overwrite the other")
-
-
-def page_path(path: Path, inputs: Sequence[Path]) -> Path:
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"--report {path}: must end in .html")
-    return check_writable("--report", path, inputs)
-
-
-def scores_file(path: Path, inputs: Sequence[Path]) -> Path:
-    """The path of `--per-query`; a device or a pipe may have any name."""
-    found = check_writable("--per-query", path, inputs)
-    is_device = path.exists() and not path.is_file()
-    if path.suffix.lower() not in (".csv", ".parquet", ".pq") and not is_device:
-        raise InputError(f"--per-query {path}: must end in .csv, .parquet or .pq")
-    return found
-
-
-def picture_path(path: Path, inputs: Sequence[Path]) -> Path:
-    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise InputError(f"--picture {path}: must end in .png, .svg or .pdf")
-    return check_writable("--picture", path, inputs)
-
-
-def json_file(name: str | None, inputs: Sequence[Path]) -> Path | None:
-    """The path of `--json`; None where there is none or where it is standard output."""
-    return text_file("--json", name, inputs)
+def refuse_one_file_twice(paths: Mapping[str, Path | None]) -> None:
+    """Raise InputError if two options name one file; paths: option -> file."""
+    named = [(option, path) for option, path in paths.items() if path]
+    for (one, first), (other, second) in combinations(named, 2):
+        if resolved(first) == resolved(second):
+            raise InputError(f"{one} and {other} both name {first}: one would overwrite the other")
 
 
 def text_file(option: str, name: str | None, inputs: Sequence[Path]) -> Path | None:
     """The path of an output; None where there is none or where it is standard output."""
     return check_writable(option, name, inputs) if name and name != "-" else None
+
+
+def output_file(option: str, name: str | Path | None, inputs: Sequence[Path], *suffixes: str) -> Path | None:
+    """The path of an output whose name has one of the suffixes; None if there is none. A device may have any name."""
+    if not name:
+        return None
+    path = check_writable(option, name, inputs)
+    if path.suffix.lower() not in suffixes and (path.is_file() or not path.exists()):
+        raise InputError(
+            f"{option} {path}: must end in {' or '.join(filter(None, (', '.join(suffixes[:-1]), suffixes[-1])))}"
+        )
+    return path
 
 
 def check_writable(option: str, name: str | Path, inputs: Sequence[Path]) -> Path:

@@ -8,7 +8,7 @@ from .mistakes import Command
 
 MOST_USED = frozenset(
     """system metric smallest_effect guardrail queries slice gate report json markdown details explain candidate count
-    csv output_file sheet kept deviation gain discount ideal cutoff picture help_all""".split()  # noqa: SIM905  (words are easier to read)
+    csv output sheet kept deviation gain discount ideal cutoff picture help_all""".split()  # noqa: SIM905  (words are easier to read)
 )
 
 

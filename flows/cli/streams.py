@@ -4,53 +4,14 @@ They may be closed early by `| head`, have an encoding that knows no box and no 
 wrote: nothing of it reaches the terminal as a command but colours.
 """
 
-import codecs
 import io
 import os
 import sys
-import unicodedata
 from collections.abc import Iterable
 from typing import Any, TextIO, cast
 
 from ndcg_ab.config.secrets.redaction import remove_known_secrets
 from ndcg_ab.visible import visible_but_colours
-
-PLAIN = {  # one character for one, so that columns stay where they are
-    **dict(zip("━●│·▲▼✓✗…–—−→←×·δ", "=o|.^v+x~---><x.d", strict=True)),
-    **dict(zip("─┃╭╮╰╯├┤┬┴┼", "-|+++++++++", strict=True)),
-    **dict(zip("▁▂▃▄▅▆▇█", "_.,-~=+#", strict=True)),
-    **dict.fromkeys("“”„", '"'),
-    **dict.fromkeys("‘’", "'"),
-    "±": "+-",
-    "≤": "<=",
-    "≥": ">=",
-}
-HANDLER = "ndcg-ab-plain"
-
-
-def replace_unencodable(error: UnicodeError) -> tuple[str, int]:
-    """What stands for characters that an encoding does not have: their likes in ASCII, else question marks."""
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    return "".join(map(ascii_likeness, error.object[error.start : error.end])), error.end
-
-
-def ascii_likeness(character: str) -> str:
-    """As many characters as the one takes columns: two for a wide one, none for one that is drawn over another."""
-    if character in PLAIN:
-        return PLAIN[character]
-    if "\u2800" <= character <= "\u28ff":  # of the spinner
-        return "."
-    bare = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
-    width = character_width(character)
-    return bare.ljust(width) if 0 < len(bare) <= width else "?" * width
-
-
-def character_width(character: str) -> int:
-    """The columns that a terminal gives a character."""
-    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
 
 
 class Guarded:
@@ -114,11 +75,10 @@ def prepare_streams() -> None:
         sys.stdout = cast(TextIO, Closed())
     if sys.stderr is None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
-    codecs.register_error(HANDLER, replace_unencodable)
     for stream in (sys.stdout, sys.stderr):
         encoding = (getattr(stream, "encoding", None) or "").lower().replace("-", "")
         if hasattr(stream, "reconfigure") and not encoding.startswith("utf"):
-            stream.reconfigure(errors=HANDLER)
+            stream.reconfigure(errors="replace")
     if not isinstance(sys.stdout, Guarded):
         sys.stdout = Guarded(sys.stdout)
     if not isinstance(sys.stderr, Guarded):

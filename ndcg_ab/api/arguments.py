@@ -174,15 +174,8 @@ def as_configured(name: str, value: Any) -> Any:
             for key, each in value.items()
         }
     if name in MAPPINGS and value is not None and not isinstance(value, Mapping):
-        form = f"; write {python_form(value)}" if name == "guardrails" else ""
-        raise InputError(f"{name} = {format_value(value)}: must be a mapping{form}")
+        raise InputError(f"{name} = {format_value(value)}: must be a mapping")
     return value if name in OPTIONAL else python_number(value)
-
-
-def python_form(metrics: Any) -> str:
-    """``{'recall@10': 0.02}`` for what names the metric alone."""
-    names = [metrics] if isinstance(metrics, str | Metric) else list_entries("guardrails", metrics)
-    return repr({metric_text(each): 0.02 for each in names[:1] or ["recall@10"]})
 
 
 def list_entries(name: str, value: Any) -> list[Any]:

@@ -150,13 +150,8 @@ def run_and_collect(
 
     It is little beside the rankings: a value per query, system and metric, and the results that the page shows.
     """
-
-    def say(step: str) -> None:
-        if progress:
-            progress(step)
-
     with open_engine_for(evaluation) as engine:
-        outcome, store = evaluate_in_memory(evaluation, engine, say)
+        outcome, store = evaluate_in_memory(evaluation, engine, progress or (lambda step: None))
         about = about_files(evaluation, store.inputs(), DIGESTED)
         if shows_configuration:
             about["evaluation"] = evaluation.model_dump(mode="json")

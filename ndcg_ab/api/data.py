@@ -11,6 +11,15 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.sources.tables.in_memory import is_table, type_name
 
 
+class ShownInNotebook:
+    """What shows itself in a notebook as `print` writes it."""
+
+    def _repr_html_(self) -> str:
+        from ndcg_ab.report.notebook import wrap_preformatted
+
+        return wrap_preformatted(str(self))
+
+
 class ArrowTable(Protocol):
     """A table of any library that speaks the Arrow PyCapsule interface: pandas, polars, pyarrow, DuckDB and others."""
 

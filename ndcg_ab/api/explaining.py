@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ndcg_ab.api.arguments import make_evaluation, name_arguments_in_errors
-from ndcg_ab.api.data import Data, read_argument
+from ndcg_ab.api.data import Data, ShownInNotebook, read_argument
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileFormat
 from ndcg_ab.engines import open_engine
@@ -21,7 +21,7 @@ ALONE = "ranking"  # the name of a system that has none
 
 
 @dataclass(frozen=True, repr=False)
-class ExplainResult:
+class ExplainResult(ShownInNotebook):
     """One query, explained; in a notebook it shows itself, `print` writes the tables of the command.
 
     systems: of each its explanations, one for each metric, and the steps from the first metric to the others.
@@ -51,11 +51,6 @@ class ExplainResult:
         from ndcg_ab.report.notebook import format_explained
 
         return format_explained(self.systems, self.query)
-
-    def _repr_html_(self) -> str:
-        from ndcg_ab.report.notebook import wrap_preformatted
-
-        return wrap_preformatted(str(self))
 
 
 def explain(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ndcg_ab.api.arguments import make_evaluation, refuse_for_data
-from ndcg_ab.api.data import Data, read_argument
+from ndcg_ab.api.data import Data, ShownInNotebook, read_argument
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileFormat
 from ndcg_ab.errors import InputError
@@ -17,7 +17,7 @@ NO_SYSTEM: Mapping[str, Data] = {"none": {"q": {"d": 1.0}}}  # an evaluation has
 
 
 @dataclass(frozen=True, repr=False)
-class JudgmentsResult:
+class JudgmentsResult(ShownInNotebook):
     """How two sets of judgments agree; in a notebook it shows itself, `print` writes what the command writes.
 
     compared: the agreement of their grades; with systems their order, and the verdicts, under each set.
@@ -36,11 +36,6 @@ class JudgmentsResult:
         from ndcg_ab.report.notebook import format_judgments
 
         return format_judgments(self.compared)
-
-    def _repr_html_(self) -> str:
-        from ndcg_ab.report.notebook import wrap_preformatted
-
-        return wrap_preformatted(str(self))
 
 
 def compare_judgments(
@@ -87,11 +82,7 @@ def compare_judgments(
     settings |= {"columns": columns, "format": format} if systems else {}
     by_first = evaluation_by("first", first, first_columns, first_format, settings | {"grades": first_grades})
     by_second = evaluation_by("second", second, second_columns, second_format, settings | {"grades": second_grades})
-
-    def say(step: str) -> None:
-        if progress:
-            progress(step)
-
+    say = progress or (lambda step: None)
     return JudgmentsResult(study.compare_judgments(by_first, by_second, say, with_systems=systems is not None))
 
 

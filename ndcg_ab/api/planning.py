@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_ab.api.arguments import as_configured, name_arguments_in_errors
-from ndcg_ab.api.data import Data, make_source, read_argument
+from ndcg_ab.api.data import Data, ShownInNotebook, make_source, read_argument
 from ndcg_ab.api.results import CompareResult
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.external_scores import SCORE
@@ -19,7 +19,7 @@ from ndcg_core.measures.metric import Metric
 
 
 @dataclass(frozen=True, repr=False)
-class PowerResult:
+class PowerResult(ShownInNotebook):
     """Answers; in a notebook they show themselves, `print` writes what the command writes.
 
     plans: one for each candidate and metric, or one for a deviation: spread, queries needed, detectable differences.
@@ -41,11 +41,6 @@ class PowerResult:
         from ndcg_ab.report.notebook import format_plans
 
         return format_plans(self.plans, self.asked)
-
-    def _repr_html_(self) -> str:
-        from ndcg_ab.report.notebook import wrap_preformatted
-
-        return wrap_preformatted(str(self))
 
 
 def power(

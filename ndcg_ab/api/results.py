@@ -4,12 +4,12 @@ import dataclasses
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.report.page.data import PageData, largest_losses
+from ndcg_ab.report.page.data import Loss, PageData, largest_losses
 from ndcg_ab.results import codec
 from ndcg_ab.results.change_records import Changes
 from ndcg_ab.results.cost_records import Costs
@@ -23,14 +23,6 @@ from ndcg_core.statistics.verdicts.comparison import Comparison
 if TYPE_CHECKING:
     import pandas
     import polars
-
-
-class Loss(NamedTuple):
-    """A query on which a candidate is worse. text: None where it is unknown. difference: candidate - baseline, < 0."""
-
-    query_id: str
-    text: str | None
-    difference: float
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -122,8 +114,7 @@ class CompareResult:
     ) -> tuple[Loss, ...]:
         """The queries that a candidate lost most, the largest loss first; candidate and metric as of `comparison`."""
         found = self.comparison(candidate, metric)
-        lost = largest_losses(self._page, found.metric, found.candidate, most)
-        return tuple(Loss(row.query, row.text or None, row.difference) for row in lost)
+        return tuple(largest_losses(self._page, found.metric, found.candidate, most))
 
     def in_words(self, candidate: str | None = None) -> str:
         """What `ndcg-ab compare --explain` prints of a candidate, by default of the first, as Markdown.
@@ -142,13 +133,15 @@ class CompareResult:
 
     def to_pandas(self) -> "pandas.DataFrame":
         """The same for pandas; ImportError where it is not installed."""
-        import_library("to_pandas", "pandas")
         made: pandas.DataFrame = self.to_arrow().to_pandas()
         return made
 
     def to_polars(self) -> "polars.DataFrame":
         """The same for polars; ImportError where it is not installed."""
-        made: polars.DataFrame = import_library("to_polars", "polars").from_arrow(self.to_arrow())
+        import polars
+
+        made = polars.from_arrow(self.to_arrow())
+        assert isinstance(made, polars.DataFrame)
         return made
 
     def to_dict(self) -> dict[str, Any]:
@@ -202,13 +195,3 @@ def choose_name(argument: str, name: str | None, known: Sequence[str]) -> str:
         return name or known[0]
     there = list(dict.fromkeys(known))
     raise InputError(f"{argument} = {name!r}: is not compared (there: {', '.join(there)}){nearest_hint(name, there)}")
-
-
-def import_library(method: str, library: str) -> Any:
-    """A library that is not one of ours."""
-    from importlib import import_module
-
-    try:
-        return import_module(library)
-    except ImportError as error:
-        raise ImportError(f"{method}() needs {library}: pip install {library}") from error

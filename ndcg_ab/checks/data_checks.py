@@ -56,7 +56,7 @@ def check_tables(
     metrics = evaluation.metric_list
     refuse_contradictions(engine, judgments)
     refuse_grades(engine, judgments, metrics)
-    refuse_missing_ranks(engine, rankings, metrics)
+    refuse_missing_ranks(rankings, metrics)
     found = check_duplicates(engine, rankings, metrics)
     if one_query:
         return found
@@ -101,11 +101,12 @@ def check_loaded_rows(
             continue
         example, document = row.places[0]
         pulled = judgments if code in OF_JUDGMENTS else rankings[subject]
-        own = first_query_id(pulled)
         words = (
             agreeing_words(row.count) | unanswered_policies(evaluation.metric_list, row.count) | {"document": document}
         )
-        message = SENTENCES[code].format(subject=subject, count=row.count, example=example, own=own, **words)
+        message = SENTENCES[code].format(
+            subject=subject, count=row.count, example=example, own=pulled.query_ids[0], **words
+        )
         if code == "no_shared_query":
             message += texts_hint(pulled, judgments, evaluation)
         system = None if code in OF_JUDGMENTS else subject
@@ -120,10 +121,6 @@ def texts_hint(ranking: Pulled, judgments: Pulled, evaluation: Evaluation) -> st
     if evaluation.queries is not None or are_texts[0] == are_texts[1]:
         return ""
     return "; if one of them has the texts of the queries, give the file that has their ids and texts: --queries FILE"
-
-
-def first_query_id(pulled: Pulled) -> str:
-    return pulled.query_ids[0]
 
 
 def agreeing_words(count: int) -> dict[str, str]:
@@ -207,7 +204,7 @@ def refuse_grades(engine: Engine, judgments: Pulled, metrics: Sequence[Metric]) 
             raise InputError(f"{where}: grade = {format_number(grade)}: with the metric {metric.name} it {rule}")
 
 
-def refuse_missing_ranks(engine: Engine, rankings: Mapping[str, Pulled], metrics: Sequence[Metric]) -> None:
+def refuse_missing_ranks(rankings: Mapping[str, Pulled], metrics: Sequence[Metric]) -> None:
     """ties = given orders by the rankings' own ranks: they must be there."""
     for metric in metrics:
         if metric.ties == "given":

@@ -9,14 +9,10 @@ from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.severity import Severity
 
 
-def sort_by_severity(findings: Sequence[Finding]) -> list[Finding]:
-    """The gravest first, otherwise in the order given."""
-    return sorted(findings, key=lambda finding: Severity(finding.severity).traits.rank)
-
-
 def apply_severities(findings: Sequence[Finding], evaluation: Evaluation) -> list[Finding]:
     """The findings as grave as the configuration has them, the gravest first."""
-    return sort_by_severity([replace(finding, severity=chosen_severity(finding, evaluation)) for finding in findings])
+    chosen = [replace(finding, severity=chosen_severity(finding, evaluation)) for finding in findings]
+    return sorted(chosen, key=lambda finding: Severity(finding.severity).traits.rank)
 
 
 def chosen_severity(finding: Finding, evaluation: Evaluation) -> str:

@@ -25,7 +25,7 @@ NOT_CHECKED = (
 
 
 def check_rankings_alone(
-    evaluation: Evaluation, engine: Engine, say: Callable[[str], None]
+    evaluation: Evaluation, engine: Engine, say: Callable[[str], object]
 ) -> tuple[list[Finding], str]:
     """Reads the rankings of an evaluation and checks them; its judgments are not looked at.
 
@@ -41,7 +41,7 @@ def check_rankings_alone(
     say("check the data")
     loading.load_tables(engine, placeholder_judgments(rankings), Queries(), rankings, evaluation)
     metrics = evaluation.metric_list
-    refuse_missing_ranks(engine, rankings, metrics)
+    refuse_missing_ranks(rankings, metrics)
     found = check_duplicates(engine, rankings, metrics)
     found += check_rankings(engine, read_notices(engine), rankings)
     found += check_spellings(engine, metrics, None, rankings)

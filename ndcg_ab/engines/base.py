@@ -158,21 +158,13 @@ class Engine(ABC):
                 self._drop(name)
                 self.release(*(file.name for file in self.files.values() if file.kind == "view" and name in file.reads))
 
-    def read(
-        self,
-        name: str,
-        columns: Sequence[str] = (),
-        *,
-        where: Parameters | None = None,
-        order: str = "",
-        **parameters: Value,
-    ) -> pa.Table:
+    def read(self, name: str, columns: Sequence[str] = (), **asked: Any) -> pa.Table:
         """A table's rows; it is made first where it is not there yet.
 
-        columns: by default all.  where: column -> value that it must have (or a list of them).  order: columns to
-        sort by, with commas between; without it rows come in any order.  parameters: as for `build`.
+        columns: by default all.  asked: `where`, column -> value that it must have (or a list of them); `order`,
+        columns to sort by, with commas between (without it rows come in any order); parameters as for `build`.
         """
-        return self._table(name, *self._selected(name, columns, where, order, parameters))
+        return self._table(name, *self._selected(name, columns, **asked))
 
     def pieces(self, name: str, columns: Sequence[str], *, where: Parameters | None = None) -> Iterator[pa.Table]:
         """The same a few rows at a time, in any order; nothing else is asked of the engine before the last of them.
@@ -182,7 +174,7 @@ class Engine(ABC):
         yield self.read(name, columns, where=where)
 
     def _selected(
-        self, name: str, columns: Sequence[str], where: Parameters | None, order: str, parameters: Parameters
+        self, name: str, columns: Sequence[str], where: Parameters | None = None, order: str = "", **parameters: Value
     ) -> tuple[str, Bound, SqlFile | None]:
         """The select that reads a table, which is made first, its parameters and the file that makes the table."""
         file = self.files.get(name)
@@ -200,29 +192,13 @@ class Engine(ABC):
         text += f" where {' and '.join(tests)}" if tests else ""
         return text + (f" order by {order}" if order else ""), bound, file
 
-    def rows(
-        self,
-        name: str,
-        columns: Sequence[str] = (),
-        *,
-        where: Parameters | None = None,
-        order: str = "",
-        **parameters: Value,
-    ) -> list[tuple[Any, ...]]:
+    def rows(self, name: str, columns: Sequence[str] = (), **asked: Any) -> list[tuple[Any, ...]]:
         """The same as `read`, as tuples."""
-        return self._rows(name, *self._selected(name, columns, where, order, parameters))
+        return self._rows(name, *self._selected(name, columns, **asked))
 
-    def each(
-        self,
-        name: str,
-        columns: Sequence[str] = (),
-        *,
-        where: Parameters | None = None,
-        order: str = "",
-        **parameters: Value,
-    ) -> Iterator[tuple[Any, ...]]:
+    def each(self, name: str, columns: Sequence[str] = (), **asked: Any) -> Iterator[tuple[Any, ...]]:
         """The same one after the other, for tables that are larger as Python's objects than memory should be."""
-        yield from as_tuples(self.read(name, columns, where=where, order=order, **parameters))
+        yield from as_tuples(self.read(name, columns, **asked))
 
     def count(self, name: str, where: Parameters | None = None, **parameters: Value) -> int:
         """How many rows a table has; it is made first where it is not there yet.  parameters: as for `build`."""

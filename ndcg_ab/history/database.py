@@ -134,6 +134,14 @@ def history_path(evaluation: Evaluation) -> Path:
     return evaluation.output_directory / evaluation.name / HISTORY
 
 
+def existing_history(evaluation: Evaluation) -> Path:
+    """The path of the history; InputError where there is none yet."""
+    path = history_path(evaluation)
+    if not path.exists():
+        raise InputError(f"{path}: there is no history yet; `ndcg-ab run` makes it")
+    return path
+
+
 IN_THIS_PROCESS = threading.RLock()  # DuckDB's lock keeps out other processes only
 
 

@@ -14,8 +14,9 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as papq
@@ -35,6 +36,7 @@ TABLES = ("rows", "answers", "ranks")  # of a reduced ranking
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 UNITS |= {f"{letter}i": 1 << 10 * power for power, letter in enumerate("KMGT", start=1)}
 DAMAGED = (InputError, OSError, ValueError, KeyError, TypeError, AttributeError)  # what an entry that is none raises
+Found = TypeVar("Found")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,74 +69,82 @@ def cache_limit(evaluation: Evaluation) -> float:
 
 def take_table(evaluation: Evaluation, content: Content, target: Path) -> Known | None:
     """Puts the table of a content that was read before at `target`; None where none is kept, or it is damaged."""
-    entry = cache_folder(evaluation) / content.key
-    if cache_limit(evaluation) == 0 or not entry.exists():
-        return None
-    try:
-        known = read_entry(entry)
+
+    def read(entry: Path) -> Known | None:
+        known: Known = decode(Known, read_entry(entry))
         if known.is_remarked and known.places != content.places:
             return None
         link_or_copy(entry / TABLE, target)
         if digest_of_file(target) != known.table:
             raise ValueError("its table was changed")
-    except DAMAGED as error:
+        return known
+
+    known = take_entry(evaluation, content.key, read)
+    if known is None:
         target.unlink(missing_ok=True)
-        remove_damaged(entry, error)
-        return None
-    touch(entry)
     return known
 
 
-def read_entry(entry: Path) -> Known:
-    content = json.loads((entry / ENTRY).read_text(encoding="utf-8"))
-    if content["seal"] != digest_of(content["known"]):
-        raise ValueError("it was changed")
-    known: Known = decode(Known, content["known"])
-    return known
-
-
-def prepare_entry(folder: Path, content: Content, known: Known, table: Path) -> None:
-    """Makes an entry in a working folder, of a table there."""
-    entry = folder / NEW / content.key
-    entry.mkdir(parents=True, exist_ok=True)
-    link_or_copy(table, entry / TABLE)
-    row = encode(known)
-    (entry / ENTRY).write_text(json.dumps({"known": row, "seal": digest_of(row)}, indent=2), encoding="utf-8")
-
-
-def prepare_result(folder: Path, key: str, reduced: ReducedRanking) -> None:
-    """Makes an entry of a reduced ranking."""
-    entry = folder / NEW / key
-    entry.mkdir(parents=True, exist_ok=True)
-    digests = {}
-    for name in TABLES:
-        table = getattr(reduced, name)
-        papq.write_table(table, entry / f"{name}.parquet", compression="zstd")
-        digests[name] = digest_of_file(entry / f"{name}.parquet")
-    row = {"count": reduced.count, "tables": digests}
-    (entry / ENTRY).write_text(json.dumps({"known": row, "seal": digest_of(row)}, indent=2), encoding="utf-8")
-
-
-def take_result(evaluation: Evaluation, key: str) -> ReducedRanking | None:
-    """A ranking that was reduced before; None where it is not kept, or damaged."""
+def take_entry(evaluation: Evaluation, key: str, read: Callable[[Path], Found | None]) -> Found | None:
+    """What a function reads of an entry; None where there is none, or it is damaged."""
     entry = cache_folder(evaluation) / key
     if cache_limit(evaluation) == 0 or not entry.exists():
         return None
     try:
-        content = json.loads((entry / ENTRY).read_text(encoding="utf-8"))
-        known = content["known"]
-        tables = {}
-        for name in TABLES:
-            written = (entry / f"{name}.parquet").read_bytes()
-            if hashlib.sha256(written).hexdigest() != known["tables"][name] or content["seal"] != digest_of(known):
-                raise ValueError("it was changed")
-            tables[name] = papq.read_table(pa.BufferReader(written))
-        reduced = ReducedRanking(**tables, count=int(known["count"]))
+        found = read(entry)
     except DAMAGED as error:
         remove_damaged(entry, error)
         return None
     touch(entry)
-    return reduced
+    return found
+
+
+def read_entry(entry: Path) -> Any:
+    content = json.loads((entry / ENTRY).read_text(encoding="utf-8"))
+    if content["seal"] != digest_of(content["known"]):
+        raise ValueError("it was changed")
+    return content["known"]
+
+
+def make_entry(folder: Path, key: str) -> Path:
+    entry = folder / NEW / key
+    entry.mkdir(parents=True, exist_ok=True)
+    return entry
+
+
+def seal_entry(entry: Path, known: Any) -> None:
+    (entry / ENTRY).write_text(json.dumps({"known": known, "seal": digest_of(known)}, indent=2), encoding="utf-8")
+
+
+def prepare_entry(folder: Path, content: Content, known: Known, table: Path) -> None:
+    """Makes an entry in a working folder, of a table there."""
+    entry = make_entry(folder, content.key)
+    link_or_copy(table, entry / TABLE)
+    seal_entry(entry, encode(known))
+
+
+def prepare_result(folder: Path, key: str, reduced: ReducedRanking) -> None:
+    """Makes an entry of a reduced ranking."""
+    entry = make_entry(folder, key)
+    for name in TABLES:
+        papq.write_table(getattr(reduced, name), entry / f"{name}.parquet", compression="zstd")
+    digests = {name: digest_of_file(entry / f"{name}.parquet") for name in TABLES}
+    seal_entry(entry, {"count": reduced.count, "tables": digests})
+
+
+def take_result(evaluation: Evaluation, key: str) -> ReducedRanking | None:
+    """A ranking that was reduced before; None where it is not kept, or damaged."""
+
+    def read(entry: Path) -> ReducedRanking:
+        known, tables = read_entry(entry), {}
+        for name in TABLES:
+            written = (entry / f"{name}.parquet").read_bytes()
+            if hashlib.sha256(written).hexdigest() != known["tables"][name]:
+                raise ValueError("it was changed")
+            tables[name] = papq.read_table(pa.BufferReader(written))
+        return ReducedRanking(**tables, count=int(known["count"]))
+
+    return take_entry(evaluation, key, read)
 
 
 def describe_table(table: Path, **facts: Any) -> Known:

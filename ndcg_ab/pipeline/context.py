@@ -16,7 +16,7 @@ from ndcg_ab.results.judge_records import Judges
 from ndcg_ab.results.ledger import LedgerRow
 from ndcg_ab.results.outcome import Finding, LeftOut, Outcome
 
-Say = Callable[[str], None]
+Say = Callable[[str], object]
 PUBLISHING = 180.0  # seconds that all publishing of a run may take, however often it is tried
 
 

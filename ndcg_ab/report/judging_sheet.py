@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_ab.files import write_text
-from ndcg_ab.report.page.block import LINK
+from ndcg_ab.report.page.block import safe_link
 from ndcg_ab.report.page.render import TEMPLATES, script_digest, template_environment
 from ndcg_ab.results.wording import signed
 from ndcg_ab.studies.to_judge import ToJudge
@@ -81,7 +81,7 @@ def pair_content(row: ToJudge) -> dict[str, Any]:
         "doc_id": row.doc_id,
         "text": row.text,
         "title": row.title,
-        "url": row.url if row.url and LINK.fullmatch(row.url) else None,
+        "url": safe_link(row.url),
         "why": [", ".join(f"{system} shows it at rank {rank}" for system, rank in row.ranks) or "No system shows it"]
         + ([] if row.effect is None else [effect_text(row, row.effect)]),
     }

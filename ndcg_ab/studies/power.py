@@ -4,7 +4,6 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -20,6 +19,7 @@ from ndcg_ab.sources.queries import pull_clusters, pull_weights
 from ndcg_ab.studies.query_scores import Scores, read_scores
 from ndcg_core.measures.external_metric import GivenMetric, name_among
 from ndcg_core.measures.ranges import value_range
+from ndcg_core.measures.writing import nearest_hint
 from ndcg_core.statistics.estimates.mean_difference import compute_moments, effective_number
 from ndcg_core.statistics.estimates.power import MOST, Detectable, power_curve, queries_needed
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
@@ -256,11 +256,8 @@ def plans_from_scores(
 def check_known_name(scores: Scores, option: str, name: str, known: Sequence[str]) -> str:
     if name in known:
         return name
-    near = get_close_matches(name, known, n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    raise InputError(
-        Setting(option), f" {format_value(name)}: is not in {scores.path} (there: {', '.join(known)}){hint}"
-    )
+    there = f"is not in {scores.path} (there: {', '.join(known)}){nearest_hint(name, known)}"
+    raise InputError(Setting(option), f" {format_value(name)}: {there}")
 
 
 # ---- answers

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ndcg_ab import memory
-from ndcg_ab.config.options.resource_options import ResourceOptions, read_resources
+from ndcg_ab.config.options.from_options import read_resources
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
@@ -35,18 +35,18 @@ def test_sizes_are_bytes(size: str, expected: int) -> None:
 
 @pytest.mark.parametrize("size", ["4GB", "4 G", "4gb", "4gib", "90%"])
 def test_sizes_are_taken_as_people_write_them(size: str) -> None:
-    assert read_resources(ResourceOptions(memory_limit=size)).memory_limit == size
+    assert read_resources({"memory_limit": size}).memory_limit == size
 
 
 @pytest.mark.parametrize("size", ["4", "4B", "4i", "G", "-4G", "4 giga", "4G\n"])
 def test_other_sizes_are_refused(size: str) -> None:
     with pytest.raises(InputError, match="must be a size such as 4GB or 512MiB, or a share such as 50%"):
-        read_resources(ResourceOptions(memory_limit=size))
+        read_resources({"memory_limit": size})
 
 
 def test_an_empty_folder_is_none() -> None:
     with pytest.raises(InputError, match="--spill is empty: it must be a folder"):
-        read_resources(ResourceOptions(spill=""))
+        read_resources({"spill": ""})
 
 
 def test_a_share_is_of_the_machine_s_memory() -> None:

@@ -101,7 +101,6 @@ ends(0, "power", "--scores", "scores.csv", "--effect", "0.1", "--picture", "powe
 ends(0, "judge-next", *FILES, "--sheet", "sheet.html", "--quiet")
 ends(0, "run", "small.yaml", "--quiet")
 ends(0, "history", "small.yaml", "--picture", "nights.png")
-ends(0, "pipeline")
 ends(0, "metrics")
 ends(0, "schema")
 ends(0, "init", *FILES, "--output-file", "-", "--quiet")

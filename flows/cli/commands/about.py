@@ -1,13 +1,13 @@
-"""The commands about ndcg-ab itself: findings, formats, pipeline."""
+"""The commands about ndcg-ab itself: findings, formats."""
 
 from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
-from ..console import name_written, print_line, print_safely, user_errors, write_or_print
+from ..console import name_written, print_line, print_safely, write_or_print
 from ..options import JsonFile
-from ..outputs import json_file
+from ..outputs import text_file
 
 
 def findings(
@@ -17,40 +17,26 @@ def findings(
     json: JsonFile = None,
 ) -> None:
     """List what the data check can find, or explain a finding: what it means, what to do."""
-    with user_errors():
-        from ndcg_ab.report.terminal.finding_entries import codes_to_json, print_codes, print_entry
+    from ndcg_ab.report.terminal.finding_entries import codes_to_json, print_codes, print_entry
 
-        path = json_file(json, ())
-        write_or_print(lambda: codes_to_json(code or ()), path, to_standard_output=json == "-")
-        if json == "-":
-            return
-        if not code:
-            print_safely(print_codes)
-        for place, each in enumerate(code or ()):
-            if place:
-                print_line("")
-            print_safely(print_entry, each)
-        name_written(path)
+    path = text_file("--json", json, ())
+    write_or_print(lambda: codes_to_json(code or ()), path, to_standard_output=json == "-")
+    if json == "-":
+        return
+    if not code:
+        print_safely(print_codes)
+    for place, each in enumerate(code or ()):
+        if place:
+            print_line("")
+        print_safely(print_entry, each)
+    name_written(path)
 
 
 def formats() -> None:
     """List the forms of files that are read, each with a small file of it."""
-    with user_errors():
-        from ndcg_ab.sources.forms.recognition import list_forms
+    from ndcg_ab.sources.forms.recognition import list_forms
 
-        print(list_forms(), end="")
-
-
-def pipeline() -> None:
-    """Print the pipeline as Markdown: every SQL file, what it reads and what it holds, drawn with Mermaid."""
-    with user_errors():
-        from ndcg_ab.report.terminal.pipeline_graph import render_pipeline_page
-
-        print(render_pipeline_page(), end="")
+    print(list_forms(), end="")
 
 
-COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
-    findings: "few_judged",
-    formats: "",
-    pipeline: "> pipeline.md",
-}
+COMMANDS: dict[Callable[..., None], str] = {findings: "few_judged", formats: ""}  # with an example of its options

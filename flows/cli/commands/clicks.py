@@ -8,14 +8,13 @@ import typer
 
 from ndcg_ab.errors import InputError
 
-from ..console import name_written, print_safely, user_errors, warn_of_formulas, write_or_print
+from ..console import name_written, print_safely, warn_of_formulas, write_or_print
 from ..light_imports import import_lightly
-from ..options import JsonFile, MemoryLimit, Quiet, Spill, Threads, of_data, of_metrics, of_output
-from ..outputs import check_writable, json_file, refuse_one_file_twice
-
-ENDINGS = (".csv", ".tsv", ".parquet", ".pq")
+from ..options import RESOURCES, JsonFile, Quiet, of_data, of_metrics, of_output, takes
+from ..outputs import TABLES, output_file, refuse_one_file_twice, text_file
 
 
+@takes(RESOURCES)
 def clicks(
     events: Annotated[
         str, typer.Argument(metavar="EVENTS", help="Events of User Behavior Insights (JSON Lines), or counts.")
@@ -49,54 +48,53 @@ def clicks(
     thresholds: Annotated[
         str | None, of_metrics(metavar="V,…", help="Values from which on grades are 1, 2, …, instead of quantiles.")
     ] = None,
-    output_file: Annotated[
+    output: Annotated[
         str | None,
-        of_output(metavar="FILE", help="Write the judgments: CSV, TSV or Parquet, which compare reads."),
+        of_output(
+            "--output-file", metavar="FILE", help="Write the judgments: CSV, TSV or Parquet, which compare reads."
+        ),
     ] = None,
     json: JsonFile = None,
-    threads: Threads = None,
-    memory_limit: MemoryLimit = None,
-    spill: Spill = None,
     quiet: Quiet = False,
+    **resources: Any,
 ) -> None:
     """Make judgments of a log of clicks, and show what stands behind them."""
-    with user_errors():
-        import_lightly()
-        from ndcg_ab.config.options.option_parsing import parse_columns
-        from ndcg_ab.config.options.resource_options import ResourceOptions, with_resource_options
-        from ndcg_ab.files import write_table
-        from ndcg_ab.studies.clicks import evaluation_of_clicks, grade_events, study_to_json
+    import_lightly()
+    from ndcg_ab.config.options.from_options import with_resource_options
+    from ndcg_ab.config.options.option_parsing import parse_columns
+    from ndcg_ab.files import write_table
+    from ndcg_ab.studies.clicks import evaluation_of_clicks, grade_events, study_to_json
 
-        keys: dict[str, Any] = {
-            "file": events,
-            "format": format,
-            "model": model,
-            "floor": floor,
-            "actions": action or None,
-        }
-        keys |= {"columns": parse_columns("--columns", columns)} if columns else {}
-        cuts = {"quantiles": numbers("--quantiles", quantiles), "thresholds": numbers("--thresholds", thresholds)}
-        if None not in cuts.values():
-            raise InputError("--quantiles, --thresholds: both say where grades begin; take one of the two out")
-        keys |= {"grades": {name: found for name, found in cuts.items() if found}} if any(cuts.values()) else {}
-        evaluation = evaluation_of_clicks({key: value for key, value in keys.items() if value is not None}, queries)
-        evaluation = with_resource_options(evaluation, ResourceOptions(threads, memory_limit, spill))
-        inputs = [Path(file) for file in (events, queries) if file]
-        json_path = json_file(json, inputs)
-        output = grades_file(output_file, inputs) if output_file else None
-        refuse_one_file_twice("--output-file", json_path, output)
-        study = grade_events(evaluation)
-        if output:
-            write_table(study.found.table, output)
-        write_or_print(lambda: study_to_json(study), json_path, to_standard_output=json == "-")
-        if not quiet and json != "-":
-            from ndcg_ab.report.terminal.studies.clicks import print_clicks
+    keys: dict[str, Any] = {
+        "file": events,
+        "format": format,
+        "model": model,
+        "floor": floor,
+        "actions": action or None,
+    }
+    keys |= {"columns": parse_columns("--columns", columns)} if columns else {}
+    cuts = {"quantiles": numbers("--quantiles", quantiles), "thresholds": numbers("--thresholds", thresholds)}
+    if None not in cuts.values():
+        raise InputError("--quantiles, --thresholds: both say where grades begin; take one of the two out")
+    keys |= {"grades": {name: found for name, found in cuts.items() if found}} if any(cuts.values()) else {}
+    evaluation = evaluation_of_clicks({key: value for key, value in keys.items() if value is not None}, queries)
+    evaluation = with_resource_options(evaluation, resources)
+    inputs = [Path(file) for file in (events, queries) if file]
+    json_path = text_file("--json", json, inputs)
+    path = output_file("--output-file", output, inputs, *TABLES)
+    refuse_one_file_twice({"--json": json_path, "--output-file": path})
+    study = grade_events(evaluation)
+    if path:
+        write_table(study.found.table, path)
+    write_or_print(lambda: study_to_json(study), json_path, to_standard_output=json == "-")
+    if not quiet and json != "-":
+        from ndcg_ab.report.terminal.studies.clicks import print_clicks
 
-            print_safely(print_clicks, study)
-        if output and output.suffix.lower() in (".csv", ".tsv") and not quiet:
-            texts = (text for name in ("query_id", "doc_id") for text in study.found.table[name].to_pylist())
-            warn_of_formulas(f"--output-file {output}", texts)
-        name_written(json_path, output, quiet=quiet, is_output_taken=json == "-")
+        print_safely(print_clicks, study)
+    if path and path.suffix.lower() in (".csv", ".tsv") and not quiet:
+        texts = (text for name in ("query_id", "doc_id") for text in study.found.table[name].to_pylist())
+        warn_of_formulas(f"--output-file {path}", texts)
+    name_written(json_path, path, quiet=quiet, is_output_taken=json == "-")
 
 
 def numbers(option: str, text: str | None) -> list[float] | None:
@@ -107,13 +105,6 @@ def numbers(option: str, text: str | None) -> list[float] | None:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise InputError(f"{option} {text}: must be numbers with commas between, as 0.25,0.5,0.75") from None
-
-
-def grades_file(name: str, inputs: list[Path]) -> Path:
-    path = check_writable("--output-file", name, inputs)
-    if path.suffix.lower() not in ENDINGS:
-        raise InputError(f"--output-file {path}: must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
-    return path
 
 
 COMMANDS: dict[Callable[..., None], str] = {clicks: "events.jsonl --queries queries.tsv --output-file judgments.csv"}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,80 +13,35 @@ from ..console import (
     end_where_a_gate_failed,
     name_written,
     print_safely,
-    user_errors,
     warn_of_formulas,
     write_or_print,
 )
 from ..inputs import place_inputs
 from ..light_imports import import_lightly
 from ..options import (
-    Alpha,
+    CLUSTERS,
+    COMPARED,
+    FILES,
+    FORMS,
+    JUDGES,
+    RESOURCES,
+    TESTS,
     BaselineName,
-    Bounded,
-    CarefulUnseenFile,
-    ClusterColumn,
-    ClusterPrefix,
-    Combine,
-    CompleteJudgments,
-    CostNames,
     Details,
-    DocumentPrefix,
-    DocumentsFile,
-    Duplicates,
     Explain,
-    FindingSeverities,
-    Guardrails,
-    InputFiles,
-    IntendedFile,
     JsonFile,
-    JudgmentsColumns,
-    JudgmentsFile,
-    JudgmentsFormat,
-    JudgmentsGrades,
-    JudgmentsPrecedence,
-    LabelFactor,
-    MemoryLimit,
     MetricNames,
-    MoreJudgmentsFiles,
-    OwnDocument,
-    PrimaryMetrics,
-    ProxyJudgmentsFile,
     QueriesFile,
     Quiet,
-    RankingsColumns,
-    RankingsFormat,
-    Resamples,
-    ScoresFiles,
-    SecondaryMetrics,
-    Seed,
-    SliceAttributes,
-    SmallestEffects,
-    SmallestSlice,
-    Spill,
-    Strict,
-    SystemFiles,
-    Threads,
-    of_metrics,
     of_output,
-    of_statistics,
+    takes,
 )
-from ..outputs import json_file, local_inputs, page_path, picture_path, refuse_one_file_twice, scores_file, text_file
+from ..outputs import PAGES, PICTURES, local_inputs, output_file, refuse_one_file_twice, text_file
 from ..short_help import HelpAll
 
 
+@takes(FILES, JUDGES, COMPARED, TESTS, CLUSTERS, FORMS, RESOURCES)
 def compare(
-    files: InputFiles = None,
-    judgments: JudgmentsFile = None,
-    system: SystemFiles = None,
-    scores: ScoresFiles = None,
-    more_judgments: MoreJudgmentsFiles = None,
-    judgments_precedence: JudgmentsPrecedence = None,
-    combine: Combine = None,
-    cheap_judgments: ProxyJudgmentsFile = None,
-    careful_unseen: CarefulUnseenFile = None,
-    complete_judgments: CompleteJudgments = None,
-    baseline: BaselineName = None,
-    metric: MetricNames = None,
     json: JsonFile = None,
     per_query: Annotated[
         Path | None,
@@ -115,146 +70,90 @@ def compare(
             " repeatable.",
         ),
     ] = None,
-    finding: FindingSeverities = None,
-    strict: Strict = False,
-    seed: Seed = None,
-    resamples: Resamples = None,
-    alpha: Alpha = None,
-    smallest_effect: SmallestEffects = None,
-    primary: PrimaryMetrics = None,
-    secondary: SecondaryMetrics = None,
-    guardrail: Guardrails = None,
-    cost: CostNames = None,
-    queries: QueriesFile = None,
-    documents: DocumentsFile = None,
-    document_prefix: DocumentPrefix = None,
-    duplicates: Duplicates = None,
-    own: OwnDocument = None,
-    intended: IntendedFile = None,
-    slice: SliceAttributes = None,  # noqa: A002
-    smallest_slice: SmallestSlice = None,
-    unweighted: Annotated[bool, of_statistics("--unweighted", help="Ignore the queries' weights.")] = False,
-    cluster: ClusterColumn = None,
-    cluster_prefix: ClusterPrefix = None,
-    unclustered: Annotated[bool, of_statistics("--unclustered", help="Ignore the queries' clusters.")] = False,
-    all_pairs: Annotated[bool, of_metrics("--all-pairs", help="Also compare all pairs of systems.")] = False,
-    bounds: Bounded = None,
-    label_factor: LabelFactor = None,
     details: Details = False,
     explain: Explain = False,
-    judgments_format: JudgmentsFormat = None,
-    format: RankingsFormat = None,  # noqa: A002
-    judgments_columns: JudgmentsColumns = None,
-    grades: JudgmentsGrades = None,
-    columns: RankingsColumns = None,
-    threads: Threads = None,
-    memory_limit: MemoryLimit = None,
-    spill: Spill = None,
     quiet: Quiet = False,
     help_all: HelpAll = False,
+    **options: Any,
 ) -> None:
     """Compare systems from files: no configuration, nothing written but what you ask for."""
-    options = dict(locals())
-    with user_errors():
-        import_lightly()
-        from ndcg_ab.config.options.from_options import evaluation_from_options
-        from ndcg_ab.pipeline import evaluate
-        from ndcg_ab.pipeline.conclude import extreme_queries, read_query_scores, write_query_scores
-        from ndcg_ab.scoring.scoring import open_engine_for
+    import_lightly()
+    from ndcg_ab.config.options.from_options import evaluation_from_options
+    from ndcg_ab.pipeline import evaluate
+    from ndcg_ab.pipeline.conclude import extreme_queries, read_query_scores, write_query_scores
+    from ndcg_ab.scoring.scoring import open_engine_for
 
-        evaluation = evaluation_from_options(place_inputs(options, "compare", ", or --scores FILE"))
-        inputs = local_inputs(evaluation)
-        json_path = json_file(json, inputs)
-        scores_path = scores_file(per_query, inputs) if per_query else None
-        report_path = page_path(report, inputs) if report else None
-        markdown_path = text_file("--markdown", markdown, inputs)
-        if json == markdown == "-":
-            raise InputError(
-                "--json - and --markdown -: only one of them can be written here; name a file for the other"
-            )
-        for option, path in (("--per-query", scores_path), ("--report", report_path), ("--json", json_path)):
-            refuse_one_file_twice(option, markdown_path, path, "--markdown")
-        refuse_one_file_twice("--per-query", json_path, scores_path)
-        refuse_one_file_twice("--report", json_path, report_path)
-        refuse_one_file_twice("--report", scores_path, report_path, "--per-query")
-        with open_engine_for(evaluation) as engine:
-            with Progress(quiet) as say:
-                outcome, store = evaluate(evaluation, engine, say, whole=bool(report))
-            if markdown:
-                from ndcg_ab.report.comment.comment import QUERIES, format_comment
-
-                written = format_comment(outcome, extreme_queries(engine, QUERIES))
-            if report_path:
-                from ndcg_ab.report.page.data import about_files, gather_page_data
-                from ndcg_ab.report.page.render import write_page
-                from ndcg_ab.sources.documents import make_documents
-
-                about = about_files(evaluation, store.inputs())
-                write_page(report_path, gather_page_data(engine, outcome, about, documents=make_documents(evaluation)))
-            if scores_path:
-                write_query_scores(engine, scores_path)
-                if scores_path.suffix.lower() == ".csv" and not quiet:
-                    table = read_query_scores(engine).select(["system_id", "query_id", "metric"])
-                    texts = (text for column in table.columns for text in column.unique().to_pylist())
-                    warn_of_formulas(f"--per-query {scores_path}", texts)
-        write_or_print(outcome.to_json, json_path, to_standard_output=json == "-")
+    evaluation = evaluation_from_options(
+        place_inputs(options, "compare", ", or --scores FILE") | {"gate": gate, "require": require}
+    )
+    inputs = local_inputs(evaluation)
+    json_path = text_file("--json", json, inputs)
+    scores_path = output_file("--per-query", per_query, inputs, ".csv", ".parquet", ".pq")
+    report_path = output_file("--report", report, inputs, *PAGES)
+    markdown_path = text_file("--markdown", markdown, inputs)
+    if json == markdown == "-":
+        raise InputError("--json - and --markdown -: only one of them can be written here; name a file for the other")
+    refuse_one_file_twice(
+        {"--markdown": markdown_path, "--json": json_path, "--per-query": scores_path, "--report": report_path}
+    )
+    with open_engine_for(evaluation) as engine:
+        with Progress(quiet) as say:
+            outcome, store = evaluate(evaluation, engine, say, whole=bool(report))
         if markdown:
-            write_or_print(lambda: written, markdown_path, to_standard_output=markdown == "-")
-        if not quiet and "-" not in (json, markdown):
-            from ndcg_ab.report.terminal.screen import print_outcome
+            from ndcg_ab.report.comment.comment import QUERIES, format_comment
 
-            print_safely(print_outcome, outcome, details=details, explain=explain)
-        paths = (json_path, markdown_path, scores_path, report_path)
-        name_written(*paths, quiet=quiet, is_output_taken="-" in (json, markdown))
-        end_where_a_gate_failed(outcome)
+            written = format_comment(outcome, extreme_queries(engine, QUERIES))
+        if report_path:
+            from ndcg_ab.report.page.data import about_files, gather_page_data
+            from ndcg_ab.report.page.render import write_page
+            from ndcg_ab.sources.documents import make_documents
+
+            about = about_files(evaluation, store.inputs())
+            write_page(report_path, gather_page_data(engine, outcome, about, documents=make_documents(evaluation)))
+        if scores_path:
+            write_query_scores(engine, scores_path)
+            if scores_path.suffix.lower() == ".csv" and not quiet:
+                table = read_query_scores(engine).select(["system_id", "query_id", "metric"])
+                texts = (text for column in table.columns for text in column.unique().to_pylist())
+                warn_of_formulas(f"--per-query {scores_path}", texts)
+    write_or_print(outcome.to_json, json_path, to_standard_output=json == "-")
+    if markdown:
+        write_or_print(lambda: written, markdown_path, to_standard_output=markdown == "-")
+    if not quiet and "-" not in (json, markdown):
+        from ndcg_ab.report.terminal.screen import print_outcome
+
+        print_safely(print_outcome, outcome, details=details, explain=explain)
+    paths = (json_path, markdown_path, scores_path, report_path)
+    name_written(*paths, quiet=quiet, is_output_taken="-" in (json, markdown))
+    end_where_a_gate_failed(outcome)
 
 
+@takes(FILES, JUDGES, FORMS)
 def explain(
     query: Annotated[str, typer.Option(metavar="QUERY_ID", help="The query to explain.")],
-    files: InputFiles = None,
-    judgments: JudgmentsFile = None,
-    system: SystemFiles = None,
     metric: MetricNames = None,
-    more_judgments: MoreJudgmentsFiles = None,
-    judgments_precedence: JudgmentsPrecedence = None,
-    combine: Combine = None,
-    judgments_format: JudgmentsFormat = None,
-    format: RankingsFormat = None,  # noqa: A002
-    judgments_columns: JudgmentsColumns = None,
-    document_prefix: DocumentPrefix = None,
-    duplicates: Duplicates = None,
-    own: OwnDocument = None,
-    grades: JudgmentsGrades = None,
-    columns: RankingsColumns = None,
     json: JsonFile = None,
+    **options: Any,
 ) -> None:
     """Explain one query's value place by place; with two metrics, which choice moves the number."""
-    options = dict(locals())
-    with user_errors():
-        import_lightly()
-        from ndcg_ab.config.options.from_options import evaluation_from_options
-        from ndcg_ab.engines import open_engine
-        from ndcg_ab.report.terminal.studies.explained import print_explained
-        from ndcg_ab.studies.explain import explain_query, explained_to_json
+    import_lightly()
+    from ndcg_ab.config.options.from_options import evaluation_from_options
+    from ndcg_ab.engines import open_engine
+    from ndcg_ab.report.terminal.studies.explained import print_explained
+    from ndcg_ab.studies.explain import explain_query, explained_to_json
 
-        evaluation = evaluation_from_options(place_inputs(options, "explain --query ID"))
-        json_path = json_file(json, local_inputs(evaluation))
-        with open_engine() as engine:
-            explained = explain_query(evaluation, query, engine)
-        write_or_print(lambda: explained_to_json(explained, query), json_path, to_standard_output=json == "-")
-        if json != "-":
-            print_safely(print_explained, explained, query)
-        name_written(json_path)
+    evaluation = evaluation_from_options(place_inputs(options, "explain --query ID") | {"metric": metric})
+    json_path = text_file("--json", json, local_inputs(evaluation))
+    with open_engine() as engine:
+        explained = explain_query(evaluation, query, engine)
+    write_or_print(lambda: explained_to_json(explained, query), json_path, to_standard_output=json == "-")
+    if json != "-":
+        print_safely(print_explained, explained, query)
+    name_written(json_path)
 
 
+@takes(FILES, JUDGES, {"baseline": BaselineName, "queries": QueriesFile}, TESTS, CLUSTERS, FORMS, RESOURCES)
 def sensitivity(
-    files: InputFiles = None,
-    judgments: JudgmentsFile = None,
-    system: SystemFiles = None,
-    baseline: BaselineName = None,
-    more_judgments: MoreJudgmentsFiles = None,
-    judgments_precedence: JudgmentsPrecedence = None,
-    combine: Combine = None,
     gain: Annotated[list[str] | None, typer.Option(metavar="GAIN", help="Gains to try. (default three)")] = None,
     discount: Annotated[list[str] | None, typer.Option(metavar="DISCOUNT", help="Discounts. (default four)")] = None,
     ideal: Annotated[list[str] | None, typer.Option(metavar="IDEAL", help="Ideals. (default global, local)")] = None,
@@ -263,66 +162,48 @@ def sensitivity(
         Path | None, typer.Option(metavar="FILE", help="Draw the matrices: PNG, SVG or PDF, by the file name.")
     ] = None,
     json: JsonFile = None,
-    seed: Seed = None,
-    resamples: Resamples = None,
-    alpha: Alpha = None,
-    judgments_format: JudgmentsFormat = None,
-    format: RankingsFormat = None,  # noqa: A002
-    judgments_columns: JudgmentsColumns = None,
-    document_prefix: DocumentPrefix = None,
-    duplicates: Duplicates = None,
-    own: OwnDocument = None,
-    grades: JudgmentsGrades = None,
-    columns: RankingsColumns = None,
-    queries: QueriesFile = None,
-    cluster: ClusterColumn = None,
-    cluster_prefix: ClusterPrefix = None,
-    threads: Threads = None,
-    memory_limit: MemoryLimit = None,
-    spill: Spill = None,
     quiet: Quiet = False,
     help_all: HelpAll = False,
+    **options: Any,
 ) -> None:
     """Compare under all combinations of gain, discount, ideal and cutoff: does the verdict depend on the definition?"""
-    options = dict(locals())
-    with user_errors():
-        import_lightly()
-        from ndcg_ab.config.options.from_options import evaluation_from_options
-        from ndcg_ab.scoring.scoring import open_engine_for
-        from ndcg_ab.studies.sensitivity import (
-            CUTOFFS,
-            DISCOUNTS,
-            GAINS,
-            IDEALS,
-            measure_sensitivity,
-            metric_grid,
-            sensitivity_to_json,
-        )
-        from ndcg_core.measures.metric import MetricError
+    import_lightly()
+    from ndcg_ab.config.options.from_options import evaluation_from_options
+    from ndcg_ab.scoring.scoring import open_engine_for
+    from ndcg_ab.studies.sensitivity import (
+        CUTOFFS,
+        DISCOUNTS,
+        GAINS,
+        IDEALS,
+        measure_sensitivity,
+        metric_grid,
+        sensitivity_to_json,
+    )
+    from ndcg_core.measures.metric import MetricError
 
-        try:
-            tried = metric_grid(gain or GAINS, discount or DISCOUNTS, ideal or IDEALS, cutoff or CUTOFFS)
-        except MetricError as error:
-            raise InputError(f"--{error}") from None
-        evaluation = evaluation_from_options(
-            place_inputs(options, "sensitivity") | {"metric": [each.name for each in tried], "primary": ["all"]},
-            least_systems=2,
-        )
-        json_path = json_file(json, local_inputs(evaluation))
-        drawing = picture_path(picture, local_inputs(evaluation)) if picture else None
-        refuse_one_file_twice("--picture", json_path, drawing)
-        with open_engine_for(evaluation) as engine, Progress(quiet) as say:
-            found = measure_sensitivity(evaluation, engine, say)
-        if drawing:
-            from ndcg_ab.report.pictures.commands import draw_sensitivity
+    try:
+        tried = metric_grid(gain or GAINS, discount or DISCOUNTS, ideal or IDEALS, cutoff or CUTOFFS)
+    except MetricError as error:
+        raise InputError(f"--{error}") from None
+    evaluation = evaluation_from_options(
+        place_inputs(options, "sensitivity") | {"metric": [each.name for each in tried], "primary": ["all"]},
+        least_systems=2,
+    )
+    json_path = text_file("--json", json, local_inputs(evaluation))
+    drawing = output_file("--picture", picture, local_inputs(evaluation), *PICTURES)
+    refuse_one_file_twice({"--json": json_path, "--picture": drawing})
+    with open_engine_for(evaluation) as engine, Progress(quiet) as say:
+        found = measure_sensitivity(evaluation, engine, say)
+    if drawing:
+        from ndcg_ab.report.pictures.commands import draw_sensitivity
 
-            draw_sensitivity(found, drawing)
-        write_or_print(lambda: sensitivity_to_json(found), json_path, to_standard_output=json == "-")
-        if not quiet and json != "-":
-            from ndcg_ab.report.terminal.studies.sensitivity_tables import print_sensitivity
+        draw_sensitivity(found, drawing)
+    write_or_print(lambda: sensitivity_to_json(found), json_path, to_standard_output=json == "-")
+    if not quiet and json != "-":
+        from ndcg_ab.report.terminal.studies.sensitivity_tables import print_sensitivity
 
-            print_safely(print_sensitivity, found)
-        name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")
+        print_safely(print_sensitivity, found)
+    name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

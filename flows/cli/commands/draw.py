@@ -8,66 +8,66 @@ import typer
 
 from ndcg_ab.errors import InputError
 
-from ..console import Progress, name_written, print_wrapped, user_errors, warn_of_formulas, write_or_print
+from ..console import Progress, name_written, print_wrapped, warn_of_formulas, write_or_print
 from ..inputs import spread_files
 from ..light_imports import import_lightly
 from ..options import (
-    At,
+    OF_CONFIG,
+    RANKINGS_FORM,
+    RESOURCES,
     BaselineName,
     DocumentsFile,
-    MemoryLimit,
     MetricNames,
     Quiet,
-    RankingsColumns,
-    RankingsFormat,
-    Settings,
     SmallestEffects,
-    Spill,
     SystemFiles,
-    Threads,
+    Unweighted,
     of_data,
     of_metrics,
     of_output,
     of_statistics,
+    takes,
 )
-from ..outputs import local_inputs, refuse_one_file_twice, text_file
+from ..outputs import PAGES, TABLES, local_inputs, output_file, refuse_one_file_twice, text_file
 from ..short_help import HelpAll
-from .clicks import grades_file, numbers
-from .judge_next import evaluation_from_config, refuse_files, sheet_path
+from .clicks import numbers
+from .judge_next import evaluation_from_config, refuse_files, refuse_options_of_config
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation
 
 FEW, POWER = 80, 0.8
-OF_FILES = [
-    "system",
-    "baseline",
-    "documents",
-    "seed",
-    "alpha",
-    "slice",
-    "smallest_effect",
-    "unweighted",
-    "format",
-    "columns",
-]
+OF_FILES = {  # options that go with files, and not with a configuration
+    "system": SystemFiles,
+    "baseline": BaselineName,
+    "documents": DocumentsFile,
+    "seed": Annotated[int | None, of_statistics(metavar="N", help="Seed of the draw. (default 1935)")],
+    "alpha": Annotated[str | None, of_statistics(metavar="A", help="Level of the planned test. (default 0.05)")],
+    "slice": Annotated[
+        list[str] | None,
+        of_data("--slice", metavar="ATTRIBUTE", help="A column of the log that is kept, for slices; again for more."),
+    ],
+    "smallest_effect": SmallestEffects,
+    "unweighted": Unweighted,
+    **RANKINGS_FORM,
+}
 
 
+@takes(OF_FILES, OF_CONFIG, RESOURCES)
 def draw(
     files: Annotated[
         list[str] | None,
         typer.Argument(metavar="CONFIG|BASELINE CANDIDATE…", help="A configuration (YAML); or rankings."),
     ] = None,
-    system: SystemFiles = None,
-    baseline: BaselineName = None,
     queries: Annotated[
         str | None, of_data(metavar="FILE", help="The log: query_id, text, and weight where queries are weighted.")
     ] = None,
     count: Annotated[
         int, of_output("--count", "-n", metavar="N", help="How many to draw. (default 80)", show_default=False)
     ] = FEW,
-    output_file: Annotated[
-        str | None, of_output(metavar="FILE", help="Write the log with the probabilities: CSV, TSV or Parquet.")
+    output: Annotated[
+        str | None,
+        of_output("--output-file", metavar="FILE", help="Write the log with the probabilities: CSV, TSV or Parquet."),
     ] = None,
     sheet: Annotated[Path | None, of_output(metavar="FILE", help="Write a sheet to judge in, as HTML.")] = None,
     json: Annotated[
@@ -81,7 +81,6 @@ def draw(
         str | None, of_data(metavar="FILE", help="What an earlier draw wrote: its queries are kept, and others added.")
     ] = None,
     metric: MetricNames = None,
-    smallest_effect: SmallestEffects = None,
     deviation: Annotated[
         float | None,
         of_metrics(
@@ -97,84 +96,64 @@ def draw(
             help="Judgments of some of the queries: the plan goes by their differences.",
         ),
     ] = None,
-    unweighted: Annotated[bool, of_statistics("--unweighted", help="Ignore the queries' weights.")] = False,
-    slice: Annotated[  # noqa: A002
-        list[str] | None,
-        of_data("--slice", metavar="ATTRIBUTE", help="A column of the log that is kept, for slices; again for more."),
-    ] = None,
-    documents: DocumentsFile = None,
-    seed: Annotated[int | None, of_statistics(metavar="N", help="Seed of the draw. (default 1935)")] = None,
-    alpha: Annotated[str | None, of_statistics(metavar="A", help="Level of the planned test. (default 0.05)")] = None,
     power: Annotated[
         float, of_statistics(metavar="P", help="Probability to detect what is planned for. (default 0.8)")
     ] = POWER,
-    at: At = None,
-    settings: Settings = None,
-    format: RankingsFormat = None,  # noqa: A002
-    columns: RankingsColumns = None,
-    threads: Threads = None,
-    memory_limit: MemoryLimit = None,
-    spill: Spill = None,
     quiet: Quiet = False,
     help_all: HelpAll = False,
+    **options: Any,
 ) -> None:
     """Choose the queries of a log to judge: those whose results differ, with known probabilities."""
-    options = dict(locals())
-    with user_errors():
-        import_lightly()
-        if count < 2:
-            raise InputError(f"-n {count}: must be at least 2")
-        if deviation is not None and not 0 < deviation < float("inf"):
-            raise InputError(f"--deviation {deviation:g}: must be above 0, in the metric's unit, such as 0.1")
-        if deviation is not None and judgments:
-            raise InputError("--deviation, --judgments: both tell how far differences deviate; take one of the two out")
-        from ndcg_ab.config.options.option_parsing import parse_grades
+    import_lightly()
+    if count < 2:
+        raise InputError(f"-n {count}: must be at least 2")
+    if deviation is not None and not 0 < deviation < float("inf"):
+        raise InputError(f"--deviation {deviation:g}: must be above 0, in the metric's unit, such as 0.1")
+    if deviation is not None and judgments:
+        raise InputError("--deviation, --judgments: both tell how far differences deviate; take one of the two out")
+    from ndcg_ab.config.options.option_parsing import parse_grades
 
-        words = parse_grades("--grades", grades) if grades and "=" in grades else {}
-        options["grades"] = grades if words else None
-        offered = [*words.values()] or numbers("--grades", grades) or [0.0, 1.0, 2.0, 3.0]
-        from ndcg_ab.studies.checking import is_configuration
+    words = parse_grades("--grades", grades) if grades and "=" in grades else {}
+    options |= {"files": files, "queries": queries, "metric": metric, "grades": grades if words else None}
+    offered = [*words.values()] or numbers("--grades", grades) or [0.0, 1.0, 2.0, 3.0]
+    from ndcg_ab.studies.checking import is_configuration
 
-        config = Path(files[0]) if files and is_configuration([Path(file) for file in files]) else None
-        evaluation = evaluation_from(config, options)
-        inputs = [*local_inputs(evaluation), *(Path(each) for each in (config, kept, judgments) if each)]
-        output = grades_file(output_file, inputs) if output_file else None
-        sheet_file = sheet_path(sheet, inputs) if sheet else None
-        json_file = text_file("--json", json, inputs)
-        refuse_one_file_twice("--sheet", output, sheet_file, "--output-file")
-        refuse_one_file_twice("--json", output, json_file, "--output-file")
-        refuse_one_file_twice("--json", sheet_file, json_file, "--sheet")
-        from ndcg_ab.config.model.inputs.sources import FileSource
-        from ndcg_ab.files import write_table
-        from ndcg_ab.report.terminal.studies.draw import draw_sentences, study_to_json
-        from ndcg_ab.scoring.scoring import open_engine_for
-        from ndcg_ab.studies.draw import check_draw, draw_from_log
-        from ndcg_ab.studies.drawn_documents import list_documents
+    config = Path(files[0]) if files and is_configuration([Path(file) for file in files]) else None
+    evaluation = evaluation_from(config, options)
+    inputs = [*local_inputs(evaluation), *(Path(each) for each in (config, kept, judgments) if each)]
+    path = output_file("--output-file", output, inputs, *TABLES)
+    sheet_file = output_file("--sheet", sheet, inputs, *PAGES)
+    json_path = text_file("--json", json, inputs)
+    refuse_one_file_twice({"--output-file": path, "--sheet": sheet_file, "--json": json_path})
+    from ndcg_ab.config.model.inputs.sources import FileSource
+    from ndcg_ab.files import write_table
+    from ndcg_ab.report.terminal.studies.draw import draw_sentences, study_to_json
+    from ndcg_ab.scoring.scoring import open_engine_for
+    from ndcg_ab.studies.draw import check_draw, draw_from_log
+    from ndcg_ab.studies.drawn_documents import list_documents
 
-        check_draw(evaluation)
-        with open_engine_for(evaluation) as engine, Progress(quiet) as say:
-            earlier, judged = (FileSource(file=file) if file else None for file in (kept, judgments))
-            study = draw_from_log(
-                evaluation, engine, count, kept=earlier, deviation=deviation, judgments=judged, power=power, say=say
-            )
-            rows = list_documents(study, engine, evaluation) if sheet_file else []
-        if output:
-            write_table(study.table, output)
-        if sheet_file:
-            from ndcg_ab.report.judging_sheet import write_judging_sheet
+    check_draw(evaluation)
+    with open_engine_for(evaluation) as engine, Progress(quiet) as say:
+        earlier, judged = (FileSource(file=file) if file else None for file in (kept, judgments))
+        study = draw_from_log(
+            evaluation, engine, count, kept=earlier, deviation=deviation, judgments=judged, power=power, say=say
+        )
+        rows = list_documents(study, engine, evaluation) if sheet_file else []
+    if path:
+        write_table(study.table, path)
+    if sheet_file:
+        from ndcg_ab.report.judging_sheet import write_judging_sheet
 
-            write_judging_sheet(sheet_file, rows, offered, f"{study.drawn} drawn queries")
-        write_or_print(lambda: study_to_json(study), json_file, to_standard_output=json == "-")
-        if quiet:
-            return
-        if json != "-":
-            print_wrapped(draw_sentences(study, output))
-        if output and output.suffix.lower() in (".csv", ".tsv"):
-            names = (name for name in study.table.column_names if name not in ("weight", "probability", "disagreement"))
-            warn_of_formulas(
-                f"--output-file {output}", (text for name in names for text in study.table[name].to_pylist())
-            )
-        name_written(output, sheet_file, json_file, is_output_taken=json == "-")
+        write_judging_sheet(sheet_file, rows, offered, f"{study.drawn} drawn queries")
+    write_or_print(lambda: study_to_json(study), json_path, to_standard_output=json == "-")
+    if quiet:
+        return
+    if json != "-":
+        print_wrapped(draw_sentences(study, path))
+    if path and path.suffix.lower() in (".csv", ".tsv"):
+        names = (name for name in study.table.column_names if name not in ("weight", "probability", "disagreement"))
+        warn_of_formulas(f"--output-file {path}", (text for name in names for text in study.table[name].to_pylist()))
+    name_written(path, sheet_file, json_path, is_output_taken=json == "-")
 
 
 def evaluation_from(config: Path | None, options: Mapping[str, Any]) -> "Evaluation":
@@ -183,12 +162,9 @@ def evaluation_from(config: Path | None, options: Mapping[str, Any]) -> "Evaluat
     from ndcg_ab.config.options.from_options import evaluation_from_options
     from ndcg_ab.config.options.option_parsing import parse_grades, parse_metrics
     from ndcg_ab.config.options.positional import name_systems
-    from ndcg_ab.config.options.resource_options import ResourceOptions
 
     if config is None:
-        for option, value in (("--at", options["at"]), ("--set", options["settings"])):
-            if value:
-                raise InputError(f"{option}: goes with a configuration, and files were given")
+        refuse_options_of_config(options)
         given, named = options["files"] or [], options["system"] or []
         if given and named:
             raise InputError(
@@ -205,8 +181,7 @@ def evaluation_from(config: Path | None, options: Mapping[str, Any]) -> "Evaluat
             2,
         )
     refuse_files(options, OF_FILES)
-    room = ResourceOptions(options["threads"], options["memory_limit"], options["spill"])
-    evaluation = evaluation_from_config(config, options["settings"], options["at"], room)
+    evaluation = evaluation_from_config(config, options)
     changes: dict[str, object] = {}
     if options["queries"]:
         changes["queries"] = TableSource(file=options["queries"])

@@ -1,45 +1,46 @@
 """The command about judgments: judgments."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ndcg_ab.errors import InputError
 
-from ..console import Progress, name_written, print_safely, user_errors, write_or_print
+from ..console import Progress, name_written, print_safely, write_or_print
 from ..inputs import place_inputs
 from ..light_imports import import_lightly
 from ..options import (
-    Alpha,
+    CLUSTERS,
+    RANKINGS_FORM,
+    RESOURCES,
+    TESTS,
     BaselineName,
-    ClusterColumn,
-    ClusterPrefix,
     JsonFile,
-    MemoryLimit,
     MetricNames,
     QueriesFile,
     Quiet,
-    RankingsColumns,
-    RankingsFormat,
-    Resamples,
-    Seed,
     SmallestEffects,
-    Spill,
     SystemFiles,
-    Threads,
     of_data,
+    takes,
 )
-from ..outputs import json_file, local_inputs
+from ..outputs import local_inputs, text_file
 from ..short_help import HelpAll
 
 NO_SYSTEM = ("judgments", "judgments")  # an evaluation has a system; this one is not read
-OF_SYSTEMS = (
-    *("baseline", "metric", "queries", "smallest_effect", "alpha", "seed", "resamples"),
-    *("cluster", "cluster_prefix", "format", "columns"),
-)
+OF_SYSTEMS = {
+    "baseline": BaselineName,
+    "metric": MetricNames,
+    "smallest_effect": SmallestEffects,
+    "queries": QueriesFile,
+    **CLUSTERS,
+    **TESTS,
+    **RANKINGS_FORM,
+}
 
 
+@takes({"system": SystemFiles}, OF_SYSTEMS, RESOURCES)
 def judgments(
     first: Annotated[str, typer.Argument(metavar="FILE", help="Judgments (qrels), such as people's.")],
     second: Annotated[str, typer.Argument(metavar="FILE", help="Other judgments, such as a model's.")],
@@ -47,17 +48,7 @@ def judgments(
         list[str] | None,
         typer.Argument(metavar="BASELINE CANDIDATE", help="Rankings to compare under both sets."),
     ] = None,
-    system: SystemFiles = None,
-    baseline: BaselineName = None,
-    metric: MetricNames = None,
-    smallest_effect: SmallestEffects = None,
-    queries: QueriesFile = None,
-    cluster: ClusterColumn = None,
-    cluster_prefix: ClusterPrefix = None,
     json: JsonFile = None,
-    seed: Seed = None,
-    resamples: Resamples = None,
-    alpha: Alpha = None,
     judgments_format: Annotated[
         list[str] | None,
         of_data(
@@ -72,46 +63,41 @@ def judgments(
         list[str] | None,
         of_data(metavar="WORD=NUMBER,…", help="Numbers of grades that are words, of both files; or twice."),
     ] = None,
-    format: RankingsFormat = None,  # noqa: A002
-    columns: RankingsColumns = None,
-    threads: Threads = None,
-    memory_limit: MemoryLimit = None,
-    spill: Spill = None,
     quiet: Quiet = False,
     help_all: HelpAll = False,
+    **options: Any,
 ) -> None:
     """Compare two sets of judgments: their grades, and the order and the verdicts of systems under each."""
-    options = dict(locals())
-    with user_errors():
-        import_lightly()
-        from ndcg_ab.config.options.from_options import evaluation_from_options
-        from ndcg_ab.studies.judgments import compare_judgments
+    import_lightly()
+    from ndcg_ab.config.options.from_options import evaluation_from_options
+    from ndcg_ab.studies.judgments import compare_judgments
 
-        if files or system:
-            options |= {"system": place_inputs(options | {"judgments": first}, "judgments OTHER")["system"]}
-        refuse_without_systems(options)
-        formats = split_for_files("--judgments-format", judgments_format)
-        names = split_for_files("--judgments-columns", judgments_columns)
-        words = split_for_files("--grades", grades)
-        with_systems = bool(options["system"])
-        options |= {"system": options["system"] or [NO_SYSTEM]}
-        evaluations = [
-            evaluation_from_options(
-                options
-                | {"judgments": file, "judgments_format": file_format, "judgments_columns": each, "grades": numbers},
-                least_systems=2 if with_systems else 1,
-            )
-            for file, file_format, each, numbers in zip((first, second), formats, names, words, strict=True)
-        ]
-        json_path = json_file(json, [path for each in evaluations for path in local_inputs(each)])
-        with Progress(quiet) as say:
-            compared = compare_judgments(evaluations[0], evaluations[1], say, with_systems=with_systems)
-        write_or_print(compared.to_json, json_path, to_standard_output=json == "-")
-        if not quiet and json != "-":
-            from ndcg_ab.report.terminal.studies.judgments import print_judgments
+    if files or options["system"]:
+        placed = place_inputs(options | {"files": files, "judgments": first}, "judgments OTHER")
+        options["system"] = placed["system"]
+    refuse_without_systems(options)
+    formats = split_for_files("--judgments-format", judgments_format)
+    names = split_for_files("--judgments-columns", judgments_columns)
+    words = split_for_files("--grades", grades)
+    with_systems = bool(options["system"])
+    options |= {"system": options["system"] or [NO_SYSTEM]}
+    evaluations = [
+        evaluation_from_options(
+            options
+            | {"judgments": file, "judgments_format": file_format, "judgments_columns": each, "grades": numbers},
+            least_systems=2 if with_systems else 1,
+        )
+        for file, file_format, each, numbers in zip((first, second), formats, names, words, strict=True)
+    ]
+    json_path = text_file("--json", json, [path for each in evaluations for path in local_inputs(each)])
+    with Progress(quiet) as say:
+        compared = compare_judgments(evaluations[0], evaluations[1], say, with_systems=with_systems)
+    write_or_print(compared.to_json, json_path, to_standard_output=json == "-")
+    if not quiet and json != "-":
+        from ndcg_ab.report.terminal.studies.judgments import print_judgments
 
-            print_safely(print_judgments, compared)
-        name_written(json_path, quiet=quiet, is_output_taken=json == "-")
+        print_safely(print_judgments, compared)
+    name_written(json_path, quiet=quiet, is_output_taken=json == "-")
 
 
 def refuse_without_systems(options: Mapping[str, object]) -> None:

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from ..console import name_written, print_safely, user_errors, write_or_print
+from ..console import name_written, print_safely, write_or_print
 from ..light_imports import import_lightly
 from ..options import ClusterPrefix, JsonFile, Quiet
-from ..outputs import json_file, picture_path, refuse_one_file_twice
+from ..outputs import PICTURES, output_file, refuse_one_file_twice, text_file
 
 
 def power(
@@ -67,26 +67,25 @@ def power(
     quiet: Quiet = False,
 ) -> None:
     """How many queries a difference needs, and what a number of queries can show."""
-    with user_errors():
-        import_lightly()
-        from ndcg_ab.studies.power import make_plans, parse_questions, plans_to_json
+    import_lightly()
+    from ndcg_ab.studies.power import make_plans, parse_questions, plans_to_json
 
-        asked = parse_questions(effect, queries, alpha, power, comparisons)
-        inputs = [file for file in (scores, weights, clusters) if file]
-        json_path = json_file(json, inputs)
-        drawing = picture_path(picture, inputs) if picture else None
-        refuse_one_file_twice("--picture", json_path, drawing)
-        plans = make_plans(deviation, scores, baseline, candidate, metric, asked, weights, clusters, cluster_prefix)
-        if drawing:
-            from ndcg_ab.report.pictures.commands import draw_power
+    asked = parse_questions(effect, queries, alpha, power, comparisons)
+    inputs = [file for file in (scores, weights, clusters) if file]
+    json_path = text_file("--json", json, inputs)
+    drawing = output_file("--picture", picture, inputs, *PICTURES)
+    refuse_one_file_twice({"--json": json_path, "--picture": drawing})
+    plans = make_plans(deviation, scores, baseline, candidate, metric, asked, weights, clusters, cluster_prefix)
+    if drawing:
+        from ndcg_ab.report.pictures.commands import draw_power
 
-            draw_power(plans, asked, drawing)
-        write_or_print(lambda: plans_to_json(plans, asked), json_path, to_standard_output=json == "-")
-        if not quiet and json != "-":
-            from ndcg_ab.report.terminal.studies.power_tables import print_plans
+        draw_power(plans, asked, drawing)
+    write_or_print(lambda: plans_to_json(plans, asked), json_path, to_standard_output=json == "-")
+    if not quiet and json != "-":
+        from ndcg_ab.report.terminal.studies.power_tables import print_plans
 
-            print_safely(print_plans, plans, asked)
-        name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")
+        print_safely(print_plans, plans, asked)
+    name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

@@ -18,13 +18,13 @@ from ..console import (
     print_safely,
     print_wrapped,
     program_name,
-    user_errors,
     write_or_print,
 )
 from ..exit_codes import PENDING, write_error
 from ..light_imports import import_special_lightly
 from ..options import (
-    At,
+    OF_CONFIG,
+    RESOURCES,
     ConfigFile,
     Details,
     Explain,
@@ -32,22 +32,21 @@ from ..options import (
     JsonFile,
     JudgmentsFile,
     JudgmentsGrades,
-    MemoryLimit,
     MetricNames,
     Quiet,
     Settings,
-    Spill,
     Strict,
     SystemFiles,
-    Threads,
+    takes,
 )
-from ..outputs import json_file, local_inputs, picture_path
+from ..outputs import PICTURES, local_inputs, output_file, text_file
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation
     from ndcg_ab.history.bundles.bundle import Finished
 
 
+@takes(OF_CONFIG, RESOURCES)
 def check(
     files: Annotated[
         list[Path] | None,
@@ -59,68 +58,63 @@ def check(
     metric: MetricNames = None,
     finding: FindingSeverities = None,
     strict: Strict = False,
-    at: At = None,
-    settings: Settings = None,
     json: JsonFile = None,
-    threads: Threads = None,
-    memory_limit: MemoryLimit = None,
-    spill: Spill = None,
     quiet: Quiet = False,
+    **options: Any,
 ) -> None:
     """Read and check everything that a configuration names, or files, without scoring.
 
     What each finding means and what to do: ndcg-ab findings, or docs/findings.md.
     """
-    with user_errors():
-        from ndcg_ab.config.loading.file import read_config
-        from ndcg_ab.config.loading.templates import resolve_at
-        from ndcg_ab.config.options.option_parsing import parse_grades, parse_metrics, parse_severities
-        from ndcg_ab.config.options.positional import expand_patterns, systems_by_name
-        from ndcg_ab.config.options.resource_options import ResourceOptions, read_resources, with_resource_options
-        from ndcg_ab.pipeline import check_only
-        from ndcg_ab.report.terminal.tables import print_findings
-        from ndcg_ab.scoring.scoring import open_engine_for
-        from ndcg_ab.studies.checking import check_files, checked_to_json, is_configuration
-        from ndcg_ab.trackers import refuse_unknown_tracker
+    from ndcg_ab.config.loading.file import read_config
+    from ndcg_ab.config.loading.templates import resolve_at
+    from ndcg_ab.config.options.from_options import read_resources, with_resource_options
+    from ndcg_ab.config.options.option_parsing import parse_grades, parse_metrics, parse_severities
+    from ndcg_ab.config.options.positional import expand_patterns, systems_by_name
+    from ndcg_ab.pipeline import check_only
+    from ndcg_ab.report.terminal.tables import print_findings
+    from ndcg_ab.scoring.scoring import open_engine_for
+    from ndcg_ab.studies.checking import check_files, checked_to_json, is_configuration
+    from ndcg_ab.trackers import refuse_unknown_tracker
 
-        systems = systems_by_name(system or ())
-        room = ResourceOptions(threads, memory_limit, spill)
-        severities = parse_severities("--finding", finding or ())
-        keys: dict[str, Any] = {
-            "findings": severities,
-            "strict": strict,
-            "metrics": parse_metrics("--metric", metric or ["ndcg@10"]),
-        }
-        evaluation = None
-        given = [*map(Path, expand_patterns(files or ()))]
-        if not (given or systems):
-            raise InputError("names nothing to check: give a configuration, or rankings with or without judgments")
-        if not (judgments or systems) and is_configuration(given):
-            more = [f"findings.{code}={severity}" for code, severity in severities.items()] + ["strict=true"] * strict
-            more += [f"metrics=[{', '.join(keys['metrics'])}]"] if metric else []
-            evaluation = read_config(given[0], [*(settings or ()), *more])
-            evaluation = resolve_at(with_resource_options(evaluation, room), parse_moment(at) or datetime.now(UTC))
-            if grades:
-                raise InputError("--grades: goes with files, and a configuration was given: --set judgments.grades=…")
-        elif at or settings:
-            raise InputError(f"{'--at' if at else '--set'}: goes with a configuration, and files were given")
+    systems = systems_by_name(system or ())
+    at, settings = options["at"], options["settings"] or ()
+    severities = parse_severities("--finding", finding or ())
+    keys: dict[str, Any] = {
+        "findings": severities,
+        "strict": strict,
+        "metrics": parse_metrics("--metric", metric or ["ndcg@10"]),
+    }
+    evaluation = None
+    given = [*map(Path, expand_patterns(files or ()))]
+    if not (given or systems):
+        raise InputError("names nothing to check: give a configuration, or rankings with or without judgments")
+    if not (judgments or systems) and is_configuration(given):
+        more = [f"findings.{code}={severity}" for code, severity in severities.items()] + ["strict=true"] * strict
+        more += [f"metrics=[{', '.join(keys['metrics'])}]"] if metric else []
+        evaluation = read_config(given[0], [*settings, *more])
+        evaluation = resolve_at(with_resource_options(evaluation, options), parse_moment(at) or datetime.now(UTC))
+        if grades:
+            raise InputError("--grades: goes with files, and a configuration was given: --set judgments.grades=…")
+    elif at or settings:
+        raise InputError(f"{'--at' if at else '--set'}: goes with a configuration, and files were given")
+    if evaluation:
+        refuse_unrunnable(evaluation)
+        refuse_unknown_tracker(evaluation)
+    with open_engine_for(evaluation, resources=read_resources(options)) as engine, Progress(quiet) as say:
         if evaluation:
-            refuse_unrunnable(evaluation)
-            refuse_unknown_tracker(evaluation)
-        with open_engine_for(evaluation, resources=read_resources(room)) as engine, Progress(quiet) as say:
-            if evaluation:
-                findings, counts = check_only(evaluation, engine, say)
-            else:
-                named = Path(judgments) if judgments else None
-                words = parse_grades("--grades", grades) if grades else None
-                findings, counts = check_files(given, named, systems, keys, engine, say, words)
-        inputs = [*given, *systems.values(), *([Path(judgments)] if judgments else [])]
-        json_path = json_file(json, inputs + (local_inputs(evaluation) if evaluation else []))
-        write_or_print(lambda: checked_to_json(counts, findings), json_path, to_standard_output=json == "-")
-        if not quiet and json != "-":
-            print_wrapped([counts])
-            print_safely(print_findings, findings, examples=True)
-        name_written(json_path, quiet=quiet)
+            findings, counts = check_only(evaluation, engine, say)
+        else:
+            named = Path(judgments) if judgments else None
+            words = parse_grades("--grades", grades) if grades else None
+            findings, counts = check_files(given, named, systems, keys, engine, say, words)
+    inputs = [*given, *systems.values(), *([Path(judgments)] if judgments else [])]
+    json_path = text_file("--json", json, inputs + (local_inputs(evaluation) if evaluation else []))
+    write_or_print(lambda: checked_to_json(counts, findings), json_path, to_standard_output=json == "-")
+    if not quiet and json != "-":
+        print_wrapped([counts])
+        print_safely(print_findings, findings, examples=True)
+    name_written(json_path, quiet=quiet)
 
 
 def refuse_unrunnable(evaluation: "Evaluation") -> None:
@@ -133,70 +127,66 @@ def refuse_unrunnable(evaluation: "Evaluation") -> None:
     refuse_output(evaluation.output_directory / evaluation.name, str(evaluation.output))
 
 
+@takes(OF_CONFIG, RESOURCES)
 def run(
     config: ConfigFile,
     force: Annotated[
         bool, typer.Option("--force", help="Read and compute again, even if inputs and configuration are unchanged.")
     ] = False,
-    at: At = None,
-    settings: Settings = None,
     json: JsonFile = None,
     details: Details = False,
     explain: Explain = False,
-    threads: Threads = None,
-    memory_limit: MemoryLimit = None,
-    spill: Spill = None,
     quiet: Quiet = False,
+    **options: Any,
 ) -> None:
     """Run the whole evaluation, keep it in the history, and log it to the tracker.
 
     Where a Prefect server is named the run is a flow there.
     """
-    with user_errors():
-        import_special_lightly()
-        from ndcg_ab.config.loading.file import find_namesake, read_config
-        from ndcg_ab.config.options.resource_options import ResourceOptions, with_resource_options
+    import_special_lightly()
+    from ndcg_ab.config.loading.file import find_namesake, read_config
+    from ndcg_ab.config.options.from_options import with_resource_options
 
-        room = ResourceOptions(threads, memory_limit, spill)
-        evaluation = with_resource_options(read_config(config, settings or ()), room)
-        json_path = json_file(json, [*local_inputs(evaluation), config])
-        if other := find_namesake(config, evaluation):
-            shared = f"{config} and {other} share one history: both have the name {evaluation.name} and one output"
-            write_error(f"note: {shared}; give one of them another name")
-        moment = parse_moment(at)
-        with Progress(quiet) as say:
-            from ndcg_ab.config.environment import prepare_environment
-            from ndcg_ab.trackers import refuse_unknown_tracker, tracker_libraries
+    settings = options["settings"] or ()
+    evaluation = with_resource_options(read_config(config, settings), options)
+    json_path = text_file("--json", json, [*local_inputs(evaluation), config])
+    if other := find_namesake(config, evaluation):
+        shared = f"{config} and {other} share one history: both have the name {evaluation.name} and one output"
+        write_error(f"note: {shared}; give one of them another name")
+    moment = parse_moment(options["at"])
+    with Progress(quiet) as say:
+        from ndcg_ab.config.environment import prepare_environment
+        from ndcg_ab.trackers import refuse_unknown_tracker, tracker_libraries
 
-            from ...run import is_server_named, run_evaluation
+        from ...run import is_server_named, run_evaluation
 
-            prepare_environment(evaluation)
-            needs("ndcg-ab run", *["prefect"] * is_server_named(evaluation), *tracker_libraries(evaluation))
-            refuse_unknown_tracker(evaluation)
-            say("starting")
+        prepare_environment(evaluation)
+        needs("ndcg-ab run", *["prefect"] * is_server_named(evaluation), *tracker_libraries(evaluation))
+        refuse_unknown_tracker(evaluation)
+        say("starting")
 
-            finished = run_evaluation(evaluation, say, force=force, at=moment)
-        write_or_print(finished.outcome.to_json, json_path, to_standard_output=json == "-")
-        if not quiet and json != "-":
-            print_finished(finished, config, details=details, explain=explain)
-        name_written(json_path, quiet=quiet)
-        if finished.reused:  # its findings are those of the configuration that it was made with
-            from ndcg_ab.checks.secret_checks import check_secrets
+        finished = run_evaluation(evaluation, say, force=force, at=moment)
+    write_or_print(finished.outcome.to_json, json_path, to_standard_output=json == "-")
+    if not quiet and json != "-":
+        print_finished(finished, config, details=details, explain=explain)
+    name_written(json_path, quiet=quiet)
+    if finished.reused:  # its findings are those of the configuration that it was made with
+        from ndcg_ab.checks.secret_checks import check_secrets
 
-            for finding in check_secrets(evaluation):
-                write_error(f"{finding.message} [{finding.code}]")
-        if finished.is_full:
-            write_error(f"the results are safe, and logging them is pending: {finished.pending}")
-        elif finished.unobserved:
-            write_error(f"Prefect has no record of this run, which went on without it: {finished.unobserved}")
-        if finished.pending and not finished.is_full:
-            write_error(f"{finished.tracker} could not be reached, logging is pending: {finished.pending}")
-            changes = "".join(f" --set {shlex.quote(text)}" for text in settings or ())
-            command = f"{program_name()} publish {shlex.quote(str(config))}{changes}"
-            write_error(f"the results are safe; the next run delivers them, or: {command}")
-        end_where_a_gate_failed(finished.outcome)
-        if finished.pending:
-            raise typer.Exit(PENDING)
+        for finding in check_secrets(evaluation):
+            write_error(f"{finding.message} [{finding.code}]")
+    if finished.is_full:
+        write_error(f"the results are safe, and logging them is pending: {finished.pending}")
+    elif finished.unobserved:
+        write_error(f"Prefect has no record of this run, which went on without it: {finished.unobserved}")
+    if finished.pending and not finished.is_full:
+        write_error(f"{finished.tracker} could not be reached, logging is pending: {finished.pending}")
+        changes = "".join(f" --set {shlex.quote(text)}" for text in settings)
+        command = f"{program_name()} publish {shlex.quote(str(config))}{changes}"
+        write_error(f"the results are safe; the next run delivers them, or: {command}")
+    end_where_a_gate_failed(finished.outcome)
+    if finished.pending:
+        raise typer.Exit(PENDING)
 
 
 def print_finished(finished: "Finished", config: Path, *, details: bool, explain: bool) -> None:
@@ -251,31 +241,31 @@ def history(
     quiet: Quiet = False,
 ) -> None:
     """Show the evaluations of a configuration, one a line: values, verdicts, what changed in the inputs."""
-    with user_errors():
-        from ndcg_ab.config.loading.file import read_config
+    from ndcg_ab.config.loading.file import read_config
 
-        evaluation = read_config(config, settings or ())
-        json_path = json_file(json, local_inputs(evaluation))
-        drawing = picture_path(picture, local_inputs(evaluation)) if picture else None
-        shown = Shown(json_path, drawing, is_output_taken=json == "-", quiet=quiet)
-        if note is not None and acknowledge is None:
-            raise InputError("--note: goes with --acknowledge, and none was given")
-        if json and acknowledge is not None:
-            raise InputError("--json: --acknowledge only marks a drop; leave out one of them")
-        if picture and (acknowledge is not None or since is not None):
-            option = "--since" if acknowledge is None else "--acknowledge"
-            raise InputError(f"--picture: {option} draws nothing; leave out one of them")
-        if acknowledge is not None:
-            from ndcg_ab.history.timeline.acknowledging import acknowledge_drop, format_acknowledged
+    evaluation = read_config(config, settings or ())
+    json_path = text_file("--json", json, local_inputs(evaluation))
+    drawing = output_file("--picture", picture, local_inputs(evaluation), *PICTURES)
+    shown = Shown(json_path, drawing, is_output_taken=json == "-", quiet=quiet)
+    if note is not None and acknowledge is None:
+        raise InputError("--note: goes with --acknowledge, and none was given")
+    if json and acknowledge is not None:
+        raise InputError("--json: --acknowledge only marks a drop; leave out one of them")
+    if picture and (acknowledge is not None or since is not None):
+        option = "--since" if acknowledge is None else "--acknowledge"
+        raise InputError(f"--picture: {option} draws nothing; leave out one of them")
+    if acknowledge is not None:
+        from ndcg_ab.history.timeline.acknowledging import acknowledge_drop
 
-            print_line(format_acknowledged(acknowledge_drop(evaluation, acknowledge, note), acknowledge))
-        elif query is not None:
-            show_query(evaluation, query, metric, last, shown)
-        elif since is not None:
-            show_digest(evaluation, since, metric, shown)
-        else:
-            show_timeline(evaluation, metric, last, shown, details)
-        name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")
+        systems = ", ".join(acknowledge_drop(evaluation, acknowledge, note))
+        print_line(f"acknowledged: {systems} dropped in evaluation {acknowledge}")
+    elif query is not None:
+        show_query(evaluation, query, metric, last, shown)
+    elif since is not None:
+        show_digest(evaluation, since, metric, shown)
+    else:
+        show_timeline(evaluation, metric, last, shown, details)
+    name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")
 
 
 class Shown(NamedTuple):
@@ -341,30 +331,29 @@ def publish(
     quiet: Quiet = False,
 ) -> None:
     """Log a finished evaluation to its tracker, or all of a configuration that are pending; nothing is logged twice."""
-    with user_errors():
-        from ndcg_ab.errors import TrackingError
-        from ndcg_ab.full_disks import is_full
+    from ndcg_ab.errors import TrackingError
+    from ndcg_ab.full_disks import is_full
 
-        with Progress(quiet) as say:
-            say("starting the tracker")
-            folders, current = pending_bundles(bundle, settings or ())
-            from ndcg_ab.trackers import tracker_for_bundle
+    with Progress(quiet) as say:
+        say("starting the tracker")
+        folders, current = pending_bundles(bundle, settings or ())
+        from ndcg_ab.trackers import tracker_for_bundle
 
-            lines = []
-            chosen = tracker_for_bundle(current, bundle)
-            try:
-                for folder in folders:
-                    say(f"publishing {folder.name}")
-                    published = chosen.publish(folder, current)
-                    lines.append(("logged: " if published.new else "already there: ") + published.url)
-            except TrackingError as error:
-                left = len(folders) - len(lines)
-                reason = "" if is_full(error) else f"{chosen.label} could not be reached, "
-                write_error(f"{reason}logging of {left} evaluations is still pending: {error}")
-                raise typer.Exit(PENDING) from None
-        if not quiet:
-            for line in lines or ["nothing is pending"]:
-                print_line(line)
+        lines = []
+        chosen = tracker_for_bundle(current, bundle)
+        try:
+            for folder in folders:
+                say(f"publishing {folder.name}")
+                published = chosen.publish(folder, current)
+                lines.append(("logged: " if published.new else "already there: ") + published.url)
+        except TrackingError as error:
+            left = len(folders) - len(lines)
+            reason = "" if is_full(error) else f"{chosen.label} could not be reached, "
+            write_error(f"{reason}logging of {left} evaluations is still pending: {error}")
+            raise typer.Exit(PENDING) from None
+    if not quiet:
+        for line in lines or ["nothing is pending"]:
+            print_line(line)
 
 
 def pending_bundles(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], Evaluation | None]":

@@ -8,7 +8,7 @@ import typer
 
 from ndcg_ab.errors import InputError, needs
 
-from ..console import print_line, user_errors
+from ..console import print_line
 from ..options import Settings
 
 if TYPE_CHECKING:
@@ -19,12 +19,11 @@ ConfigFiles = Annotated[list[Path], typer.Argument(metavar="CONFIG…", help="Co
 
 def serve(configs: ConfigFiles, settings: Settings = None) -> None:
     """Run evaluations when their schedule says, in this process, until it is stopped: for a laptop."""
-    with user_errors():
-        needs("ndcg-ab serve", "prefect", "mlflow")
-        evaluations = load_scheduled(configs, settings or ())
-        from ... import schedules
+    needs("ndcg-ab serve", "prefect", "mlflow")
+    evaluations = load_scheduled(configs, settings or ())
+    from ... import schedules
 
-        schedules.serve(evaluations)
+    schedules.serve(evaluations)
 
 
 def deploy(
@@ -35,13 +34,12 @@ def deploy(
     settings: Settings = None,
 ) -> None:
     """Register evaluations with their schedules at a Prefect server, for the workers of a pool."""
-    with user_errors():
-        needs("ndcg-ab deploy", "prefect", "mlflow")
-        evaluations = load_scheduled(configs, settings or ())
-        from ... import schedules
+    needs("ndcg-ab deploy", "prefect", "mlflow")
+    evaluations = load_scheduled(configs, settings or ())
+    from ... import schedules
 
-        for line in schedules.deploy(evaluations, pool):
-            print_line(line)
+    for line in schedules.deploy(evaluations, pool):
+        print_line(line)
 
 
 def load_scheduled(configs: list[Path], settings: Sequence[str] = ()) -> "list[Evaluation]":

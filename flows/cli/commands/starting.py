@@ -18,11 +18,10 @@ from ..console import (
     print_safely,
     print_wrapped,
     program_name,
-    user_errors,
     write_or_print,
 )
 from ..options import JsonFile, JudgmentsFile, JudgmentsGrades, MetricNames, Quiet, SystemFiles, of_data, of_output
-from ..outputs import check_writable, json_file
+from ..outputs import check_writable, text_file
 
 CONFIG = "ndcg-ab.yaml"
 
@@ -50,51 +49,49 @@ def init(
     quiet: Quiet = False,
 ) -> None:
     """Write a first configuration from the files that there are, after reading and checking them."""
-    with user_errors():
-        from ndcg_ab.config.options.option_parsing import parse_grades
-        from ndcg_ab.config.options.positional import expand_patterns, systems_by_name
-        from ndcg_ab.engines import open_engine
-        from ndcg_ab.files import write_text
-        from ndcg_ab.pipeline import check_only
-        from ndcg_ab.report.terminal.tables import print_findings
-        from ndcg_ab.studies.first_configuration import (
-            SCHEMA_FILE,
-            WEIGHTED,
-            configuration_text,
-            guess_inputs,
-            name_for,
-            read_evaluation,
-        )
+    from ndcg_ab.config.options.option_parsing import parse_grades
+    from ndcg_ab.config.options.positional import expand_patterns, systems_by_name
+    from ndcg_ab.engines import open_engine
+    from ndcg_ab.files import write_text
+    from ndcg_ab.pipeline import check_only
+    from ndcg_ab.report.terminal.tables import print_findings
+    from ndcg_ab.studies.first_configuration import (
+        SCHEMA_FILE,
+        WEIGHTED,
+        configuration_text,
+        guess_inputs,
+        name_for,
+        read_evaluation,
+    )
 
-        systems, judged = systems_by_name(system or ()), Path(judgments) if judgments else None
-        named = [*map(Path, expand_patterns(files or ()))]
-        given = [*named, *systems.values(), *(file for file in (judged, queries) if file)]
-        path = None if output_file == "-" else check_writable("--output-file", output_file, given)
-        if path is not None and path.exists() and not force:
-            raise InputError(f"--output-file {path}: is there already; name another one, or overwrite it with --force")
-        folder = path.parent if path else Path()
-        found = guess_inputs(named, judged, systems, queries)
-        found = dataclasses.replace(found, grades=parse_grades("--grades", grades) if grades else {})
-        settings = (found, folder, name or name_for(folder), metric or ["ndcg@10"])
-        evaluation = read_evaluation(configuration_text(*settings), folder)
-        with open_engine() as engine, Progress(quiet) as say:
-            findings, counts = check_only(evaluation, engine, say)
-            is_weighted = any(weight is not None for (weight,) in engine.rows("query", ("weight",)))
-        text = configuration_text(*settings, is_weighted=is_weighted)
-        if path is None:
-            sys.stdout.write(text)
-        else:
-            write_text(path, text)
-        if path is not None and not quiet:
-            print_wrapped([*found.words(), counts, *([WEIGHTED] if is_weighted else [])])
-            print_safely(print_findings, findings)
-            print_line(f"written: {path}\n")
-            print_line(f"  {program_name()} check {shlex.quote(str(path))}")
-            print_line(f"  {program_name()} run {shlex.quote(str(path))}")
-            print_line(
-                f"  {program_name()} schema --json {shlex.quote(str(folder / SCHEMA_FILE))}   # editors complete the"
-                " keys"
-            )
+    systems, judged = systems_by_name(system or ()), Path(judgments) if judgments else None
+    named = [*map(Path, expand_patterns(files or ()))]
+    given = [*named, *systems.values(), *(file for file in (judged, queries) if file)]
+    path = None if output_file == "-" else check_writable("--output-file", output_file, given)
+    if path is not None and path.exists() and not force:
+        raise InputError(f"--output-file {path}: is there already; name another one, or overwrite it with --force")
+    folder = path.parent if path else Path()
+    found = guess_inputs(named, judged, systems, queries)
+    found = dataclasses.replace(found, grades=parse_grades("--grades", grades) if grades else {})
+    settings = (found, folder, name or name_for(folder), metric or ["ndcg@10"])
+    evaluation = read_evaluation(configuration_text(*settings), folder)
+    with open_engine() as engine, Progress(quiet) as say:
+        findings, counts = check_only(evaluation, engine, say)
+        is_weighted = any(weight is not None for (weight,) in engine.rows("query", ("weight",)))
+    text = configuration_text(*settings, is_weighted=is_weighted)
+    if path is None:
+        sys.stdout.write(text)
+    else:
+        write_text(path, text)
+    if path is not None and not quiet:
+        print_wrapped([*found.words(), counts, *([WEIGHTED] if is_weighted else [])])
+        print_safely(print_findings, findings)
+        print_line(f"written: {path}\n")
+        print_line(f"  {program_name()} check {shlex.quote(str(path))}")
+        print_line(f"  {program_name()} run {shlex.quote(str(path))}")
+        print_line(
+            f"  {program_name()} schema --json {shlex.quote(str(folder / SCHEMA_FILE))}   # editors complete the keys"
+        )
 
 
 def example(
@@ -104,19 +101,18 @@ def example(
     quiet: Quiet = False,
 ) -> None:
     """Write small files to try every command with: judgments, fewer of them, two rankings, queries, titles."""
-    with user_errors():
-        from ndcg_ab.studies.first_configuration import FEW, write_example
+    from ndcg_ab.studies.first_configuration import FEW, write_example
 
-        written = write_example(folder)
-        if not quiet:
-            place = shlex.quote(str(folder))
-            print_line(f"written: {', '.join(path.name for path in written)} in {folder}\n")
-            rankings = f"{place}/old.run {place}/new.run"
-            print_line(f"  {program_name()} compare {place}/judgments.qrels {rankings} --smallest-effect 0.01")
-            print_line(f"  {program_name()} judge-next {place}/{FEW} {rankings}")
-            print_line(
-                f"  {program_name()} init {place}/judgments.qrels {place}/old.run {place}/new.run {place}/queries.tsv"
-            )
+    written = write_example(folder)
+    if not quiet:
+        place = shlex.quote(str(folder))
+        print_line(f"written: {', '.join(path.name for path in written)} in {folder}\n")
+        rankings = f"{place}/old.run {place}/new.run"
+        print_line(f"  {program_name()} compare {place}/judgments.qrels {rankings} --smallest-effect 0.01")
+        print_line(f"  {program_name()} judge-next {place}/{FEW} {rankings}")
+        print_line(
+            f"  {program_name()} init {place}/judgments.qrels {place}/old.run {place}/new.run {place}/queries.tsv"
+        )
 
 
 def metrics(
@@ -126,24 +122,23 @@ def metrics(
     json: JsonFile = None,
 ) -> None:
     """List the measures, their choices and the presets of other tools; or explain metrics, choice by choice."""
-    with user_errors():
-        from ndcg_ab.other_measures import ours
-        from ndcg_ab.report.terminal.metric_lists import (
-            format_lists,
-            format_metric,
-            lists_content,
-            metrics_content,
-            to_json,
-        )
+    from ndcg_ab.other_measures import ours
+    from ndcg_ab.report.terminal.metric_lists import (
+        format_lists,
+        format_metric,
+        lists_content,
+        metrics_content,
+        to_json,
+    )
 
-        path = json_file(json, ())
-        found = [ours(text, "explained where that is (https://ir-measur.es)") for text in metric or ()]
-        content = metrics_content(found) if found else lists_content()
-        write_or_print(lambda: to_json(content), path, to_standard_output=json == "-")
-        if json != "-":
-            texts = [format_metric(each, given) for each, given in zip(found, metric or (), strict=True)]
-            print("\n".join(texts) if found else format_lists(), end="")
-        name_written(path, is_output_taken=json == "-")
+    path = text_file("--json", json, ())
+    found = [ours(text, "explained where that is (https://ir-measur.es)") for text in metric or ()]
+    content = metrics_content(found) if found else lists_content()
+    write_or_print(lambda: to_json(content), path, to_standard_output=json == "-")
+    if json != "-":
+        texts = [format_metric(each, given) for each, given in zip(found, metric or (), strict=True)]
+        print("\n".join(texts) if found else format_lists(), end="")
+    name_written(path, is_output_taken=json == "-")
 
 
 def schema(
@@ -152,12 +147,11 @@ def schema(
     ] = None,
 ) -> None:
     """Print the JSON Schema of a configuration, with which editors complete and explain its keys."""
-    with user_errors():
-        path = json_file(json, ())
-        from ndcg_ab.config.loading.schema import schema_text
+    path = text_file("--json", json, ())
+    from ndcg_ab.config.loading.schema import schema_text
 
-        write_or_print(schema_text, path, to_standard_output=path is None)
-        name_written(path)
+    write_or_print(schema_text, path, to_standard_output=path is None)
+    name_written(path)
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from ndcg_ab.errors import InputError, format_value
 
-from ..console import user_errors, write_or_print
+from ..console import write_or_print
 from ..options import of_data, of_metrics, of_output
 
 
@@ -42,23 +42,22 @@ def sql(
     ] = False,
 ) -> None:
     """Print a metric as one query for your own database, with its definition in a comment."""
-    with user_errors():
-        from ndcg_ab.api.warehouse import make_tables
-        from ndcg_ab.config.options.option_parsing import parse_columns
-        from ndcg_ab.other_measures import ours
-        from ndcg_ab.warehouse.query import write_query
+    from ndcg_ab.api.warehouse import make_tables
+    from ndcg_ab.config.options.option_parsing import parse_columns
+    from ndcg_ab.other_measures import ours
+    from ndcg_ab.warehouse.query import write_query
 
-        if len(metrics := metric or ["ndcg@10"]) > 1:
-            raise InputError(
-                f"--metric is given {len(metrics)} times ({', '.join(map(format_value, metrics))}): one query"
-                " computes one"
-                " metric; print one for each"
-            )
-        judged = parse_columns("--judgments-columns", judgments_columns)
-        returned = parse_columns("--columns", columns)
-        tables = make_tables(judgments, rankings, tables_of_systems(system or ()), judged, returned)
-        chosen = ours(metrics[0], "cannot be said in SQL")
-        write_or_print(lambda: write_query(chosen, dialect, tables, mean=mean), None, to_standard_output=True)
+    if len(metrics := metric or ["ndcg@10"]) > 1:
+        raise InputError(
+            f"--metric is given {len(metrics)} times ({', '.join(map(format_value, metrics))}): one query"
+            " computes one"
+            " metric; print one for each"
+        )
+    judged = parse_columns("--judgments-columns", judgments_columns)
+    returned = parse_columns("--columns", columns)
+    tables = make_tables(judgments, rankings, tables_of_systems(system or ()), judged, returned)
+    chosen = ours(metrics[0], "cannot be said in SQL")
+    write_or_print(lambda: write_query(chosen, dialect, tables, mean=mean), None, to_standard_output=True)
 
 
 def tables_of_systems(texts: Sequence[str]) -> dict[str, str]:

@@ -8,11 +8,12 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from ndcg_ab.config.loading.hints import removed_key_text, value_hint
-from ndcg_ab.config.loading.keys import Place, dotted_key, key_hint, known_keys, near_keys
+from ndcg_ab.config.loading.keys import key_hint, known_keys, near_keys
 from ndcg_ab.config.loading.layers import read_layers
 from ndcg_ab.config.loading.templates import check_dates, texts_with_dates
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import RULES_OF_PATTERNS
+from ndcg_ab.config.walking import Place, dotted_key
 from ndcg_ab.errors import InputError, Part, RuleError, Setting, format_value, shortened, write_sentence
 from ndcg_ab.files import resolved, unusable
 
@@ -116,6 +117,8 @@ def problems_by_place(error: ValidationError) -> Iterator[tuple[Place, list[Part
                 part if isinstance(part, Setting) else shortened(part, LONGEST_RULE) for part in broken_rule(problem)
             ]
             allowed = str(problem.get("ctx", {}).get("expected", ""))
+            if problem["type"] == "model_type":
+                rule.append(f": {', '.join(known_keys(place))}")
             rule.append(shortened(value_hint(key, problem["type"], problem["input"], allowed), LONGEST_RULE))
             if place and not isinstance(rule[0], Setting):
                 is_long = isinstance(problem["input"], dict | list)

@@ -7,24 +7,6 @@ from pathlib import Path
 from typing import Any
 
 LIKE = 0.6  # how much of two names must be the same for one to stand for the other
-FORMS = {  # a key that holds keys and values -> how it is written where {} was given
-    "guardrails": "{{{}: 0.02}}",
-    "gate.not_worse": "{{{}: 0.02}}",
-    "schedule": '{{cron: "{}"}}',
-    "slices": "{{by: [{}]}}",
-    "mlflow": "{{tracking_uri: {}}}",
-    "prefect": "{{api_url: {}}}",
-    "retention": "{{bundles: {}}}",
-    "gate": "true, or what must hold: {{judged: 0.8}}",
-    "statistics": "{{alpha: 0.05}}",
-    "resources": "{{memory_limit: 4GB}}",
-    "judgments": "FILE, or {{file: FILE}}",
-    "cheap_judgments": "FILE, or {{file: FILE}}",
-    "careful_unseen": "FILE, or {{file: FILE}}",
-    "queries": "FILE, or {{file: FILE}}",
-    "intended": "FILE, or {{file: FILE}}",
-    "documents": "FILE, or {{file: FILE}}",
-}
 REMOVED_KEYS = {  # a key, or an option of the name behind its dot, that once was one -> what holds now
     "statistics.interval": "an interval is always Student's t",
     "statistics.resampling": "sign flips and the bootstrap decide together",
@@ -88,8 +70,6 @@ def value_hint(key: str, kind: str, value: Any, expected: str = "") -> str:
         if meant and key == "statistics.alpha":
             meant = alpha_meant(float(meant))
         return f"; did you mean {meant}?" if meant else ""
-    if kind in ("dict_type", "model_type") and (form := mapping_form(key, value)):
-        return f"; write {form}"
     if key == "systems" and isinstance(value, dict) and value:
         return "; write each as {name: " + str(next(iter(value))) + ", file: FILE}"
     if isinstance(value, str) and (kind == "list_type" or key in ("metrics", "primary_metrics", "secondary_metrics")):
@@ -97,16 +77,6 @@ def value_hint(key: str, kind: str, value: Any, expected: str = "") -> str:
     if kind == "string_type" and isinstance(value, list):
         return ", not in a list"
     return ""
-
-
-def mapping_form(key: str, value: Any) -> str:
-    """How a key is written that holds keys and values, with what was given in their place; empty for another key."""
-    if re.fullmatch(r"systems\[\d+\]", key) and isinstance(value, str):
-        return f"{{name: {value.rpartition('/')[2].partition('.')[0] or 'NAME'}, file: {value}}}"
-    entries = value if isinstance(value, list) else [value]
-    plain = [str(each) for each in entries if isinstance(each, str | int | float)]
-    divided = plain[:1] if key in ("guardrails", "gate.not_worse") else plain
-    return FORMS[key].format(", ".join(divided) or "…") if key in FORMS else ""
 
 
 def similar_file_hint(path: Path) -> str:

@@ -12,20 +12,13 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.clicks import Clicks
 from ndcg_ab.config.model.inputs.judgments import JudgmentSource
 from ndcg_ab.config.model.inputs.sources import FileSource, TableSource
+from ndcg_ab.config.walking import Place
 
 EXTENDS = "extends"  # the one key of a file that is none of an evaluation
 SECTIONS = ("statistics", "slices", "gate", "mlflow", "prefect", "schedule", "retention", "resources", "engine")
 FILE_ELSEWHERE = ("path", "filename", "file_name", "filepath", "file_path")  # what others call `file`
 FILES = (FileSource, JudgmentSource, TableSource, Clicks)  # a text alone is the path of one
 METRIC_LISTS = ("metrics", "primary_metrics", "secondary_metrics")  # whose entries may be mappings
-Place = tuple[int | str, ...]
-"""Where something is in a configuration: ("systems", 1, "file")."""
-
-
-def dotted_key(place: Place) -> str:
-    """systems[1].file for ("systems", 1, "file")."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
-    return text.removeprefix(".")
 
 
 def near_keys(place: Place) -> list[str]:

@@ -10,9 +10,7 @@ import yaml
 from ndcg_ab.config.loading.hints import similar_file_hint
 from ndcg_ab.config.loading.keys import (
     EXTENDS,
-    Place,
     annotation_of,
-    dotted_key,
     has_default,
     inner_types,
     is_model,
@@ -23,12 +21,16 @@ from ndcg_ab.config.loading.keys import (
 from ndcg_ab.config.loading.variables import fill_in_content
 from ndcg_ab.config.loading.yaml_files import Loader, read_yaml
 from ndcg_ab.config.model.inputs.connections import ADDRESS
-from ndcg_ab.config.model.references import FILE_KEYS, is_looked_up_later, is_reference
+from ndcg_ab.config.model.references import FILE_KEYS, general_key, is_looked_up_later, is_reference
+from ndcg_ab.config.walking import Place, dotted_key, map_texts
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolved
 from ndcg_core.measures.writing import nearest_hint
 
 SET = "--set"
+LISTS = ("more_judgments", "scores")  # of places; one alone may be given without a list
+PATHS = {"output", *FILE_KEYS, *LISTS, *(f"{key}[]" for key in LISTS)}  # keys whose text is a path
+PATHS |= {f"{key}.file" for key in (*FILE_KEYS, *LISTS)} | {f"{key}[].file" for key in ("systems", *LISTS)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,22 +144,10 @@ def rebase_paths(content: dict[Any, Any], folder: Path) -> dict[Any, Any]:
         is_relative = isinstance(value, str) and value and not value.startswith("~") and not ADDRESS.match(value)
         return str(folder / value) if is_relative else value
 
-    found = dict(content)
-    for key in (*FILE_KEYS, "more_judgments", "scores", "output"):
-        if isinstance(found.get(key), dict):
-            found[key] = found[key] | {name: absolute(found[key][name]) for name in ("file",) if name in found[key]}
-        elif key in found:
-            found[key] = absolute(found[key])
-    for key in ("more_judgments", "systems", "scores"):
-        if isinstance(found.get(key), list):
-            found[key] = [
-                each | {"file": absolute(each["file"])} if isinstance(each, dict) and "file" in each else each
-                for each in found[key]
-            ]
-    for key in ("more_judgments", "scores"):
-        if isinstance(found.get(key), list):
-            found[key] = [absolute(each) for each in found[key]]
-    return {key: absolute_references(value, absolute, key) for key, value in found.items()}
+    def rebase(text: str, place: Place) -> str:
+        return absolute(text) if general_key(dotted_key(place)) in PATHS else text
+
+    return {key: absolute_references(value, absolute, key) for key, value in map_texts(content, rebase).items()}
 
 
 def absolute_references(content: Any, absolute: Callable[[Any], Any], key: str = "") -> Any:
@@ -225,16 +215,12 @@ def find_place(content: dict[Any, Any], key: str, text: str) -> tuple[Place, Any
             inner = {}
         if inner is None and list in origins and dict not in origins:
             inner = []
-        if inner is None and any(is_mapping(kind) for kind in kinds):
+        if inner is None and (dict in origins or any(kind is Any or is_model(kind) for kind in kinds)):
             inner = {}
         if not isinstance(inner, dict | list):
             raise InputError(f"{SET} {text!r}: key {dotted_key(place)!r} has no keys below it")
         holder[part] = inner
         holder = inner
-
-
-def is_mapping(kind: Any) -> bool:
-    return get_origin(kind) is dict or kind is Any or is_model(kind)
 
 
 def next_part(holder: Any, place: Place, rest: str, text: str) -> tuple[int | str, str]:

@@ -1,18 +1,18 @@
 """What is settled when a run starts: dates in paths, versions and arguments, and files that are named by a pattern."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from ndcg_ab.config.loading.keys import Place
 from ndcg_ab.config.loading.patterns import SHOWN, WILD, matching_files, nothing_matches_text
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import plain_address
 from ndcg_ab.config.model.inputs.sources import PACKED_SUFFIXES, STEM, FileSource, System, TableSource
 from ndcg_ab.config.model.references import FILE_KEYS, REQUEST
+from ndcg_ab.config.walking import Place, map_texts, walk_texts
 from ndcg_ab.errors import InputError
 
 DATE = re.compile(r"(?<!\$)\{date(:(?P<form>[^{}]*))?\}")
@@ -109,24 +109,16 @@ def texts_with_dates(evaluation: Evaluation) -> Iterator[tuple[Place, str]]:
 
 def texts_of(source: AnyPlace, place: Place) -> Iterator[tuple[Place, str]]:
     for key in DATED:
-        yield from texts_in(as_text(getattr(source, key, None)), (*place, key))
+        yield from walk_texts(as_text(getattr(source, key, None)), (*place, key))
     if (clicks := getattr(source, "clicks", None)) is not None:
         yield from texts_of(clicks, (*place, "clicks"))
     if isinstance(source, System) and source.http is not None:
         for key in REQUEST:
-            yield from texts_in(getattr(source.http, key), (*place, "http", key))
+            yield from walk_texts(getattr(source.http, key), (*place, "http", key))
 
 
 def as_text(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
-
-
-def texts_in(content: Any, place: Place) -> Iterator[tuple[Place, str]]:
-    if isinstance(content, str):
-        yield place, content
-    elif isinstance(content, dict | list):
-        for key, value in content.items() if isinstance(content, dict) else enumerate(content):
-            yield from texts_in(value, (*place, key))
 
 
 def check_dates(text: str, where: str) -> None:
@@ -154,7 +146,7 @@ def write_dates(text: str, moment: datetime) -> str:
 
 def write_dates_in_place(source: P, moment: datetime) -> P:
     def changed(value: Any) -> Any:
-        written = map_texts(as_text(value), lambda text: write_dates(text, moment))
+        written = map_texts(as_text(value), lambda text, _: write_dates(text, moment))
         return Path(written) if isinstance(value, Path) else written
 
     changes = {key: changed(value) for key in DATED if (value := getattr(source, key, None)) is not None}
@@ -174,21 +166,7 @@ def resolve_place(evaluation: Evaluation, source: P, moment: datetime, where: st
     return source if file is None else source.model_copy(update={"file": file})
 
 
-def map_texts(content: Any, change: Callable[[str], str]) -> Any:
-    """Every text in lists and mappings changed, keys excepted."""
-    if isinstance(content, dict):
-        return {key: map_texts(value, change) for key, value in content.items()}
-    if isinstance(content, list):
-        return [map_texts(value, change) for value in content]
-    return change(content) if isinstance(content, str) else content
-
-
 # ---- patterns
-
-
-def is_pattern(evaluation: Evaluation, path: Path) -> bool:
-    """Whether a path has `*`, `?` or `[…]` in it; a file of that very name is no pattern."""
-    return bool(WILD.search(str(path))) and not evaluation.path(path).exists()
 
 
 def resolve_systems(evaluation: Evaluation, system: System, where: str) -> list[System]:
@@ -231,7 +209,7 @@ def only_match(evaluation: Evaluation, path: Path, where: str) -> Path:
 
 def find_files(evaluation: Evaluation, path: Path, where: str) -> Sequence[Path]:
     """The files that match, by name; the path itself where it is no pattern."""
-    if not is_pattern(evaluation, path):
+    if not WILD.search(str(path)) or evaluation.path(path).exists():
         return [path]
     found = matching_files(path, evaluation.directory)
     if not found:

@@ -11,10 +11,11 @@ from typing import Any
 
 import yaml
 
-from ndcg_ab.config.loading.keys import Place, dotted_key, takes_text
+from ndcg_ab.config.loading.keys import takes_text
 from ndcg_ab.config.loading.yaml_files import Loader
 from ndcg_ab.config.model.inputs.connections import ADDRESS
 from ndcg_ab.config.model.references import is_looked_up_later
+from ndcg_ab.config.walking import Place, dotted_key, map_texts
 from ndcg_ab.errors import InputError, format_value
 
 VARIABLE = re.compile(r"\$\$\{|\$\{(?P<inner>[^{}]*)\}|\$\{")
@@ -53,19 +54,17 @@ def fill_in_content(content: Any, origin: str, place: Place = ()) -> Any:
     A value that is one variable and nothing else is what YAML makes of it where the key does not take text, and null
     where it is empty.
     """
-    if isinstance(content, dict):
-        return {key: fill_in_content(value, origin, (*place, key)) for key, value in content.items()}
-    if isinstance(content, list):
-        return [fill_in_content(value, origin, (*place, at)) for at, value in enumerate(content)]
-    if not isinstance(content, str):
-        return content
-    value = fill_variables(content, f"{origin}: {dotted_key(place)}")
-    if is_looked_up_later(dotted_key(place)) or (place[-1] == "file" and ADDRESS.match(content)):
-        return content
-    whole = VARIABLE.fullmatch(content.strip())
-    if whole is None or whole["inner"] is None:
-        return value
-    return (value or None) if takes_text(place) else parse_yaml_text(value)
+
+    def fill(text: str, place: Place) -> Any:
+        value = fill_variables(text, f"{origin}: {dotted_key(place)}")
+        if is_looked_up_later(dotted_key(place)) or (place[-1] == "file" and ADDRESS.match(text)):
+            return text
+        whole = VARIABLE.fullmatch(text.strip())
+        if whole is None or whole["inner"] is None:
+            return value
+        return (value or None) if takes_text(place) else parse_yaml_text(value)
+
+    return map_texts(content, fill, place)
 
 
 def parse_yaml_text(text: str) -> Any:

@@ -19,7 +19,6 @@ LATENCY = "latency_ms"  # the time of a request, which is measured here
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 OF_A_COST = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)@(mean|p[0-9.]+)")
 LIKE_A_COST = re.compile(r"(?i)(latency|time|duration|tokens?|price|costs?|bytes|_m?s)$")  # ends of names
-MEANT = {"median": "p50", "max": "p99", "maximum": "p99", "avg": "mean", "average": "mean"}
 OWN_UNIT = "in the unit of the cost, such as 20"
 RESERVED = ("query_id", "doc_id", "score", "rank", "system_id")
 
@@ -124,13 +123,11 @@ def read_cost_statistic(text: str) -> CostStatistic:
 
 def refuse_cost_typo(key: str, margin: Any, recorded: Sequence[str]) -> None:
     """RuleError for a guardrail that names a cost, and no statistic of it; recorded: names of costs."""
-    name, _, statistic = key.partition("@")
+    name = key.partition("@")[0]
     if OF_A_COST.fullmatch(key) or not (name in recorded or LIKE_A_COST.search(name)):
         return
-    meant = MEANT.get(statistic.lower(), f"p{statistic.lower().removeprefix('p')}")
-    example = f"{name}@{meant}" if OF_A_COST.fullmatch(f"{name}@{meant}") else f"{name}@p95"
     rule = f": {key!r}: a guardrail on a cost is COST@mean or, for a percentile, COST@p95; write `"
-    raise RuleError(Setting("guardrails"), rule, Setting("guardrails", example, read_number(margin) or 20), "`")
+    raise RuleError(Setting("guardrails"), rule, Setting("guardrails", f"{name}@p95", read_number(margin) or 20), "`")
 
 
 def recorded_costs(content: dict[str, Any]) -> list[str]:

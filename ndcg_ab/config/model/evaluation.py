@@ -4,12 +4,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ModelWrapValidatorHandler, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import InitErrorDetails
 
 from ndcg_ab.config.loading.hints import closest_hint
 from ndcg_ab.config.model import roles as metric_roles
-from ndcg_ab.config.model.by_metric import drop_own, read_margins, read_metric
+from ndcg_ab.config.model.by_metric import Margins, Metrics, drop_own
 from ndcg_ab.config.model.costs import Costs, split_guardrails
 from ndcg_ab.config.model.inputs.external_scores import ScoresSource, read_scores_key
 from ndcg_ab.config.model.inputs.judgments import JudgmentSource, refuse_judging_function
@@ -38,7 +46,7 @@ from ndcg_ab.config.model.operation import (
 )
 from ndcg_ab.config.model.references import FILE_KEYS
 from ndcg_ab.config.model.settings import Gate, Slices, Statistics
-from ndcg_ab.config.model.units import NamedDifference, differences_in
+from ndcg_ab.config.model.units import NamedDifference
 from ndcg_ab.config.secrets.plain_secrets import mark_secrets
 from ndcg_ab.errors import RuleError, Setting
 from ndcg_ab.files import resolved
@@ -90,11 +98,11 @@ class Evaluation(Model):
     )
     systems: list[System] = Field(default_factory=list, description="The systems compared; the first is the baseline.")
     baseline: str | None = Field(None, description="The system that the others are compared with.")
-    scores: list[ScoresSource] = Field(
+    scores: Annotated[list[ScoresSource], BeforeValidator(read_scores_key)] = Field(
         default_factory=list,
         description="Values per query that another tool computed, in the place of judgments and rankings.",
     )
-    metrics: list[str] = Field(
+    metrics: Metrics = Field(
         default=["ndcg@10"],
         min_length=1,
         description="Metrics, as ndcg@10 or as a mapping with measure and cutoff; the first decides, others describe.",
@@ -102,10 +110,10 @@ class Evaluation(Model):
     primary_metrics: metric_roles.Primary = Field(
         None, description="Which metrics decide: a list, first, or all; by default all where other roles are named."
     )
-    secondary_metrics: list[str] = Field(
+    secondary_metrics: Metrics = Field(
         default_factory=list, description="Metrics of a second, exploratory family of comparisons."
     )
-    guardrails: dict[str, float] = Field(
+    guardrails: Margins = Field(
         default_factory=dict, description="METRIC: DIFFERENCE by which no candidate may be worse (one-sided)."
     )
     costs: Costs = Costs()
@@ -147,25 +155,12 @@ class Evaluation(Model):
             raise ValidationError.from_exception_data("Evaluation", missing)
         return found
 
-    @field_validator("scores", mode="before")
+    @field_validator(*FILE_KEYS, "more_judgments", mode="before")
     @classmethod
-    def _scores_alone(cls, value: Any) -> Any:
-        return read_scores_key(value)
-
-    @field_validator("more_judgments", mode="before")
-    @classmethod
-    def _more_alone(cls, value: Any) -> Any:
-        return [read_source(each) for each in value] if isinstance(value, list) else [read_source(value)]
-
-    @field_validator(*FILE_KEYS, mode="before")
-    @classmethod
-    def _file_name_alone(cls, value: Any) -> Any:
+    def _file_name_alone(cls, value: Any, about: ValidationInfo) -> Any:
+        if about.field_name == "more_judgments":
+            return [read_source(each) for each in (value if isinstance(value, list) else [value])]
         return read_source(value)
-
-    @field_validator("guardrails", mode="before")
-    @classmethod
-    def _canonical_guardrails(cls, value: Any) -> Any:
-        return read_margins(value) if isinstance(value, dict) else value
 
     @field_validator("findings", mode="before")
     @classmethod
@@ -176,18 +171,6 @@ class Evaluation(Model):
     @classmethod
     def _gate_alone(cls, value: Any) -> Any:
         return {} if value is True else None if value is False else value
-
-    @field_validator("metrics", "secondary_metrics", mode="before")
-    @classmethod
-    def _canonical_metrics(cls, value: Any) -> Any:
-        if not isinstance(value, list):
-            raise ValueError("must be a list")
-        return list(dict.fromkeys(read_metric(metric) for metric in value))
-
-    @field_validator("primary_metrics", mode="before")
-    @classmethod
-    def _canonical_primary(cls, value: Any) -> Any:
-        return metric_roles.read_primary(value)
 
     @model_validator(mode="after")
     def _settle_roles(self) -> "Evaluation":
@@ -302,14 +285,29 @@ class Evaluation(Model):
     def _check_metrics(self) -> None:
         """A metric has one role, and a difference that matters belongs to a metric that is tested both ways."""
         roles = {key: tuple(getattr(self, key)) for key in metric_roles.ROLES}
-        metric_roles.refuse_two_roles(roles, is_default=not self.names_metrics)
         metric_roles.refuse_unknown_metrics(roles, self.statistics, self.gate)
         for each in self.named_differences():
             each.refuse_out_of(self.range_of(each.metric))
 
     def named_differences(self) -> Iterator[NamedDifference]:
         """Every margin, smallest effect and threshold that a key names, in the unit of its metric."""
-        yield from differences_in(self.guardrails, self.statistics, self.gate, self.metrics, self.secondary_metrics)
+        for name, margin in self.guardrails.items():
+            yield NamedDifference("guardrails", name, margin, by_metric=True)
+        effect = self.statistics.smallest_effect
+        if isinstance(effect, dict):
+            for name, least in effect.items():
+                yield NamedDifference("statistics.smallest_effect", name, least, by_metric=True)
+        elif effect is not None:
+            for name in (*self.metrics, *self.secondary_metrics):
+                yield NamedDifference("statistics.smallest_effect", name, effect)
+        if self.gate is None:
+            return
+        for name, margin in self.gate.not_worse.items():
+            yield NamedDifference("gate.not_worse", name, margin, by_metric=True)
+        for name, drop in self.gate.no_drop.items() if isinstance(self.gate.no_drop, dict) else ():
+            yield NamedDifference("gate.no_drop", name, drop, by_metric=True)
+        for name in self.metrics if self.gate.slice_regression is not None else ():
+            yield NamedDifference("gate.slice_regression", name, self.gate.slice_regression or 0.0)
 
     def range_of(self, name: str, highest_grade: float | None = None, seen: float | None = None) -> Range | None:
         """Where the values of a metric lie, as far as that is known or declared (`statistics.ranges`).

@@ -5,6 +5,7 @@ Nothing here changes a result.
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
@@ -86,25 +87,24 @@ def server_address_fault(address: str) -> str | None:
     return f"must begin with http:// or https:// and name a host{hint}"
 
 
-def is_written_out(address: Any) -> bool:
-    """Whether an address is a text without variables; any other is known when it is used."""
-    return isinstance(address, str) and "${" not in address
+def check_address(fault_of: Callable[[str], str | None]) -> AfterValidator:
+    """Return a check of an address that is a text without variables; any other is known when it is used."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, str) and value and "${" not in value and (fault := fault_of(value)):
+            raise ValueError(fault)
+        return value
+
+    return AfterValidator(check)
 
 
 class Tracking(Model):
     """Where MLflow keeps the results."""
 
-    tracking_uri: SecretText | None = Field(
+    tracking_uri: Annotated[SecretText | None, check_address(tracker_address_fault)] = Field(
         None, description="MLflow server or store; by default MLFLOW_TRACKING_URI, else SQLite in the output directory."
     )
     experiment: str | None = Field(None, description="Experiment name; by default the evaluation's name.")
-
-    @field_validator("tracking_uri")
-    @classmethod
-    def _of_a_tracker(cls, value: Any) -> Any:
-        if is_written_out(value) and value and (fault := tracker_address_fault(value)):
-            raise ValueError(fault)
-        return value
 
     @field_validator("experiment")
     @classmethod
@@ -147,16 +147,9 @@ class Prefect(Model):
         None,
         description="temporary: where no server is named, one is started for the run; by default it runs without one.",
     )
-    api_url: SecretText | None = Field(
+    api_url: Annotated[SecretText | None, check_address(server_address_fault)] = Field(
         None, description="Prefect server; by default PREFECT_API_URL, else none is needed."
     )
-
-    @field_validator("api_url")
-    @classmethod
-    def _of_a_server(cls, value: Any) -> Any:
-        if is_written_out(value) and value and (fault := server_address_fault(value)):
-            raise ValueError(fault)
-        return value
 
     retries: int = Field(
         2, strict=True, ge=0, le=20, description="How often a pull is tried again; the publishing once at most."

@@ -1,23 +1,16 @@
 """What a metric is there for: it decides, it describes, or it guards.  One metric decides, unless more are named."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from ndcg_ab.config.model.by_metric import read_metric
+from pydantic import BeforeValidator
+
+from ndcg_ab.config.model.by_metric import read_metrics
 from ndcg_ab.config.model.settings import Gate, Statistics
 from ndcg_ab.errors import RuleError, Setting
 
 ROLES = ("metrics", "secondary_metrics", "guardrails")  # of a metric: the keys that give it one
 FIRST, ALL = "first", "all"
-Primary = list[str] | Literal["first", "all"] | None
-
-
-class Settled(NamedTuple):
-    """The metrics that decide, those that describe, and how the former were named; FIRST: by default, perhaps."""
-
-    metrics: list[str]
-    secondary_metrics: list[str]
-    primary_metrics: Primary
 
 
 def read_primary(value: Any) -> Any:
@@ -26,7 +19,18 @@ def read_primary(value: Any) -> Any:
         return value
     if not isinstance(value, list) or not value:
         raise ValueError("must be a list of metrics, or first, or all")
-    return list(dict.fromkeys(read_metric(metric) for metric in value))
+    return read_metrics(value)
+
+
+Primary = Annotated[list[str] | Literal["first", "all"] | None, BeforeValidator(read_primary)]
+
+
+class Settled(NamedTuple):
+    """The metrics that decide, those that describe, and how the former were named; FIRST: by default, perhaps."""
+
+    metrics: list[str]
+    secondary_metrics: list[str]
+    primary_metrics: Primary
 
 
 def settle_roles(

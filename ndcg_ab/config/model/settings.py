@@ -1,11 +1,11 @@
 """The parts of a configuration that say how differences are tested and what must hold: statistics, slices, gate."""
 
 import math
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from ndcg_ab.config.model.by_metric import read_margins, read_ranges
+from ndcg_ab.config.model.by_metric import Margins, read_margins, read_ranges
 from ndcg_ab.config.model.margins import read_margin
 from ndcg_ab.config.model.operation import Model
 from ndcg_ab.errors import RuleError, Setting
@@ -38,7 +38,7 @@ class Statistics(Model):
         min_length=1,
         description="Ids that agree up to the last of this text make a cluster: _ for 106_1.",
     )
-    ranges: dict[str, tuple[float, float]] = Field(
+    ranges: Annotated[dict[str, tuple[float, float]], BeforeValidator(read_ranges)] = Field(
         default_factory=dict,
         description="METRIC: [LOW, HIGH] that its values lie in, for guardrails; known of ours within [0, 1].",
     )
@@ -79,11 +79,6 @@ class Statistics(Model):
     def _canonical_effects(cls, value: Any) -> Any:
         return read_margins(value) if isinstance(value, dict) else None if value is None else read_margin(value)
 
-    @field_validator("ranges", mode="before")
-    @classmethod
-    def _canonical_ranges(cls, value: Any) -> Any:
-        return read_ranges(value) if isinstance(value, dict) else value
-
 
 class Slices(Model):
     """Parts of the queries that are compared on their own."""
@@ -109,7 +104,7 @@ class Gate(Model):
     guardrails: bool = Field(
         True, strict=True, description="No guardrail is shown to be worse, and no estimate is beyond its margin."
     )
-    not_worse: dict[str, float] = Field(
+    not_worse: Margins = Field(
         default_factory=dict, description="METRIC: DIFFERENCE by which no candidate may be worse, as a guardrail."
     )
     proof: bool = Field(
@@ -129,14 +124,9 @@ class Gate(Model):
         None, strict=True, ge=0, description="Most queries that a system may leave unanswered."
     )
 
-    @field_validator("not_worse", "no_drop", mode="before")
-    @classmethod
-    def _canonical(cls, value: Any) -> Any:
-        return read_margins(value) if isinstance(value, dict) else value
-
     @field_validator("no_drop", mode="before")
     @classmethod
     def _known_drops(cls, value: Any) -> Any:
         if isinstance(value, bool | dict) or value == "any":
-            return value
+            return read_margins(value)
         raise ValueError("must be true, false, any, or METRIC: DIFFERENCE")

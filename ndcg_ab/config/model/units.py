@@ -4,10 +4,8 @@
 effect of it cannot be reached.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ndcg_ab.config.model.settings import Gate, Statistics
 from ndcg_ab.errors import RuleError, Setting
 from ndcg_core.measures.ranges import Range
 
@@ -50,30 +48,3 @@ class NamedDifference(NamedTuple):
         """The number that was meant, where it was written as a percentage."""
         meant = self.difference / 100
         return f"; did you mean {meant:.12g}?" if meant < QUESTIONED * known.width else ""
-
-
-def differences_in(
-    guardrails: Mapping[str, float],
-    statistics: Statistics,
-    gate: Gate | None,
-    metrics: Sequence[str],
-    secondary_metrics: Sequence[str],
-) -> Iterator[NamedDifference]:
-    """Every margin, smallest effect and threshold that a key of a configuration names."""
-    for name, margin in guardrails.items():
-        yield NamedDifference("guardrails", name, margin, by_metric=True)
-    effect = statistics.smallest_effect
-    if isinstance(effect, dict):
-        for name, least in effect.items():
-            yield NamedDifference("statistics.smallest_effect", name, least, by_metric=True)
-    elif effect is not None:
-        for name in (*metrics, *secondary_metrics):
-            yield NamedDifference("statistics.smallest_effect", name, effect)
-    if gate is None:
-        return
-    for name, margin in gate.not_worse.items():
-        yield NamedDifference("gate.not_worse", name, margin, by_metric=True)
-    for name, drop in gate.no_drop.items() if isinstance(gate.no_drop, dict) else ():
-        yield NamedDifference("gate.no_drop", name, drop, by_metric=True)
-    for name in metrics if gate.slice_regression is not None else ():
-        yield NamedDifference("gate.slice_regression", name, gate.slice_regression or 0.0)

@@ -2,12 +2,14 @@
 
 import shlex
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from ndcg_ab.config.loading.file import describe_problems
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.config.model.references import general_key
 from ndcg_ab.config.model.roles import FIRST
 from ndcg_ab.config.options.option_parsing import (
@@ -156,6 +158,28 @@ def evaluation_from_arguments(arguments: Mapping[str, Any]) -> Evaluation:
             # what replaces a file's name is all that is said of the place: a function that judges
             set_key(content, key.removesuffix(".file") if isinstance(value, dict) else key, value)
     return validate_evaluation(one_deciding(content), name_argument)
+
+
+def read_resources(options: Mapping[str, Any], otherwise: Resources | None = None) -> Resources:
+    """What `--threads`, `--memory-limit` and `--spill` say; otherwise: of what they do not say.
+
+    options: the values of a command's parameters; others are ignored.  InputError names the option.
+    """
+    given = {name: value for name in Resources.model_fields if (value := options.get(name)) is not None}
+    if (spill := given.get("spill")) is not None:
+        if not spill.strip():
+            raise InputError("--spill is empty: it must be a folder")
+        given["spill"] = Path(spill).absolute()  # from where the command was given, not beside a configuration
+    try:
+        return Resources.model_validate((otherwise or Resources()).model_dump() | given)
+    except ValidationError as error:
+        said = describe_problems(error, lambda setting: f"--{setting.key.replace('_', '-')}")
+        raise InputError("\n".join(said)) from None
+
+
+def with_resource_options(evaluation: Evaluation, options: Mapping[str, Any]) -> Evaluation:
+    """The evaluation of a configuration, with what the options say instead of its `resources`."""
+    return evaluation.model_copy(update={"resources": read_resources(options, evaluation.resources)})
 
 
 def one_deciding(content: dict[str, Any]) -> dict[str, Any]:

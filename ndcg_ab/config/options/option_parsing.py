@@ -19,14 +19,7 @@ def parse_system(text: str) -> tuple[str, str]:
     """NAME and FILE of ``--system NAME=FILE``."""
     name, equals, file = text.partition("=")
     if not equals or not name or not file:
-        path = file if equals else text
-        stem = re.split(r"[/\\]", path)[-1].partition(".")[0]
-        example = (
-            f"say --system {shlex.quote(f'{stem}={path}')}"
-            if stem and (not equals or file)
-            else "such as new=runs/new.run.gz"
-        )
-        raise InputError(f"--system {text!r}: must be NAME=FILE; {example}")
+        raise InputError(f"--system {text!r}: must be NAME=FILE, such as new=runs/new.run.gz")
     return name, file
 
 
@@ -53,10 +46,7 @@ def parse_columns(option: str, text: str | None) -> dict[str, str]:
         field, equals, column = (piece.strip() for piece in part.partition("="))
         if part.strip():
             if not equals or not field or not column:
-                has_colons = all(re.fullmatch(r"[^:=]+[:=][^:=]+", each) for each in (text or "").split(","))
-                meant = re.sub(r"\s*[:=]\s*", "=", text or "")
-                hint = f"; say {option} {shlex.quote(meant)}" if has_colons else ""
-                raise InputError(f"{option} {text!r}: must be FIELD=COLUMN, with commas between{hint}")
+                raise InputError(f"{option} {text!r}: must be FIELD=COLUMN, with commas between")
             if field in found:
                 raise InputError(f"{option} {text!r}: {field} is named twice")
             found[field] = column

@@ -12,6 +12,7 @@ from typing import Any
 from ndcg_ab.config.model.references import is_looked_up_later, is_reference
 from ndcg_ab.config.secrets.redaction import HIDDEN, SHORTEST, remember_secret
 from ndcg_ab.config.secrets.secret_shapes import secrets_in
+from ndcg_ab.config.walking import Place, map_texts
 from ndcg_ab.errors import InputError
 
 MARK = re.compile(f"{HIDDEN}(?P<key>[^•]+){HIDDEN}")
@@ -35,17 +36,16 @@ def mark_secrets(content: Any, key: str = "", name: object = "") -> Any:
     return content
 
 
-def without_plain_secrets(content: Any, name: object = "") -> Any:
+def without_plain_secrets(content: Any) -> Any:
     """What is kept of a configuration: nothing that looks like a secret, wherever it stands."""
-    if isinstance(content, dict):
-        return {part: without_plain_secrets(value, part) for part, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [without_plain_secrets(value, name) for value in content]
-    if not isinstance(content, str):
-        return content
-    for secret in dict.fromkeys(secrets_in(name, content)):
-        content = replace_secret(content, secret, HIDDEN)
-    return content
+
+    def hide(text: str, place: Place) -> str:
+        name = next((part for part in reversed(place) if isinstance(part, str)), "")
+        for secret in dict.fromkeys(secrets_in(name, text)):
+            text = replace_secret(text, secret, HIDDEN)
+        return text
+
+    return map_texts(content, hide)
 
 
 def replace_secret(content: str, secret: str, instead: str) -> str:

@@ -253,7 +253,7 @@ class DuckDBEngine(Engine):
         return known[question]
 
     def pieces(self, name: str, columns: Sequence[str], *, where: Parameters | None = None) -> Iterator[pa.Table]:
-        text, bound, file = self._selected(name, columns, where, "", {})
+        text, bound, file = self._selected(name, columns, where)
         with name_file_in_errors(file, self.memory):
             for batch in self.connection.sql(text, params=dict(bound) or None).to_arrow_reader(thresholds.READ_ROWS):
                 yield as_texts(pa.Table.from_batches([batch]))

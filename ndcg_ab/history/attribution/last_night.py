@@ -55,7 +55,9 @@ def compare_with_last(
             return None
         ordinal, began = found
         earlier = value_groups(past.read("query_score", where={"ordinal": ordinal}, order="query_id"), *OF_SYSTEM)
-        known = [dict(zip(("kind", "name", "digest"), row, strict=True)) for row in read_inputs(past, ordinal)]
+        columns = ("kind", "name", "digest")
+        rows = past.rows("input", columns, where={"ordinal": ordinal})
+        known = [dict(zip(columns, row, strict=True)) for row in rows]
         shares = past.rows("ledger", ("about", "read", "used"), where={"ordinal": ordinal, "stage": SCORED})
         kept = read_evaluation_before(past, evaluation, ordinal, earlier)
     later = value_groups(papq.read_table(scores).sort_by("query_id"), *OF_SYSTEM)
@@ -80,7 +82,8 @@ def compare_with_last(
         tuple(systems),
         tuple(comparisons),
         tuple(find_lost_queries(engine, systems, pairs)),
-        *count_own_queries(now, then),
+        len(now - then),
+        len(then - now),
         tuple(attribution.moved),
         of_all.drawn is not None,
         tuple(ScoredShare(*row) for row in shares),
@@ -112,10 +115,6 @@ def find_evaluation_before(past: GrowingDatabase, moment: datetime, hashes: Sequ
     return next(
         ((ordinal, began) for began, ordinal in database.nights_until(past, moment) if ordinal in comparable), None
     )
-
-
-def read_inputs(past: GrowingDatabase, ordinal: int) -> list[tuple[Any, ...]]:
-    return past.rows("input", ("kind", "name", "digest"), where={"ordinal": ordinal})
 
 
 def pair_differences(now: Group | None, then: Group | None) -> Group | None:
@@ -223,8 +222,3 @@ def find_lost_queries(
 
 def query_ids(groups: Iterable[Group]) -> set[str]:
     return set().union(*(group.query_ids for group in groups))
-
-
-def count_own_queries(now: set[str], then: set[str]) -> tuple[int, int]:
-    """How many queries are scored now only, and how many before only."""
-    return len(now - then), len(then - now)

@@ -1,6 +1,5 @@
 """Drops that somebody has acknowledged: kept in the history, and shown as no longer open."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from ndcg_ab.comparing.since_last import SINCE_LAST
@@ -18,9 +17,7 @@ def acknowledge_drop(evaluation: Evaluation, ordinal: int, note: str | None) -> 
 
     InputError where that evaluation is not there, or nothing dropped in it.
     """
-    path = database.history_path(evaluation)
-    if not path.exists():
-        raise InputError(f"{path}: there is no history yet; `ndcg-ab run` makes it")
+    path = database.existing_history(evaluation)
     with database.open_history_for(path) as past:
         if ordinal not in database.ordinals(past):
             raise InputError(f"--acknowledge {ordinal}: {path} has no evaluation of that number")
@@ -40,7 +37,3 @@ def acknowledge_drop(evaluation: Evaluation, ordinal: int, note: str | None) -> 
 def is_drop(conclusion: str, size: str | None) -> bool:
     """Whether a comparison with the previous evaluation shows a loss that may matter."""
     return conclusion == Verdict.REGRESSED and size != Size.SMALLER_THAN
-
-
-def format_acknowledged(systems: Sequence[str], ordinal: int) -> str:
-    return f"acknowledged: {', '.join(systems)} dropped in evaluation {ordinal}"

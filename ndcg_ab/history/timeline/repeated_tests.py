@@ -83,7 +83,8 @@ def monitor_comparison(rows: Sequence[Row], alpha: float) -> Monitor:
     """The monitor of one comparison; the same content is the same look."""
     contents = {row["content"]: row for row in reversed(rows)}
     firsts = sorted(contents.values(), key=lambda row: int(row["ordinal"]))
-    judged = monitor_looks([evidence(row) for row in firsts], alpha)
+    columns = ("p_adjusted", "p_t", "family_size", "resamples", "bounded_p_value")
+    judged = monitor_looks([Evidence(*(row[name] for name in columns)) for row in firsts], alpha)
     looks = [
         MonitorLook(row["ordinal"], row["began"], *said(row, each)) for row, each in zip(firsts, judged, strict=True)
     ]
@@ -100,10 +101,6 @@ def _detectable(row: Row, level: float) -> float | None:
         return None
     deviation = deviation_of_interval(row["queries"], row["high"] - row["low"], 1 - row["alpha"])
     return detectable_at(level / row["family_size"], row["queries"], deviation, row["largest_loss"])
-
-
-def evidence(row: Row) -> Evidence:
-    return Evidence(row["p_adjusted"], row["p_t"], row["family_size"], row["resamples"], row["bounded_p_value"])
 
 
 def said(row: Row, judged: Judged) -> tuple[float, float, Verdict]:

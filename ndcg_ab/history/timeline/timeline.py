@@ -1,7 +1,6 @@
 """`ndcg-ab history`: the evaluations of one configuration in the order of their time, and what changed between them."""
 
 import json
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +21,7 @@ from ndcg_core.statistics.over_time.attribution import CAUSES
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
 
-@dataclass(frozen=True)
+@dataclass
 class Evaluated:
     """One evaluation of the history, on one metric.
 
@@ -43,11 +42,11 @@ class Evaluated:
     began: str
     baseline: str
     gate: str | None
-    values: dict[str, float | None]
-    differences: dict[str, float | None]
-    verdicts: dict[str, str]
-    conclusions: dict[str, Verdict]
-    changed: tuple[str, ...]
+    values: dict[str, float | None] = field(default_factory=dict)
+    differences: dict[str, float | None] = field(default_factory=dict)
+    verdicts: dict[str, str] = field(default_factory=dict)
+    conclusions: dict[str, Verdict] = field(default_factory=dict)
+    changed: tuple[str, ...] = ()
     pending: bool = False
     decisions: dict[str, Choice] = field(default_factory=dict)
     failures: tuple[str, ...] = ()
@@ -61,6 +60,12 @@ class Evaluated:
     def dropped(self) -> list[str]:
         """The systems whose ranking got worse since the previous evaluation, by what may matter."""
         return [name for name, test in self.since_last.items() if test.is_drop]
+
+    def compare(self, candidate: str, difference: float | None, verdict: str, conclusion: Verdict) -> None:
+        """Notes what the comparison of a candidate came to."""
+        self.differences[candidate] = difference
+        self.verdicts[candidate] = verdict
+        self.conclusions[candidate] = conclusion
 
 
 class Reused(NamedTuple):
@@ -98,74 +103,57 @@ class Timeline:
 
 
 class PastComparison(NamedTuple):
-    """What one comparison came to: its difference, its verdict in words and as data.
+    """What one comparison came to: its difference, and its verdict.
 
     is_drop: whether it regressed, and not by less than matters.
     """
 
     difference: float | None
-    verdict: str
     conclusion: Verdict
     is_drop: bool = False
 
 
-@dataclass
-class Past:
-    """What the history holds of one metric, by ordinal."""
-
-    metric: str
-    evaluations: list[tuple[Any, ...]]
-    values: defaultdict[int, dict[str, float | None]] = field(default_factory=lambda: defaultdict(dict))
-    tests: defaultdict[int, dict[str, PastComparison]] = field(default_factory=lambda: defaultdict(dict))
-    states: defaultdict[int, dict[str, Any]] = field(default_factory=lambda: defaultdict(dict))
-    decisions: defaultdict[int, dict[str, Choice]] = field(default_factory=lambda: defaultdict(dict))
-    reasons: defaultdict[int, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
-    failures: defaultdict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
-    since_last: defaultdict[int, dict[str, PastComparison]] = field(default_factory=lambda: defaultdict(dict))
-    moved: defaultdict[int, dict[str, dict[str, float]]] = field(default_factory=lambda: defaultdict(dict))
-    acknowledged: dict[int, tuple[str, str | None]] = field(default_factory=dict)
-    versions: defaultdict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
-    reused: list[Reused] = field(default_factory=list)
-    over_nights: RepeatedTests | None = None
-
-
 def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) -> Timeline:
     """What the history holds; InputError where there is none, or not of this metric."""
-    past = read_past(evaluation, metric)
+    path = database.existing_history(evaluation)
     pending = {f"{evaluation.name}/{folder.name}" for folder in bundles.unpublished_bundles(evaluation)}
-    found: list[Evaluated] = []
+    with database.open_history_to_read(path) as tables:
+        columns = ("ordinal", "key", "began", "baseline", "gate", "configuration")
+        rows = tables.rows("evaluation", columns, order="began, ordinal")
+        if not rows:
+            raise InputError(f"{path}: holds no evaluation yet; `ndcg-ab run` makes one")
+        costs = {name for (name,) in tables.rows("cost_timeline", ("metric",))}
+        name = known_metric(tables, metric or primary_of(evaluation, tables), path, costs)
+        nights = {
+            ordinal: Evaluated(ordinal, key, began, baseline, gate, pending=key in pending)
+            for ordinal, key, began, baseline, gate, _ in rows
+        }
+        states = read_states(nights, name, tables)
+        read_values(nights, name, tables)
+        read_decisions(nights, name, tables)
+        over_nights = read_repeated_tests(tables)
+        reused = [Reused(*row) for row in tables.rows("reuse", ("began", "ordinal"), order="began, ordinal")]
     before: dict[str, Any] | None = None
-    for ordinal, key, began, baseline, gate, *_ in past.evaluations:
-        state, tests = past.states[ordinal], past.tests[ordinal]
-        found.append(
-            Evaluated(
-                ordinal,
-                key,
-                began,
-                baseline,
-                gate,
-                past.values[ordinal],
-                {candidate: test.difference for candidate, test in tests.items()},
-                {candidate: test.verdict for candidate, test in tests.items()},
-                {candidate: test.conclusion for candidate, test in tests.items()},
-                () if before is None else changes(before, state),
-                key in pending,
-                past.decisions[ordinal],
-                tuple(past.failures[ordinal]),
-                past.reasons[ordinal],
-                past.since_last[ordinal],
-                past.moved[ordinal],
-                past.acknowledged.get(ordinal),
-                ", ".join(past.versions[ordinal]) or None,
-            )
-        )
+    for (*_, configuration), night in zip(rows, nights.values(), strict=True):
+        content, values, state = json.loads(configuration), night.values, states[night.ordinal]
+        asked = [system["name"] for system in content["systems"]]  # the order that was asked for
+        night.values = {system: values[system] for system in asked if system in values}
+        state |= {"configuration": settings(content), "baseline": night.baseline}
+        night.changed = () if before is None else changes(before, state)
         before = state
+    found = list(nights.values())
     shown = found[-last:] if last else found
-    reused = tuple(row for row in past.reused if row.began >= shown[0].began)
-    systems = in_one_order(evaluation, [name for each in shown for name in each.values])
+    systems = in_one_order(evaluation, [system for each in shown for system in each.values])
     known = [any(value is not None for value in each.values.values()) for each in reversed(found)]
-    latest = known.index(True) + 1 if any(known) else None
-    return Timeline(evaluation.name, past.metric, tuple(systems), tuple(shown), reused, past.over_nights, latest)
+    return Timeline(
+        evaluation.name,
+        name,
+        tuple(systems),
+        tuple(shown),
+        tuple(row for row in reused if row.began >= shown[0].began),
+        over_nights,
+        known.index(True) + 1 if any(known) else None,
+    )
 
 
 def in_one_order(evaluation: Evaluation, names: Iterable[str]) -> list[str]:
@@ -175,73 +163,53 @@ def in_one_order(evaluation: Evaluation, names: Iterable[str]) -> list[str]:
     return [*(name for name in known if name in found), *(name for name in found if name not in known)]
 
 
-def read_past(evaluation: Evaluation, metric: str | None) -> Past:
-    path = database.history_path(evaluation)
-    if not path.exists():
-        raise InputError(f"{path}: there is no history yet; `ndcg-ab run` makes it")
-    with database.open_history_to_read(path) as tables:
-        columns = ("ordinal", "key", "began", "baseline", "gate", "configuration")
-        rows = tables.rows("evaluation", columns, order="began, ordinal")
-        if not rows:
-            raise InputError(f"{path}: holds no evaluation yet; `ndcg-ab run` makes one")
-        costs = {name for (name,) in tables.rows("cost_timeline", ("metric",))}
-        past = Past(known_metric(tables, metric or primary_of(evaluation, tables), path, costs), rows)
-        named = {"metric": past.metric}
-        read_values(past, tables)
-        described = ("ordinal", "kind", "name", "digest", "version")
-        named_inputs = tables.rows("input", described, order="ordinal, kind, name, digest")
-        for ordinal, kind, name, digest, version in named_inputs:
-            past.versions[ordinal] += [version] if kind == "judgments" and version else []
-            state = f"{kind} {name}" if kind in ("ranking", "scores") else kind
-            before = past.states[ordinal].get(state)  # of judgments there may be several files
-            past.states[ordinal][state] = f"{before} {digest}" if before else digest
-        for ordinal, digest in tables.rows("metric", ("ordinal", "hash"), where=named):
-            past.states[ordinal]["definition"] = digest
-        for ordinal, candidate, decision, why in tables.rows(
-            "decision", ("ordinal", "candidate", "decision", "reason")
-        ):
-            past.decisions[ordinal][candidate] = Choice(decision)
-            past.reasons[ordinal][candidate] = why
-        for ordinal, name, systems in tables.rows("gate", ("ordinal", "name", "systems"), where={"passed": False}):
-            past.failures[ordinal].append(failure_text(name, systems))
-        wanted = ("ordinal", "candidate", "difference", "verdict", "conclusion", "size")
-        own = named | {"family": SINCE_LAST}
-        for ordinal, system, difference, verdict, conclusion, size in tables.rows(
-            "comparison", wanted, where=own, order="ordinal, candidate"
-        ):
-            past.since_last[ordinal][system] = PastComparison(
-                difference, verdict, Verdict(conclusion), is_drop(conclusion, size)
-            )
-        for ordinal, system, *parts in tables.rows("moved", ("ordinal", "system_id", *CAUSES), where=named):
-            if None not in parts:
-                past.moved[ordinal][system] = dict(zip(CAUSES, parts, strict=True))
-        past.acknowledged = {row[0]: row[1:] for row in tables.rows("acknowledged", ("ordinal", "at", "note"))}
-        past.over_nights = read_repeated_tests(tables)
-        past.reused = [Reused(*row) for row in tables.rows("reuse", ("began", "ordinal"), order="began, ordinal")]
-    for ordinal, _, _, baseline, _, configuration in rows:
-        content, values = json.loads(configuration), past.values[ordinal]
-        names = [system["name"] for system in content["systems"]]  # the order that was asked for
-        past.values[ordinal] = {name: values[name] for name in names if name in values}
-        past.states[ordinal] |= {"configuration": settings(content), "baseline": baseline}
-    return past
+def read_states(nights: dict[int, Evaluated], metric: str, tables: GrowingDatabase) -> dict[int, dict[str, Any]]:
+    """The digests of the inputs of each evaluation, and of the metric's definition; versions go into the nights."""
+    states: dict[int, dict[str, Any]] = {ordinal: {} for ordinal in nights}
+    described = ("ordinal", "kind", "name", "digest", "version")
+    for ordinal, kind, name, digest, version in tables.rows("input", described, order="ordinal, kind, name, digest"):
+        if kind == "judgments" and version:
+            known = nights[ordinal].judgments_version
+            nights[ordinal].judgments_version = f"{known}, {version}" if known else version
+        state = f"{kind} {name}" if kind in ("ranking", "scores") else kind
+        before = states[ordinal].get(state)  # of judgments there may be several files
+        states[ordinal][state] = f"{before} {digest}" if before else digest
+    for ordinal, digest in tables.rows("metric", ("ordinal", "hash"), where={"metric": metric}):
+        states[ordinal]["definition"] = digest
+    return states
 
 
-def read_values(past: Past, tables: GrowingDatabase) -> None:
+def read_decisions(nights: dict[int, Evaluated], metric: str, tables: GrowingDatabase) -> None:
+    """Decisions, failed gates, what became of each system since the night before, and acknowledgements."""
+    for ordinal, candidate, decision, why in tables.rows("decision", ("ordinal", "candidate", "decision", "reason")):
+        nights[ordinal].decisions[candidate] = Choice(decision)
+        nights[ordinal].reasons[candidate] = why
+    for ordinal, name, systems in tables.rows("gate", ("ordinal", "name", "systems"), where={"passed": False}):
+        nights[ordinal].failures += (failure_text(name, systems),)
+    wanted = ("ordinal", "candidate", "difference", "conclusion", "size")
+    own = {"metric": metric, "family": SINCE_LAST}
+    for ordinal, system, difference, *found in tables.rows("comparison", wanted, where=own, order="ordinal, candidate"):
+        nights[ordinal].since_last[system] = PastComparison(difference, Verdict(found[0]), is_drop(*found))
+    for ordinal, system, *parts in tables.rows("moved", ("ordinal", "system_id", *CAUSES), where={"metric": metric}):
+        if None not in parts:
+            nights[ordinal].moved[system] = dict(zip(CAUSES, parts, strict=True))
+    for ordinal, *said in tables.rows("acknowledged", ("ordinal", "at", "note")):
+        nights[ordinal].acknowledged = (said[0], said[1])
+
+
+def read_values(nights: dict[int, Evaluated], metric: str, tables: GrowingDatabase) -> None:
     """The values of the metric, or of the cost, and their comparisons."""
-    for row in tables.read("cost_timeline", where={"metric": past.metric}).to_pylist():
-        past.values[row["ordinal"]][row["system_id"]] = row["mean"]
+    for row in tables.read("cost_timeline", where={"metric": metric}).to_pylist():
+        nights[row["ordinal"]].values[row["system_id"]] = row["mean"]
         if row["conclusion"] is not None:  # of a guardrail
             conclusion = Verdict(row["conclusion"])
-            past.tests[row["ordinal"]][row["system_id"]] = PastComparison(
-                row["difference"], conclusion.words, conclusion
-            )
+            nights[row["ordinal"]].compare(row["system_id"], row["difference"], conclusion.words, conclusion)
     for row in database.read_timeline_rows(tables).to_pylist():
-        if row["metric"] == past.metric:
-            past.values[row["ordinal"]][row["system_id"]] = row["mean"]
+        if row["metric"] == metric:
+            night, system = nights[row["ordinal"]], row["system_id"]
+            night.values[system] = row["mean"]
             if row["verdict"] is not None:
-                past.tests[row["ordinal"]][row["system_id"]] = PastComparison(
-                    row["difference"], row["verdict"], Verdict(row["conclusion"])
-                )
+                night.compare(system, row["difference"], row["verdict"], Verdict(row["conclusion"]))
 
 
 def failure_text(gate: str, systems: str | None) -> str:
@@ -316,9 +284,7 @@ QueryValue = tuple[int, str, str, float]  # ordinal, began, system_id, value
 
 def read_query(evaluation: Evaluation, query_id: str, metric: str | None, last: int | None) -> list[QueryValue]:
     """One query's values over the evaluations, the latest `last` of them; InputError where it is in none."""
-    path = database.history_path(evaluation)
-    if not path.exists():
-        raise InputError(f"{path}: there is no history yet; `ndcg-ab run` makes it")
+    path = database.existing_history(evaluation)
     with database.open_history_to_read(path) as past:
         name = known_metric(past, metric or evaluation.metrics[0], path)
         columns, wanted = ("ordinal", "began", "system_id", "value"), {"query_id": query_id, "metric": name}

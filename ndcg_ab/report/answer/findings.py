@@ -38,7 +38,8 @@ def finding_lines(outcome: Outcome) -> list[Line]:
     """
     groups: dict[Kind, list[Finding]] = {}
     for finding in outcome.findings:
-        if finding.code not in GRAVE and finding.severity != "ignored" and not is_silent(finding):
+        is_silent = (finding.code, finding.severity) == ("tied_places", "note")
+        if finding.code not in GRAVE and finding.severity != "ignored" and not is_silent:
             about = ABOUT.get(finding.code, str)(finding.metric) if finding.metric else ""
             group = groups.setdefault(Kind(finding.severity, finding.code, about), [])
             # Of metrics that look at the same places one speaks for all.
@@ -89,10 +90,6 @@ def merge_cutoff_groups(groups: Mapping[Kind, list[Finding]]) -> dict[Kind, list
         Kind(kinds[0].severity, kinds[0].code, ", ".join(kind.about for kind in kinds)): groups[kinds[0]]
         for kinds in alike.values()
     }
-
-
-def is_silent(finding: Finding) -> bool:
-    return finding.code == "tied_places" and finding.severity == "note"
 
 
 def format_finding_group(code: str, about: str, group: Sequence[Finding], systems: int) -> list[str]:

@@ -43,14 +43,10 @@ def comparison_notes(outcome: Outcome) -> list[str]:
         function_note(outcome),
     )
     found += [told for told in sampled if told is not None and told not in warn_of_few_weights(outcome)]
-    if any(found.decision is Choice.SHIP_IF_CHEAP for found in outcome.decisions) and not has_effects(outcome):
+    has_effects = any(row.smallest_effect is not None for row in outcome.main if row.family == PRIMARY)
+    if any(found.decision is Choice.SHIP_IF_CHEAP for found in outcome.decisions) and not has_effects:
         found.append("whether an improvement is enough is open: no smallest effect is set (--smallest-effect)")
     return found
-
-
-def has_effects(outcome: Outcome) -> bool:
-    """Whether a smallest effect is set for a primary metric."""
-    return any(row.smallest_effect is not None for row in outcome.main if row.family == PRIMARY)
 
 
 def count_of_others(texts: Sequence[str]) -> str:

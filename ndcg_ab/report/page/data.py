@@ -9,9 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.inputs.external_scores import ScoresSource
 from ndcg_ab.config.model.inputs.judgments import JudgmentSource
-from ndcg_ab.config.model.inputs.sources import Place, System
+from ndcg_ab.config.model.inputs.sources import Place, Readable, System
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, SqlError
 from ndcg_ab.history.timeline.repeated_tests import RepeatedTests
@@ -46,11 +45,11 @@ KINDS = {Tone.GOOD: "improved", Tone.BAD: "regressed"}
 Rows = Sequence[Mapping[str, Any]]
 
 
-class QueryLoss(NamedTuple):
-    """A query on which a candidate loses. text: of the query, empty where unknown; difference: below 0."""
+class Loss(NamedTuple):
+    """A query on which a candidate is worse. text: None where it is unknown. difference: candidate - baseline, < 0."""
 
-    query: str
-    text: str
+    query_id: str
+    text: str | None
     difference: float
 
 
@@ -163,18 +162,18 @@ def about_files(evaluation: Evaluation, read: PulledInputs, digested: int | None
     digested: rows of an input beyond which its digest is left out.
     """
 
-    def counted(pulled: Pulled) -> dict[str, Any]:
+    def row(name: str, kind: str, place: Place | Readable, pulled: Pulled) -> dict[str, Any]:
+        described: Any = place.source if isinstance(place, Place) else place
         count = pulled.count
-        return {"rows": count, "digest": pulled.digest if digested is None or count <= digested else None, "read": None}
-
-    def scores_row(source: ScoresSource, pulled: Pulled) -> dict[str, Any]:
-        origin = f"{type_name(source.given.data)} in memory" if source.given else source.origin
-        return {"name": source.shown, "kind": "scores", "version": None, "origin": origin} | counted(pulled)
-
-    def row(name: str, kind: str, source: Place, pulled: Pulled) -> dict[str, Any]:
-        version = source.version if isinstance(source, System | JudgmentSource) else None
-        found = {"name": name, "kind": kind, "version": version, "origin": source_origin(source)}
-        return found | counted(pulled)
+        return {
+            "name": name,
+            "kind": kind,
+            "version": place.version if isinstance(place, System | JudgmentSource) else None,
+            "origin": f"{type_name(place.given.data)} in memory" if place.given else described.origin,
+            "rows": count,
+            "digest": pulled.digest if digested is None or count <= digested else None,
+            "read": None,
+        }
 
     inputs = []
     if evaluation.judgments and read.judgments:
@@ -188,23 +187,18 @@ def about_files(evaluation: Evaluation, read: PulledInputs, digested: int | None
     if evaluation.cheap_judgments and read.proxy:
         source = evaluation.cheap_judgments
         inputs.append(row(source.source.shown, "cheap judgments", source, read.proxy))
-    inputs += [scores_row(each, pulled) for each, pulled in zip(evaluation.scores, read.scores, strict=True)]
+    scored = zip(evaluation.scores, read.scores, strict=True)
+    inputs += [row(each.shown, "scores", each, pulled) for each, pulled in scored]
     ranked = [system for system in evaluation.systems if system.name in read.rankings]
     inputs += [row(system.name, "ranking", system, read.rankings[system.name]) for system in ranked]
     if evaluation.queries and read.queries.pulled:
         inputs.append(row(evaluation.queries.source.shown, "queries", evaluation.queries, read.queries.pulled))
-    ids = (("careful unseen", evaluation.careful_unseen, read.unseen),)
-    for kind, place, pulled in (*ids, ("intended", evaluation.intended, read.queries.intended)):
-        if place and pulled:
-            about = {"name": place.shown, "kind": kind, "version": None}
-            origin = f"{type_name(place.given.data)} in memory" if place.given else place.origin
-            inputs.append(about | {"origin": origin} | counted(pulled))
+    if evaluation.careful_unseen and read.unseen:
+        inputs.append(row(evaluation.careful_unseen.shown, "careful unseen", evaluation.careful_unseen, read.unseen))
+    if evaluation.intended and read.queries.intended:
+        inputs.append(row(evaluation.intended.shown, "intended", evaluation.intended, read.queries.intended))
     finished = datetime.now(UTC).isoformat(timespec="seconds")
     return {"name": evaluation.name, "ordinal": None, "began": None, "finished": finished, "inputs": inputs}
-
-
-def source_origin(source: Place) -> str:
-    return f"{type_name(source.given.data)} in memory" if source.given else source.source.origin
 
 
 def shown_depth(metric: Metric) -> int:
@@ -212,7 +206,7 @@ def shown_depth(metric: Metric) -> int:
     return min(MOST_SHOWN, max(SHOWN, metric.cutoff or SHOWN))
 
 
-def largest_losses(data: PageData, metric: str, candidate: str, most: int) -> list[QueryLoss]:
+def largest_losses(data: PageData, metric: str, candidate: str, most: int) -> list[Loss]:
     """The queries on which a candidate loses most against the baseline, the largest loss first."""
     of_metric = pc.equal(data.scores["metric"], metric)
     before, after = (
@@ -222,7 +216,7 @@ def largest_losses(data: PageData, metric: str, candidate: str, most: int) -> li
     )
     lost = sorted((after[query] - before[query], query) for query in before.keys() & after.keys())[:most]
     texts = dict(zip(data.queries["query_id"].to_pylist(), data.queries["text"].to_pylist(), strict=True))
-    return [QueryLoss(query, texts.get(query) or "", loss) for loss, query in lost if loss < -TIE]
+    return [Loss(query, texts.get(query) or None, loss) for loss, query in lost if loss < -TIE]
 
 
 def verdict_kind(conclusion: Verdict) -> str:

@@ -8,6 +8,7 @@ in that block, and the page's own policy runs no script but its own.
 import base64
 import functools
 import hashlib
+import inspect
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,39 +24,18 @@ from ndcg_ab.report.answer.interval import deciding_interval
 from ndcg_ab.report.answer.marks import comparison_mark
 from ndcg_ab.report.page.block import NOTHING, fit_block
 from ndcg_ab.report.page.data import PageData, verdict_kind
-from ndcg_ab.report.page.judges import judge_template_functions
 from ndcg_ab.report.page.summary_banner import banner_template_functions, card_template_functions
+from ndcg_ab.report.sections import costs, judges
 from ndcg_ab.report.sections.changes import format_share
-from ndcg_ab.report.sections.costs import cost_cells, cost_head, cost_notes, cost_pairs
 from ndcg_ab.report.sections.intended import format_intended
 from ndcg_ab.report.sections.repeated_tests import repeated_tests_lines
 from ndcg_ab.report.sections.since_last import parts_of_changes, since_lines
+from ndcg_ab.report.words import text
 from ndcg_ab.report.words.explanations import explain_outcome
-from ndcg_ab.report.words.text import (
-    add_recomputed_count,
-    completeness_note,
-    format_confidence_level,
-    format_family,
-    format_interval,
-    format_own_interval,
-    format_percent,
-    format_plain,
-    format_probability,
-    format_proxy_correction,
-    format_range,
-    format_relative_change,
-    format_tipping,
-    format_verdict,
-    format_weights,
-    format_wins_ties_losses,
-    judged_label,
-    metric_origin,
-    proxy_note,
-    system_rows,
-)
+from ndcg_ab.report.words.text import format_confidence_level, format_plain, format_verdict
 from ndcg_ab.results.codec import decode
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.results.wording import MAIN, PAIRS, PRIMARY, fully_judged_difference, queries_text, signed
+from ndcg_ab.results.wording import MAIN, PAIRS, PRIMARY, fully_judged_difference, signed
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
@@ -92,8 +72,6 @@ def render_page(data: PageData) -> str:
         "gates": data.about.get("gates") or data.outcome.gates,
         **template_functions(data.outcome),
         **card_template_functions(data, make_answer(data.outcome)),
-        **judge_template_functions(data.outcome),
-        **cost_template_functions(data.outcome),
         **since_template_functions(data.about),
         "nights_lines": list(repeated_tests_lines(data.over_nights)),
         "configuration": configuration_yaml(data.about),
@@ -116,13 +94,11 @@ def template_environment() -> "Environment":
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    made.filters |= {
-        "signed": signed,
-        "plain": format_plain,
-        "percent": format_percent,
-        "probability": format_probability,
-    }
-    made.filters["share"] = format_share
+    for module in (text, costs, judges):
+        made.globals |= dict(inspect.getmembers(module, inspect.isfunction))
+    made.globals |= {each.__name__: each for each in OF_TEMPLATES}
+    names = {"signed": signed, "plain": format_plain, "percent": text.format_percent, "share": format_share}
+    made.filters |= names | {"probability": text.format_probability}
     return made
 
 
@@ -147,44 +123,9 @@ def template_functions(outcome: Outcome) -> dict[str, Any]:
         "slice_tables": list(dict.fromkeys((row.attribute, row.metric) for row in outcome.slices)),
         "other_rows": others,
         "severities": ", ".join(format_count(severities.count(word), word) for word in dict.fromkeys(severities)),
-        "number_of": format_count,
-        "queries_text": queries_text,
         "level": format_confidence_level(outcome.alpha),
-        "weighted": format_weights(outcome),
-        "completeness_note": completeness_note(outcome),
-        "between": format_range,
-        "tipping_text": format_tipping,
-        "proxy_note": proxy_note(outcome),
-        "proxy_text": format_proxy_correction,
-        "intended_text": format_intended,
-        "fully_judged_difference": fully_judged_difference,
-        "mark": comparison_mark,
-        "change": format_relative_change,
-        "family_text": format_family,
-        "interval": format_interval,
-        "judged_label": judged_label,
-        "moment": format_moment,
-        "origin_of": metric_origin,
-        "recomputed": add_recomputed_count,
+        "weighted": text.format_weights(outcome),
         "kind": lambda comparison: verdict_kind(comparison.conclusion),
-        "reach": largest_reach,
-        "role": metric_role,
-        "rows_of": system_rows,
-        "strip": strip_marks,
-        "own_interval": format_own_interval,
-        "verdict_parts": split_verdict,
-        "verdict_text": format_verdict,
-        "wins_ties_losses": format_wins_ties_losses,
-    }
-
-
-def cost_template_functions(outcome: Outcome) -> dict[str, Any]:
-    """What `costs.html` calls; nothing is shown where no cost was recorded."""
-    costs = outcome.costs
-    return {
-        "cost_head": cost_head(outcome),
-        "cost_rows": [cost_cells(*pair) for pair in cost_pairs(costs)] if costs else [],
-        "cost_notes": cost_notes(costs) if costs else [],
     }
 
 
@@ -278,3 +219,10 @@ def page_script() -> str:
 def script_digest(script: str) -> str:
     """What the page's policy names a script by."""
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+# What templates call by its name, beside the functions of words, costs and judges.
+OF_TEMPLATES = (
+    *(comparison_mark, format_intended, format_count, format_moment, fully_judged_difference),
+    *(largest_reach, metric_role, split_verdict, strip_marks),
+)

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from ndcg_ab.report.answer.answer import Answer, Candidate, Estimate
 from ndcg_ab.report.answer.marks import UNDECIDED_MARK
-from ndcg_ab.report.page.data import PageData, QueryLoss, largest_losses
+from ndcg_ab.report.page.data import Loss, PageData, largest_losses
 from ndcg_ab.report.words.decision_summary import group_decisions
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.wording import GUARDRAILS
@@ -51,7 +51,7 @@ class Card(NamedTuple):
     place: int
     candidate: Candidate
     rows: Sequence[Row]
-    losses: Sequence[tuple[QueryLoss, str]] = ()
+    losses: Sequence[tuple[Loss, str]] = ()
 
 
 def summary_lines(answer: Answer) -> list[Line]:
@@ -69,7 +69,7 @@ def candidate_cards(data: PageData, answer: Answer) -> list[Card]:
     made = []
     for place, each in enumerate(answer.candidates, 1):
         found = largest_losses(data, answer.metric, each.name, LOSSES) if len(answer.candidates) <= MANY else []
-        losses = [(loss, query_address(loss.query, each.name)) for loss in found]
+        losses = [(loss, query_address(loss.query_id, each.name)) for loss in found]
         made.append(Card(place, each, [card_row(row) for row in each.deciding], losses))
     return made
 

@@ -1,8 +1,6 @@
 """A figure saved as PNG, SVG or PDF, without a browser."""
 
 import contextlib
-import struct
-import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +9,6 @@ from ndcg_ab.files import replacing
 
 if TYPE_CHECKING:
     from ndcg_ab.report.pictures.style import Figure
-
-PNG_START = b"\x89PNG\r\n\x1a\n"
 
 
 def skip_schema_checks() -> contextlib.AbstractContextManager[None]:
@@ -31,32 +27,13 @@ def save_figure(figure: "Figure", path: Path) -> None:
     ending = path.suffix.lower()
     with replacing(path) as partial:
         if ending == ".png":
-            partial.write_bytes(compress_png(vl_convert.vegalite_to_png(spec, vl_version=version, scale=2)))
+            partial.write_bytes(vl_convert.vegalite_to_png(spec, vl_version=version, scale=2))
         elif ending == ".svg":
             partial.write_text(vl_convert.vegalite_to_svg(spec, vl_version=version), encoding="utf-8")
         elif ending == ".pdf":
             partial.write_bytes(vl_convert.vegalite_to_pdf(spec, vl_version=version))
         else:
             raise InputError(f"{path}: must end in .png, .svg or .pdf")
-
-
-def compress_png(image: bytes) -> bytes:
-    """The same PNG, whose pixels the converter packs in three times the room that they need."""
-    chunks = []
-    place = len(PNG_START)
-    while place < len(image):
-        (length,) = struct.unpack_from(">I", image, place)
-        chunks.append((image[place + 4 : place + 8], image[place + 8 : place + 8 + length]))
-        place += length + 12  # length, kind and checksum
-    pixels = zlib.compress(zlib.decompress(b"".join(content for kind, content in chunks if kind == b"IDAT")), 9)
-    first = next(at for at, (kind, _) in enumerate(chunks) if kind == b"IDAT")
-    kept = [chunk for chunk in chunks if chunk[0] != b"IDAT"]
-    kept.insert(first, (b"IDAT", pixels))
-    written = (
-        struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-        for kind, content in kept
-    )
-    return PNG_START + b"".join(written)
 
 
 def vegalite_version() -> str:

@@ -1,17 +1,8 @@
 """Whether a change did what it was meant to do, in words and as a table."""
 
-from rich.console import Console
-from rich.text import Text
-
 from ndcg_ab.comparing.intended import rows_of_candidate
-from ndcg_ab.report.terminal.grid import Grid, Row
 from ndcg_ab.report.words.text import (
-    format_confidence_level,
     format_interval,
-    format_plain,
-    format_probability,
-    format_verdict,
-    format_wins_ties_losses,
 )
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import INTENDED, OTHERS, queries_text, signed
@@ -41,30 +32,3 @@ def format_intended(outcome: Outcome, candidate: str, metric: str) -> str | None
 def format_part(row: Comparison) -> str:
     between = f" {format_interval(row)}" if row.low is not None else ""
     return f": {signed(row.difference)}{between}, {row.short_verdict}"
-
-
-def print_intended(console: Console, outcome: Outcome) -> None:
-    """A row for each candidate, primary metric and part."""
-    if not outcome.intended:
-        return
-    head = [
-        "queries",
-        "moved",
-        "baseline",
-        "difference",
-        f"{format_confidence_level(outcome.alpha)} interval",
-        "adjusted p",
-    ]
-    rows = []
-    for row in outcome.intended:
-        cells = [
-            str(row.queries),
-            str(row.differing),
-            format_plain(row.baseline_mean),
-            signed(row.difference),
-            format_interval(row),
-        ]
-        cells += [format_probability(row.p_adjusted), format_wins_ties_losses(row)]
-        rows.append(Row([row.metric, row.candidate, row.slice or ""], cells, Text(format_verdict(row))))
-    title = Text.assemble(("the queries it was meant for", "bold"), " ", ("(decides nothing)", "dim"))
-    Grid(["metric", "system", "queries"], [*head, "wins/ties/losses"], rows).print(console, title)

@@ -11,14 +11,10 @@ from ndcg_ab.report.words.text import format_probability
 from ndcg_core.statistics.verdicts.verdict import readable
 
 
-def monitor_title(nights: RepeatedTests) -> str:
-    return f"monitor (false alarms of a system: at most {nights.alpha:g} over all evaluations)"
-
-
 def format_monitor(found: Monitor) -> str:
     """``new, ndcg@10: nothing so far; tested 37 times, now at level 2e-05 (p 0.0031); can detect 0.031 (…)``."""
     times = f"tested {found.looks} times" if found.looks != 1 else "tested once"
-    level = f"now at level {format_level(found.latest.level)} (p {format_probability(found.latest.p_value)})"
+    level = f"now at level {found.latest.level:.2g} (p {format_probability(found.latest.p_value)})"
     text = f"{found.candidate}, {found.metric}: {format_conclusion(found)}; {times}, {level}{format_doubt(found)}"
     if found.mde_alone is None:
         return text
@@ -45,17 +41,12 @@ def format_conclusion(found: Monitor) -> str:
     return f"{found.latest.conclusion} over all evaluations (first: {first.conclusion} in {since})"
 
 
-def format_level(level: float) -> str:
-    """Two digits: ``0.03``, ``2.2e-05``."""
-    return f"{level:.2g}"
-
-
 def repeated_tests_lines(nights: RepeatedTests | None) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """A title with its lines, each a mark and words."""
     if nights is None:
         return
     monitors = [(MARKS.get(found.latest.conclusion, " "), format_monitor(found)) for found in nights.monitors]
-    yield monitor_title(nights), monitors
+    yield f"monitor (false alarms of a system: at most {nights.alpha:g} over all evaluations)", monitors
 
 
 def print_repeated_tests(console: Console, nights: RepeatedTests | None) -> None:

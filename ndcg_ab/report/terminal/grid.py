@@ -26,7 +26,7 @@ class Row(NamedTuple):
     """names: what it is about, one for each column of names. numbers: as they are shown. verdict: may be empty."""
 
     names: Sequence[str]
-    numbers: Sequence[str]
+    numbers: Sequence[str | Text]
     verdict: Text = Text()
 
 
@@ -64,14 +64,15 @@ class Grid:
 
     def _tables(self, width: int, limit: int) -> Layout | None:
         """Greedily from left to right; None where names become alike, or a column has no room beside them."""
-        names = [
-            widest_name(head, column, limit) for head, column in zip(self.names, self._columns_of_names(), strict=True)
-        ]
+        named = zip(*(row.names for row in self.rows), strict=True)
+        numbered = zip(*(row.numbers for row in self.rows), strict=True)
+        names = [widest_name(head, column, limit) for head, column in zip(self.names, named, strict=True)]
         if None in names:
             return None
         taken = sum(name + 3 for name in names if name is not None) - 1
         columns = [
-            max(map(cell_len, (head, *column))) for head, column in zip(self.numbers, self._columns(), strict=True)
+            max(cell_len(str(cell)) for cell in (head, *column))
+            for head, column in zip(self.numbers, numbered, strict=True)
         ]
         if self.verdicts:
             columns.append(min(VERDICT_WIDTH, max(cell_len(row.verdict.plain) for row in self.rows)))
@@ -87,12 +88,6 @@ class Grid:
             left -= column + 3
         return Layout(limit, tables)
 
-    def _columns_of_names(self) -> Iterator[tuple[str, ...]]:
-        return zip(*(row.names for row in self.rows), strict=True)
-
-    def _columns(self) -> Iterator[tuple[str, ...]]:
-        return zip(*(row.numbers for row in self.rows), strict=True)
-
     def _table(self, name_width: int, places: Sequence[int]) -> Table:
         made = plain_table("")
         for name in self.names:
@@ -105,7 +100,7 @@ class Grid:
             made.add_column(self.verdict_head)
         for row in self.rows:
             names = [Text(shorten_middle(name, name_width)) for name in row.names]
-            cells = [Text(row.numbers[place]) for place in numbers]
+            cells = [Text.assemble(row.numbers[place]) for place in numbers]
             made.add_row(*names, *cells, *([row.verdict] if with_verdict else []))
         return made
 

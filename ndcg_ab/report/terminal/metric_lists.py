@@ -129,7 +129,9 @@ def metrics_content(metrics: Sequence[Metric]) -> dict[str, Any]:
 def format_metric(metric: Metric, given: str) -> str:
     """The metric with every choice and what it means; given: how it was written."""
     choices = ", ".join(
-        f"{choice}={format_choice(metric, choice)}" for choice in metric.choices() if is_set(metric, choice)
+        f"{choice}={format_choice(metric, choice)}"
+        for choice in metric.choices()
+        if getattr(metric, choice) is not None
     )
     cutoff = f"@{metric.cutoff}" if metric.cutoff else ""
     rows = [("metric", metric.name)]
@@ -152,10 +154,6 @@ def format_metric(metric: Metric, given: str) -> str:
             name = ""
         lines += wrap_columns(name, explain_choice(metric, choice), width)
     return "\n".join([*lines, "", "* the default"]) + "\n"
-
-
-def is_set(metric: Metric, choice: str) -> bool:
-    return getattr(metric, choice) is not None
 
 
 def format_choice(metric: Metric, choice: str) -> str:

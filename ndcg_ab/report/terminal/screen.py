@@ -25,7 +25,7 @@ from ndcg_ab.report.terminal.sparklines import common_scale, draw_strip
 from ndcg_ab.report.terminal.tables import STYLES, print_dimmed, print_tables
 from ndcg_ab.report.words.explanations import explain_outcome
 from ndcg_ab.report.words.text import (
-    format_labels_clause,
+    format_labels,
     format_percent,
     format_plain,
     format_proxy_correction,
@@ -165,7 +165,7 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
         if meant := format_intended(outcome, row.candidate, row.metric):
             lines = textwrap.fill(meant, console.width, initial_indent="    ", subsequent_indent="    ")
             console.print(Text(lines), highlight=False)
-        labels = format_labels_clause(row) if len(rows) <= WHOLE_REASONS else None
+        labels = format_labels(row) if len(rows) <= WHOLE_REASONS else None
         told_labels = "; ".join(filter(None, (format_tipping(row), labels)))
         for told in filter(None, (told_labels, format_proxy_correction(row), changed.get(row.candidate))):
             print_dimmed(console, textwrap.fill(told, console.width, initial_indent="    ", subsequent_indent="    "))

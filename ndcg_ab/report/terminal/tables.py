@@ -1,7 +1,6 @@
 """Every number of an evaluation as tables for the terminal, and its findings in full."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
@@ -11,7 +10,6 @@ from ndcg_ab.errors import shortened
 from ndcg_ab.report.answer.answer import make_answer
 from ndcg_ab.report.sections.changes import print_changes
 from ndcg_ab.report.sections.costs import print_costs
-from ndcg_ab.report.sections.intended import print_intended
 from ndcg_ab.report.sections.judges import print_judges
 from ndcg_ab.report.terminal.grid import Grid, Row, wrap_items
 from ndcg_ab.report.words.text import (
@@ -43,9 +41,6 @@ from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Tone
 
 LONGEST = 1000  # characters of a finding, and of each place where it was seen
-
-if TYPE_CHECKING:
-    pass
 
 SHOWN_PAIRS = 20  # pairs of systems in the terminal; the JSON has all
 STYLES = {Tone.GOOD: "green", Tone.BAD: "red", Tone.OPEN: "yellow", Tone.DIM: "dim", Tone.PLAIN: ""}
@@ -199,30 +194,39 @@ def print_left_out(console: Console, outcome: Outcome) -> None:
     console.print()
 
 
+def compared_head(outcome: Outcome) -> list[str]:
+    level = format_confidence_level(outcome.alpha)
+    return ["queries", "baseline", "difference", f"{level} interval", "adjusted p", "wins/ties/losses"]
+
+
+def compared_cells(row: Comparison) -> list[str]:
+    numbers = [str(row.queries), format_plain(row.baseline_mean), signed(row.difference), format_interval(row)]
+    return [*numbers, format_probability(row.p_adjusted), format_wins_ties_losses(row)]
+
+
+def print_intended(console: Console, outcome: Outcome) -> None:
+    """A row for each candidate, primary metric and part of the queries."""
+    rows = []
+    for row in outcome.intended:
+        queries, *numbers = compared_cells(row)
+        names = [row.metric, row.candidate, row.slice or ""]
+        rows.append(Row(names, [queries, str(row.differing), *numbers], Text(format_verdict(row))))
+    if rows:
+        queries, *head = compared_head(outcome)
+        title = table_title("the queries it was meant for", "(decides nothing)")
+        Grid(["metric", "system", "queries"], [queries, "moved", *head], rows).print(console, title)
+
+
 def print_slices(console: Console, outcome: Outcome) -> None:
     """The slices by each attribute and on each metric."""
-    groups = dict.fromkeys((row.attribute, row.metric) for row in outcome.slices)
-    head = [
-        "queries",
-        "baseline",
-        "difference",
-        f"{format_confidence_level(outcome.alpha)} interval",
-        "adjusted p",
-        "wins/ties/losses",
-    ]
-    for attribute, metric in groups:
-        rows = []
-        for row in outcome.slices:
-            if (row.attribute, row.metric) == (attribute, metric):
-                cells = [
-                    str(row.queries),
-                    format_plain(row.baseline_mean),
-                    signed(row.difference),
-                    format_interval(row),
-                ]
-                cells += [format_probability(row.p_adjusted), format_wins_ties_losses(row)]
-                rows.append(Row([row.slice or "", row.candidate], cells, verdict_cell(row)))
-        Grid(["slice", "system"], head, rows).print(console, table_title(metric, f"by {attribute or ''}, exploratory"))
+    for attribute, metric in dict.fromkeys((row.attribute, row.metric) for row in outcome.slices):
+        rows = [
+            Row([row.slice or "", row.candidate], compared_cells(row), verdict_cell(row))
+            for row in outcome.slices
+            if (row.attribute, row.metric) == (attribute, metric)
+        ]
+        title = table_title(metric, f"by {attribute or ''}, exploratory")
+        Grid(["slice", "system"], compared_head(outcome), rows).print(console, title)
 
 
 def print_pairs(console: Console, outcome: Outcome) -> None:

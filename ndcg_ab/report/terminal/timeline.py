@@ -13,7 +13,7 @@ from ndcg_ab.comparing.since_last import STILL
 from ndcg_ab.history.timeline.timeline import Evaluated, QueryValue, Reused, Timeline
 from ndcg_ab.report.answer.marks import MARKS
 from ndcg_ab.report.sections.repeated_tests import print_repeated_tests
-from ndcg_ab.report.terminal.grid import plain_table
+from ndcg_ab.report.terminal.grid import Grid, Row, plain_table
 from ndcg_ab.report.terminal.tables import STYLES
 from ndcg_ab.report.words.decision_summary import format_decisions, group_decisions
 from ndcg_ab.report.words.text import format_plain
@@ -288,21 +288,13 @@ def draw_sparkline(values: Sequence[float | None], scale: tuple[float, float]) -
 def print_query_values(console: Console, query_id: str, rows: Sequence[QueryValue]) -> None:
     systems = list(dict.fromkeys(system for _, _, system, _ in rows))
     named = column_labels(systems, console.width)
-    heads = ["", "night", *(named[system] for system in systems)]
     values: dict[tuple[int, str], dict[str, float]] = defaultdict(dict)
     for ordinal, began, system, value in rows:
         values[ordinal, began][system] = value
     cells = [
-        [str(ordinal), format_moment(began), *(format_plain(found.get(system)) for system in systems)]
+        Row([str(ordinal), format_moment(began)], [format_plain(found.get(system)) for system in systems])
         for (ordinal, began), found in values.items()
     ]
-    title = f"query [bold]{escape(query_id)}[/]"
-    for columns in split_columns(heads, cells, console.width)[0]:
-        made = plain_table(title)
-        title = ""
-        for at in columns:
-            made.add_column(Text(heads[at]), justify="right" if heads[at] != "night" else "left", no_wrap=True)
-        for row in cells:
-            made.add_row(*(row[at] for at in columns))
-        console.print(made)
+    heads = [named[system] for system in systems]
+    Grid(["", "night"], heads, cells, verdicts=False).print(console, Text.assemble("query ", (query_id, "bold")))
     print_sparklines(console, {system: [found.get(system) for found in values.values()] for system in systems}, named)

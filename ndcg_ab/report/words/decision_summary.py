@@ -58,11 +58,6 @@ def format_decisions(decisions: Mapping[str, Choice]) -> str:
     )
 
 
-def format_run_name(outcome: Outcome, ordinal: int) -> str:
-    """What a list of evaluations calls one: ``✓ ship hybrid +0.0762 ndcg@10; do not ship dense (12)``."""
-    return f"{format_headline(outcome)} ({ordinal})"
-
-
 def format_headline(outcome: Outcome) -> str:
     """The evaluation in a few words: why a gate failed, the best candidate with its difference, the others in short.
 

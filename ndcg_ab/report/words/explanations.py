@@ -250,7 +250,8 @@ def explain_doubts(outcome: Outcome, candidate: str, rows: Sequence[Comparison])
             share = format_percent(found.top_share)
             yield f"{row.metric}: the difference rests on few queries: {share} of it comes from {heavy} ({names})."
     yield from explain_other_judgments(outcome, candidate)
-    yield from (f"The data check warns: {end_sentence(text)}" for text in warning_sentences(outcome, candidate))
+    for text in warning_sentences(outcome, candidate):
+        yield f"The data check warns: {text}{'' if text.endswith(('?', '.')) else '.'}"
     yield "All of this holds only for queries like these, chosen in the same way."
 
 
@@ -276,11 +277,6 @@ def warning_sentences(outcome: Outcome, candidate: str) -> list[str]:
     ]
     lines = finding_lines(replace(outcome, findings=tuple(concerned)))
     return [line.text for line in lines if line.severity == "warning"]
-
-
-def end_sentence(text: str) -> str:
-    """The text as a sentence."""
-    return text if text.endswith(("?", ".")) else f"{text}."
 
 
 def explain_label_effect(row: Comparison) -> str:

@@ -153,14 +153,6 @@ def completeness_note(outcome: Outcome) -> str | None:
     return "unjudged results count as not relevant, as declared" if is_declared else None
 
 
-def format_labels_clause(comparison: Comparison) -> str | None:
-    """``70 % judged, of the baseline 86 %``; None where the shares are near, or not known."""
-    found = comparison.labels
-    if found is None or not is_lead(found):
-        return None
-    return f"{format_percent(found.candidate_judged)} judged, of the baseline {format_percent(found.baseline_judged)}"
-
-
 def format_labels(comparison: Comparison) -> str | None:
     """``judged: 70 % of its results, 86 % of the baseline's; on the 12 queries judged fully for both -0.0049 (…)``.
 

@@ -21,7 +21,7 @@ AT_ONCE = 500  # keys that one question names
 PATIENCE = 60.0  # seconds that another process may write
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 TABLE = "create table if not exists said (key text primary key, grade real, at real not null) without rowid"
-Say = Callable[[str], None]
+Say = Callable[[str], object]
 
 
 class GradeCache:

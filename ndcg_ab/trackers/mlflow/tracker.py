@@ -20,7 +20,7 @@ from ndcg_ab.full_disks import full_place, is_full, no_room
 from ndcg_ab.history.bundles.bundle import BUNDLE, SCORES, Bundle
 from ndcg_ab.report.bundle_files import PAGE
 from ndcg_ab.report.comment.markdown import comparison_table
-from ndcg_ab.report.words.decision_summary import format_run_name
+from ndcg_ab.report.words.decision_summary import format_headline
 from ndcg_ab.report.words.escaping import escape_text
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.temporary import temporary_folder
@@ -29,7 +29,6 @@ from ndcg_ab.trackers.mlflow.names import folder_name, metric_name, model_name
 from ndcg_ab.trackers.mlflow.store import make_store
 from ndcg_ab.trackers.mlflow.values import (
     common_tags,
-    parent_status,
     parent_tags,
     parent_values,
     reuse_tags,
@@ -162,7 +161,8 @@ def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bund
     outcome = bundle.outcome
     began, ended = to_milliseconds(bundle.began), to_milliseconds(bundle.ended)
     tags = common_tags(bundle) | parent_tags(bundle)
-    parent = client.create_run(experiment_id, began, tags, format_run_name(outcome, bundle.ordinal)).info.run_id
+    name = f"{format_headline(outcome)} ({bundle.ordinal})"
+    parent = client.create_run(experiment_id, began, tags, name).info.run_id
     parameters: dict[str, object] = {"alpha": outcome.alpha, "seed": outcome.seed, "resamples": outcome.resamples}
     parameters |= definition_parameters(outcome)
     client.log_batch(
@@ -178,7 +178,7 @@ def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bund
     provision_views(client, experiment_id, bundle)
     for doubled in set(find_runs(client, experiment_id, bundle)) - ours:
         client.delete_run(doubled)  # a request that was repeated since its answer was late
-    client.set_terminated(parent, parent_status(outcome), ended)
+    client.set_terminated(parent, "FAILED" if outcome.gate == "failed" else "FINISHED", ended)
     client.set_tag(parent, COMPLETE, "true")
     return str(parent)
 

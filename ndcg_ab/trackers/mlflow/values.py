@@ -211,10 +211,6 @@ def system_values(bundle: Bundle, name: str) -> dict[str, float]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def parent_status(outcome: Outcome) -> str:
-    return "FAILED" if outcome.gate == "failed" else "FINISHED"
-
-
 def system_status(outcome: Outcome, name: str) -> str:
     """A system has failed that a failed gate names."""
     return "FAILED" if any(name in gate.systems for gate in outcome.failures) else "FINISHED"

@@ -112,10 +112,6 @@ def test_compare_reads_what_is_written(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["--model", "best"], "--model = 'best': must be 'position', 'rate' or 'opensearch'"),
-        (
-            ["--model", "coec"],
-            "--model = 'coec': is no model any more: write position, which corrects for places, or rate",
-        ),
         (["--quantiles", "0.5", "--thresholds", "1"], "--quantiles, --thresholds: both say where grades begin"),
         (["--quantiles", "0.5,x"], "--quantiles 0.5,x: must be numbers with commas between"),
         (["--quantiles", "0.5,0.2"], "--quantiles, --thresholds: quantiles = [0.5, 0.2]: must rise"),

@@ -274,8 +274,8 @@ def test_shells_complete_every_option_and_the_topics(tmp_path: Path) -> None:
 
 def test_what_only_explains_comes_together_and_has_its_old_names() -> None:
     topics = re.findall(r"^│ (\w+) ", RUNNER.invoke(app, ["help"]).output, flags=re.MULTILINE)
-    assert sorted(set(topics)) == ["findings", "metrics", "pipeline", "schema"]
-    for words in (["metrics", "MAP"], ["findings", "few_judged"], ["schema"], ["pipeline"]):
+    assert sorted(set(topics)) == ["findings", "metrics", "schema"]
+    for words in (["metrics", "MAP"], ["findings", "few_judged"], ["schema"]):
         found = RUNNER.invoke(app, ["help", *words])
         assert found.exit_code == 0
         assert found.stdout == RUNNER.invoke(app, words).stdout

@@ -142,22 +142,13 @@ def test_columns_are_obeyed_without_a_terminal(monkeypatch: pytest.MonkeyPatch, 
     assert widths["0"] == widths["wide"] <= 200
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_other_encodings_get_their_likes(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    written = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+def test_what_an_encoding_lacks_is_a_question_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
     monkeypatch.setattr(sys, "stdout", written)
     streams.prepare_streams()
-    print("✓ ● ━━│ … − é 日 ⠋ 'a' ±0.1")
+    print("✓ é")
     sys.stdout.flush()
-    expected = {"ascii": "+ o ==| ~ - e ?? . 'a' +-0.1\n", "latin-1": "+ o ==| ~ - é ?? . 'a' ±0.1\n"}[encoding]
-    assert written.buffer.getvalue().decode(encoding) == expected  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"), [("日本", "????"), ("Ａ", "A "), ("e\u0301", "e"), ("ﬁ", "?"), ("½", "?")]
-)
-def test_other_characters_take_as_many_columns(text: str, expected: str) -> None:
-    assert text.encode("ascii", streams.HANDLER).decode() == expected
+    assert written.buffer.getvalue().decode("latin-1") == "? é\n"  # type: ignore[attr-defined]
 
 
 def test_utf_8_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -514,7 +514,7 @@ def test_its_help_shows_an_example() -> None:
             ["--scores", "scores.csv", "--baseline", "bm52"],
             "--baseline 'bm52': is not in scores.csv (there: bm25,",
         ),
-        (["--scores", "scores.csv", "--candidate", "hybird"], "did you mean hybrid?"),
+        (["--scores", "scores.csv", "--candidate", "hybird"], "did you mean 'hybrid'?"),
         (["--scores", "scores.csv", "--candidate", "bm25"], "is the baseline, as the first system of the file"),
         (
             ["--scores", "scores.csv", "--baseline", "dense", "--candidate", "dense"],

@@ -33,7 +33,6 @@ COMMANDS = {
     "history": ["history", "CONFIG"],
     "metrics": ["help", "metrics"],
     "findings": ["help", "findings"],
-    "pipeline": ["help", "pipeline"],
     "options": ["compare", "--help-all"],
     "no command": ["cmopare"],
 }

@@ -135,8 +135,8 @@ ARGUMENTS: dict[str, tuple[Mapping[str, Any], str]] = {
     "threads": ({"threads": 0}, "threads = 0: must be 1 or more"),
     "smallest_slice": ({"smallest_slice": 3}, "smallest_slice = 3: must be 6 or more"),
     "smallest_effect": ({"smallest_effect": 0}, "smallest_effect = 0: 0: must be a number above 0"),
-    "guardrails": ({"guardrails": ["rr"]}, "guardrails = ['rr']: must be a mapping; write {'rr': 0.02}"),
-    "a guardrail in a word": ({"guardrails": "rr"}, "guardrails = 'rr': must be a mapping; write {'rr': 0.02}"),
+    "guardrails": ({"guardrails": ["rr"]}, "guardrails = ['rr']: must be a mapping"),
+    "a guardrail in a word": ({"guardrails": "rr"}, "guardrails = 'rr': must be a mapping"),
     "two metrics in one": ({"metrics": "ndcg@10,rr"}, "metrics: metric 'ndcg@10,rr': names 2 metrics, ndcg@10 and rr"),
     "the primary metric as a guardrail": (
         {"metrics": None, "guardrails": {"ndcg@10": 0.1}},

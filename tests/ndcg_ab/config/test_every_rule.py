@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from ndcg_ab.config.loading.file import RULES, read_config
-from ndcg_ab.config.loading.keys import dotted_key
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import RULES_OF_PATTERNS
+from ndcg_ab.config.walking import dotted_key
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
 from tests.mistaking import GOOD, with_slot, written

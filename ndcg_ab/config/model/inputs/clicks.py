@@ -3,8 +3,9 @@
 from itertools import pairwise
 from typing import ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
+from ndcg_ab.config.model.inputs.connections import DescribedPlace
 from ndcg_ab.config.model.inputs.sources import TableSource
 from ndcg_ab.config.model.operation import Model
 
@@ -63,13 +64,6 @@ class Clicks(TableSource):
         None, description="{quantiles: […]}, {thresholds: […]} or {value: true}; by default quarters, or that model's."
     )
 
-    @field_validator("model", mode="before")
-    @classmethod
-    def _refuse_coec(cls, model: object) -> object:
-        if model == "coec":
-            raise ValueError("is no model any more: write position, which corrects for places, or rate")
-        return model
-
     @property
     def least(self) -> int:
         """The floor that holds."""
@@ -92,10 +86,8 @@ class Clicks(TableSource):
         return f"clicks{counted}, model {self.model}, at least {self.least} impressions, grades {grades}"
 
 
-class ClicksSource(Model):
+class ClicksSource(DescribedPlace):
     """Events of users, of which grades are made; texts of the queries say which query an event belongs to."""
-
-    needs_queries: ClassVar[bool] = False
 
     clicks: Clicks
 

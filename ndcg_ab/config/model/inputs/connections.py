@@ -2,9 +2,9 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, PlainValidator, WithJsonSchema, field_validator
+from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema, field_validator
 
 from ndcg_ab.config.model.operation import Model, expand_home
 from ndcg_ab.config.model.references import SecretText
@@ -38,6 +38,22 @@ def plain_address(address: str) -> str:
     rest = re.split(r"[?#]", rest, maxsplit=1)[0]
     place, slash, path = rest.partition("/")
     return f"{scheme}://{place.rpartition('@')[2]}{slash}{path}"
+
+
+class DescribedPlace(Model):
+    """One place that data come from. needs_queries: whether it can be read only with the queries' texts."""
+
+    needs_queries: ClassVar[bool] = False
+
+    @property
+    def shown(self) -> str:
+        """Its name in tables of what was read."""
+        raise NotImplementedError
+
+    @property
+    def origin(self) -> str:
+        """The place as it was given, without secrets, for the page."""
+        return self.shown
 
 
 class Storage(Model):
@@ -92,3 +108,4 @@ def read_database(value: Any) -> Any:
 
 
 KEYS = set(Database.model_fields)
+GivenDatabase = Annotated[Database, BeforeValidator(read_database)]

@@ -8,15 +8,16 @@ and `{{NAME}}` is a plain `{NAME}`.  Other braces stay as they are.
 """
 
 import re
-from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
 from ndcg_ab.config.model.costs import LATENCY, refuse_name
+from ndcg_ab.config.model.inputs.connections import DescribedPlace
 from ndcg_ab.config.model.inputs.http_presets import PRESETS, complete_preset
 from ndcg_ab.config.model.operation import Model
+from ndcg_ab.config.walking import walk_texts
 
 PLACEHOLDER = re.compile(r"\{\{(?P<plain>[A-Za-z_]\w*(:number)?)\}\}|\{(?P<name>[A-Za-z_]\w*)(?P<number>:number)?\}")
 OWN = ("query", "text", "query_id", "depth")  # what a template has without a column of its own
@@ -96,7 +97,7 @@ class HttpRequest(Model):
         """The columns of the queries' file that the request names."""
         names = (
             found["name"]
-            for text in texts_of([self.url, self.headers, self.parameters, self.body])
+            for _, text in walk_texts([self.url, self.headers, self.parameters, self.body])
             for found in PLACEHOLDER.finditer(re.sub(r"\$\{[^{}]*\}", "", text))
         )
         return tuple(dict.fromkeys(name for name in names if name and name not in OWN))
@@ -108,7 +109,7 @@ class HttpRequest(Model):
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts.netloc else self.url
 
 
-class HttpSource(Model):
+class HttpSource(DescribedPlace):
     """A search engine that is asked over HTTP, one request for each query."""
 
     needs_queries: ClassVar[bool] = True
@@ -122,16 +123,3 @@ class HttpSource(Model):
     @property
     def shown(self) -> str:
         return self.http.address
-
-    @property
-    def origin(self) -> str:
-        return self.http.address
-
-
-def texts_of(content: Any) -> Iterator[str]:
-    """Every text in lists and mappings, keys excepted."""
-    if isinstance(content, str):
-        yield content
-    elif isinstance(content, dict | list):
-        for each in content.values() if isinstance(content, dict) else content:
-            yield from texts_of(each)

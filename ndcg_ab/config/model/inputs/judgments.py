@@ -2,10 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from ndcg_ab.config.model.inputs.clicks import Clicks, ClicksSource
 from ndcg_ab.config.model.inputs.sources import (
@@ -20,6 +19,7 @@ from ndcg_ab.config.model.inputs.sources import (
     JudgeSource,
     Source,
     TableSource,
+    read_source,
 )
 from ndcg_ab.errors import RuleError, Setting
 
@@ -49,7 +49,9 @@ class JudgmentSource(TableSource):
     attributes: list[str] = Field(default_factory=list, description=GRADED)
     depth: int | None = Field(None, description=GRADED_DEPTH, ge=1, le=MOST_GRADED_DEPTH)
     workers: int | None = Field(None, description=WORKERS, ge=1, le=MOST_WORKERS)
-    clicks: Clicks | None = Field(None, description="Events of users, of which grades are made: docs/clicks.md.")
+    clicks: Annotated[Clicks | None, BeforeValidator(read_source)] = Field(
+        None, description="Events of users, of which grades are made: docs/clicks.md."
+    )
 
     @field_validator("grades", mode="before")
     @classmethod
@@ -73,11 +75,6 @@ class JudgmentSource(TableSource):
         if isinstance(self.grades, dict) and self.kind in ("table", "clicks"):
             raise ValueError(f"grades: name the numbers of words, and those of {self.kind} are numbers: take them out")
         return self
-
-    @field_validator("clicks", mode="before")
-    @classmethod
-    def _events_alone(cls, value: Any) -> Any:
-        return {"file": value} if isinstance(value, str | Path) else value
 
 
 def refuse_judging_function(

@@ -6,17 +6,17 @@ A place has the keys of one kind alone; `Place.source` is what they describe.
 import re
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from pydantic import Field, PrivateAttr, field_validator, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, field_validator, model_validator
 
 from ndcg_ab.config.model.inputs.connections import (
-    Database,
+    DescribedPlace,
+    GivenDatabase,
     GivenFile,
     Storage,
     file_name,
     plain_address,
-    read_database,
 )
 from ndcg_ab.config.model.inputs.http import HttpRequest, HttpSource
 from ndcg_ab.config.model.operation import Model, Spark
@@ -76,10 +76,8 @@ def module_and_function(value: str) -> str:
     return value
 
 
-class FileSource(Readable):
+class FileSource(Readable, DescribedPlace):
     """A file of judgments, queries or one system's rankings."""
-
-    needs_queries: ClassVar[bool] = False
 
     file: GivenFile = Field(description=FILE)
     format: FileFormat | None = Field(None, description=FORMAT)
@@ -116,48 +114,30 @@ class DocumentsSource(FileSource):
         return self
 
 
-class DatabaseSource(Model):
+class DatabaseSource(DescribedPlace):
     """The rows that a database answers a query with."""
 
-    needs_queries: ClassVar[bool] = False
-
-    database: Database = Field(description=DATABASE)
+    database: GivenDatabase = Field(description=DATABASE)
     query: str = Field(description=QUERY)
     columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
-
-    @field_validator("database", mode="before")
-    @classmethod
-    def _address_alone(cls, value: Any) -> Any:
-        return read_database(value)
 
     @property
     def shown(self) -> str:
         return self.database.shown
 
-    @property
-    def origin(self) -> str:
-        return self.database.shown
 
-
-class OfFunction(Model):
+class OfFunction(DescribedPlace):
     """A function of the user's, found beside the configuration or installed."""
 
     needs_queries: ClassVar[bool] = True
 
-    python: str = Field(description="module:function; modules beside the configuration are found.")
+    python: Annotated[str, AfterValidator(module_and_function)] = Field(
+        description="module:function; modules beside the configuration are found."
+    )
     arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
-
-    @field_validator("python")
-    @classmethod
-    def _two_parts(cls, value: str) -> str:
-        return module_and_function(value)
 
     @property
     def shown(self) -> str:
-        return self.python
-
-    @property
-    def origin(self) -> str:
         return self.python
 
 
@@ -182,10 +162,8 @@ class JudgeSource(OfFunction, Readable):
         return self.python.rpartition(":")[2]
 
 
-class ExtensionSource(Model):
+class ExtensionSource(DescribedPlace):
     """A kind of place that an installed package adds; texts of the queries are passed to it where there are any."""
-
-    needs_queries: ClassVar[bool] = False
 
     extension: str = Field(description=EXTENSION, min_length=1)
     arguments: dict[str, Any] = Field(default_factory=dict, description=ARGUMENTS)
@@ -193,10 +171,6 @@ class ExtensionSource(Model):
 
     @property
     def shown(self) -> str:
-        return self.extension
-
-    @property
-    def origin(self) -> str:
         return self.extension
 
 
@@ -213,10 +187,8 @@ class OnSpark(Model):
         self._spark = spark
 
 
-class SparkSource(OnSpark):
+class SparkSource(OnSpark, DescribedPlace):
     """A table that Spark reads, and of which no row is pulled to this machine."""
-
-    needs_queries: ClassVar[bool] = False
 
     table: str = Field(description=TABLE, min_length=1)
     where: str | None = Field(None, description=WHERE)
@@ -246,11 +218,6 @@ class Place(OnSpark, Readable):
     """The keys of every kind of place that a model has fields for; those of exactly one kind are given."""
 
     kinds: ClassVar[dict[str, type[Source]]] = KINDS
-
-    @field_validator("database", mode="before", check_fields=False)
-    @classmethod
-    def _address_alone(cls, value: Any) -> Any:
-        return value if value is None else read_database(value)
 
     @model_validator(mode="after")
     def _one_kind(self) -> "Place":
@@ -294,20 +261,20 @@ class Place(OnSpark, Readable):
 
 
 class TableSource(Place):
-    """A table of judgments or queries: a file's, or a database's."""
+    """A table of judgments or queries, in a file or a database, or from an extension."""
 
     file: GivenFile | None = Field(None, description=FILE)
     format: FileFormat | None = Field(None, description=FORMAT)
     columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
     parts: bool = Field(False, strict=True, description=PARTS)
     storage: Storage | None = Field(None, description=STORAGE)
-    database: Database | None = Field(None, description=DATABASE)
+    database: GivenDatabase | None = Field(None, description=DATABASE)
     query: str | None = Field(None, description=QUERY)
     extension: str | None = Field(None, description=EXTENSION, min_length=1)
     arguments: dict[str, Any] = Field(default_factory=dict, description=ARGUMENTS)
 
 
-class System(Place):
+class System(TableSource):
     """One version of a ranker, and where its rankings come from: `file`, `database`, `http` or `python`."""
 
     contents: ClassVar[str] = "rankings"
@@ -322,16 +289,7 @@ class System(Place):
 
     name: str = Field(description="The system's name in every table.", min_length=1, max_length=100)
     version: str | None = Field(None, description="The version that is evaluated: a tag, a commit, a date.")
-    file: GivenFile | None = Field(None, description=FILE)
-    format: FileFormat | None = Field(None, description=FORMAT)
-    columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
-    parts: bool = Field(False, strict=True, description=PARTS)
-    storage: Storage | None = Field(None, description=STORAGE)
     python: str | None = Field(None, description="module:function that returns the rankings.")
-    extension: str | None = Field(None, description=EXTENSION, min_length=1)
-    arguments: dict[str, Any] = Field(default_factory=dict, description=ARGUMENTS)
-    database: Database | None = Field(None, description=DATABASE)
-    query: str | None = Field(None, description=QUERY)
     per_query: bool = Field(
         False, strict=True, description="Call the function for each query, with its text, instead of once with all."
     )

@@ -8,8 +8,13 @@ import typer
 
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.keys import known_keys
-from ndcg_ab.config.options.from_options import OPTIONS, Option, evaluation_from_arguments, evaluation_from_options
-from ndcg_ab.config.options.resource_options import ResourceOptions, with_resource_options
+from ndcg_ab.config.options.from_options import (
+    OPTIONS,
+    Option,
+    evaluation_from_arguments,
+    evaluation_from_options,
+    with_resource_options,
+)
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
 
@@ -172,10 +177,10 @@ def test_options_take_the_place_of_what_a_configuration_says_may_be_used(tmp_pat
     (tmp_path / "c.yaml").write_text(write)
     evaluation = read_config(tmp_path / "c.yaml")
     assert evaluation.spill_folder == (tmp_path / "here").resolve()
-    found = with_resource_options(evaluation, ResourceOptions(memory_limit="1GB", spill="there"))
+    found = with_resource_options(evaluation, {"memory_limit": "1GB", "spill": "there"})
     assert (found.resources.threads, found.resources.memory_limit) == (3, "1GB")
     assert found.spill_folder == (Path.cwd() / "there").resolve()
     with pytest.raises(InputError, match=r"^--memory-limit = '10MB': is too little to work with"):
-        with_resource_options(evaluation, ResourceOptions(memory_limit="10MB"))
+        with_resource_options(evaluation, {"memory_limit": "10MB"})
     with pytest.raises(InputError, match=r"^--threads = 0: must be 1 or more"):
-        with_resource_options(evaluation, ResourceOptions(threads=0))
+        with_resource_options(evaluation, {"threads": 0})

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
-from ndcg_ab.flows.cli.console import user_errors
+from ndcg_ab.flows.cli.exit_codes import exit_code_for
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles import locks
@@ -274,10 +273,10 @@ def test_a_bundle_that_retention_takes_tonight_is_not_reused(tmp_path: Path) -> 
 def test_a_file_in_the_way_of_the_output_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     evaluation = small(tmp_path)
     (tmp_path / "out").write_text("")
-    with pytest.raises(typer.Exit) as caught, user_errors():
+    with pytest.raises(InputError) as caught:
         unlogged(evaluation)
+    assert exit_code_for(caught.value) == 2
     (said,) = capsys.readouterr().err.splitlines()
-    assert caught.value.exit_code == 2
     assert said.startswith(f"ndcg-ab: output = {str(tmp_path / 'out')!r}: {tmp_path / 'out'} is no folder: ")
 
 
@@ -289,8 +288,8 @@ def test_an_output_directory_that_is_full(size: int, tmp_path: Path) -> None:
     limit = "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
     limit += f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))\n"
     code = limit + (
-        "from ndcg_ab.flows.cli.console import user_errors\nimport typer\ntry:\n    with user_errors():\n"
-        "        unlogged(evaluation)\nexcept typer.Exit as error:\n    sys.exit(error.exit_code)\n"
+        "from ndcg_ab.flows.cli.exit_codes import exit_code_for\ntry:\n    unlogged(evaluation)\n"
+        "except Exception as error:\n    sys.exit(exit_code_for(error))\n"
     )
     one = process(RUNNING + code, tmp_path)
     _, said = one.communicate(timeout=60)

@@ -19,8 +19,8 @@ from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ndcg_ab.history.timeline.test_timeline import command, night, reused, shifted
 from tests.small_evaluation import small, undrawn
 
-DROPPED = {"new": PastComparison(-0.2, "regressed", Verdict.REGRESSED, is_drop=True)}
-BETTER = {"new": PastComparison(0.2, "improved", Verdict.IMPROVED)}
+DROPPED = {"new": PastComparison(-0.2, Verdict.REGRESSED, is_drop=True)}
+BETTER = {"new": PastComparison(0.2, Verdict.IMPROVED)}
 MOVED = {"new": {"ranking": -0.21, "judgments": 0.01, "queries": 0.0}}
 FAILED = {"gate": "failed", "failures": ("no regression (new)",)}
 

@@ -19,7 +19,6 @@ from ndcg_ab.report.words.decision_summary import (
     format_decisions,
     format_headline,
     format_reasons,
-    format_run_name,
 )
 from ndcg_ab.report.words.text import system_rows
 from ndcg_ab.results.decisions import Choice, Decision
@@ -75,7 +74,7 @@ def test_the_best_comes_first(decisions: dict[str, Choice], text: str) -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_run_s_name_says_what_to_do(made: Callable[[], Outcome], name: str) -> None:
-    assert format_run_name(made(), 12) == name
+    assert f"{format_headline(made())} (12)" == name
 
 
 @pytest.mark.parametrize(
@@ -117,7 +116,7 @@ def test_one_order_wherever_decisions_stand() -> None:
         assert [line.candidates for line in summary_lines(answer)] == [[name] for name in order]
         assert [row[1] for row in comparison_table(found)["data"]] == order
         assert re.findall(r"^\*\*. .*?(\w)\*\*:", comparison_note(found), re.M) == order
-        assert format_run_name(found, 3) == "✓ ship d +0.1845 ndcg@2; nothing changed: c; do not ship 2 (3)"
+        assert f"{format_headline(found)} (3)" == "✓ ship d +0.1845 ndcg@2; nothing changed: c; do not ship 2 (3)"
         written = format_comment(found)
         assert written.startswith("### ✓ ship: d · = nothing changed: c · ✗ do not ship: b, a")
         assert [row[1] for row in decision_rows(answer)] == order

@@ -142,10 +142,8 @@ def test_complete_judgments_are_said_once() -> None:
 
 def test_shares_of_judged_results_are_said_where_they_lie_apart() -> None:
     for labels in (None, Labels(0.86, 0.85, 12, 0.1, 0.0, 0.2), Labels(None, 0.2, 0, None, None, None)):
-        assert text.format_labels_clause(row(labels=labels)) is None
         assert text.format_labels(row(labels=labels)) is None
     apart = row(labels=Labels(0.86, 0.7, 12, -0.0049, -0.1398, 0.1301))
-    assert text.format_labels_clause(apart) == "70 % judged, of the baseline 86 %"
     assert text.format_labels(apart) == (
         "judged: 70 % of its results, 86 % of the baseline's;"
         " on the 12 queries judged fully for both -0.0049 (-0.1398 … +0.1301)"

@@ -1,0 +1,31 @@
+"""Texts in nested lists and mappings, such as a configuration: found, or changed, with their places."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+Place = tuple[int | str, ...]
+"""Where something is in a configuration: ("systems", 1, "file")."""
+
+
+def dotted_key(place: Place) -> str:
+    """systems[1].file for ("systems", 1, "file")."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
+    return text.removeprefix(".")
+
+
+def walk_texts(content: Any, place: Place = ()) -> Iterator[tuple[Place, str]]:
+    """Every text in lists and mappings with its place, keys excepted."""
+    if isinstance(content, str):
+        yield place, content
+    elif isinstance(content, dict | list):
+        for key, value in content.items() if isinstance(content, dict) else enumerate(content):
+            yield from walk_texts(value, (*place, key))
+
+
+def map_texts(content: Any, change: Callable[[str, Place], Any], place: Place = ()) -> Any:
+    """The content with every text in lists, tuples and mappings changed, keys excepted."""
+    if isinstance(content, dict):
+        return {key: map_texts(value, change, (*place, key)) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [map_texts(value, change, (*place, at)) for at, value in enumerate(content)]
+    return change(content, place) if isinstance(content, str) else content
