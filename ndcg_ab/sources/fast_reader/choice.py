@@ -47,10 +47,12 @@ def reduce_file(
     reading: how its rows are read.  threads: by default one for every processor.
     size: bytes of a slice.  keep: where the rows that are kept go while memory is limited.
     """
+    if ranking_reader is None:
+        return None
     try:
         if reading.format == "parquet":
             return reduce_parquet(path, dict(reading.columns), wanted, threads, keep)
-        if reading.names != TREC_COLUMNS["ranking"] or reading.columns or ranking_reader is None:
+        if reading.names != TREC_COLUMNS["ranking"] or reading.columns:
             return None
         rows = wanted_rows(wanted)
         with open_unpacked(path) as file:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as papq
 
-from ndcg_ab.sources.fast_reader.compiled_pass import WantedRows, ranking_reader, reduce_ranking
+from ndcg_ab.sources.fast_reader.compiled_pass import WantedRows, reduce_ranking
 from ndcg_ab.sources.files.unpacking import open_table
-from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_columns
+from ndcg_ab.sources.tables.columns import cast_columns
 from ndcg_ab.sources.tables.schema import RANKING
 from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking
 
@@ -32,14 +32,14 @@ class RowGroups:
             raise NotPlainError
 
     def rankings(self, place: int) -> Iterator[pa.Table]:
-        """The rows of a group in pieces, held to the rules of tables here, or by the compiled pass."""
+        """Yield the rows of a group in pieces; the compiled pass holds them to the rules of tables."""
         if not hasattr(self.here, "file"):
             self.here.file = papq.ParquetFile(self.path, pre_buffer=False, page_checksum_verification=True)
         columns, rows = list(self.chosen.values()), 0
         for batch in self.here.file.iter_batches(BATCH, row_groups=[place], columns=columns, use_threads=False):
-            table, is_compiled = pa.Table.from_batches([batch]), ranking_reader is not None
-            ranking = cast_columns(table, RANKING, self.chosen, "", validate=not is_compiled).combine_chunks()
-            if ranking["score"].null_count or (not is_compiled and breaks_a_rule(ranking, spaces=False)):
+            table = pa.Table.from_batches([batch])
+            ranking = cast_columns(table, RANKING, self.chosen, "", validate=False).combine_chunks()
+            if ranking["score"].null_count:
                 raise NotPlainError
             rows += ranking.num_rows
             if ranking.num_rows:
