@@ -15,11 +15,12 @@ from ndcg_ab.config.loading.hints import utf8_command
 from ndcg_ab.errors import InputError, format_value, in_short
 from ndcg_ab.files import named
 from ndcg_ab.sources.base import Remark, places_text, remarks_metadata, with_remarks
-from ndcg_ab.sources.files.hints import is_header, is_numeric, other_format_hint
+from ndcg_ab.sources.files.hints import format_hint
 from ndcg_ab.sources.files.json_documents import DECODER, load_strictly
 from ndcg_ab.sources.files.streams import LONGEST_LINE, LongLineError, line_blocks
 from ndcg_ab.sources.files.unpacking import open_bytes, open_table, refuse_other_counts
 from ndcg_ab.sources.forms.form import Reading
+from ndcg_ab.sources.forms.names import NAMES, bare_name
 from ndcg_ab.sources.tables.format_warnings import FormatWatch, UnratedRows, UnreadRankError
 from ndcg_ab.sources.tables.on_disk import TableWriter
 from ndcg_ab.sources.tables.schema import JUDGMENT, Layout, check_types, is_plain_number, read_value
@@ -32,6 +33,7 @@ PIECE = 1 << 16  # rows
 COMMENT = "#"  # begins a line of TREC that is none of its rows
 BLANKS = " \t\v\f\r"  # white space in TREC text is that of ASCII, as for trec_eval
 TAB = "\t"
+KNOWN_NAMES = frozenset(chain.from_iterable(NAMES.values()))
 Record = tuple[Any, dict[str, Any]]  # the number of a line or row, or its place in words; field -> raw value
 
 
@@ -198,21 +200,15 @@ def trec_records(path: Path, layout: Layout, names: Sequence[str], comments: lis
         if inner.startswith(COMMENT) and not is_row(parts, places, width):
             comments.append(f"{path}, line {number}")
             continue
-        if (
-            first
-            and len(parts) == width
-            and is_header(parts)
-            and not is_numeric(parts[max(place for name, place in places.items() if name != "tag")])
-        ):
-            raise InputError(
-                f"{path}, line {number}: {format_value(inner)} is a header, and a TREC file has none: take the line"
-                " away"
-            )
+        if first and not is_row(parts, places, width) and sum(bare_name(part) in KNOWN_NAMES for part in parts) > 1:
+            rule = "a TREC file has none: take the line away"
+            raise InputError(f"{path}, line {number}: {format_value(inner)} is a header, and {rule}")
         if len(parts) != width:
+            is_cut = not first and not line.endswith(("\n", "\r"))
+            hint = "it has no line end: is the file cut short?" if is_cut else format_hint(layout.kind)
             raise InputError(
                 f"{path}, line {number}: {len(parts)} field{'s' * (len(parts) != 1)} ({format_value(inner)}),"
-                f" a TREC {layout.kind} has {width} ({shape});"
-                f" {(not first and cut_line_text(line)) or other_format_hint(layout.kind, inner, parts, first)}"
+                f" a TREC {layout.kind} has {width} ({shape}); {hint}"
             )
         first = False
         yield number, {name: parts[place] for name, place in places.items()}
@@ -222,11 +218,6 @@ def is_row(parts: Sequence[str], places: Mapping[str, int], width: int) -> bool:
     """Return whether a line that begins with # has the fields of a row: a query id may begin so."""
     numbers = [parts[place] for name, place in places.items() if name in ("grade", "score") and place < len(parts)]
     return len(parts) == width and parts[0] != COMMENT and all(map(is_plain_number, numbers))
-
-
-def cut_line_text(line: str) -> str:
-    """What a line without an end, after lines with one, tells."""
-    return "" if line.endswith(("\n", "\r")) else "it has no line end: where it is the last one, is the file cut short?"
 
 
 def delimited_records(path: Path, layout: Layout, reading: Reading) -> Iterator[Record]:

@@ -68,12 +68,12 @@ JUDGMENTS: dict[str, Case] = {
     "a missing column": (
         "q.csv",
         "query_id,doc_id,grades\nq1,a,1\n",
-        ["no column 'grade'", "did you mean --judgments-columns grade=grades"],
+        ["no column 'grade'", "say --judgments-columns grade=grades"],
     ),
     "no such column at all": (
         "q.tsv",
         "qid\turl\tx\n",
-        ["'grade' for grade (columns: qid, url, x)", "query_id=qid,doc_id=url,grade=COLUMN"],
+        ["'grade' for grade (columns: qid, url, x)", "say --judgments-columns grade=COLUMN"],
     ),
     "a column twice": ("q.csv", "query_id,doc_id,doc_id,grade\nq,a,b,1\n", ["q.csv: column 'doc_id' is there 2 times"]),
     "few fields in CSV": ("q.csv", CSV + "q1,a,1\nq1,b\n", ["q.csv, line 3: 2 fields, the header names 3"]),
@@ -156,7 +156,7 @@ JUDGMENTS: dict[str, Case] = {
         ["q, line 2: 5 fields ('q1 0 bbbb", "bb…), a TREC judgment"],
     ),
     "a line cut short": ("q", "q1 0 a 1\nq1 0 b", ["q, line 2: 3 fields", "is the file cut short?"]),
-    "a ranking": ("q", RUN, ["q, line 1: 6 fields", "a TREC judgment has 4"]),
+    "a ranking": ("q", RUN, ["q: looks like ranking, not like judgments: are judgments and ranking swapped?"]),
 }
 RANKINGS: dict[str, Case] = {
     "empty": ("a.run", "", ["a.run: the file is empty"]),
@@ -189,7 +189,7 @@ RANKINGS: dict[str, Case] = {
         ["a.run, lines 1 and 4: document 'a' is 2 times", "query 'q1'"],
     ),
     "a document twice in CSV": ("a.csv", RANKS + "q1,a,2\nq1,b,1\nq1,a,1\n", ["a.csv, lines 2 and 4: document 'a'"]),
-    "judgments": ("a.run", QRELS, ["a.run, line 1: 4 fields", "a TREC ranking has 6"]),
+    "judgments": ("a.run", QRELS, ["a.run: looks like judgments, not like ranking"]),
     "neither score nor rank": (
         "a.csv",
         "query_id,doc_id\nq1,a\n",
