@@ -150,6 +150,10 @@ class Source(ABC):
         """The same for a source that uses more than the texts of queries, or gives more than a table."""
         return PullResult(self.pull(layout, asked.texts))
 
+    def check(self, layout: Layout) -> None:
+        """Raise InputError for what is wrong with the place; a file is looked at without reading its rows."""
+        self.pull(layout, {})
+
     def reduce(
         self, layout: Layout, wanted: WantedPlaces, threads: int | None, keep: TableWriter | None = None
     ) -> ReducedRanking | None:

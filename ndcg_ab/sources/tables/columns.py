@@ -22,6 +22,7 @@ OPTIONAL = (
     "probability",
     "disagreement",
 )  # columns that a table may lack
+FREE = ("title", "url")  # texts that no result depends on
 
 
 def select_columns(table: pa.Table, layout: Layout, chosen: dict[str, str]) -> pa.Table:
@@ -122,6 +123,8 @@ class TableRules:
         self.rows += table.num_rows
         for name in table.column_names:
             column = table[name]
+            if name in FREE:
+                continue
             if name in OPTIONAL:
                 self.nulls[name] += column.null_count
                 if is_null(column):

@@ -60,7 +60,12 @@ class TableOnDisk:
 
 
 class TableWriter:
-    """Where a table goes while it is read: to a file, a piece at a time."""
+    """Where a table goes while it is read: to a file, a piece at a time.
+
+    is_partial: whether only some of the rows are kept.
+    """
+
+    is_partial = False
 
     def __init__(self, path: Path, memory: Memory) -> None:
         self.path = path

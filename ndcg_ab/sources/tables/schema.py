@@ -164,8 +164,8 @@ DOCUMENT = Layout(
     "document",
     (
         Field("doc_id", pa.string()),
-        Field("title", pa.string(), required=False),
-        Field("url", pa.string(), required=False),
+        Field("title", pa.string(), required=False, blank="", is_word=True),
+        Field("url", pa.string(), required=False, blank="", is_word=True),
     ),
 )
 COSTS = "ranking with costs"  # the kind of a table of what requests cost
@@ -295,7 +295,7 @@ def check_types(schema: pa.Schema, layout: Layout, chosen: Mapping[str, str], wh
 def is_id_type(given: pa.DataType) -> bool:
     inner = given.value_type if pa.types.is_dictionary(given) else given
     is_whole = pa.types.is_integer(inner) or (pa.types.is_decimal(inner) and inner.scale <= 0)
-    return is_whole or is_text_type(inner) or pa.types.is_binary(inner)
+    return is_whole or is_text_type(inner) or pa.types.is_binary(inner) or pa.types.is_null(inner)
 
 
 def is_text_type(given: pa.DataType) -> bool:
