@@ -163,7 +163,7 @@ def find_reading(path: Path, layout: str, told: str | None = None, columns: Mapp
     plain = plain_reading(sample, layout, told)
     if found and (told is None or is_told(found, plain)):
         return found
-    if found is None and kind and told is None:
+    if found is None and kind in (JUDGMENTS, RANKING) and told is None:
         other = next((each for each in (JUDGMENTS, RANKING) if each != kind and recognise(sample, each)), None)
         if other:
             rule = f"not like {kind}: are judgments and ranking swapped? If not, say its format"
