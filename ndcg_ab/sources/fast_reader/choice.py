@@ -74,12 +74,12 @@ def reduce_parquet(
 ) -> ReducedRanking | None:
     if is_packed(path):
         return None
-    from ndcg_ab.sources.fast_reader.plain_parquet import RowGroups, join_groups, reduce_group
+    from ndcg_ab.sources.fast_reader.plain_parquet import read_queries, reduce_queries
 
     try:
-        groups, rows = RowGroups(path, columns), wanted_rows(wanted)
-        found = work_in_threads(lambda place: reduce_group(groups.rankings(place), rows), range(groups.count), threads)
-        return join_slices(join_groups(found, rows), keep)
+        rows = wanted_rows(wanted)
+        found = work_in_threads(lambda each: reduce_queries(*each, rows), read_queries(path, columns), threads)
+        return join_slices(found, keep)
     except Exception:  # a broken file makes the library raise nearly anything
         return None
 
