@@ -212,7 +212,7 @@ def read_if_clean(path: Path, layout: Layout, reading: Reading, keep: TableWrite
 def table_pieces(path: Path, layout: Layout, reading: Reading, *, in_pieces: bool) -> Iterator[pa.Table]:
     """Yield the rows of a table with columns by the fast way; raise one of UNCLEAR where it gives up."""
     if reading.format == "parquet":
-        return parquet_pieces(path, layout, reading.columns, in_pieces=in_pieces)
+        return parquet_pieces(path, layout, reading.columns)
     if reading.format == "jsonl":
         return jsonl_pieces(path, layout, reading.columns, in_pieces=in_pieces)
     return delimited_pieces(path, layout, reading, in_pieces=in_pieces)
@@ -381,18 +381,16 @@ def jsonl_pieces(path: Path, layout: Layout, columns: Mapping[str, str], *, in_p
         raise UnusualError("several objects on a line")
 
 
-def parquet_pieces(path: Path, layout: Layout, columns: Mapping[str, str], *, in_pieces: bool) -> Iterator[pa.Table]:
+def parquet_pieces(path: Path, layout: Layout, columns: Mapping[str, str]) -> Iterator[pa.Table]:
     with open_parquet(path) as file:
         chosen = layout.check_columns(str(path), file.schema_arrow.names, dict(columns))
         check_types(file.schema_arrow, layout, chosen, str(path))
         wanted = list(chosen.values())
         try:
-            whole = (file.read(columns=wanted) for _ in range(not in_pieces))
-            batches = (pa.Table.from_batches([batch]) for batch in file.iter_batches(AT_ONCE, columns=wanted))
             rows = 0
-            for table in batches if in_pieces else whole:
-                rows += table.num_rows
-                yield cast_columns(table, layout, chosen, str(path))
+            for batch in file.iter_batches(AT_ONCE, columns=wanted):
+                rows += batch.num_rows
+                yield cast_columns(pa.Table.from_batches([batch]), layout, chosen, str(path))
             refuse_other_counts(path, file, rows, wanted)
         except (InputError, pa.ArrowException):
             raise

@@ -16,13 +16,13 @@ from ndcg_ab.errors import InputError, format_value, in_short
 from ndcg_ab.files import named
 from ndcg_ab.sources.base import Remark, places_text, remarks_metadata, with_remarks
 from ndcg_ab.sources.files.hints import format_hint
-from ndcg_ab.sources.files.json_documents import DECODER, load_strictly
+from ndcg_ab.sources.files.json_documents import DECODER
 from ndcg_ab.sources.files.streams import LONGEST_LINE, LongLineError, line_blocks
 from ndcg_ab.sources.files.unpacking import open_bytes, open_table, refuse_other_counts
 from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.sources.forms.names import NAMES, bare_name
-from ndcg_ab.sources.tables.format_warnings import FormatWatch, UnratedRows, UnreadRankError
-from ndcg_ab.sources.tables.on_disk import TableWriter
+from ndcg_ab.sources.tables.format_warnings import FormatWatch, UnratedRows
+from ndcg_ab.sources.tables.on_disk import TableWriter, read_batches, rewrite_table
 from ndcg_ab.sources.tables.schema import JUDGMENT, Layout, check_types, is_plain_number, read_value
 
 if TYPE_CHECKING:
@@ -43,20 +43,25 @@ def read_rows(path: Path, layout: Layout, reading: Reading, keep: TableWriter | 
     keep: puts it into a file; None: into memory.
     """
     if reading.format == "trec":
-        try:
-            return read_watched(path, layout, reading, keep, without_ranks=False)
-        except UnreadRankError:
-            return read_watched(path, layout, reading, keep, without_ranks=True)
+        return read_watched(path, layout, reading, keep)
     placed = ((f"{path}, {place}", record) for place, record in placed_records(path, layout, reading))
     return gather_records(placed, layout, keep)
 
 
-def read_watched(path: Path, layout: Layout, reading: Reading, keep: TableWriter | None, *, without_ranks: bool) -> Any:
-    """A TREC file with its remarks; where a rank is no number, the scores alone order it."""
-    watched = FormatWatch(path, without_ranks=without_ranks)
+def read_watched(path: Path, layout: Layout, reading: Reading, keep: TableWriter | None) -> Any:
+    """Return the table of a TREC file with its remarks, without ranks if one of them is no number."""
+    watched = FormatWatch(path)
     found = watched.each(trec_records(path, layout, reading.names, watched.comments))
     placed = ((f"{path}, line {line}", record) for line, record in found)
-    return gather_records(placed, layout, keep, watched.remarks)
+    table = gather_records(placed, layout, keep, watched.remarks)
+    if not watched.unread:
+        return table
+    names, schema = layout.schema.names, layout.schema
+    at = names.index("rank")
+    pieces = (
+        piece.set_column(at, "rank", pa.nulls(len(piece), schema.types[at])) for piece in read_batches(table, names)
+    )
+    return rewrite_table(table, pieces, schema, keep)
 
 
 def gather_records(
@@ -84,7 +89,7 @@ def gather_pieces(
     """
     if keep is not None:
         return keep.write(pieces, layout.schema, lambda: remarks_metadata(remarks()))
-    tables = list(pieces)
+    tables = list(pieces) or [layout.schema.empty_table()]
     return with_remarks(pa.concat_tables(tables) if len(tables) > 1 else tables[0], remarks())
 
 
@@ -291,28 +296,33 @@ def prefix_errors(place: str) -> Iterator[None]:
 def load_document(path: Path) -> Any:
     """Return the value of a JSON document, or the list of those of JSON Lines."""
     text = "".join(line for _, line in text_lines(path, None))
+    rows = text.splitlines() if text.lstrip().startswith("{") else []
     try:
-        return load_strictly(text)
+        return parse_json(str(path), text)
     except json.JSONDecodeError as error:
-        if error.msg == "Extra data" and error.lineno > 1 and text.lstrip().startswith("{"):
-            return [json_row(path, number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+        if error.msg == "Extra data" and error.lineno > 1 and rows:
+            return [json_row(path, number, line) for number, line in enumerate(rows, 1) if line.strip()]
         raise InputError(f"{path}, line {error.lineno}: is not JSON ({error.msg} at character {error.colno})") from None
+
+
+def parse_json(where: str, text: str) -> Any:
+    """Return the value of a JSON text; raise JSONDecodeError, or InputError if it is JSON that cannot be read."""
+    try:
+        return DECODER.decode(text)
+    except json.JSONDecodeError:
+        raise
     except (ValueError, RecursionError) as error:  # a whole number of thousands of digits, and similar
-        raise InputError(f"{path}: cannot be read as JSON: {error}") from None
+        raise InputError(f"{where}: cannot be read as JSON: {error}") from None
 
 
 def json_row(path: Path, number: int, line: str) -> dict[str, Any]:
+    where, rule = f"{path}, line {number}", "every line must be one JSON object"
     try:
-        row = DECODER.decode(line)
+        row = parse_json(where, line)
     except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}, line {number}: is not JSON ({error.msg} at character {error.pos + 1});"
-            " every line must be one JSON object"
-        ) from None
-    except (ValueError, RecursionError) as error:  # a whole number of thousands of digits, and similar
-        raise InputError(f"{path}, line {number}: cannot be read as JSON: {error}") from None
+        raise InputError(f"{where}: is not JSON ({error.msg} at character {error.pos + 1}); {rule}") from None
     if not isinstance(row, dict):
-        raise InputError(f"{path}, line {number}: {format_value(line.strip())}: every line must be one JSON object")
+        raise InputError(f"{where}: {format_value(line.strip())}: {rule}")
     return row
 
 

@@ -10,18 +10,8 @@ import pyarrow.compute as pc
 from ndcg_ab.sources.files.streams import UnusualError
 from ndcg_ab.sources.tables.schema import IDS, LONGEST_ID, MOST_RANK, Layout, check_types
 
-OPTIONAL = (
-    "score",
-    "rank",
-    "text",
-    "weight",
-    "cluster",
-    "metric_hash",
-    "judge",
-    "source",
-    "probability",
-    "disagreement",
-)  # columns that a table may lack
+OF_QUERIES = ("text", "weight", "cluster", "probability", "disagreement")
+OPTIONAL = ("score", "rank", "metric_hash", "judge", "source", *OF_QUERIES)  # columns that a table may lack
 FREE = ("title", "url")  # texts that no result depends on
 
 

@@ -39,19 +39,14 @@ def ends_inside_a_line(path: Path) -> bool:
         return file.read() not in (b"\n", b"\r")
 
 
-class UnreadRankError(Exception):
-    """A rank is no number."""
-
-
 class FormatWatch:
     """TREC records on their way to a table, and what is noticed about them.
 
-    without_ranks: ranks are left out, and those that are no numbers counted; else the first raises UnreadRankError.
+    unread: how many ranks are no numbers; a 0 is in the place of each, if the record has a score.
     """
 
-    def __init__(self, path: Path, *, without_ranks: bool) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self.without_ranks = without_ranks
         self.unread = 0
         self.examples: list[str] = []
         self.comments: list[str] = []
@@ -61,14 +56,11 @@ class FormatWatch:
         for row, (line, record) in enumerate(found, 1):
             if "tag" in record:
                 self.tags.setdefault(record.pop("tag"), row)
-            if "rank" in record and not is_plain_number(record["rank"]):
-                if not self.without_ranks:
-                    raise UnreadRankError
+            if "score" in record and not is_plain_number(record.get("rank", "0")):
                 self.unread += 1
                 if len(self.examples) < MOST_EXAMPLES:
                     self.examples.append(f"{self.path}, line {line}: rank {format_value(record['rank'])}")
-            if self.without_ranks:
-                record.pop("rank", None)
+                record["rank"] = "0"
             yield line, record
 
     def remarks(self) -> list[Remark]:
