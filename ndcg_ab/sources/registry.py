@@ -100,9 +100,11 @@ def pull_source(
     if costs is not None:
         refuse_unrecorded(described, costs.names, source.origin)
     if wanted and (reduced := source.reduce(layout, wanted, threads, keep.beside("reduced") if keep else None)):
-        read = partial(read_table, source, layout, keep)
+        whole = PullRequest({}, keep=keep)
         if not match_texts(reduced.answers["query_id"].to_pylist(), queries or {}).remarks:
-            return count_rows(ReducedPull(reduced, layout, source, read, costs=read_costs(described, directory, costs)))
+            recorded = read_costs(described, directory, costs)
+            short = ReducedPull(reduced, layout, source, lambda: source.answer(layout, whole).table, costs=recorded)
+            return count_rows(short)
     asked = PullRequest(queries or {}, attributes or {}, folder, keep, costs, resources)
     found = answer_with_numbers(described, source, WITH_SYSTEM if is_shared else layout, asked)
     table = found.table
@@ -155,7 +157,3 @@ def read_costs(described: Any, directory: Path, costs: CostsAsked | None) -> pa.
     layout, plain = cost_columns(described, costs.names)
     source = make_source(plain, directory)
     return costs_of_rows(source.pull(layout, {}), costs.names, source.origin)
-
-
-def read_table(source: Source, layout: Layout, keep: TableWriter | None) -> Any:
-    return source.answer(layout, PullRequest({}, keep=keep)).table

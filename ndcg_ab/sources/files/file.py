@@ -236,16 +236,6 @@ def refuse_no_file(path: Path) -> None:
         raise InputError(f"{path}: {problem}")
 
 
-def open_trec(path: Path) -> Any:
-    """For the fast reader, which itself looks at every field of TREC and holds one block at a time."""
-    return open_bytes(path) if is_packed(path) else pa.input_stream(str(path), compression=None)
-
-
-def first_line(path: Path) -> bytes:
-    with open_bytes(path) as file:
-        return file.readline(1 << 20)
-
-
 def arrow_types(layout: Layout, chosen: dict[str, str]) -> dict[str, pa.DataType]:
     """Types for the reader; queries repeat on many lines and are kept once each."""
     types = {chosen[field.name]: field.type for field in layout.fields if field.name in chosen}
@@ -258,10 +248,12 @@ def arrow_types(layout: Layout, chosen: dict[str, str]) -> dict[str, pa.DataType
 
 def read_trec(path: Path, layout: Layout, names: Sequence[str], keep: TableWriter | None) -> Any:
     """Fields between single spaces or single tabs as they stand; any other white space made even first."""
-    line = first_line(path)
+    with open_bytes(path) as file:
+        line = file.readline(1 << 20)
     delimiter = "\t" if b"\t" in line and b" " not in line.strip() else " "
     try:
-        return read_trec_text(path, open_trec(path), layout, names, delimiter, keep)
+        stream = open_bytes(path) if is_packed(path) else pa.input_stream(str(path), compression=None)
+        return read_trec_text(path, stream, layout, names, delimiter, keep)
     except (pa.ArrowInvalid, BrokenRuleError):
         return read_trec_text(path, EvenLinesStream(open_bytes(path)), layout, names, " ", keep)
 

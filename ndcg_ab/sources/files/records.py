@@ -21,7 +21,7 @@ from ndcg_ab.sources.files.streams import LONGEST_LINE, LongLineError, line_bloc
 from ndcg_ab.sources.files.unpacking import open_bytes, open_table, refuse_other_counts
 from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.sources.forms.names import NAMES, bare_name
-from ndcg_ab.sources.tables.format_warnings import FormatWatch, UnratedRows
+from ndcg_ab.sources.tables.format_warnings import FormatWatch, Noticed, rated_rows
 from ndcg_ab.sources.tables.on_disk import TableWriter, read_batches, rewrite_table
 from ndcg_ab.sources.tables.schema import JUDGMENT, Layout, check_types, is_plain_number, read_value
 
@@ -51,10 +51,10 @@ def read_rows(path: Path, layout: Layout, reading: Reading, keep: TableWriter | 
 def read_watched(path: Path, layout: Layout, reading: Reading, keep: TableWriter | None) -> Any:
     """Return the table of a TREC file with its remarks, without ranks if one of them is no number."""
     watched = FormatWatch(path)
-    found = watched.each(trec_records(path, layout, reading.names, watched.comments))
+    found = watched.each(trec_records(path, layout, reading.names, watched.comments.add))
     placed = ((f"{path}, line {line}", record) for line, record in found)
     table = gather_records(placed, layout, keep, watched.remarks)
-    if not watched.unread:
+    if not watched.unread.count:
         return table
     names, schema = layout.schema.names, layout.schema
     at = names.index("rank")
@@ -71,9 +71,9 @@ def gather_records(
     remarks: Callable[[], Sequence[Remark]] = tuple,
 ) -> Any:
     """Return one table of records, each with its place; judgments without a grade are left out and counted."""
-    unrated = UnratedRows()
+    unrated = Noticed("unrated_row")
     if layout.kind == JUDGMENT.kind:
-        placed = unrated.leave_out(placed)
+        placed = rated_rows(placed, unrated)
     return gather_pieces(record_pieces(placed, layout), layout, keep, lambda: [*remarks(), *unrated.remarks()])
 
 
@@ -117,12 +117,10 @@ def record_pieces(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) 
                 raise InputError(f"{where}: score is missing: a ranking needs a score, a rank, or both in every row")
             present = names
         for field in layout.fields:
-            if field.may_lack:
+            if field.may_lack or field.name in present:
                 values[field.name].append(read_value(field, record.get(field.name), where))
-            elif field.name in names or field.name in present:
-                if field.name not in present:
-                    raise InputError(f"{where}: {field.name} appears here, but not in the rows before it")
-                values[field.name].append(read_value(field, record.get(field.name), where))
+            elif field.name in names:
+                raise InputError(f"{where}: {field.name} appears here, but not in the rows before it")
             else:
                 values[field.name].append(None)
         if row % PIECE == 0:
@@ -153,7 +151,7 @@ def read_records(path: Path, layout: Layout, reading: Reading) -> Iterator[Recor
         with prefix_errors(str(path)):
             yield from reading.records(text_lines(path) if reading.format == "lines" else load_document(path))
     elif reading.format == "trec":
-        yield from trec_records(path, layout, reading.names, [])
+        yield from trec_records(path, layout, reading.names, lambda _: None)
     elif reading.format == "jsonl":
         yield from json_records(path, layout, reading.columns)
     elif reading.format == "parquet":
@@ -189,8 +187,8 @@ def text_lines(path: Path, longest: int | None = LONGEST_LINE) -> Iterator[tuple
         ) from None
 
 
-def trec_records(path: Path, layout: Layout, names: Sequence[str], comments: list[str]) -> Iterator[Record]:
-    """Yield the records of a TREC file; comments: receives the places of the lines that are left out as comments."""
+def trec_records(path: Path, layout: Layout, names: Sequence[str], comment: Callable[[str], None]) -> Iterator[Record]:
+    """Yield the records of a TREC file; comment: receives the place of a line that is left out as one."""
     width = len(names)
     known = {field.name for field in layout.fields} | ({"tag"} if layout.kind == "ranking" else set())
     places = {name: place for place, name in enumerate(names) if name in known}
@@ -203,7 +201,7 @@ def trec_records(path: Path, layout: Layout, names: Sequence[str], comments: lis
             continue
         parts = re.split(f"[{BLANKS}]+", inner)
         if inner.startswith(COMMENT) and not is_row(parts, places, width):
-            comments.append(f"{path}, line {number}")
+            comment(f"{path}, line {number}")
             continue
         if first and not is_row(parts, places, width) and sum(bare_name(part) in KNOWN_NAMES for part in parts) > 1:
             rule = "a TREC file has none: take the line away"

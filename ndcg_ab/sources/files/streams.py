@@ -91,7 +91,7 @@ def defer_errors(stream: Any) -> Iterator[DeferredErrorStream]:
                 del problem  # else the error holds this frame, and this frame the error, until the process ends
 
 
-class TextStream(io.RawIOBase):
+class FileStream(io.RawIOBase):
     """A stream over another one, which it closes."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -105,7 +105,7 @@ class TextStream(io.RawIOBase):
         super().close()
 
 
-class ValidatingStream(TextStream):
+class ValidatingStream(FileStream):
     """A text on its way to a fast reader, which raises UnusualError, or UnicodeDecodeError, for what only looks alike.
 
     Zero bytes, bytes that are not UTF-8 (also where nobody needs the column), and what the subclasses know.
@@ -199,7 +199,7 @@ def even_spaces(text: bytes) -> bytes:
     return text.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
 
 
-class EvenLinesStream(TextStream):
+class EvenLinesStream(FileStream):
     """The lines of a TREC file with single spaces between fields; UnusualError for a long one."""
 
     def __init__(self, file: BinaryIO) -> None:

@@ -141,7 +141,7 @@ def table_of_plain_dictionaries(data: Mapping[Any, Any], layout: Layout) -> pa.T
     doc_ids = list(chain.from_iterable(data.values()))
     values = list(chain.from_iterable(documents.values() for documents in data.values()))
     kinds = set(map(type, values))
-    if {*map(type, data), *map(type, doc_ids)} - {str} or not all(issubclass(kind, DIRECT) for kind in kinds - {bool}):
+    if {*map(type, data), *map(type, doc_ids)} - {str} or not all(issubclass(kind, DIRECT) for kind in kinds):
         return None
     if bool in kinds:
         return None
