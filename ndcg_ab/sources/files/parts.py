@@ -22,7 +22,7 @@ from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.files.hints import folder_hint
 from ndcg_ab.sources.files.records import explain_broken_parquet, open_parquet
-from ndcg_ab.sources.files.stores import Store, open_store
+from ndcg_ab.sources.files.stores import ObjectStore, Store, open_store
 from ndcg_ab.sources.files.unpacking import refuse_other_counts
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.temporary import ALONE, temporary_folder
@@ -124,7 +124,7 @@ def fetch_objects(described: FileSource, directory: Path, folder: Path) -> list[
 
 def object_names(store: Store, described: FileSource) -> list[str]:
     is_pattern = WILD.search(store.path) is not None
-    if not store.is_listed or (not is_pattern and store.has(store.path)):
+    if not isinstance(store, ObjectStore) or (not is_pattern and store.has(store.path)):
         return [store.path]
     if is_pattern:
         fixed = re.split(r"[*?\[]", store.path)[0].rpartition("/")[0]
