@@ -150,6 +150,10 @@ class Source(ABC):
         """The same for a source that uses more than the texts of queries, or gives more than a table."""
         return PullResult(self.pull(layout, asked.texts))
 
+    def check(self, layout: Layout) -> None:
+        """Raise InputError for what is wrong with the place; a file is looked at without reading its rows."""
+        self.pull(layout, {})
+
     def reduce(
         self, layout: Layout, wanted: WantedPlaces, threads: int | None, keep: TableWriter | None = None
     ) -> ReducedRanking | None:
@@ -203,38 +207,42 @@ class Pulled:
         return self.reduced.rows if self.reduced else self.table
 
     def whole(self) -> "Pulled":
-        """The same with every row."""
-        return self
+        """Return it with every row."""
+        if not self.reduced:
+            return self
+        return Pulled(self.table, self.layout, self.source, self.documents, costs=self.costs)
 
     @property
     def elsewhere(self) -> RemoteTable | None:
         """Where the rows stay; None where they are all here."""
-        told = (self.table.schema.metadata or {}).get(STAYING)
+        told = (self.at_hand.schema.metadata or {}).get(STAYING)
         return RemoteTable.from_json(told) if told else None
 
     @property
     def count(self) -> int:
         """The number of rows, here or elsewhere."""
+        if self.reduced:
+            return self.reduced.count
         return self.elsewhere.rows if self.elsewhere else int(self.table.num_rows)
 
     @property
     def query_ids(self) -> list[str]:
         """Every query once, in the order of the rows."""
-        return distinct_texts(self.table, "query_id")
+        return distinct_texts(self.reduced.answers if self.reduced else self.table, "query_id")
 
     def lacks(self, column: str) -> bool:
         """Whether the rows have no score, or no rank."""
-        return count_nulls(self.table, column) > 0
+        return count_nulls(self.at_hand, column) > 0
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
         """What the source noticed while it read."""
-        return read_remarks(self.table)
+        return read_remarks(self.at_hand)
 
     @property
     def failed(self) -> tuple[str, ...]:
         """The queries that the source failed on: they are missing, not empty."""
-        return read_failed_queries(self.table)
+        return read_failed_queries(self.at_hand)
 
     @property
     def digest(self) -> str:
@@ -281,33 +289,6 @@ class ReducedPull(Pulled):
     def reduced(self) -> ReducedRanking:
         found: ReducedRanking = self.__dict__["found"]
         return found
-
-    @property
-    def elsewhere(self) -> None:
-        return None
-
-    def whole(self) -> Pulled:
-        return Pulled(self.table, self.layout, self.source, self.documents, costs=self.costs)
-
-    @property
-    def count(self) -> int:
-        return self.reduced.count
-
-    @property
-    def query_ids(self) -> list[str]:
-        found: list[str] = self.reduced.answers["query_id"].to_pylist()
-        return found
-
-    def lacks(self, column: str) -> bool:
-        return count_nulls(self.reduced.rows, column) > 0
-
-    @property
-    def remarks(self) -> tuple[Remark, ...]:
-        return read_remarks(self.reduced.rows)
-
-    @property
-    def failed(self) -> tuple[str, ...]:
-        return read_failed_queries(self.reduced.rows)
 
 
 def places_text(places: list[int], word: str) -> str:

@@ -15,16 +15,8 @@ from ndcg_ab.sources.files.parts import local_columns
 from ndcg_ab.sources.registry import pull_source
 from ndcg_ab.sources.tables.schema import NOT_DRAWN, OF_DRAWS, Field, Layout, query_layout
 
-TEXT_SCHEMA = pa.schema(
-    [
-        ("query_id", pa.string()),
-        ("text", pa.string()),
-        ("weight", pa.float64()),
-        ("cluster", pa.string()),
-        ("probability", pa.float64()),
-        ("disagreement", pa.float64()),
-    ]
-)
+PLAIN = query_layout((), needs_text=False, needs_weight=False)
+TEXT_SCHEMA = PLAIN.schema
 LIGHTEST, HEAVIEST = 1e-100, 1e100  # weights whose products and squares are still numbers
 LEAST_OTHERS = 1e-9  # of the heaviest query's weight: with less the variance of a mean would be a rounding error
 ATTRIBUTE_SCHEMA = pa.schema([("query_id", pa.string()), ("attribute", pa.string()), ("value", pa.string())])
@@ -78,13 +70,11 @@ class Queries:
         """One row per query, as the SQL reads it."""
         if self.pulled is None:
             return TEXT_SCHEMA.empty_table()
-        found = self.pulled.table
-        for field in OF_DRAWS:  # null where it is empty, and where nothing was drawn
-            given = found[field.name] if field.name in found.column_names else pa.nulls(found.num_rows, field.type)
-            column = pc.if_else(pc.equal(given, NOT_DRAWN), None, given)
-            found = found.drop_columns([field.name] if field.name in found.column_names else [])
-            found = found.append_column(field.name, column)
-        return found.select(TEXT_SCHEMA.names).cast(TEXT_SCHEMA)
+        columns = {name: self.pulled.table[name] for name in self.pulled.table.column_names}
+        for field in OF_DRAWS:  # null if it is empty, or if nothing was drawn
+            given = columns.get(field.name, pa.nulls(self.pulled.table.num_rows, field.type))
+            columns[field.name] = pc.if_else(pc.equal(given, NOT_DRAWN), None, given)
+        return pa.table(columns).select(TEXT_SCHEMA.names).cast(TEXT_SCHEMA)
 
     def intended_table(self) -> pa.Table:
         """One row per id that a change was meant for."""
@@ -94,13 +84,11 @@ class Queries:
 
     def attribute_table(self) -> pa.Table:
         """One row per query and attribute."""
-        parts = [ATTRIBUTE_SCHEMA.empty_table()]
-        for name in self.attributes if self.pulled else ():
-            assert self.pulled is not None
-            rows = self.pulled.table
-            column = pa.array([name] * rows.num_rows, pa.string())
-            parts.append(pa.table([rows["query_id"], column, rows[name]], schema=ATTRIBUTE_SCHEMA))
-        return pa.concat_tables(parts)
+        if self.pulled is None or not self.attributes:
+            return ATTRIBUTE_SCHEMA.empty_table()
+        rows = self.pulled.table
+        columns = ([rows["query_id"], pa.repeat(name, rows.num_rows), rows[name]] for name in self.attributes)
+        return pa.concat_tables(pa.table(each, schema=ATTRIBUTE_SCHEMA) for each in columns)
 
 
 def pull_queries(evaluation: Evaluation) -> Queries:
@@ -113,13 +101,14 @@ def pull_queries(evaluation: Evaluation) -> Queries:
     layout = make_query_layout(evaluation)
     pulled = pull_source(evaluation.queries.source, layout, evaluation.directory)
     rows = distinct_queries(pulled)
-    if evaluation.statistics.weighted is not False:
-        refuse_weights(rows, pulled.origin)
-    if evaluation.statistics.weighted is not False and is_drawn(rows):
-        refuse_probabilities(rows, pulled.origin)
-    else:
-        return Queries(Pulled(rows, layout, pulled.source), tuple(evaluation.slices.by), intended).without_draws()
-    return Queries(Pulled(rows, layout, pulled.source), tuple(evaluation.slices.by), intended)
+    found = Queries(Pulled(rows, layout, pulled.source), tuple(evaluation.slices.by), intended)
+    if evaluation.statistics.weighted is False:
+        return found.without_draws()
+    refuse_weights(rows, pulled.origin)
+    if not is_drawn(rows):
+        return found.without_draws()
+    refuse_probabilities(rows, pulled.origin)
+    return found
 
 
 def make_query_layout(evaluation: Evaluation) -> Layout:
@@ -147,15 +136,14 @@ def unread_columns(queries: Queries, described: Source, directory: Path) -> tupl
 
 def pull_weights(source: FileSource) -> Queries:
     """A source of queries, read as `pull_queries` reads it: with weights, or drawn with a probability."""
-    layout = query_layout((), needs_text=False, needs_weight=False)
-    pulled = pull_source(source, layout, Path())
+    pulled = pull_source(source, PLAIN, Path())
     rows = distinct_queries(pulled)
     if is_drawn(rows):
         refuse_probabilities(rows, pulled.origin)
     elif rows["weight"].null_count:
         pull_source(source, query_layout((), needs_text=False, needs_weight=True), Path())
     refuse_weights(rows, pulled.origin)
-    return Queries(Pulled(rows, layout, pulled.source))
+    return Queries(Pulled(rows, PLAIN, pulled.source))
 
 
 def pull_clusters(source: FileSource) -> dict[str, str]:
@@ -195,24 +183,19 @@ def refuse_probabilities(rows: pa.Table, origin: str) -> None:
 
 def refuse_weights(rows: pa.Table, origin: str) -> None:
     """Weights that are not above 0, or too far from 1 to compute with."""
-    for query_id, weight in zip(rows["query_id"].to_pylist(), rows["weight"].to_pylist(), strict=True):
-        if weight is not None and not LIGHTEST <= weight <= HEAVIEST:
+    weighed = rows.filter(pc.is_valid(rows["weight"]))
+    known = dict(zip(weighed["query_id"].to_pylist(), weighed["weight"].to_pylist(), strict=True))
+    for query_id, weight in known.items():
+        if not LIGHTEST <= weight <= HEAVIEST:
             rule = f"must be above 0, from {LIGHTEST:g} to {HEAVIEST:g}"
             raise InputError(f"{Path(origin)}: query {format_value(query_id)}: weight = {weight:g}: {rule}")
-    known = {
-        query_id: weight
-        for query_id, weight in zip(rows["query_id"].to_pylist(), rows["weight"].to_pylist(), strict=True)
-        if weight is not None
-    }
     if len(known) > 1:
         heaviest = max(known, key=lambda query_id: known[query_id])
         others = sum(weight / known[heaviest] for query_id, weight in known.items() if query_id != heaviest)
         if others < LEAST_OTHERS:
-            raise InputError(
-                f"{Path(origin)}: query {format_value(heaviest)}: weight = {known[heaviest]:g}: all others together"
-                " weigh"
-                f" {others:.1g} of it, and must weigh {LEAST_OTHERS:g} at least, else one query decides alone"
-            )
+            where = f"{Path(origin)}: query {format_value(heaviest)}: weight = {known[heaviest]:g}"
+            rule = f"must weigh {LEAST_OTHERS:g} at least, else one query decides alone"
+            raise InputError(f"{where}: all others together weigh {others:.1g} of it, and {rule}")
 
 
 def distinct_queries(pulled: Pulled) -> pa.Table:
@@ -224,13 +207,7 @@ def distinct_queries(pulled: Pulled) -> pa.Table:
         _, known = first.setdefault(query_id, (row, tuple(values)))
         for name, before, now in zip(names, known, values, strict=True):
             if before != now:
-                raise InputError(
-                    f"{pulled.origin}: query {format_value(query_id)} has two {column_noun(name)}:"
-                    f" {format_value(before)} and {format_value(now)}"
-                )
+                noun = f"{name}s" if name in TEXT_SCHEMA.names else f"values of {format_value(name)}"
+                both = f"{format_value(before)} and {format_value(now)}"
+                raise InputError(f"{pulled.origin}: query {format_value(query_id)} has two {noun}: {both}")
     return pulled.table.take([row for row, _ in first.values()])
-
-
-def column_noun(name: str) -> str:
-    """More than one of a column: our own by their plurals, an attribute by its name as it stands."""
-    return f"{name}s" if name in ("text", "weight", "cluster") else f"values of {format_value(name)}"

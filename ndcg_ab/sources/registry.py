@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -34,57 +35,26 @@ def file_source(described: FileSource, directory: Path) -> Source:
     return File(described, directory) if described.given is None else InMemorySource(described.given, described.columns)
 
 
-def function_source(described: PythonSource, directory: Path) -> Source:
-    from ndcg_ab.sources.functions.function import Function
-
-    return Function(described, directory)
-
-
-def scores_source(described: ScoresSource, directory: Path) -> Source:
-    from ndcg_ab.sources.external_scores import Scores
-
-    return Scores(described, directory)
-
-
-def database_source(described: DatabaseSource, directory: Path) -> Source:
-    from ndcg_ab.sources.databases.query import DatabaseQuery
-
-    return DatabaseQuery(described, directory)
-
-
-def search_engine_source(described: HttpSource, directory: Path) -> Source:
-    from ndcg_ab.sources.http.search_engine import SearchEngine
-
-    return SearchEngine(described, directory)
-
-
-def spark_source(described: SparkSource, directory: Path) -> Source:
-    from ndcg_ab.sources.spark_tables import ClusterTable
-
-    return ClusterTable(described, directory)
-
-
-def extension_source(described: ExtensionSource, directory: Path) -> Source:
-    from ndcg_ab.sources.functions.extension import Extension
-
-    return Extension(described, directory)
-
-
 def click_source(described: ClicksSource, directory: Path) -> Source:
     from ndcg_ab.sources.clicks.click_judgments import ClickJudgments
 
     return ClickJudgments(described, directory, make_source(described.clicks.source, directory))
 
 
+def source_of(module: str, name: str) -> Callable[[Any, Path], Source]:
+    """Return what makes a source of a class; its module, and the library that it needs, are imported then."""
+    return lambda described, directory: getattr(import_module(f"ndcg_ab.sources.{module}"), name)(described, directory)
+
+
 # What a configuration describes -> the source that it stands for, given the folder that relative paths start from.
 SOURCES: dict[type, Callable[[Any, Path], Source]] = {
     FileSource: file_source,
-    PythonSource: function_source,
-    ScoresSource: scores_source,
-    DatabaseSource: database_source,
-    HttpSource: search_engine_source,
-    SparkSource: spark_source,
-    ExtensionSource: extension_source,
+    PythonSource: source_of("functions.function", "Function"),
+    ScoresSource: source_of("external_scores", "Scores"),
+    DatabaseSource: source_of("databases.query", "DatabaseQuery"),
+    HttpSource: source_of("http.search_engine", "SearchEngine"),
+    SparkSource: source_of("spark_tables", "ClusterTable"),
+    ExtensionSource: source_of("functions.extension", "Extension"),
     ClicksSource: click_source,
 }
 
@@ -133,9 +103,11 @@ def pull_source(
         refuse_unrecorded(described, costs.names, source.origin)
     wanted = wanted if rules == AS_IT_IS and not is_shared else None
     if wanted and (reduced := source.reduce(layout, wanted, threads, keep.beside("reduced") if keep else None)):
-        read = partial(read_table, source, layout, keep)
+        whole = PullRequest({}, keep=keep)
         if not match_texts(reduced.answers["query_id"].to_pylist(), queries or {}).remarks:
-            return count_rows(ReducedPull(reduced, layout, source, read, costs=read_costs(described, directory, costs)))
+            recorded = read_costs(described, directory, costs)
+            short = ReducedPull(reduced, layout, source, lambda: source.answer(layout, whole).table, costs=recorded)
+            return count_rows(short)
     asked = PullRequest(queries or {}, attributes or {}, folder, keep, costs, resources)
     found = answer_with_numbers(described, source, WITH_SYSTEM if is_shared else layout, asked)
     table = found.table
@@ -190,7 +162,3 @@ def read_costs(described: Any, directory: Path, costs: CostsAsked | None) -> pa.
     layout, plain = cost_columns(described, costs.names)
     source = make_source(plain, directory)
     return costs_of_rows(source.pull(layout, {}), costs.names, source.origin)
-
-
-def read_table(source: Source, layout: Layout, keep: TableWriter | None) -> Any:
-    return source.answer(layout, PullRequest({}, keep=keep)).table

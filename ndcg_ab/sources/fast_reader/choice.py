@@ -13,8 +13,10 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -47,44 +49,36 @@ def reduce_file(
     reading: how its rows are read.  threads: by default one for every processor.
     size: bytes of a slice.  keep: where the rows that are kept go while memory is limited.
     """
+    if ranking_reader is None or (reading.format == "parquet" and is_packed(path)):
+        return None
+    rows = wanted_rows(wanted)
     try:
-        if reading.format == "parquet":
-            return reduce_parquet(path, dict(reading.columns), wanted, threads, keep)
-        if reading.names != TREC_COLUMNS["ranking"] or reading.columns or ranking_reader is None:
-            return None
-        rows = wanted_rows(wanted)
-        with open_unpacked(path) as file:
-            if not is_packed(path) and hasattr(os, "preadv"):
-                place = file.fileno()
-                return join_slices(
-                    work_in_threads(lambda each: reduce_span(place, *each, rows), query_spans(place, size), threads),
-                    keep,
-                )
-            return join_slices(
-                work_in_threads(lambda each: reduce_slice(*each, rows), read_slices(file, size), threads), keep
-            )
+        with open_slices(path, reading, size) as (slices, reduce):
+            return join_slices(work_in_threads(lambda each: reduce(*each, rows), slices, threads), keep)
     except UNREADABLE:
         return None
+    except Exception:
+        if reading.format == "parquet":  # a broken file makes the library raise nearly anything
+            return None
+        raise
 
 
-def reduce_parquet(
-    path: Path, columns: dict[str, str], wanted: WantedPlaces, threads: int | None, keep: TableWriter | None
-) -> ReducedRanking | None:
-    if is_packed(path):
-        return None
-    from ndcg_ab.sources.fast_reader.plain_parquet import RowGroups, join_groups, reduce_group
+@contextmanager
+def open_slices(path: Path, reading: Reading, size: int) -> Iterator[tuple[Iterator[Any], Callable[..., Any]]]:
+    """Give the slices of a file, and what reduces one of them; raise NotPlainError if it is no such file."""
+    if reading.format == "parquet":
+        from ndcg_ab.sources.fast_reader.plain_parquet import read_queries, reduce_queries
 
-    try:
-        groups, rows = RowGroups(path, columns), wanted_rows(wanted)
-        found = work_in_threads(lambda place: reduce_group(groups.rankings(place), rows), range(groups.count), threads)
-        return join_slices(join_groups(found, rows), keep)
-    except Exception:  # a broken file makes the library raise nearly anything
-        return None
-
-
-def open_unpacked(path: Path) -> BinaryIO:
-    """The file's bytes, unpacked; those of a plain file by their places."""
-    return open_bytes(path) if is_packed(path) else cast(BinaryIO, path.open("rb", buffering=0))
+        yield read_queries(path, dict(reading.columns)), reduce_queries
+        return
+    if reading.names != TREC_COLUMNS["ranking"] or reading.columns:
+        raise NotPlainError
+    if is_packed(path) or not hasattr(os, "preadv"):
+        with open_bytes(path) as file:
+            yield read_slices(file, size), reduce_slice
+        return
+    with path.open("rb", buffering=0) as plain:
+        yield query_spans(plain.fileno(), size), partial(reduce_span, plain.fileno())
 
 
 def work_in_threads(work: Callable[[Slice], Made], given: Iterable[Slice], threads: int | None) -> Iterator[Made]:

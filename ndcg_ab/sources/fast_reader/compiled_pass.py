@@ -15,7 +15,6 @@ from ndcg_ab.sources.tables.top_places import (
     ReducedRanking,
     WantedPlaces,
     make_table,
-    reduce_rows,
     refuse_apart,
 )
 
@@ -53,18 +52,18 @@ def reduce_text(text: bytes | bytearray, length: int, line_end: bytes, wanted: W
 
 
 def reduce_ranking(ranking: pa.Table, wanted: WantedRows) -> ReducedRanking:
-    """A ranking's columns reduced by the compiled pass, or by numpy where there is none: what is kept is the same.
+    """Reduce the columns of a ranking; raise NotPlainError if they are not plain, or there is no compiled pass.
 
-    Its query ids may be kept once each.
+    The column of query ids may be a dictionary.
     """
     if ranking_reader is None:
-        return reduce_rows(ranking, wanted.places)
+        raise NotPlainError
     query_ids = ranking["query_id"].cast(pa.string())
     return reduce_columns(ranking.set_column(0, "query_id", query_ids).combine_chunks(), wanted)
 
 
 def reduce_columns(ranking: pa.Table, wanted: WantedRows) -> ReducedRanking:
-    """The same of a ranking's columns: texts, doubles and whole numbers, one piece of each."""
+    """Reduce a ranking whose columns are one piece each; raise NotPlainError if it is not plain."""
     query_ids, doc_ids, score, rank = (column.chunk(0) for column in ranking.columns)
     has_ranks = not rank.null_count
     if any(each.null_count for each in (query_ids, doc_ids, score)) or rank.null_count not in (0, len(rank)):

@@ -1,17 +1,14 @@
-"""Plain Parquet: row groups, each held to the rules that the careful path has for tables, and what joins them."""
+"""Plain Parquet: batches cut into whole queries, each of which the compiled pass holds to the rules of tables."""
 
-import threading
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as papq
 
-from ndcg_ab.sources.fast_reader.compiled_pass import WantedRows, ranking_reader, reduce_ranking
-from ndcg_ab.sources.files.unpacking import open_table
-from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_columns
+from ndcg_ab.sources.fast_reader.compiled_pass import WantedRows, reduce_ranking
+from ndcg_ab.sources.files.unpacking import open_table, refuse_other_counts
+from ndcg_ab.sources.tables.columns import cast_columns
 from ndcg_ab.sources.tables.schema import RANKING
 from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking
 
@@ -19,96 +16,40 @@ BATCH = 1 << 17  # rows
 MOST_ROWS = 1 << 22  # of one query
 
 
-class RowGroups:
-    """The row groups of a file, each of which a thread reads by itself; NotPlainError where there are no scores."""
-
-    def __init__(self, path: Path, columns: dict[str, str]) -> None:
-        self.path = path
-        self.here = threading.local()
-        with open_table(path) as file:
-            self.chosen = RANKING.check_columns(str(path), file.schema_arrow.names, columns)
-            self.count = file.metadata.num_row_groups
-        if "score" not in self.chosen:
-            raise NotPlainError
-
-    def rankings(self, place: int) -> Iterator[pa.Table]:
-        """The rows of a group in pieces, held to the rules of tables here, or by the compiled pass."""
-        if not hasattr(self.here, "file"):
-            self.here.file = papq.ParquetFile(self.path, pre_buffer=False, page_checksum_verification=True)
-        columns, rows = list(self.chosen.values()), 0
-        for batch in self.here.file.iter_batches(BATCH, row_groups=[place], columns=columns, use_threads=False):
-            table, is_compiled = pa.Table.from_batches([batch]), ranking_reader is not None
-            ranking = cast_columns(table, RANKING, self.chosen, "", validate=not is_compiled).combine_chunks()
-            if ranking["score"].null_count or (not is_compiled and breaks_a_rule(ranking, spaces=False)):
-                raise NotPlainError
-            rows += ranking.num_rows
-            if ranking.num_rows:
-                yield ranking
-        if rows != self.here.file.metadata.row_group(place).num_rows:
-            raise NotPlainError
-
-
-class ReducedGroup(NamedTuple):
-    """What is kept of a group, but for the rows at its ends, whose queries may go on in others.
-
-    first: its first query, or all rows where the group has no more.  last: its last query, or None.
-    """
-
-    first: list[pa.Table]
-    between: list[ReducedRanking]
-    last: list[pa.Table] | None
-
-
-def reduce_group(rankings: Iterable[pa.Table], wanted: WantedRows) -> ReducedGroup:
-    """NotPlainError where a query between the first and the last is not plain."""
-    first: list[pa.Table] | None = None
-    between: list[ReducedRanking] = []
-    waiting: list[pa.Table] = []  # a query that may go on, and others that ended with a piece
-    for ranking in rankings:
-        end_of_first, last = query_ends(ranking["query_id"].chunk(0))
-        waiting.append(ranking.slice(0, end_of_first))
-        refuse_many(waiting)
-        if end_of_first == ranking.num_rows:
-            continue
-        if first is None:
-            first = waiting
-        else:
-            between.append(reduce_rankings(waiting, wanted))
-        if end_of_first < last:
-            between.append(reduce_rankings([ranking.slice(end_of_first, last - end_of_first)], wanted))
-        waiting = [ranking.slice(last)]
-    return ReducedGroup(waiting, [], None) if first is None else ReducedGroup(first, between, waiting)
-
-
-def query_ends(query_ids: pa.Array) -> tuple[int, int]:
-    """Where the first query's rows end, and the last one's begin, as long as each one's rows stand together.
-
-    Where they do not, the query comes again in what is cut off there.
-    """
-    first, last = query_ids[0], query_ids[-1]
-    rows = range(len(query_ids))
-    end = bisect_left(rows, True, key=lambda row: query_ids[row] != first)
-    return end, bisect_left(rows, True, lo=min(end, rows[-1]), key=lambda row: query_ids[row] == last)
-
-
-def join_groups(groups: Iterable[ReducedGroup], wanted: WantedRows) -> Iterator[ReducedRanking]:
-    """What is kept of all groups, in order; NotPlainError where a query at the end of one is not plain."""
+def read_queries(path: Path, columns: dict[str, str]) -> Iterator[tuple[pa.Table, dict[str, str]]]:
+    """Yield tables of whole queries, as long as the rows of each query are together, and field -> column."""
     waiting: list[pa.Table] = []
-    for group in groups:
-        waiting += group.first
-        refuse_many(waiting)
-        if group.last is not None:
-            yield reduce_rankings(waiting, wanted)
-            yield from group.between
-            waiting = group.last
+    with open_table(path) as file:
+        chosen = RANKING.check_columns(str(path), file.schema_arrow.names, columns)
+        names, rows = [*chosen.values()], 0
+        if "score" not in chosen:
+            raise NotPlainError
+        for batch in file.iter_batches(BATCH, columns=names):
+            if not batch.num_rows:
+                continue
+            rows += batch.num_rows
+            table, query_ids = pa.Table.from_batches([batch]), batch.column(chosen["query_id"])
+            cut = last_query_start(query_ids)
+            if cut or not waiting or query_ids[0] != waiting[0][chosen["query_id"]][0]:
+                whole = [*waiting, table.slice(0, cut)]
+                if any(map(len, whole)):
+                    yield pa.concat_tables(whole), chosen
+                waiting = []
+            waiting.append(table.slice(cut))
+            if sum(map(len, waiting)) > MOST_ROWS:
+                raise NotPlainError
+        refuse_other_counts(path, file, rows, names)
     if waiting:
-        yield reduce_rankings(waiting, wanted)
+        yield pa.concat_tables(waiting), chosen
 
 
-def reduce_rankings(rankings: list[pa.Table], wanted: WantedRows) -> ReducedRanking:
-    return reduce_ranking(pa.concat_tables(rankings).combine_chunks(), wanted)
+def last_query_start(query_ids: pa.Array) -> int:
+    """Return the row at which the last query begins; a query whose rows are apart comes again in another table."""
+    last = query_ids[-1]
+    return bisect_left(range(len(query_ids)), True, key=lambda row: query_ids[row] == last)
 
 
-def refuse_many(rankings: list[pa.Table]) -> None:
-    if sum(ranking.num_rows for ranking in rankings) > MOST_ROWS:
-        raise NotPlainError
+def reduce_queries(table: pa.Table, chosen: dict[str, str], wanted: WantedRows) -> ReducedRanking:
+    """Return what is kept of whole queries; raise NotPlainError if one is not plain."""
+    ranking = cast_columns(table, RANKING, chosen, "", validate=False).combine_chunks()
+    return reduce_ranking(ranking, wanted)

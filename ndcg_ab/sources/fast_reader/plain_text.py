@@ -4,7 +4,7 @@ A slice is plain where its bytes below 33 are five delimiters and a line end for
 longer than 512 bytes, every line has the file's tag, it is UTF-8, no query begins with "#", scores are decimal numbers
 that do not rise, ranks are written as digits and rise by 1, and no document comes twice in a query.
 
-Where the extension was not built there is no fast way through text.
+Without the extension there is no fast way.
 """
 
 import os

@@ -63,10 +63,6 @@ class ArrowTable:
                     rows = np.arange(start, min(start + size, batch.num_rows))
                     yield (batch if len(rows) == batch.num_rows else batch.take(pa.array(rows))).select(names)
 
-    def read(self, columns: Sequence[str]) -> pa.Table:
-        schema = pa.schema([self.schema_arrow.field(name) for name in columns])
-        return pa.Table.from_batches(self.iter_batches(columns=columns), schema)
-
     def __enter__(self) -> "ArrowTable":
         return self
 

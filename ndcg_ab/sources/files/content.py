@@ -16,7 +16,7 @@ import pyarrow as pa
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.files import named
 from ndcg_ab.sources.files.parts import local_parts, object_names, partition_values
-from ndcg_ab.sources.files.stores import open_store
+from ndcg_ab.sources.files.stores import ObjectStore, open_store
 from ndcg_ab.sources.forms.recognition import format_by_name
 from ndcg_ab.sources.tables.schema import Layout
 
@@ -62,10 +62,12 @@ def digest_of_file(path: Path) -> str:
 
 
 def object_marks(described: FileSource, directory: Path) -> list[tuple[str, dict[str, str | None], str]] | None:
-    """The address of each object with what its folders' names say, and its store's mark; None where one has none."""
+    """Return the address, the partition values and the store's mark of each object; None if one has no mark."""
     store = open_store(described, directory)
+    if not isinstance(store, ObjectStore):
+        return None
     found = []
-    for name in object_names(store, described) if store.is_listed else ():
+    for name in object_names(store, described):
         mark = store.mark(name)
         if mark is None:
             return None

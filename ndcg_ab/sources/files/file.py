@@ -7,11 +7,11 @@ record: it accepts what is only unusual, and names the line of what is wrong.
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,8 +25,8 @@ from ndcg_ab.sources.base import Pulled, PullRequest, PullResult, Remark, Source
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.fast_reader.choice import reduce_file
 from ndcg_ab.sources.files.hints import folder_hint, packed_hint
-from ndcg_ab.sources.files.parts import list_parts, name_part_in_errors
-from ndcg_ab.sources.files.records import COMMENT, find_places, gather_pieces, open_parquet, read_rows
+from ndcg_ab.sources.files.parts import Part, list_parts, name_part_in_errors
+from ndcg_ab.sources.files.records import COMMENT, find_places, gather_pieces, open_parquet, placed_records, read_rows
 from ndcg_ab.sources.files.stores import door_of
 from ndcg_ab.sources.files.streams import (
     BLOCK,
@@ -56,6 +56,7 @@ from ndcg_ab.sources.tables.schema import COSTS, Layout, check_types
 from ndcg_ab.sources.tables.top_places import ReducedRanking, WantedPlaces
 
 PLAIN_FORMS = ("", *(form.words for form in (*TREC_FORMS, *TABLE_FORMS)))
+T = TypeVar("T")
 UNCLEAR = (pa.ArrowException, UnusualError, UnicodeDecodeError)
 TAG = "tag"  # the column of a TREC ranking that names the system
 MOST_TAGS = 100
@@ -80,16 +81,30 @@ class File(Source):
 
     def read(self, layout: Layout, keep: TableWriter | None) -> Any:
         """keep: puts the rows into a file; None: into memory."""
-        described = self.described
-        layout.refuse_unknown(str(described.file), described.columns)
-        tables = []
-        with list_parts(described, self.directory, self.wanted(layout)) as parts:
+
+        def read_part(part: Part, reading: Reading, at: int | None) -> Any:
+            return read_file(part.path, layout, reading, keep if keep is None or at is None else keep.part(at))
+
+        tables = self.map_parts(layout, read_part)
+        return tables[0] if len(tables) == 1 else join_tables(tables, layout, self.origin, keep)
+
+    def check(self, layout: Layout) -> None:
+        def check_part(part: Part, reading: Reading, _at: int | None) -> None:
+            refuse_reading(part.path, layout, reading)
+            next(placed_records(part.path, layout, reading), None)
+
+        self.map_parts(layout, check_part)
+
+    def map_parts(self, layout: Layout, work: Callable[[Part, Reading, int | None], T]) -> list[T]:
+        """Return what work gives for each file; it gets the number of the file, or None if there is one alone."""
+        layout.refuse_unknown(str(self.described.file), self.described.columns)
+        made = []
+        with list_parts(self.described, self.directory, self.wanted(layout)) as parts:
             for at, part in enumerate(parts):
-                here = keep if keep is None or len(parts) == 1 else keep.part(at)
                 with name_part_in_errors(part):
                     refuse_no_file(part.path)
-                    tables.append(read_file(part.path, layout, self.reading(part.path, layout), here))
-        return tables[0] if len(tables) == 1 else join_tables(tables, layout, self.origin, keep)
+                    made.append(work(part, self.reading(part.path, layout), at if len(parts) > 1 else None))
+        return made
 
     def reduce(
         self, layout: Layout, wanted: WantedPlaces, threads: int | None, keep: TableWriter | None = None
@@ -109,14 +124,12 @@ class File(Source):
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
         if not isinstance(self.described.file, Path):
             return self.origin
-        found = []
-        with list_parts(self.described, self.directory, self.wanted(layout)) as parts:
-            for part in parts:
-                reading = self.reading(part.path, layout)
-                places = find_places(part.path, layout, reading, query_id, doc_id)
-                if places or len(parts) == 1:
-                    found.append(f"{part.name}, {places}" if places else part.name)
-        return " and ".join(found[:3])
+
+        def find(part: Part, reading: Reading, at: int | None) -> str:
+            places = find_places(part.path, layout, reading, query_id, doc_id)
+            return f"{part.name}, {places}" if places else part.name * (at is None)
+
+        return " and ".join([*filter(None, self.map_parts(layout, find))][:3])
 
     def wanted(self, layout: Layout) -> dict[str, str]:
         return {field.name: self.described.columns.get(field.name, field.name) for field in layout.fields}
@@ -134,7 +147,7 @@ def form_remarks(pulled: Pulled) -> list[Remark]:
 
 def join_tables(tables: list[Any], layout: Layout, origin: str, keep: TableWriter | None) -> Any:
     """The parts of one table; InputError where some have a column that others lack."""
-    for field in layout.fields:
+    for field in layout.fields if keep is None or not keep.is_partial else ():
         kinds = {count_nulls(table, field.name) == table.num_rows for table in tables}
         if len(kinds) > 1:
             raise InputError(
@@ -168,24 +181,30 @@ def read_file(path: Path, layout: Layout, reading: Reading, keep: TableWriter | 
     InputError
         If anything breaks a rule.
     """
-    is_trec = reading.format == "trec"
-    if is_trec and layout.kind == COSTS:
-        names = ", ".join(field.name for field in layout.fields[1:])
-        raise InputError(f"{path}: a TREC file has no column {names}: give csv, tsv, jsonl or parquet")
-    if is_trec and not reading.names:
-        raise InputError(f"{path}: a file of queries must be csv, tsv, jsonl or parquet, by its name or its format")
-    if reading.columns and (is_trec or reading.records is not None):
-        what = "a TREC file" if is_trec else reading.words
-        raise InputError(f"{path}: columns cannot be mapped in {what}; say its format if it is another one")
+    refuse_reading(path, layout, reading)
     try:
         table = read_if_clean(path, layout, reading, keep)
         if table is None:
             table = read_rows(path, layout, reading, keep)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {in_short(error)}") from None
-    if table.num_rows == 0:
+    if table.num_rows == 0 and (keep is None or not keep.is_partial):
         raise InputError(f"{path}: there is no {layout.kind} in the file")
     return table
+
+
+def refuse_reading(path: Path, layout: Layout, reading: Reading) -> None:
+    """Raise InputError if a file of this form cannot hold the layout, or the columns that are mapped."""
+    is_trec = reading.format == "trec"
+    if is_trec and layout.kind == COSTS:
+        names = ", ".join(field.name for field in layout.fields[1:])
+        raise InputError(f"{path}: a TREC file has no column {names}: give csv, tsv, jsonl or parquet")
+    if is_trec and not reading.names:
+        kinds = "queries" if layout.kind == "query" else f"{layout.kind}s"
+        raise InputError(f"{path}: a file of {kinds} must be csv, tsv, jsonl or parquet, by its name or its format")
+    if reading.columns and (is_trec or reading.records is not None):
+        what = "a TREC file" if is_trec else reading.words
+        raise InputError(f"{path}: columns cannot be mapped in {what}; say its format if it is another one")
 
 
 def read_if_clean(path: Path, layout: Layout, reading: Reading, keep: TableWriter | None = None) -> Any:
@@ -204,7 +223,7 @@ def read_if_clean(path: Path, layout: Layout, reading: Reading, keep: TableWrite
 def table_pieces(path: Path, layout: Layout, reading: Reading, *, in_pieces: bool) -> Iterator[pa.Table]:
     """Yield the rows of a table with columns by the fast way; raise one of UNCLEAR where it gives up."""
     if reading.format == "parquet":
-        return parquet_pieces(path, layout, reading.columns, in_pieces=in_pieces)
+        return parquet_pieces(path, layout, reading.columns)
     if reading.format == "jsonl":
         return jsonl_pieces(path, layout, reading.columns, in_pieces=in_pieces)
     return delimited_pieces(path, layout, reading, in_pieces=in_pieces)
@@ -228,16 +247,6 @@ def refuse_no_file(path: Path) -> None:
         raise InputError(f"{path}: {problem}")
 
 
-def open_trec(path: Path) -> Any:
-    """For the fast reader, which itself looks at every field of TREC and holds one block at a time."""
-    return open_bytes(path) if is_packed(path) else pa.input_stream(str(path), compression=None)
-
-
-def first_line(path: Path) -> bytes:
-    with open_bytes(path) as file:
-        return file.readline(1 << 20)
-
-
 def arrow_types(layout: Layout, chosen: dict[str, str]) -> dict[str, pa.DataType]:
     """Types for the reader; queries repeat on many lines and are kept once each."""
     types = {chosen[field.name]: field.type for field in layout.fields if field.name in chosen}
@@ -250,10 +259,12 @@ def arrow_types(layout: Layout, chosen: dict[str, str]) -> dict[str, pa.DataType
 
 def read_trec(path: Path, layout: Layout, names: Sequence[str], keep: TableWriter | None) -> Any:
     """Fields between single spaces or single tabs as they stand; any other white space made even first."""
-    line = first_line(path)
+    with open_bytes(path) as file:
+        line = file.readline(1 << 20)
     delimiter = "\t" if b"\t" in line and b" " not in line.strip() else " "
     try:
-        return read_trec_text(path, open_trec(path), layout, names, delimiter, keep)
+        stream = open_bytes(path) if is_packed(path) else pa.input_stream(str(path), compression=None)
+        return read_trec_text(path, stream, layout, names, delimiter, keep)
     except (pa.ArrowInvalid, BrokenRuleError):
         return read_trec_text(path, EvenLinesStream(open_bytes(path)), layout, names, " ", keep)
 
@@ -373,18 +384,16 @@ def jsonl_pieces(path: Path, layout: Layout, columns: Mapping[str, str], *, in_p
         raise UnusualError("several objects on a line")
 
 
-def parquet_pieces(path: Path, layout: Layout, columns: Mapping[str, str], *, in_pieces: bool) -> Iterator[pa.Table]:
+def parquet_pieces(path: Path, layout: Layout, columns: Mapping[str, str]) -> Iterator[pa.Table]:
     with open_parquet(path) as file:
         chosen = layout.check_columns(str(path), file.schema_arrow.names, dict(columns))
         check_types(file.schema_arrow, layout, chosen, str(path))
         wanted = list(chosen.values())
         try:
-            whole = (file.read(columns=wanted) for _ in range(not in_pieces))
-            batches = (pa.Table.from_batches([batch]) for batch in file.iter_batches(AT_ONCE, columns=wanted))
             rows = 0
-            for table in batches if in_pieces else whole:
-                rows += table.num_rows
-                yield cast_columns(table, layout, chosen, str(path))
+            for batch in file.iter_batches(AT_ONCE, columns=wanted):
+                rows += batch.num_rows
+                yield cast_columns(pa.Table.from_batches([batch]), layout, chosen, str(path))
             refuse_other_counts(path, file, rows, wanted)
         except (InputError, pa.ArrowException):
             raise

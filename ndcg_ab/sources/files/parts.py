@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -22,7 +22,7 @@ from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.files.hints import folder_hint
 from ndcg_ab.sources.files.records import explain_broken_parquet, open_parquet
-from ndcg_ab.sources.files.stores import Store, open_store
+from ndcg_ab.sources.files.stores import ObjectStore, Store, open_store
 from ndcg_ab.sources.files.unpacking import refuse_other_counts
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.temporary import ALONE, temporary_folder
@@ -80,10 +80,9 @@ def local_columns(described: Any, directory: Path) -> Sequence[str]:
 def data_files_in(described: FileSource, path: Path) -> list[Part]:
     """The data files in it and below it, by name; hidden ones and marks such as _SUCCESS are none."""
     names = [each.relative_to(path) for each in sorted(files_below(path))]
-    is_parquet = described.format == "parquet" or all(each.suffix.lower() in PARQUET for each in names)
     if not names:
         raise InputError(f"{path}: is not a file, and there is none in the folder")
-    if not described.parts and not is_parquet:
+    if not described.parts and not are_parquet(described, names):
         advice = f"; or, if all of them are parts of one table, NAME={path} (in a configuration parts: true)"
         raise InputError(f"{path}: is not a file{folder_hint(path)}{advice}")
     return [Part(path / each, str(path / each), partition_values(each)) for each in names]
@@ -124,39 +123,28 @@ def fetch_objects(described: FileSource, directory: Path, folder: Path) -> list[
 
 
 def object_names(store: Store, described: FileSource) -> list[str]:
-    if not store.is_listed:
+    is_pattern = WILD.search(store.path) is not None
+    if not isinstance(store, ObjectStore) or (not is_pattern and store.has(store.path)):
         return [store.path]
-    if not WILD.search(store.path):
-        names = (
-            [store.path]
-            if store.has(store.path)
-            else [name for name in store.below(store.path) if is_data_of(store, name)]
-        )
-        is_parquet = described.format == "parquet" or all(Path(name).suffix.lower() in PARQUET for name in names)
-        if not names:
-            raise InputError(f"{store.shown}: there is no such object: see the bucket and the path")
-        if len(names) > 1 and not is_parquet and not described.parts:
-            raise InputError(refusal_text(store, names))
-        return names
-    fixed = re.split(r"[*?\[]", store.path)[0].rpartition("/")[0]
-    names = [name for name in store.below(fixed) if Path(name).match(store.path)]
+    if is_pattern:
+        fixed = re.split(r"[*?\[]", store.path)[0].rpartition("/")[0]
+        names = [name for name in store.below(fixed) if Path(name).match(store.path)]
+    else:
+        below = store.below(store.path)
+        names = [name for name in below if is_data(Path(name.removeprefix(store.path).lstrip("/")))]
     if not names:
-        raise InputError(f"{store.shown}: no object matches it")
-    if len(names) > 1 and not described.parts:
-        raise InputError(refusal_text(store, names))
+        rule = "no object matches it" if is_pattern else "there is no such object: see the bucket and the path"
+        raise InputError(f"{store.shown}: {rule}")
+    if len(names) > 1 and not described.parts and (is_pattern or not are_parquet(described, names)):
+        shown = ", ".join(name.rpartition("/")[2] for name in names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+        rule = "one is needed: name it, or say parts: true if they are parts of one table"
+        raise InputError(f"{store.shown}: {len(names)} objects match it ({shown}); {rule}")
     return names
 
 
-def is_data_of(store: Store, name: str) -> bool:
-    return is_data(Path(name.removeprefix(store.path).lstrip("/")))
-
-
-def refusal_text(store: Store, names: list[str]) -> str:
-    shown = ", ".join(name.rpartition("/")[2] for name in names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
-    return (
-        f"{store.shown}: {len(names)} objects match it ({shown}); one is needed: name it,"
-        " or say parts: true where they are parts of one table"
-    )
+def are_parquet(described: FileSource, names: Iterable[str | Path]) -> bool:
+    """Return whether files are read as Parquet, by what is said of them or by their names."""
+    return described.format == "parquet" or all(Path(name).suffix.lower() in PARQUET for name in names)
 
 
 def with_partition_columns(part: Part, folder: Callable[[], Path], name: str, wanted: Mapping[str, str]) -> Part:

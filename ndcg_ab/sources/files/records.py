@@ -15,13 +15,14 @@ from ndcg_ab.config.loading.hints import utf8_command
 from ndcg_ab.errors import InputError, format_value, in_short
 from ndcg_ab.files import named
 from ndcg_ab.sources.base import Remark, places_text, remarks_metadata, with_remarks
-from ndcg_ab.sources.files.hints import is_header, is_numeric, other_format_hint
-from ndcg_ab.sources.files.json_documents import DECODER, load_strictly
+from ndcg_ab.sources.files.hints import format_hint
+from ndcg_ab.sources.files.json_documents import DECODER
 from ndcg_ab.sources.files.streams import LONGEST_LINE, LongLineError, line_blocks
 from ndcg_ab.sources.files.unpacking import open_bytes, open_table, refuse_other_counts
 from ndcg_ab.sources.forms.form import Reading
-from ndcg_ab.sources.tables.format_warnings import FormatWatch, UnratedRows, UnreadRankError
-from ndcg_ab.sources.tables.on_disk import TableWriter
+from ndcg_ab.sources.forms.names import NAMES, bare_name
+from ndcg_ab.sources.tables.format_warnings import FormatWatch, Noticed, rated_rows
+from ndcg_ab.sources.tables.on_disk import TableWriter, read_batches, rewrite_table
 from ndcg_ab.sources.tables.schema import JUDGMENT, Layout, check_types, is_plain_number, read_value
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ PIECE = 1 << 16  # rows
 COMMENT = "#"  # begins a line of TREC that is none of its rows
 BLANKS = " \t\v\f\r"  # white space in TREC text is that of ASCII, as for trec_eval
 TAB = "\t"
+KNOWN_NAMES = frozenset(chain.from_iterable(NAMES.values()))
 Record = tuple[Any, dict[str, Any]]  # the number of a line or row, or its place in words; field -> raw value
 
 
@@ -41,20 +43,25 @@ def read_rows(path: Path, layout: Layout, reading: Reading, keep: TableWriter | 
     keep: puts it into a file; None: into memory.
     """
     if reading.format == "trec":
-        try:
-            return read_watched(path, layout, reading, keep, without_ranks=False)
-        except UnreadRankError:
-            return read_watched(path, layout, reading, keep, without_ranks=True)
+        return read_watched(path, layout, reading, keep)
     placed = ((f"{path}, {place}", record) for place, record in placed_records(path, layout, reading))
     return gather_records(placed, layout, keep)
 
 
-def read_watched(path: Path, layout: Layout, reading: Reading, keep: TableWriter | None, *, without_ranks: bool) -> Any:
-    """A TREC file with its remarks; where a rank is no number, the scores alone order it."""
-    watched = FormatWatch(path, without_ranks=without_ranks)
-    found = watched.each(trec_records(path, layout, reading.names, watched.comments))
+def read_watched(path: Path, layout: Layout, reading: Reading, keep: TableWriter | None) -> Any:
+    """Return the table of a TREC file with its remarks, without ranks if one of them is no number."""
+    watched = FormatWatch(path)
+    found = watched.each(trec_records(path, layout, reading.names, watched.comments.add))
     placed = ((f"{path}, line {line}", record) for line, record in found)
-    return gather_records(placed, layout, keep, watched.remarks)
+    table = gather_records(placed, layout, keep, watched.remarks)
+    if not watched.unread.count:
+        return table
+    names, schema = layout.schema.names, layout.schema
+    at = names.index("rank")
+    pieces = (
+        piece.set_column(at, "rank", pa.nulls(len(piece), schema.types[at])) for piece in read_batches(table, names)
+    )
+    return rewrite_table(table, pieces, schema, keep)
 
 
 def gather_records(
@@ -64,9 +71,9 @@ def gather_records(
     remarks: Callable[[], Sequence[Remark]] = tuple,
 ) -> Any:
     """Return one table of records, each with its place; judgments without a grade are left out and counted."""
-    unrated = UnratedRows()
+    unrated = Noticed("unrated_row")
     if layout.kind == JUDGMENT.kind:
-        placed = unrated.leave_out(placed)
+        placed = rated_rows(placed, unrated)
     return gather_pieces(record_pieces(placed, layout), layout, keep, lambda: [*remarks(), *unrated.remarks()])
 
 
@@ -82,7 +89,7 @@ def gather_pieces(
     """
     if keep is not None:
         return keep.write(pieces, layout.schema, lambda: remarks_metadata(remarks()))
-    tables = list(pieces)
+    tables = list(pieces) or [layout.schema.empty_table()]
     return with_remarks(pa.concat_tables(tables) if len(tables) > 1 else tables[0], remarks())
 
 
@@ -110,12 +117,10 @@ def record_pieces(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) 
                 raise InputError(f"{where}: score is missing: a ranking needs a score, a rank, or both in every row")
             present = names
         for field in layout.fields:
-            if field.may_lack:
+            if field.may_lack or field.name in present:
                 values[field.name].append(read_value(field, record.get(field.name), where))
-            elif field.name in names or field.name in present:
-                if field.name not in present:
-                    raise InputError(f"{where}: {field.name} appears here, but not in the rows before it")
-                values[field.name].append(read_value(field, record.get(field.name), where))
+            elif field.name in names:
+                raise InputError(f"{where}: {field.name} appears here, but not in the rows before it")
             else:
                 values[field.name].append(None)
         if row % PIECE == 0:
@@ -146,7 +151,7 @@ def read_records(path: Path, layout: Layout, reading: Reading) -> Iterator[Recor
         with prefix_errors(str(path)):
             yield from reading.records(text_lines(path) if reading.format == "lines" else load_document(path))
     elif reading.format == "trec":
-        yield from trec_records(path, layout, reading.names, [])
+        yield from trec_records(path, layout, reading.names, lambda _: None)
     elif reading.format == "jsonl":
         yield from json_records(path, layout, reading.columns)
     elif reading.format == "parquet":
@@ -182,8 +187,8 @@ def text_lines(path: Path, longest: int | None = LONGEST_LINE) -> Iterator[tuple
         ) from None
 
 
-def trec_records(path: Path, layout: Layout, names: Sequence[str], comments: list[str]) -> Iterator[Record]:
-    """Yield the records of a TREC file; comments: receives the places of the lines that are left out as comments."""
+def trec_records(path: Path, layout: Layout, names: Sequence[str], comment: Callable[[str], None]) -> Iterator[Record]:
+    """Yield the records of a TREC file; comment: receives the place of a line that is left out as one."""
     width = len(names)
     known = {field.name for field in layout.fields} | ({"tag"} if layout.kind == "ranking" else set())
     places = {name: place for place, name in enumerate(names) if name in known}
@@ -196,23 +201,17 @@ def trec_records(path: Path, layout: Layout, names: Sequence[str], comments: lis
             continue
         parts = re.split(f"[{BLANKS}]+", inner)
         if inner.startswith(COMMENT) and not is_row(parts, places, width):
-            comments.append(f"{path}, line {number}")
+            comment(f"{path}, line {number}")
             continue
-        if (
-            first
-            and len(parts) == width
-            and is_header(parts)
-            and not is_numeric(parts[max(place for name, place in places.items() if name != "tag")])
-        ):
-            raise InputError(
-                f"{path}, line {number}: {format_value(inner)} is a header, and a TREC file has none: take the line"
-                " away"
-            )
+        if first and not is_row(parts, places, width) and sum(bare_name(part) in KNOWN_NAMES for part in parts) > 1:
+            rule = "a TREC file has none: take the line away"
+            raise InputError(f"{path}, line {number}: {format_value(inner)} is a header, and {rule}")
         if len(parts) != width:
+            is_cut = not first and not line.endswith(("\n", "\r"))
+            hint = "it has no line end: is the file cut short?" if is_cut else format_hint(layout.kind)
             raise InputError(
                 f"{path}, line {number}: {len(parts)} field{'s' * (len(parts) != 1)} ({format_value(inner)}),"
-                f" a TREC {layout.kind} has {width} ({shape});"
-                f" {(not first and cut_line_text(line)) or other_format_hint(layout.kind, inner, parts, first)}"
+                f" a TREC {layout.kind} has {width} ({shape}); {hint}"
             )
         first = False
         yield number, {name: parts[place] for name, place in places.items()}
@@ -222,11 +221,6 @@ def is_row(parts: Sequence[str], places: Mapping[str, int], width: int) -> bool:
     """Return whether a line that begins with # has the fields of a row: a query id may begin so."""
     numbers = [parts[place] for name, place in places.items() if name in ("grade", "score") and place < len(parts)]
     return len(parts) == width and parts[0] != COMMENT and all(map(is_plain_number, numbers))
-
-
-def cut_line_text(line: str) -> str:
-    """What a line without an end, after lines with one, tells."""
-    return "" if line.endswith(("\n", "\r")) else "it has no line end: where it is the last one, is the file cut short?"
 
 
 def delimited_records(path: Path, layout: Layout, reading: Reading) -> Iterator[Record]:
@@ -300,28 +294,33 @@ def prefix_errors(place: str) -> Iterator[None]:
 def load_document(path: Path) -> Any:
     """Return the value of a JSON document, or the list of those of JSON Lines."""
     text = "".join(line for _, line in text_lines(path, None))
+    rows = text.splitlines() if text.lstrip().startswith("{") else []
     try:
-        return load_strictly(text)
+        return parse_json(str(path), text)
     except json.JSONDecodeError as error:
-        if error.msg == "Extra data" and error.lineno > 1 and text.lstrip().startswith("{"):
-            return [json_row(path, number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+        if error.msg == "Extra data" and error.lineno > 1 and rows:
+            return [json_row(path, number, line) for number, line in enumerate(rows, 1) if line.strip()]
         raise InputError(f"{path}, line {error.lineno}: is not JSON ({error.msg} at character {error.colno})") from None
+
+
+def parse_json(where: str, text: str) -> Any:
+    """Return the value of a JSON text; raise JSONDecodeError, or InputError if it is JSON that cannot be read."""
+    try:
+        return DECODER.decode(text)
+    except json.JSONDecodeError:
+        raise
     except (ValueError, RecursionError) as error:  # a whole number of thousands of digits, and similar
-        raise InputError(f"{path}: cannot be read as JSON: {error}") from None
+        raise InputError(f"{where}: cannot be read as JSON: {error}") from None
 
 
 def json_row(path: Path, number: int, line: str) -> dict[str, Any]:
+    where, rule = f"{path}, line {number}", "every line must be one JSON object"
     try:
-        row = DECODER.decode(line)
+        row = parse_json(where, line)
     except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}, line {number}: is not JSON ({error.msg} at character {error.pos + 1});"
-            " every line must be one JSON object"
-        ) from None
-    except (ValueError, RecursionError) as error:  # a whole number of thousands of digits, and similar
-        raise InputError(f"{path}, line {number}: cannot be read as JSON: {error}") from None
+        raise InputError(f"{where}: is not JSON ({error.msg} at character {error.pos + 1}); {rule}") from None
     if not isinstance(row, dict):
-        raise InputError(f"{path}, line {number}: {format_value(line.strip())}: every line must be one JSON object")
+        raise InputError(f"{where}: {format_value(line.strip())}: {rule}")
     return row
 
 

@@ -45,8 +45,6 @@ def door_of(file: Path | str) -> str:
 class Store(ABC):
     """A place of objects. path: of the object, or the pattern. shown: the address without secrets."""
 
-    is_listed = True
-
     def __init__(self, address: str, path: str) -> None:
         self.path = path
         self.shown = plain_address(address)
@@ -62,17 +60,6 @@ class Store(ABC):
     @abstractmethod
     def copy(self, name: str, target: Path, passage: Passage) -> None:
         """Copy an object to a file, and count its bytes."""
-
-    def has(self, name: str) -> bool:
-        raise NotImplementedError
-
-    def mark(self, name: str) -> str | None:
-        """What the store calls this content of an object; None where it has no name for it."""
-        raise NotImplementedError
-
-    def below(self, name: str) -> list[str]:
-        """The objects whose path begins with a folder's."""
-        raise NotImplementedError
 
 
 def open_store(described: FileSource, directory: Path) -> Store:
@@ -124,11 +111,13 @@ class ObjectStore(Store):
             return bool(self.system.get_file_info(name).type == fs.FileType.File)
 
     def mark(self, name: str) -> str | None:
+        """Return what the store calls this content of an object; None if it has no name for it."""
         with self.meaning(), self.system.open_input_stream(name, compression=None) as stream:
             etag, *others, generation, size = object_mark(stream.metadata())
         return repr((etag, *others, generation, size)) if etag or generation else None
 
     def below(self, name: str) -> list[str]:
+        """Return the objects whose path begins with a folder's."""
         from pyarrow import fs
 
         with self.meaning():
@@ -214,8 +203,6 @@ OPENED = {
 
 class WebStore(Store):
     """One file of a web server, by GET."""
-
-    is_listed = False
 
     def __init__(self, address: str) -> None:
         self.address = address

@@ -91,19 +91,30 @@ def defer_errors(stream: Any) -> Iterator[DeferredErrorStream]:
                 del problem  # else the error holds this frame, and this frame the error, until the process ends
 
 
-class ValidatingStream(io.RawIOBase):
+class FileStream(io.RawIOBase):
+    """A stream over another one, which it closes."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self.file.close()
+        super().close()
+
+
+class ValidatingStream(FileStream):
     """A text on its way to a fast reader, which raises UnusualError, or UnicodeDecodeError, for what only looks alike.
 
     Zero bytes, bytes that are not UTF-8 (also where nobody needs the column), and what the subclasses know.
     """
 
     def __init__(self, file: BinaryIO) -> None:
-        self.file = file
+        super().__init__(file)
         self.decoder = codecs.getincrementaldecoder("utf-8")()
         self.known = b"\n"  # the last two bytes of what was looked at: a line ended before the first
-
-    def readable(self) -> bool:
-        return True
 
     def read(self, size: int = -1) -> bytes:
         block = self.file.read(size)
@@ -124,10 +135,6 @@ class ValidatingStream(io.RawIOBase):
 
     def finish(self) -> None:
         """Raises UnusualError where the text cannot end so."""
-
-    def close(self) -> None:
-        self.file.close()
-        super().close()
 
 
 class QuotedTextStream(ValidatingStream):
@@ -164,7 +171,7 @@ class JsonObjectStream(ValidatingStream):
 
     def look(self, text: bytes) -> None:
         signs = np.frombuffer(text, dtype=np.uint8)
-        ends = np.flatnonzero((signs[1:-1] == ENDS[0]) | (signs[1:-1] == ENDS[1])) + 1
+        ends = np.flatnonzero(is_end(signs[1:-1])) + 1
         before, after = signs[ends - 1], signs[ends + 1]
         last, first = before == ord("}"), after == ord("{")
         if not (last | is_end(before)).all() or not (first | is_end(after)).all():
@@ -192,16 +199,13 @@ def even_spaces(text: bytes) -> bytes:
     return text.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
 
 
-class EvenLinesStream(io.RawIOBase):
+class EvenLinesStream(FileStream):
     """The lines of a TREC file with single spaces between fields; UnusualError for a long one."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self.file = file
+        super().__init__(file)
         self.blocks = line_blocks(file)
         self.rest = b""
-
-    def readable(self) -> bool:
-        return True
 
     def read(self, size: int = -1) -> bytes:
         try:
@@ -211,7 +215,3 @@ class EvenLinesStream(io.RawIOBase):
             raise UnusualError("a long line") from None
         block, self.rest = self.rest[:size], self.rest[size:]
         return block
-
-    def close(self) -> None:
-        self.file.close()
-        super().close()

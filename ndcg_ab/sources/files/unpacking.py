@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from ndcg_ab.errors import InputError, in_short, shortened
+from ndcg_ab.sources.files.streams import FileStream
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
@@ -133,15 +134,12 @@ def allowed_ratio(usual: int) -> int:
     return int(written)
 
 
-class MeteredFile(io.RawIOBase):
+class MeteredFile(FileStream):
     """A file of which little is read at a time. count: how much was."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self.file = file
+        super().__init__(file)
         self.count = 0
-
-    def readable(self) -> bool:
-        return True
 
     def readinto(self, buffer: Any) -> int:
         room = memoryview(buffer)[:PACKED_AT_ONCE]
@@ -155,10 +153,6 @@ class MeteredFile(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         return self.file.seek(offset, whence)
-
-    def close(self) -> None:
-        self.file.close()
-        super().close()
 
 
 class UnpackingStream(io.RawIOBase):

@@ -10,18 +10,9 @@ import pyarrow.compute as pc
 from ndcg_ab.sources.files.streams import UnusualError
 from ndcg_ab.sources.tables.schema import IDS, LONGEST_ID, MOST_RANK, Layout, check_types
 
-OPTIONAL = (
-    "score",
-    "rank",
-    "text",
-    "weight",
-    "cluster",
-    "metric_hash",
-    "judge",
-    "source",
-    "probability",
-    "disagreement",
-)  # columns that a table may lack
+OF_QUERIES = ("text", "weight", "cluster", "probability", "disagreement")
+OPTIONAL = ("score", "rank", "metric_hash", "judge", "source", *OF_QUERIES)  # columns that a table may lack
+FREE = ("title", "url")  # texts that no result depends on
 
 
 def select_columns(table: pa.Table, layout: Layout, chosen: dict[str, str]) -> pa.Table:
@@ -122,6 +113,8 @@ class TableRules:
         self.rows += table.num_rows
         for name in table.column_names:
             column = table[name]
+            if name in FREE:
+                continue
             if name in OPTIONAL:
                 self.nulls[name] += column.null_count
                 if is_null(column):

@@ -39,61 +39,50 @@ def ends_inside_a_line(path: Path) -> bool:
         return file.read() not in (b"\n", b"\r")
 
 
-class UnreadRankError(Exception):
-    """A rank is no number."""
+class Noticed:
+    """The count of something that is read all the same, and the first examples of it."""
+
+    def __init__(self, code: str) -> None:
+        self.code, self.count = code, 0
+        self.examples: list[str] = []
+
+    def add(self, example: str) -> None:
+        self.count += 1
+        if len(self.examples) < MOST_EXAMPLES:
+            self.examples.append(example)
+
+    def remarks(self) -> list[Remark]:
+        return [Remark(self.code, self.count, tuple(self.examples))] if self.count else []
 
 
 class FormatWatch:
     """TREC records on their way to a table, and what is noticed about them.
 
-    without_ranks: ranks are left out, and those that are no numbers counted; else the first raises UnreadRankError.
+    unread: the ranks that are no numbers; a 0 is in the place of each, if the record has a score.
     """
 
-    def __init__(self, path: Path, *, without_ranks: bool) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self.without_ranks = without_ranks
-        self.unread = 0
-        self.examples: list[str] = []
-        self.comments: list[str] = []
+        self.unread, self.comments = Noticed("unread_rank"), Noticed("comment_line")
         self.tags: dict[str, int] = {}
 
     def each(self, found: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[tuple[int, dict[str, Any]]]:
         for row, (line, record) in enumerate(found, 1):
             if "tag" in record:
                 self.tags.setdefault(record.pop("tag"), row)
-            if "rank" in record and not is_plain_number(record["rank"]):
-                if not self.without_ranks:
-                    raise UnreadRankError
-                self.unread += 1
-                if len(self.examples) < MOST_EXAMPLES:
-                    self.examples.append(f"{self.path}, line {line}: rank {format_value(record['rank'])}")
-            if self.without_ranks:
-                record.pop("rank", None)
+            if "score" in record and not is_plain_number(record.get("rank", "0")):
+                self.unread.add(f"{self.path}, line {line}: rank {format_value(record['rank'])}")
+                record["rank"] = "0"
             yield line, record
 
     def remarks(self) -> list[Remark]:
-        found = [Remark("unread_rank", self.unread, tuple(self.examples))] if self.unread else []
-        if self.comments:
-            found.append(Remark("comment_line", len(self.comments), tuple(self.comments[:MOST_EXAMPLES])))
-        return found + tag_remarks(self.path, self.tags)
+        return [*self.unread.remarks(), *self.comments.remarks(), *tag_remarks(self.path, self.tags)]
 
 
-class UnratedRows:
-    """Counts the records of judgments whose grade is empty, and leaves them out."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.examples: list[str] = []
-
-    def leave_out(self, placed: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the records that have a grade, each with its place."""
-        for where, record in placed:
-            if "grade" in record and (record["grade"] in (None, b"") or not str(record["grade"]).strip()):
-                self.count += 1
-                if len(self.examples) < MOST_EXAMPLES:
-                    self.examples.append(where)
-            else:
-                yield where, record
-
-    def remarks(self) -> list[Remark]:
-        return [Remark("unrated_row", self.count, tuple(self.examples))] if self.count else []
+def rated_rows(placed: Iterable[tuple[str, dict[str, Any]]], unrated: Noticed) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the records of judgments whose grade is not empty, each with its place; unrated: receives the others."""
+    for where, record in placed:
+        if "grade" in record and (record["grade"] in (None, b"") or not str(record["grade"]).strip()):
+            unrated.add(where)
+        else:
+            yield where, record

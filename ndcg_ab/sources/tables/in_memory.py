@@ -141,7 +141,7 @@ def table_of_plain_dictionaries(data: Mapping[Any, Any], layout: Layout) -> pa.T
     doc_ids = list(chain.from_iterable(data.values()))
     values = list(chain.from_iterable(documents.values() for documents in data.values()))
     kinds = set(map(type, values))
-    if {*map(type, data), *map(type, doc_ids)} - {str} or not all(issubclass(kind, DIRECT) for kind in kinds - {bool}):
+    if {*map(type, data), *map(type, doc_ids)} - {str} or not all(issubclass(kind, DIRECT) for kind in kinds):
         return None
     if bool in kinds:
         return None
@@ -175,33 +175,32 @@ def placed_documents(given: InMemoryData, value: str) -> Placed:
 
 
 def records_by_key(given: InMemoryData, layout: Layout) -> pa.Table:
-    """One record for each query_id: a mapping of its columns, or its text alone."""
-    refuse_like_keys(given)
+    """Return one record for each key, which is the id: a mapping of its columns, or its text alone."""
+    refuse_like_keys(given, layout.fields[0].name, layout.kind)
+    key, text = (field.name for field in (layout.fields * 2)[:2])
     found: list[tuple[str, dict[str, Any]]] = []
-    for query_id, about in given.data.items():
-        where = f"{given.name}[{format_value(query_id)}]"
-        record = {"text": about} if isinstance(about, str) else about
+    for each, about in given.data.items():
+        where = f"{given.name}[{format_value(each)}]"
+        record = {text: about} if isinstance(about, str) else about
         if not isinstance(record, Mapping):
-            raise InputError(
-                f"{where} = {format_value(about)}: must be the query's text, or map columns to their values"
-            )
-        found.append(
-            (where, {str(name): python_number(value) for name, value in record.items()} | {"query_id": query_id})
-        )
+            rule = f"must be the {layout.kind}'s {text}, or map columns to their values"
+            raise InputError(f"{where} = {format_value(about)}: {rule}")
+        values = {str(name): python_number(value) for name, value in record.items()}
+        found.append((where, values | {key: python_number(each)}))
     if found:
         names = dict.fromkeys(chain.from_iterable(record for _, record in found))
         layout.check_columns(given.name, list(names), {})
     return records_table(iter(found), layout)
 
 
-def refuse_like_keys(given: InMemoryData) -> None:
-    """Two keys of one text, such as 1 and '1', would be one query."""
+def refuse_like_keys(given: InMemoryData, name: str = "query_id", kind: str = "query") -> None:
+    """Raise InputError for two keys of one text, such as 1 and '1'."""
     known: dict[str, Any] = {}
     for key in given.data:
         if known.setdefault(str(key), key) != key:
             raise InputError(
-                f"{given.name}: query_id {format_value(known[str(key)])} and {format_value(key)} are the same text: a"
-                " query is one"
+                f"{given.name}: {name} {format_value(known[str(key)])} and {format_value(key)} are the same text: a"
+                f" {kind} is one"
             )
 
 

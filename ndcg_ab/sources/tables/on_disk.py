@@ -60,7 +60,12 @@ class TableOnDisk:
 
 
 class TableWriter:
-    """Where a table goes while it is read: to a file, a piece at a time."""
+    """Where a table goes while it is read: to a file, a piece at a time.
+
+    is_partial: whether only some of the rows are kept.
+    """
+
+    is_partial = False
 
     def __init__(self, path: Path, memory: Memory) -> None:
         self.path = path
@@ -88,14 +93,13 @@ class TableWriter:
         """
         import pyarrow.parquet as papq
 
-        first, rest = first_pieces(pieces)
-        if rest is None:
-            table = first if first is not None else schema.empty_table()
-            return table.replace_schema_metadata(metadata() or None)
-        writer = None
+        rest = iter(pieces)
+        first = next(group_pieces(rest, thresholds.FILE_ROWS + 1), schema.empty_table())
+        if len(first) <= thresholds.FILE_ROWS:
+            return first.replace_schema_metadata(metadata() or None)
         try:
             with papq.ParquetWriter(self.path, schema, compression="lz4", use_dictionary=list(names)) as writer:
-                for group in row_groups(itertools.chain([first], rest)):
+                for group in group_pieces(itertools.chain([first], rest), GROUP):
                     writer.write_table(group.cast(schema), row_group_size=GROUP)
                 writer.add_key_value_metadata(metadata())
         except OSError as error:
@@ -134,27 +138,14 @@ def writer_for(memory: Memory | None, name: str) -> TableWriter | None:
     return TableWriter(memory.folder / name, memory)
 
 
-def first_pieces(pieces: Iterable[pa.Table]) -> tuple[pa.Table | None, Iterator[pa.Table] | None]:
-    """The first pieces as one table, and the others; None where there are no others."""
-    rest = iter(pieces)
-    taken: list[pa.Table] = []
-    count = 0
-    for piece in rest:
-        taken.append(piece)
-        count += piece.num_rows
-        if count > thresholds.FILE_ROWS:
-            return pa.concat_tables(taken), rest
-    return (pa.concat_tables(taken) if taken else None), None
-
-
-def row_groups(pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The same rows, so many at a time that a file of them is read fast."""
+def group_pieces(pieces: Iterable[pa.Table], most: int) -> Iterator[pa.Table]:
+    """Yield the rows of pieces in tables of at least so many rows; the last one has the rest."""
     waiting: list[pa.Table] = []
     count = 0
     for piece in pieces:
         waiting.append(piece)
         count += piece.num_rows
-        if count >= GROUP:
+        if count >= most:
             yield pa.concat_tables(waiting)
             waiting, count = [], 0
     if waiting:

@@ -5,20 +5,12 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from difflib import get_close_matches
-from typing import NoReturn
 
 import pyarrow as pa
 
 from ndcg_ab.errors import InputError, format_value, shortened
 from ndcg_ab.sources.boundary import EXACT
-from ndcg_ab.sources.files.hints import (
-    closest_first,
-    columns_option,
-    number_hint,
-    swapped_hint,
-    wrong_header_hint,
-)
+from ndcg_ab.sources.files.hints import columns_option
 from ndcg_ab.sources.forms.names import guess_column, match_columns, query_column
 from ndcg_core.measures.writing import nearest_hint
 
@@ -90,7 +82,7 @@ class Layout:
     def check_columns(
         self, where: str, found: list[str], columns: dict[str, str], say: SayColumns = columns_option
     ) -> dict[str, str]:
-        """field -> column name in the file, for the fields that it has.
+        """Return field -> column name in the file, for the fields that it has.
 
         say: how columns with other names are mapped, for the hint.
         Raises InputError for a column that is mapped or required and not there, or there twice; names that differ in
@@ -98,106 +90,51 @@ class Layout:
         """
         chosen: dict[str, str] = {}
         missing: list[Field] = []
-        names = self.names_in(found, columns)
-        for field in self.fields:
-            name = names[field.name]
+        for field, name in zip(self.fields, self.names_in(found, columns).values(), strict=True):
+            shown = format_value(name)
             if found.count(name) > 1:
-                times = found.count(name)
-                raise InputError(
-                    f"{where}: column {format_value(name)} is there {times} times: each column needs a name of its own"
-                )
+                rule = "each column needs a name of its own"
+                raise InputError(f"{where}: column {shown} is there {found.count(name)} times: {rule}")
             if name in chosen.values():
-                rule = "every field has its own column"
-                raise InputError(f"{where}: column {format_value(name)} is named for two fields: {rule}")
+                raise InputError(f"{where}: column {shown} is named for two fields: every field has its own column")
             alike = [each for each in found if each != name and each.casefold() == name.casefold()]
             if name in found and alike and field.name not in columns:
                 raise InputError(
-                    f"{where}: columns {format_value(name)} and {format_value(alike[0])} differ in upper and lower"
-                    " case alone: leave"
+                    f"{where}: columns {shown} and {format_value(alike[0])} differ in upper and lower case alone: leave"
                     f" one out, or name the one that is meant: columns: {{{field.name}: {name}}}"
                 )
             if name in found:
                 chosen[field.name] = name
             elif field.required or field.name in columns:
                 missing.append(field)
+        text = f"{where}: there is no column"
+        left = [name for name in found if name not in chosen.values()]
         for field in missing:
-            self._refuse_without(field, where, found, columns, chosen, say)
-        if self.kind == "ranking" and not {"score", "rank"} & set(chosen):
-            likely = guess_column("score", found) or guess_column("rank", found)
-            field_name = "score" if likely is None or guess_column("score", found) else "rank"
-            swapped = swapped_hint(self.kind, found)
-            hint = f"did you mean {say(self.kind, {**columns, field_name: likely})}?" if likely else swapped
+            name = columns.get(field.name, field.name)
+            if isinstance(field.blank, str) and field.required:
+                others = [each for each in left if each not in self.schema.names]
+                use = f"for {{{field.name}}} in a request" if not field.blank else "to slice by"
+                hint = "; give each column by itself" if "," in name else nearest_hint(name, others)
+                raise InputError(f"{text} {format_value(name)} {use} (columns: {names_text(others)}){hint}")
+        if missing:
+            guesses = {field.name: guess_column(field.name, left) or "COLUMN" for field in missing}
+            name = columns.get(missing[0].name, missing[0].name)
             raise InputError(
-                f"{where}: a ranking needs a column 'score', a column 'rank', or both (columns: {names_text(found)})"
-                + (f"; {hint.strip()}" if hint else "")
+                f"{text} {format_value(name)} for {missing[0].name} (columns: {names_text(found)}); say"
+                f" {say(self.kind, {**columns, **guesses})}"
+            )
+        if self.kind == "ranking" and not {"score", "rank"} & set(chosen):
+            guess = guess_column("score", left) or "COLUMN"
+            raise InputError(
+                f"{where}: a ranking needs a column 'score', a column 'rank', or both (columns: {names_text(found)});"
+                f" say {say(self.kind, {**columns, 'score': guess})}"
             )
         return chosen
-
-    def _refuse_without(
-        self,
-        field: Field,
-        where: str,
-        found: list[str],
-        columns: dict[str, str],
-        chosen: dict[str, str],
-        say: SayColumns,
-    ) -> NoReturn:
-        """Says which column is not there, and how all that are not there could be named."""
-        if problem := wrong_header_hint(self.kind, found, [each.name for each in self.fields]):
-            raise InputError(f"{where}: {problem}")
-        name = columns.get(field.name, field.name)
-        if isinstance(field.blank, str) and field.required:
-            there = closest_first(name, [each for each in found if each not in self._own_names])
-            if not field.blank:
-                raise InputError(
-                    f"{where}: there is no column {name!r} for {{{field.name}}} in a request (columns:"
-                    f" {names_text(there)}); a plain {{{field.name}}} is written {{{{{field.name}}}}}"
-                )
-            purpose = "to slice by" if name == field.name else f"for the attribute {field.name!r}"
-            raise InputError(
-                f"{where}: there is no column {format_value(name)} {purpose} (columns: {names_text(there)});"
-                f" {slice_hint(name, there)}"
-            )
-        left = [each for each in found if each not in chosen.values()]
-        mapping = {each: column for each, column in chosen.items() if each != column}
-        if field.name in found:
-            asked = f"{field.name}={columns[field.name]}"
-            instead = f"there is no column {format_value(name)}, but a column {field.name!r}"
-            raise InputError(f"{where}: {instead}: leave {format_value(asked)} out")
-        guesses: list[str | None] = []
-        for each in self.fields:
-            needed = each.required and not isinstance(each.blank, str)
-            if each.name not in chosen and (needed or each.name in columns or each.name == "score"):
-                guessed = guess_column(each.name, left)
-                if guessed or needed or each.name in columns:
-                    guesses.append(guessed)
-                    mapping[each.name] = guessed or "COLUMN"
-                    left = [other for other in left if other != guessed]
-        swapped = swapped_hint(self.kind, found)
-        said = say(self.kind, mapping)
-        hint = f"did you mean {said}?" if all(guesses) and not swapped else f"{swapped}else say {said}"
-        raise InputError(
-            f"{where}: there is no column {format_value(name)} for {field.name} (columns: {names_text(found)}); {hint}"
-        )
-
-    @property
-    def _own_names(self) -> set[str]:
-        return {field.name for field in self.fields if not isinstance(field.blank, str)}
 
 
 def names_text(columns: Sequence[str]) -> str:
     """The names of columns in a message, the first of them where there are many."""
     return ", ".join([*map(shortened, columns[:MOST_COLUMNS]), *["…"] * (len(columns) > MOST_COLUMNS)]) or "none"
-
-
-def slice_hint(name: str, attributes: Sequence[str]) -> str:
-    """What to slice by instead of what is no attribute: one like it, or each of several in one."""
-    parts = [part.strip() for part in name.split(",")]
-    if len(parts) > 1 and (each := [part for part in parts if part in attributes]):
-        options = " ".join(f"--slice {part}" for part in each)
-        return f"give each by itself: {options} (in a configuration by: [{', '.join(each)}])"
-    near = get_close_matches(name, attributes, n=1)
-    return f"did you mean {near[0]!r}?" if near else "slice by one of them"
 
 
 JUDGMENT = Layout(
@@ -230,8 +167,8 @@ DOCUMENT = Layout(
     "document",
     (
         Field("doc_id", pa.string()),
-        Field("title", pa.string(), required=False),
-        Field("url", pa.string(), required=False),
+        Field("title", pa.string(), required=False, blank="", is_word=True),
+        Field("url", pa.string(), required=False, blank="", is_word=True),
     ),
 )
 COSTS = "ranking with costs"  # the kind of a table of what requests cost
@@ -291,8 +228,10 @@ def read_value(field: Field, value: object, where: str) -> str | float | int:
     if re.fullmatch(r"[+-]?(nan|inf|infinity)", text, flags=re.IGNORECASE):
         raise InputError(f"{where}: {field.name} = {format_value(text)}: must be a finite number")
     if not PLAIN_NUMBER.fullmatch(text):
-        hint = number_hint(field.name, text)
-        kind = WordGradeError if field.name == "grade" and not hint else InputError
+        with_comma = re.fullmatch(r"[+-]?\d+,\d+", text)
+        hint = f"; write it with a point: {text.replace(',', '.')}" if with_comma else ""
+        is_word = field.name == "grade" and isinstance(value, str | bytes) and not hint
+        kind = WordGradeError if is_word else InputError
         raise kind(f"{where}: {field.name} = {format_value(value)}: must be a number{hint}")
     parsed = float(text)
     if not math.isfinite(parsed):
@@ -359,7 +298,7 @@ def check_types(schema: pa.Schema, layout: Layout, chosen: Mapping[str, str], wh
 def is_id_type(given: pa.DataType) -> bool:
     inner = given.value_type if pa.types.is_dictionary(given) else given
     is_whole = pa.types.is_integer(inner) or (pa.types.is_decimal(inner) and inner.scale <= 0)
-    return is_whole or is_text_type(inner) or pa.types.is_binary(inner)
+    return is_whole or is_text_type(inner) or pa.types.is_binary(inner) or pa.types.is_null(inner)
 
 
 def is_text_type(given: pa.DataType) -> bool:

@@ -1,5 +1,8 @@
 """The mistakes that people really make: each is answered with what to write instead, and exit code 2."""
 
+import re
+import shlex
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -9,9 +12,11 @@ import pytest
 from typer.testing import CliRunner
 
 from ndcg_ab.flows.cli.app import app
+from tests.ndcg_ab.sources.files.test_bad_input import JUDGMENTS as BAD_JUDGMENTS
 from tests.places import DATA
 
 RUNNER = CliRunner()
+PLACEHOLDER = re.compile(r"\b(COLUMN|FILE|FORMAT|NAME|NUMBER)\b")  # what a remedy leaves to whoever reads it
 QRELS, RUN, QUERIES = (str(DATA / name) for name in ("judgments.qrels", "old.run", "queries.tsv"))
 
 
@@ -146,24 +151,22 @@ MISTAKES: dict[str, Mistake] = {
         ["no column 'langauge' to slice by (columns: language, kind); did you mean 'language'?"],
         f"--slice langauge --queries {QUERIES}",
     ),
-    "two attributes in one": Mistake(
-        ["give each by itself: --slice language --slice kind (in a"], f"--slice language,kind --queries {QUERIES}"
-    ),
+    "two attributes in one": Mistake(["give each column by itself"], f"--slice language,kind --queries {QUERIES}"),
     "an attribute and the weight": Mistake(
-        ["give each by itself: --slice language (in a"], f"--slice language,weight --queries {QUERIES}"
+        ["give each column by itself"], f"--slice language,weight --queries {QUERIES}"
     ),
-    "an attribute like the weight": Mistake(["slice by one of them"], f"--slice weigth --queries {QUERIES}"),
+    "an attribute like the weight": Mistake(
+        ["no column 'weigth' to slice by (columns: language, kind)"], f"--slice weigth --queries {QUERIES}"
+    ),
     "JSON into no folder": Mistake(["there is no directory", "make it: mkdir -p {}/none"], "--json {}/none/out.json"),
     "no such format": Mistake(["--format = 'trec_run': must be 'trec'", "did you mean 'trec'?"], "--format trec_run"),
     # columns
-    "a column nobody can guess": judged(
-        "j.csv", "qid,url,x\nq1,a,1\n", "else say --judgments-columns query_id=qid,doc_id=url,grade=COLUMN"
-    ),
+    "a column nobody can guess": judged("j.csv", "qid,url,x\nq1,a,1\n", "say --judgments-columns grade=COLUMN"),
     "a column's name before its field": ranked(
         "r.csv", "query_id,doc_id,relevance\nq1,a,1\n", "say score=relevance", options="--columns relevance=score"
     ),
     "a mapping that nobody needs": Mistake(
-        ["no column 'label', but a column 'grade': leave 'grade=label' out"],
+        ["no column 'label' for grade (columns: query_id, doc_id, grade)"],
         "--judgments-columns grade=label",
         {"j.csv": "query_id,doc_id,grade\nq1,a,1\n"},
         "{}/j.csv",
@@ -172,9 +175,8 @@ MISTAKES: dict[str, Mistake] = {
         "r.csv", ",".join(f"c{at}" for at in range(40)) + "\n" + ",".join("1" * 40) + "\n", "c10, c11, …)"
     ),
     # one thing for another
-    "judgments of five fields": judged("j", "q1 0 a 1 x\n", "awk '{print $1, $2, $3, $4}' FILE > NEW"),
-    "a ranking without a tag": ranked("r", "q1 Q0 a 1 2.5\n", """awk '{print $1, $2, $3, $4, $5, "run"}' FILE"""),
-    "a ranking without Q0": ranked("r", "q1 a 1 2.5 t\n", """awk '{print $1, "Q0", $2, $3, $4, $5}' FILE"""),
+    "judgments of five fields": judged("j", "q1 0 a 1 x\n", "line 1: 5 fields", "a TREC judgment has 4"),
+    "a ranking without a tag": ranked("r", "q1 Q0 a 1 2.5\n", "line 1: 5 fields", "a TREC ranking has 6"),
     "UTF-16": judged("j.csv", "query_id,doc_id,grade\n".encode("utf-16"), "iconv -f UTF-16 -t UTF-8 FILE > NEW"),
     "Latin-1": judged("j", b"q1 0 caf\xe9 1\n", "iconv -f LATIN1 -t UTF-8 FILE > NEW"),
     "a ranking for judgments": judged(
@@ -184,7 +186,7 @@ MISTAKES: dict[str, Mistake] = {
     "a ranking for judgments in CSV": judged(
         "j.csv", "query_id,doc_id,score,rank\nq1,a,1,1\n", "this looks like a ranking"
     ),
-    "judgments for a ranking in CSV": ranked("r.csv", "query_id,doc_id,grade\nq1,a,1\n", "this looks like judgments"),
+    "judgments for a ranking in CSV": ranked("r.csv", "query_id,doc_id,grade\nq1,a,1\n", "looks like judgments"),
     "a header in TREC": judged(
         "j", "query_id iter doc_id grade\nq1 0 a 1\n", "line 1", "is a header", "take the line away"
     ),
@@ -225,7 +227,9 @@ MISTAKES: dict[str, Mistake] = {
         "q1 0 a Relevant\n",
         "grade = 'Relevant': must be a number; every word needs a number: --grades Relevant=NUMBER",
     ),
-    "grades that are true": judged("j.csv", "query_id,doc_id,grade\nq1,a,true\n", "must be a number; write 1 and 0"),
+    "grades that are true": judged(
+        "j.csv", "query_id,doc_id,grade\nq1,a,true\n", "every word needs a number: --grades true=NUMBER"
+    ),
     # configurations
     "a key misspelt": config("metric: [rr]", "key 'metric' is unknown; did you mean 'metrics'?"),
     "one metric, no list": config("metrics: ndcg@10", "metrics = 'ndcg@10': must be a list; write [ndcg@10]"),
@@ -307,20 +311,65 @@ MISTAKES: dict[str, Mistake] = {
 }
 
 
-@pytest.mark.parametrize("name", MISTAKES)
-def test_it_is_said_what_to_write(name: str, tmp_path: Path) -> None:
-    mistake = MISTAKES[name]
+def write_case(mistake: Mistake, folder: Path) -> list[str]:
+    """Write the files of a mistake and return its command."""
     for file, content in mistake.files.items():
-        (tmp_path / file).write_bytes(content if isinstance(content, bytes) else content.encode())
+        (folder / file).write_bytes(content if isinstance(content, bytes) else content.encode())
     command: str | Sequence[str] = (
         mistake.command or f"compare --judgments {mistake.judgments} --system old={RUN} {mistake.options}"
     )
-    found = RUNNER.invoke(
-        app, [part.replace("{}", str(tmp_path)) for part in (command.split() if isinstance(command, str) else command)]
-    )
+    return [part.replace("{}", str(folder)) for part in (command.split() if isinstance(command, str) else command)]
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_it_is_said_what_to_write(name: str, tmp_path: Path) -> None:
+    mistake = MISTAKES[name]
+    found = RUNNER.invoke(app, write_case(mistake, tmp_path))
     assert (found.exit_code, found.stdout) == (2, ""), found.output
     assert found.stderr.startswith("ndcg-ab: ")
     assert found.stderr.count("\n") == 1 or "more such lines" in mistake.said, found.stderr
     assert len(found.stderr) < 3000
     for words in mistake.said:
         assert words.replace("{}", str(tmp_path)) in found.stderr
+
+
+def with_options(command: list[str], options: list[str], message: str) -> list[str]:
+    """Return the command with options in the place of what the message is about, or at its end."""
+    name = options[0]
+    kept = [part for part in command if not message.startswith(f"ndcg-ab: {part}: is no option")]
+    if len(kept) == len(command) and message.startswith(f"ndcg-ab: {name}"):
+        at = len(command) - 1 - command[::-1].index(name)
+        rest = command[at + 1 :]
+        kept = command[:at] + rest[next((place for place, part in enumerate(rest) if part[:2] == "--"), len(rest)) :]
+    return [*kept, *options]
+
+
+def apply_remedy(command: list[str], message: str, file: Path) -> list[str] | None:
+    """Return the command after the remedy that a message prints was applied; None if it prints none to paste."""
+    if found := re.search(r"(?:say|add it with) `?((?:--[a-z-]+ [^\s,;`]+ ?)+)", message):
+        return None if PLACEHOLDER.search(found[1]) else with_options(command, shlex.split(found[1]), message)
+    if found := re.search(r"(iconv .*) FILE > NEW", message):
+        content = subprocess.run([*found[1].split(), str(file)], capture_output=True, check=True).stdout
+        file.write_bytes(content)
+        return command
+    if found := re.search(r"make it: (mkdir .*)", message):
+        subprocess.run(shlex.split(found[1]), check=True)
+        return command
+    return None
+
+
+def test_a_remedy_that_is_printed_works(tmp_path: Path) -> None:
+    """Options and shell commands are applied to the input that caused the message, which does not come again."""
+    cases = {**MISTAKES, **{name: judged(*case[:2]) for name, case in BAD_JUDGMENTS.items()}}
+    applied = []
+    for number, (name, mistake) in enumerate(cases.items()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        command = write_case(mistake, folder)
+        message = RUNNER.invoke(app, command).stderr
+        changed = apply_remedy(command, message, folder / next(iter(mistake.files), "none"))
+        if changed is not None:
+            applied.append(name)
+            again = RUNNER.invoke(app, changed).stderr
+            assert message.partition(";")[0].partition(": convert")[0] not in again, (name, message, again)
+    assert len(applied) > 25, applied

@@ -109,8 +109,8 @@ JUDGED: dict[str, tuple[Any, str]] = {
     "every grade missing": (J.assign(grade=[None, None, None]), "judgments: there is no judgment in it"),
     "no grade": (
         J.rename(columns={"grade": "grades"}),
-        "judgments: there is no column 'grade' for grade (columns: query_id, doc_id, grades); did you mean"
-        " judgments_columns={'grade': 'grades'}?",
+        "judgments: there is no column 'grade' for grade (columns: query_id, doc_id, grades); say"
+        " judgments_columns={'grade': 'grades'}",
     ),
     "no column like it": (
         J.rename(columns={"doc_id": "documentary"}),
@@ -164,7 +164,7 @@ ARGUMENTS: dict[str, tuple[Mapping[str, Any], str]] = {
     "few weights": ({"queries": {"q1": {"weight": 1}}}, "queries: 1 judged query has no weight (such as 'q2')"),
     "no such column": (
         {"columns": {"score": "s"}},
-        "systems['old']: there is no column 's', but a column 'score': leave 'score=s' out",
+        "systems['old']: there is no column 's' for score (columns: query_id, doc_id, score)",
     ),
     "no such field": ({"judgments_columns": {"grad": "x"}}, "judgments: columns: 'grad' is no field of a judgment"),
     "columns of dictionaries": (

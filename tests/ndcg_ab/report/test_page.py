@@ -589,7 +589,7 @@ class TestInputs:
         assert "Titles and addresses of documents are missing: " in text and "documents.tsv: there is no such" in text
 
     def test_documents_that_cannot_be_read_are_refused_before_anything_is_written(self, tmp_path: Path) -> None:
-        (tmp_path / "d.csv").write_text("id,title\n")
+        (tmp_path / "d.csv").write_text("key,title\n")
         files = ["--judgments", str(DATA / "judgments.qrels"), "--system", f"old={DATA / 'old.run'}"]
         outputs = ["--json", str(tmp_path / "r.json"), "--report", str(tmp_path / "r.html")]
         found = CliRunner().invoke(app, ["compare", *files, "--documents", str(tmp_path / "d.csv"), *outputs])

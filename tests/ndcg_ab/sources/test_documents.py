@@ -91,7 +91,7 @@ REFUSED = [
     (
         "d.csv",
         "key,title\n1,One\n",
-        "d.csv: there is no column 'doc_id' for doc_id (columns: key, title); else say",
+        "d.csv: there is no column 'doc_id' for doc_id (columns: key, title); say",
     ),
     ("d.csv", "doc_id,title\n1,One\n,Two\n", "d.csv, line 3: doc_id is empty: every row needs one"),
     ("d.csv", "doc_id,title\n1,One\n1,Uno\n", "d.csv: document '1' has two titles: 'One' and 'Uno'"),

@@ -110,7 +110,7 @@ REFUSED = {
         "lists.db",
         "select query_id as asked, doc_id, grade from judgment",
         "there is no column 'query_id' for query_id (columns: asked, doc_id, grade);"
-        " else say in the query: select COLUMN as query_id",
+        " say in the query: select COLUMN as query_id",
     ),
     "a null": (
         "lists.db",

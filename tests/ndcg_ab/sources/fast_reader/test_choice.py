@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from ndcg_ab.sources.fast_reader import plain_parquet
 from ndcg_ab.sources.fast_reader.choice import join_slices
 from ndcg_ab.sources.fast_reader.compiled_pass import ranking_reader, reduce_columns, wanted_rows
-from ndcg_ab.sources.tables import top_places as reduced_module
 from ndcg_ab.sources.tables.columns import breaks_a_rule
 from ndcg_ab.sources.tables.schema import RANKING
-from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking, WantedPlaces, reduce_rows
+from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking, WantedPlaces
 from tests.examples import every_example
 from tests.readings import read_table, reduce_ranking
+from tests.reduced_rows import reduce_rows
 from tests.skips import needs_ranking_reader
 
 DEPTH = 3
@@ -308,11 +308,10 @@ def test_judged_documents_are_counted_at_any_depth(tmp_path: Path) -> None:
     assert found.answers["met"].null_count == QUERIES - 1
 
 
-@pytest.fixture(params=("compiled", "in Python"))
-def small_batches(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_ranking_reader()
     monkeypatch.setattr(plain_parquet, "BATCH", 5)
-    if request.param == "in Python":
-        monkeypatch.setattr(plain_parquet, "ranking_reader", None)
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -438,17 +437,6 @@ def test_ranks_that_only_some_rows_have_are_not_plain(tmp_path: Path, monkeypatc
 def ungrouped() -> pa.Table:
     """The same rows, place after place: every row heads a run of its own."""
     return table_of().sort_by([("rank", "ascending"), ("query_id", "ascending")])
-
-
-def test_rows_that_are_not_grouped_are_refused_before_any_run_of_them_is_looked_at(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    looked_at: list[object] = []
-    monkeypatch.setattr(reduced_module.pc, "is_in", lambda *values, **named: looked_at.append(values))
-    judged = {f"q{query}": pa.array(["doc1"]) for query in range(QUERIES)}
-    with pytest.raises(NotPlainError):
-        reduce_rows(ungrouped().cast(FLOAT_RANKS).combine_chunks(), WantedPlaces(DEPTH, frozenset(), judged))
-    assert looked_at == []
 
 
 def test_slices_are_read_until_a_query_comes_again_and_no_further() -> None:

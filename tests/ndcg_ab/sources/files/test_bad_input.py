@@ -68,12 +68,12 @@ JUDGMENTS: dict[str, Case] = {
     "a missing column": (
         "q.csv",
         "query_id,doc_id,grades\nq1,a,1\n",
-        ["no column 'grade'", "did you mean --judgments-columns grade=grades"],
+        ["no column 'grade'", "say --judgments-columns grade=grades"],
     ),
     "no such column at all": (
         "q.tsv",
         "qid\turl\tx\n",
-        ["'grade' for grade (columns: qid, url, x)", "query_id=qid,doc_id=url,grade=COLUMN"],
+        ["'grade' for grade (columns: qid, url, x)", "say --judgments-columns grade=COLUMN"],
     ),
     "a column twice": ("q.csv", "query_id,doc_id,doc_id,grade\nq,a,b,1\n", ["q.csv: column 'doc_id' is there 2 times"]),
     "few fields in CSV": ("q.csv", CSV + "q1,a,1\nq1,b\n", ["q.csv, line 3: 2 fields, the header names 3"]),
