@@ -63,14 +63,17 @@ def query_texts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]
     return found
 
 
+def select_events(rows: Iterable[tuple[str, Mapping[str, Any]]], texts: Mapping[str, str]) -> Records:
+    """Yield each event among (place, object), with the text of its query; texts: query_id -> text."""
+    for place, row in rows:
+        if not is_bulk_action(row) and not is_query(row):
+            yield place, {**row, TEXT: row.get(TEXT) or texts.get(str(row.get(QUERY)))}
+
+
 def read_events(value: Any) -> Records:
     """Yield each event of an object or a list of them, with the text of its query."""
     placed = list(read_objects(value if is_list(value) else [value], "events"))
-    texts = query_texts(placed)
-    for place, row in placed:
-        if not is_bulk_action(row) and not is_query(row):
-            text = row.get(TEXT) or texts.get(str(row.get(QUERY)))
-            yield place, {**row, TEXT: text}
+    return select_events(placed, query_texts(placed))
 
 
 FORM = Form(
