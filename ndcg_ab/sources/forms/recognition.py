@@ -24,16 +24,10 @@ from ndcg_ab.sources.forms.json import (
 )
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.text import (
-    five_fields,
     graded_lines,
     line_per_query,
-    query_document_grade,
-    query_document_rank,
-    query_document_score,
+    positional,
     table,
-    trec_judgments,
-    trec_ranking,
-    user_ratings,
     value_lines,
     value_table,
 )
@@ -46,13 +40,7 @@ FORMS: tuple[Form, ...] = (  # of several of one kind the first that fits is tak
     table.QUERIES_FORM,
     line_per_query.FORM,
     graded_lines.FORM,
-    user_ratings.FORM,
-    trec_judgments.FORM,
-    trec_ranking.FORM,
-    five_fields.FORM,
-    query_document_rank.FORM,
-    query_document_grade.FORM,
-    query_document_score.FORM,
+    *positional.FORMS,
     quepid_case.FORM,
     quepid_book.FORM,
     quepid_snapshot.FORM,
