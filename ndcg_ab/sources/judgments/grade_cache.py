@@ -48,7 +48,8 @@ class GradeCache:
 
     def give_up(self, error: Exception) -> None:
         self.connection = connect_database(None)
-        self.say(f"what the function says is not kept, and will be asked again: {cache_folder()}/{NAME}: {error}")
+        place = f"{cache_folder()}/{NAME}"
+        self.say(f"what the function says is not kept, and will be asked again: {place}: {error}; delete a broken file")
 
     def close(self) -> None:
         self.connection.close()
