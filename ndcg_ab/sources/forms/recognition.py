@@ -10,7 +10,6 @@ from ndcg_ab.config.model.inputs.sources import PACKED_SUFFIXES
 from ndcg_ab.errors import InputError, format_value, shortened
 from ndcg_ab.sources.forms.form import EVENTS, JUDGMENTS, QUERIES, RANKING, SCORES, Form, Reading, Records
 from ndcg_ab.sources.forms.json import (
-    documents_by_query,
     hits,
     numbers_by_query,
     quepid_book,
@@ -49,8 +48,6 @@ FORMS: tuple[Form, ...] = (  # of several of one kind the first that fits is tak
     rre.FORM,
     hits.RANKING_FORM,
     hits.JUDGMENTS_FORM,
-    documents_by_query.RANKING_FORM,
-    documents_by_query.JUDGMENTS_FORM,
     numbers_by_query.JUDGMENTS_FORM,
     numbers_by_query.RANKING_FORM,
     value_table.FORM,

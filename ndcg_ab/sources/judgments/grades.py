@@ -27,13 +27,14 @@ COMBINED: dict[str, Callable[[Sequence[float]], float]] = {
     "highest": max,
     "lowest": min,
 }
+TOGETHER = "together"  # the judges of all files are beside each other
 CHOSEN: dict[str, Callable[[Array, Array], Array]] = {  # of the grade before and that of a later file
+    TOGETHER: lambda before, later: later,
     "last": lambda before, later: later,
     "first": lambda before, later: before,
     "highest": np.maximum,
     "lowest": np.minimum,
 }
-TOGETHER = "together"  # the judges of all files are beside each other
 
 
 class DisagreeError(Exception):
@@ -108,20 +109,13 @@ def combine_judgments(units: JudgmentCodes, precedence: str, combine: str | None
     now = np.full(units.count, math.nan)
     later, several, disagreed = [], 0, 0
     for at in range(int(file.max()) + 1):
-        own = np.unique(key[file == at])
+        rows = latest_rows(key, judge, file, at) if precedence == TOGETHER else np.flatnonzero(file == at)
+        found, values, more, odd = combine_judges(key[rows], judge[rows], grade[rows], combine)
         before = now.copy()
-        if precedence == TOGETHER:
-            chosen = latest_rows(key, judge, file, at)
-            found, values, several, disagreed = combine_judges(key[chosen], judge[chosen], grade[chosen], combine)
-            now[found] = values
-        else:
-            mine = file == at
-            found, values, more, odd = combine_judges(key[mine], judge[mine], grade[mine], combine)
-            is_new = np.isnan(now[found])
-            now[found] = np.where(is_new, values, CHOSEN[precedence](now[found], values))
-            several, disagreed = several + more, disagreed + odd
+        now[found] = np.where(np.isnan(now[found]), values, CHOSEN[precedence](now[found], values))
+        several, disagreed = (more, odd) if precedence == TOGETHER else (several + more, disagreed + odd)
         if at:
-            later.append(compare_later_file(own, before, now))
+            later.append(compare_later_file(np.unique(key[file == at]), before, now))
     return CombinedGrades(now, tuple(later), several, disagreed)
 
 

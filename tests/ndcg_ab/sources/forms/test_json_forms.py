@@ -271,7 +271,7 @@ def test_search_workbench_in_both_of_its_forms(wrap: Any) -> None:
     ("entry", "form"),
     [
         (lambda number: (f"q{number}", {"d1": 9.5, "d2": 8.5}), "ranking {query: {document: score}}"),
-        (lambda number: (f"q{number}", ["d1", "d2"]), "ranking {query: [documents]}"),
+        (lambda number: (f"q{number}", ["d1", "d2"]), "ranking with the hits of each query, or {query: [documents]}"),
     ],
 )
 def test_a_cut_document_is_recognised(entry: Any, form: str, indent: int | None) -> None:
@@ -284,7 +284,7 @@ def test_a_cut_document_is_recognised(entry: Any, form: str, indent: int | None)
 def test_a_cut_list_is_recognised() -> None:
     rows = [{"qid": f"q{number}", "hits": [{"docid": "d1", "score": 1.5}] * 3} for number in range(5_000)]
     found = recognise(sample_of(json.dumps(rows)))
-    assert found is not None and found.words == "ranking with the hits of each query"
+    assert found is not None and found.words.startswith("ranking with the hits of each query")
 
 
 # ---- what is refused
@@ -294,7 +294,7 @@ def test_a_cut_list_is_recognised() -> None:
     ("value", "sentence"),
     [
         ({"q1": {"d1": 9.5, "d2": 8.5}, "q2": {"d1": 1}, "q3": 3}, "query 'q3': 3: must map every doc_id to its score"),
-        ({"q1": ["d1"], "q2": ["d2"], "q3": "d3"}, "query 'q3': 'd3': must be a list of documents"),
+        ({"q1": ["d1"], "q2": ["d2"], "q3": "d3"}, "entry 3: .*'q3', .*'d3'.: has no list of documents"),
         ({"q1": ["d1", "d2", [3]]}, "query 'q1', document 3: .*must be a list of documents"),
         ([{"qid": "q1", "hits": ["d1"]}, {"qid": "q1", "hits": ["d2"]}], "entries 1 and 2: query 'q1' comes twice"),
         ([{"qid": "q1", "hits": ["d1"]}, {"qid": "q2", "hits": ["d1"]}, {"hits": ["d2"]}], "entry 3: .*no query_id"),
