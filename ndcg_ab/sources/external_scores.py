@@ -17,7 +17,7 @@ from ndcg_ab.sources.base import Source, places_text
 from ndcg_ab.sources.files.file import read_file, refuse_no_file
 from ndcg_ab.sources.files.records import placed_records, prefix_errors, read_records, records_table
 from ndcg_ab.sources.forms.form import SCORES, Reading, Records
-from ndcg_ab.sources.forms.json import values_by_query
+from ndcg_ab.sources.forms.json import numbers_by_query
 from ndcg_ab.sources.forms.recognition import plain_reading, recognise
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.text import value_lines
@@ -38,7 +38,7 @@ OF_ONE_SYSTEM = Layout("value", (*IDS[1:], VALUE, HASH))
 KEY = ["system_id", "metric", "query_id", "is_mean"]
 # is_mean: it is the tool's own mean over queries
 PULLED = Layout("value", (*SCORE.fields, Field("is_mean", pa.bool_())), order=tuple(KEY))
-FORMATS = {**value_lines.FORMATS, "pytrec_eval": values_by_query.READING}  # that have no columns
+FORMATS = {**value_lines.FORMATS, "pytrec_eval": numbers_by_query.SCORES_READING}  # that have no columns
 Read = Callable[[Layout, Mapping[str, str]], pa.Table]  # of a layout and field -> column
 Places = Callable[[Mapping[str, str]], str]  # the places of a field -> value in the input, in words
 
@@ -100,7 +100,7 @@ class Scores(Source):
         with translate_foreign_errors(f"{given.name}: cannot be read"):
             if isinstance(given.data, Mapping):
                 with prefix_errors(given.name):
-                    values = list(values_by_query.read_values(given.data))
+                    values = list(numbers_by_query.read_values(given.data))
                 return self.of_records(lambda: ((f"{given.name}, {place}", each) for place, each in values))
             return self.of_table(
                 arrow_table(given).column_names,

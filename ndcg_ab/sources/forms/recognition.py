@@ -12,14 +12,11 @@ from ndcg_ab.sources.forms.form import EVENTS, JUDGMENTS, QUERIES, RANKING, SCOR
 from ndcg_ab.sources.forms.json import (
     hits,
     numbers_by_query,
-    quepid_book,
-    quepid_case,
-    quepid_snapshot,
+    quepid,
     rank_eval,
     rre,
     search_workbench,
     user_events,
-    values_by_query,
 )
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.text import (
@@ -40,9 +37,9 @@ FORMS: tuple[Form, ...] = (  # of several of one kind the first that fits is tak
     line_per_query.FORM,
     graded_lines.FORM,
     *positional.FORMS,
-    quepid_case.FORM,
-    quepid_book.FORM,
-    quepid_snapshot.FORM,
+    quepid.CASE_FORM,
+    quepid.BOOK_FORM,
+    quepid.SNAPSHOT_FORM,
     search_workbench.FORM,
     rank_eval.FORM,
     rre.FORM,
@@ -52,7 +49,7 @@ FORMS: tuple[Form, ...] = (  # of several of one kind the first that fits is tak
     numbers_by_query.RANKING_FORM,
     value_table.FORM,
     value_lines.FORM,
-    values_by_query.FORM,
+    numbers_by_query.SCORES_FORM,
     user_events.FORM,
 )
 OPTIONS = {
