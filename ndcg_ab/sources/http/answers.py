@@ -59,11 +59,8 @@ class AnswerReader:
             name: (path, compile_path(path, f"{where}.costs.{name}")) for name, path in described.costs.items()
         }
 
-    def hits(self, content: bytes) -> list[Hit]:
-        """The hits of an answer; QueryError says what is wrong with it."""
-        return self.hits_in(parse_answer(content))
-
     def hits_in(self, answer: Any) -> list[Hit]:
+        """Return the hits of an answer; raise QueryError if something is wrong with it."""
         if error := self.found("error", answer):
             raise QueryError(f"the answer holds an error: {excerpt(error)}")
         hits = self.found("hits", answer)

@@ -7,13 +7,14 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from ndcg_ab.config.model.inputs.http import PLACEHOLDER, HttpRequest
 from ndcg_ab.config.secrets.lookup import redact, reveal_secrets
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.tables.schema import NO_VALUE
 
+ADDRESS = re.compile(r"https?://[^/?#\s]")
 HEADER = re.compile(r"[\x20-\x7e\t]*")
 NOTHING = object()  # the value of an empty attribute: its key is left out
 
@@ -52,7 +53,11 @@ class Template:
         }
         self.method = described.method or ("GET" if described.body is None else "POST")
         self.signature = json.dumps(described.model_dump(mode="json"), sort_keys=True)
-        self.base = base_address(str(self.known["url"]), where)
+        url = str(self.known["url"])
+        if not ADDRESS.match(url):
+            raise InputError(
+                f"{where}.url: {redact(format_value(url))}: must begin with http:// or https:// and a host"
+            )
 
     def filled(self, query: Query) -> Request:
         """The request for one query."""
@@ -150,15 +155,3 @@ def parameter_pairs(parameters: Mapping[str, Any]) -> Any:
 def as_text(value: Any) -> str:
     """A value as a text: true and false as JSON has them, mappings as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def base_address(url: str, where: str) -> tuple[str, str]:
-    """Scheme and host with port, which the secrets of a request are meant for."""
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
-        parts = urlsplit("")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(f"{where}.url: {redact(format_value(url))}: must begin with http:// or https:// and a host")
-    return parts.scheme, parts.netloc
