@@ -18,7 +18,7 @@ from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
 from ndcg_ab.sources.files.records import parquet_rows, records_table
 from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_values, select_columns
 from ndcg_ab.sources.tables.on_disk import TableWriter
-from ndcg_ab.sources.tables.schema import Field, Layout, is_id_type, is_text_type
+from ndcg_ab.sources.tables.schema import Field, Layout, is_id_type, is_number_type, is_text_type
 
 POSTGRESQL_TYPE = b"POSTGRESQL:type"  # what its driver says of a column: PostgreSQL's name of the type
 PADDED = b"bpchar"  # char(n): spaces are added up to n letters
@@ -82,15 +82,16 @@ def column_hint(_kind: str, mapping: Mapping[str, str]) -> str:
 
 def refuse_type(given: pa.Field, field: Field, place: str) -> None:
     """Columns of a type that cannot be meant."""
-    kind, name = stored_type(given.type), (given.metadata or {}).get(POSTGRESQL_TYPE)
+    kind, name = given.type, (given.metadata or {}).get(POSTGRESQL_TYPE)
+    kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if field.type == pa.string():
         is_known = name in ID_TYPES if name else is_uuid(given.type) or not isinstance(given.type, pa.BaseExtensionType)
         if is_known and (is_id_type(kind) or is_uuid(given.type) or pa.types.is_null(kind)):
             return
         rule, wanted = "must be text or a whole number", "bigint" if name == NUMERIC else "text"
     else:
-        kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null, is_text_type)
-        if name != MONEY and any(is_kind(kind) for is_kind in kinds):
+        if name != MONEY and (is_number_type(kind) or is_text_type(kind)):
             return
         rule, wanted = "must be a number", "integer" if pa.types.is_boolean(kind) else "double precision"
     wanted = "numeric" if (name, wanted) == (MONEY, "double precision") else wanted  # there is no other cast
@@ -98,13 +99,6 @@ def refuse_type(given: pa.Field, field: Field, place: str) -> None:
         f"{place}: column {given.name!r} is of type {name.decode() if name else kind}: {field.name} {rule}; cast it in"
         f" the query: cast({given.name} as {wanted}) as {field.name}"
     )
-
-
-def stored_type(kind: pa.DataType) -> pa.DataType:
-    """The type without what a driver says about it."""
-    if isinstance(kind, pa.BaseExtensionType):
-        kind = kind.storage_type
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def is_uuid(kind: pa.DataType) -> bool:
@@ -119,22 +113,18 @@ def convert_batch(
     place, before: what a row is called in messages, and how many rows came before.
     """
     plain = {field.name: plain_column(batch, chosen[field.name]) for field in fields}
-    same = {name: name for name in plain}
     try:
-        made = pa.table({field.name: cast_column(plain[field.name], field, layout) for field in fields})
-        part = select_columns(made, layout, same)
+        made = pa.table({field.name: cast_values(plain[field.name], field.type) for field in fields})
+        part = select_columns(made, layout, {name: name for name in plain})
         part.validate(full=True)  # a database may hold bytes that are not UTF-8
     except UNCLEAR:
         part = None
     if part is None or breaks_a_rule(part, spaces=False):
         rows = parquet_rows(pa.record_batch(list(plain.values()), names=list(plain)))
-        placed = ((f"{place} {before + number}", row) for number, row in enumerate(rows, 1))
-        careful = records_table(placed, layout)
-        made = pa.table(
-            {field.name: cast_column(careful[field.name].combine_chunks(), field, layout) for field in fields}
-        )
-        part = select_columns(made, layout, same)
-    return part
+        part = records_table(((f"{place} {before + number}", row) for number, row in enumerate(rows, 1)), layout)
+    if layout.kind == "ranking":  # whose queries repeat, and are kept once each
+        part = part.set_column(0, "query_id", pc.cast(pc.dictionary_encode(part["query_id"]), ANY_TEXT))
+    return pa.concat_tables([part, part[:0]]).combine_chunks()  # the driver's buffers are larger than what is in them
 
 
 def plain_column(batch: pa.RecordBatch, name: str) -> pa.Array:
@@ -148,14 +138,6 @@ def plain_column(batch: pa.RecordBatch, name: str) -> pa.Array:
     if (described.metadata or {}).get(POSTGRESQL_TYPE) == PADDED:
         return pc.utf8_rtrim(column, " ")
     return column
-
-
-def cast_column(column: pa.Array, field: Field, layout: Layout) -> pa.Array:
-    """In the type of the field; the queries of a ranking, which repeat, are kept once each."""
-    made = cast_values(column, field.type)
-    if layout.kind == "ranking" and field.name == "query_id":
-        return pc.cast(pc.dictionary_encode(made), ANY_TEXT)
-    return pa.concat_arrays([made, made[:0]])  # a copy: the driver's buffers are larger than what is in them
 
 
 def empty_columns(part: pa.Table) -> set[str]:

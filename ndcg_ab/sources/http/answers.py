@@ -24,14 +24,15 @@ ENOUGH = 1 << 16  # bytes of it that are looked at for that
 class QueryError(Exception):
     """Why one query has no answer.
 
-    may_pass: whether asking again may help. seconds: from sending the last request until it was given up; None where
-    nothing was sent.
+    may_pass: whether asking again may help. seconds: from sending the last request until it was given up; None if
+    nothing was sent. pause: seconds for which the engine asks to be left alone.
     """
 
-    def __init__(self, message: str, may_pass: bool = False, seconds: float | None = None) -> None:
+    def __init__(
+        self, message: str, may_pass: bool = False, seconds: float | None = None, pause: float | None = None
+    ) -> None:
         super().__init__(message)
-        self.may_pass = may_pass
-        self.seconds = seconds
+        self.may_pass, self.seconds, self.pause = may_pass, seconds, pause
 
 
 @dataclasses.dataclass(frozen=True)

@@ -32,14 +32,6 @@ class DeadlineError(Exception):
     """The time for all queries is over."""
 
 
-class BusyError(QueryError):
-    """The engine asks to be left alone for some seconds: `pause`."""
-
-    def __init__(self, message: str, pause: float) -> None:
-        super().__init__(message, may_pass=pause <= LONGEST_WAIT)
-        self.pause = pause
-
-
 class Client:
     """Asks for one system; failures: query_id -> why it has no answer.  costs: names of those that are told of each."""
 
@@ -153,7 +145,7 @@ class Client:
 
     def pause(self, error: QueryError, attempt: int) -> float:
         """Seconds before the next attempt: what the engine asks for, else twice as long every time."""
-        if isinstance(error, BusyError):
+        if error.pause is not None:
             self.next_turn = max(self.next_turn, asyncio.get_running_loop().time() + error.pause)
             return 0.0
         longest = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (attempt - 1))
@@ -210,7 +202,8 @@ def refuse_status(response: httpx.Response, content: bytes) -> NoReturn:
         message += f": {text}"
     pause = response.headers.get("retry-after", "").strip()
     if pause.isdecimal() and status in MAY_PASS:
-        raise BusyError(f"{message}; it asks to wait {pause} s", float(pause))
+        wait_text = f"{message}; it asks to wait {pause} s"
+        raise QueryError(wait_text, float(pause) <= LONGEST_WAIT, pause=float(pause))
     raise QueryError(message, status in MAY_PASS)
 
 

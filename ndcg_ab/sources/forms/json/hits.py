@@ -61,17 +61,10 @@ def read_hits(value: Any, kind: str) -> Records:
         if query_id is None or entries is None:
             missing = "query_id" if query_id is None else "list of documents"
             raise InputError(f"entry {number}: {format_value(row)}: has no {missing}: every query needs both")
-        refuse_twice(known, query_id, number)
+        if (first := known.setdefault(str(query_id), number)) != number:
+            rule = "give a query once, or another id (qid) to each"
+            raise InputError(f"entries {first} and {number}: query {format_value(query_id)} comes twice: {rule}")
         yield from read_documents(query_id, entries, kind)
-
-
-def refuse_twice(known: dict[str, int], query_id: Any, number: int) -> None:
-    first = known.setdefault(str(query_id), number)
-    if first != number:
-        raise InputError(
-            f"entries {first} and {number}: query {format_value(query_id)} comes twice: give a query once, or another"
-            " id (qid) to each"
-        )
 
 
 RANKING_FORM = Form(

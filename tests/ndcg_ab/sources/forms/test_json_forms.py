@@ -11,7 +11,7 @@ import pytest
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.files.json_documents import load_strictly
-from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Reading
+from ndcg_ab.sources.forms.form import EVENTS, JUDGMENTS, QUERIES, RANKING, Form, Reading
 from ndcg_ab.sources.forms.recognition import FORMS, recognise
 from ndcg_ab.sources.forms.sample import FIRST_BYTES, Sample
 from tests.places import shared
@@ -53,15 +53,14 @@ def test_a_sample_is_of_its_own_form_alone(form: Form) -> None:
     assert (found.kind, found.words) == (form.kind, form.words)
 
 
-@pytest.mark.parametrize("form", JSON_FORMS, ids=lambda form: form.words)
+@pytest.mark.parametrize("form", [form for form in JSON_FORMS if form.kind != EVENTS], ids=lambda form: form.words)
 def test_a_sample_gives_records(form: Form) -> None:
     sample = sample_of(form.sample)
     reading = form.sniff(sample)
     assert reading is not None and reading.records is not None
     value = sample.objects if len(sample.objects) > 1 else sample.document
     for _, record in reading.records(value):
-        assert "query_id" in record
-        assert "user_query" in record or len(record) > 2
+        assert "query_id" in record and len(record) > 2
 
 
 # ---- the published cases: canonical.* says what is in all of them
