@@ -54,18 +54,18 @@ class Scores(Source):
         self.origin = described.given.name if described.given else str(self.path)
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        table = self.in_memory() if self.described.given else self.from_file()
+        if self.described.given:
+            table = self.in_memory()
+        else:
+            refuse_no_file(self.path)
+            with named(self.path):
+                table = self.from_file()
         refuse_large(table, self.origin)
         return table
 
     # ---- what it is
 
     def from_file(self) -> pa.Table:
-        refuse_no_file(self.path)
-        with named(self.path):
-            return self.read()
-
-    def read(self) -> pa.Table:
         reading = self.reading()
         if reading.records is not None:
             return self.of_records(

@@ -27,17 +27,14 @@ from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
 from ndcg_ab.sources.tables.on_disk import TableWriter, read_batches
 from ndcg_ab.sources.tables.schema import MOST_RANK, Field, Layout
 
+BLANKS = {"action_name": None, "ordinal": float(NOWHERE)}  # of other fields an empty text
 UBI = Layout(
     "event",
-    (
-        Field("action_name", pa.string()),
-        *(
-            Field(name, pa.float64(), required=False, blank=float(NOWHERE), other=other)
-            if name == "ordinal"
-            else Field(name, pa.string(), required=False, blank="", other=other)
-            for name, other in DEFAULTS.items()
-            if name != "action_name"
-        ),
+    tuple(
+        Field(
+            name, pa.float64() if name == "ordinal" else pa.string(), name == "action_name", BLANKS.get(name, ""), other
+        )
+        for name, other in DEFAULTS.items()
     ),
     order=("action_name",),
 )

@@ -13,9 +13,8 @@ from ndcg_ab.sources.forms.json import (
     hits,
     numbers_by_query,
     quepid,
-    rank_eval,
     rre,
-    search_workbench,
+    search_engines,
     user_events,
 )
 from ndcg_ab.sources.forms.sample import Sample
@@ -40,8 +39,8 @@ FORMS: tuple[Form, ...] = (  # of several of one kind the first that fits is tak
     quepid.CASE_FORM,
     quepid.BOOK_FORM,
     quepid.SNAPSHOT_FORM,
-    search_workbench.FORM,
-    rank_eval.FORM,
+    search_engines.WORKBENCH_FORM,
+    search_engines.REQUESTS_FORM,
     rre.FORM,
     hits.RANKING_FORM,
     hits.JUDGMENTS_FORM,

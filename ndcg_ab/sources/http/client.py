@@ -152,15 +152,12 @@ class Client:
         return float(longest * random.uniform(0.5, 1.0))
 
     async def turn(self) -> None:
-        """Waits until another request may begin."""
+        """Wait until another request may begin."""
         now = asyncio.get_running_loop().time
-        own = max(self.next_turn, now())
-        if self.described.per_second:
-            self.next_turn = own + 1 / self.described.per_second
-        while (left := own - now()) > 0:
+        while (left := self.next_turn - now()) > 0:  # which another request may have put off meanwhile
             await asyncio.sleep(left)
-        if not self.described.per_second and self.next_turn > now():
-            await self.turn()
+        if self.described.per_second:
+            self.next_turn = now() + 1 / self.described.per_second
 
     async def body(self, request: Request) -> bytes:
         """The content of an answer whose status is good."""
