@@ -133,7 +133,9 @@ class Client:
                 raise QueryError(f"the address cannot be asked: {excerpt(str(trouble))}") from None
             except httpx.HTTPError as trouble:
                 said = excerpt(str(trouble)) if str(trouble) else "no more is known"
-                error = QueryError(f"{failure_text(trouble)}: {said}", True)
+                is_away = isinstance(trouble, httpx.ConnectTimeout | httpx.ConnectError)
+                what = "the engine cannot be reached" if is_away else "the answer broke off"
+                error = QueryError(f"{what}: {said}", True)
             except QueryError as trouble:
                 error = trouble
             if not error.may_pass or attempt > self.described.retries:
@@ -202,15 +204,6 @@ def refuse_status(response: httpx.Response, content: bytes) -> NoReturn:
         wait_text = f"{message}; it asks to wait {pause} s"
         raise QueryError(wait_text, float(pause) <= LONGEST_WAIT, pause=float(pause))
     raise QueryError(message, status in MAY_PASS)
-
-
-def failure_text(trouble: httpx.HTTPError) -> str:
-    """What kind of trouble it is, in words."""
-    if isinstance(trouble, httpx.ConnectTimeout):
-        return "the engine cannot be reached in time"
-    if isinstance(trouble, httpx.ConnectError):
-        return "the engine cannot be reached"
-    return "the answer broke off"
 
 
 @contextlib.contextmanager

@@ -77,7 +77,7 @@ class Template:
         return Request(
             query.query_id,
             self.method,
-            fill.address(self.known["url"]),
+            fill.text(self.known["url"], safe=True),
             headers,
             list(parameter_pairs(fill.structure(without_nulls(self.known["parameters"])))),
             body,
@@ -112,6 +112,8 @@ class TemplateFiller:
         return number_value(value, f"{self.where}: {text}") if whole["number"] else value
 
     def text(self, text: str, safe: bool = False) -> str:
+        """Fill the placeholders of a text; safe: with values that are percent-encoded."""
+
         def filled(found: re.Match[str]) -> str:
             if found["name"] is None:
                 return f"{{{found['plain']}}}"
@@ -122,10 +124,6 @@ class TemplateFiller:
             return quote(written, safe="") if safe else written
 
         return PLACEHOLDER.sub(filled, text)
-
-    def address(self, url: str) -> str:
-        """The address, in which values are percent-encoded."""
-        return self.text(url, safe=True)
 
 
 def number_value(value: Any, where: str) -> int | float:

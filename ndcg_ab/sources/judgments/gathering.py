@@ -6,8 +6,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,6 @@ from ndcg_ab.sources.base import Pulled, Remark, Source, with_remarks
 from ndcg_ab.sources.files.parts import local_columns
 from ndcg_ab.sources.judgments.grades import (
     CombinedGrades,
-    DisagreeError,
     JudgmentCodes,
     combine_judgments,
     deciding_rows,
@@ -144,10 +144,7 @@ def gather_judgments(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
     )
     units, keys = make_units(singles, names)
     refuse_contradictions(singles, units, keys, source)
-    try:
-        found = combine_judgments(units, precedence, combine)
-    except DisagreeError as error:
-        raise disagreement_error(error, keys, units, source) from None
+    found = combine_judgments(units, precedence, combine or partial(refuse_disagreement, keys, units, source))
     table = keys.append_column("grade", pa.array(found.grades, pa.float64())).cast(JUDGMENT.schema)
     remarks = [*(remark for part in parts for remark in part.remarks), *count_repeated(singles, source)]
     remarks += [*file_remarks(found, names, precedence, keys), *scale_remarks(parts, names)]
@@ -266,14 +263,16 @@ def refuse_contradictions(singles: pa.Table, units: JudgmentCodes, keys: pa.Tabl
     )
 
 
-def disagreement_error(error: DisagreeError, keys: pa.Table, units: JudgmentCodes, source: SeveralPlaces) -> InputError:
-    """Says who disagrees on which document, and how to say what counts."""
-    query_id, doc_id = (keys[name][error.key].as_py() for name in ("query_id", "doc_id"))
-    (low, lowest), (high, highest) = error.lowest, error.highest
-    return InputError(
+def refuse_disagreement(
+    keys: pa.Table, units: JudgmentCodes, source: SeveralPlaces, key: int, grades: list[tuple[int, float]], count: int
+) -> NoReturn:
+    """Raise the InputError that says who disagrees on which document, and how to say what counts."""
+    query_id, doc_id = (keys[name][key].as_py() for name in ("query_id", "doc_id"))
+    (low, lowest), (high, highest) = (choose(grades, key=lambda pair: pair[1]) for choose in (min, max))
+    raise InputError(
         f"{source.locate(source.table, JUDGMENT, query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is"
         f" judged {lowest:g} by {judge_text(units.judges[low])} and {highest:g} by {judge_text(units.judges[high])}"
-        f" ({error.count} such): where judges disagree, say what counts: --combine majority, median, mean, highest or"
+        f" ({count} such): where judges disagree, say what counts: --combine majority, median, mean, highest or"
         " lowest (in a configuration combine: majority)"
     )
 
