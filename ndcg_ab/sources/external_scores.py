@@ -20,9 +20,7 @@ from ndcg_ab.sources.forms.form import SCORES, Reading, Records
 from ndcg_ab.sources.forms.json import numbers_by_query
 from ndcg_ab.sources.forms.recognition import plain_reading, recognise
 from ndcg_ab.sources.forms.sample import Sample
-from ndcg_ab.sources.forms.text import value_lines
-from ndcg_ab.sources.forms.text.value_lines import ALL
-from ndcg_ab.sources.forms.text.value_table import ONE_METRIC, ValueColumns, find_value_columns
+from ndcg_ab.sources.forms.text.values import ALL, FORMATS, LINES, ONE_METRIC, ValueColumns, find_value_columns
 from ndcg_ab.sources.tables.in_memory import arrow_table, python_number, read_table
 from ndcg_ab.sources.tables.schema import Field, Layout, is_plain_number
 from ndcg_core.measures.external_metric import canonical_name
@@ -38,7 +36,7 @@ OF_ONE_SYSTEM = Layout("value", (*IDS[1:], VALUE, HASH))
 KEY = ["system_id", "metric", "query_id", "is_mean"]
 # is_mean: it is the tool's own mean over queries
 PULLED = Layout("value", (*SCORE.fields, Field("is_mean", pa.bool_())), order=tuple(KEY))
-FORMATS = {**value_lines.FORMATS, "pytrec_eval": numbers_by_query.SCORES_READING}  # that have no columns
+READINGS = {**FORMATS, "pytrec_eval": numbers_by_query.SCORES_READING}  # that have no columns
 Read = Callable[[Layout, Mapping[str, str]], pa.Table]  # of a layout and field -> column
 Places = Callable[[Mapping[str, str]], str]  # the places of a field -> value in the input, in words
 
@@ -87,12 +85,12 @@ class Scores(Source):
     def reading(self) -> Reading:
         """Return how the file is read: as it is told, else by its form, else by its name."""
         told, sample = self.described.format, Sample.of_file(self.path, self.described.columns)
-        if told in FORMATS:
-            return FORMATS[told]
+        if told in READINGS:
+            return READINGS[told]
         plain = plain_reading(sample, SCORE.kind, told)
         found = None if told else recognise(sample, SCORES)
         is_lines = plain.format == "trec" or (told is None and plain.delimiter == "\t" and not has_header(sample))
-        return found or (value_lines.READING if is_lines else plain)
+        return found or (LINES if is_lines else plain)
 
     def in_memory(self) -> pa.Table:
         given = self.described.given

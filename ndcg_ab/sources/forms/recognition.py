@@ -19,12 +19,10 @@ from ndcg_ab.sources.forms.json import (
 )
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.text import (
-    graded_lines,
-    line_per_query,
     positional,
+    query_lines,
     table,
-    value_lines,
-    value_table,
+    values,
 )
 from ndcg_ab.sources.tables.schema import names_text
 
@@ -33,8 +31,8 @@ FORMS: tuple[Form, ...] = (  # of several of one kind the first that fits is tak
     table.JUDGMENTS_FORM,
     table.RANKING_FORM,
     table.QUERIES_FORM,
-    line_per_query.FORM,
-    graded_lines.FORM,
+    query_lines.LISTS_FORM,
+    query_lines.GRADED_FORM,
     *positional.FORMS,
     quepid.CASE_FORM,
     quepid.BOOK_FORM,
@@ -46,8 +44,8 @@ FORMS: tuple[Form, ...] = (  # of several of one kind the first that fits is tak
     hits.JUDGMENTS_FORM,
     numbers_by_query.JUDGMENTS_FORM,
     numbers_by_query.RANKING_FORM,
-    value_table.FORM,
-    value_lines.FORM,
+    values.TABLE_FORM,
+    values.LINES_FORM,
     numbers_by_query.SCORES_FORM,
     user_events.FORM,
 )

@@ -6,7 +6,7 @@ from ndcg_ab.sources.forms.form import JUDGMENTS, RANKING, Form, Reading
 from ndcg_ab.sources.forms.names import field_column
 from ndcg_ab.sources.forms.plausible import MOST_GRADES, are_grades, are_ranks, are_times, fall, numbers, vary
 from ndcg_ab.sources.forms.sample import Sample
-from ndcg_ab.sources.forms.text.value_lines import are_named
+from ndcg_ab.sources.forms.text.values import are_named
 
 Columns = Mapping[str, Sequence[str]]  # field -> its values
 
