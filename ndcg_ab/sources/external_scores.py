@@ -21,7 +21,7 @@ from ndcg_ab.sources.forms.json import numbers_by_query
 from ndcg_ab.sources.forms.recognition import plain_reading, recognise
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.text.values import ALL, FORMATS, LINES, ONE_METRIC, ValueColumns, find_value_columns
-from ndcg_ab.sources.tables.in_memory import arrow_table, python_number, read_table
+from ndcg_ab.sources.tables.in_memory import arrow_table, python_number, read_table, refuse_like_keys
 from ndcg_ab.sources.tables.schema import Field, Layout, is_plain_number
 from ndcg_core.measures.external_metric import canonical_name
 
@@ -97,6 +97,7 @@ class Scores(Source):
         assert given is not None
         with translate_foreign_errors(f"{given.name}: cannot be read"):
             if isinstance(given.data, Mapping):
+                refuse_like_keys(given)
                 with prefix_errors(given.name):
                     values = list(numbers_by_query.read_values(given.data))
                 return self.of_records(lambda: ((f"{given.name}, {place}", each) for place, each in values))

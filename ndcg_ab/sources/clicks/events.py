@@ -90,7 +90,7 @@ def read_events(described: Clicks, source: Source, directory: Path, keep: TableW
     kind = described.events or guess_kind(place, directory)
     if kind == "table":
         return read_counts(next(passage.each([source.pull(COUNTS, {})])), source.origin)
-    if isinstance(place, FileSource) and is_json(place, directory):
+    if isinstance(place, FileSource) and is_json(place):
         UBI.refuse_unknown(str(place.file), place.columns)
         pieces = file_pieces(place, directory)
     else:

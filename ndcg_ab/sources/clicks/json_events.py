@@ -38,10 +38,8 @@ SCHEMA = pa.schema([(name, PLACE if name == "ordinal" else pa.string()) for name
 NOWHERE = -1  # the ordinal of an event without a place
 
 
-def is_json(described: FileSource, directory: Path) -> bool:
-    if described.format is not None or not isinstance(described.file, Path):
-        return (described.format or format_by_name(Path(str(described.file)))) == "jsonl"
-    return format_by_name(directory / described.file) == "jsonl"
+def is_json(described: FileSource) -> bool:
+    return (described.format or format_by_name(Path(str(described.file)))) == "jsonl"
 
 
 def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]:

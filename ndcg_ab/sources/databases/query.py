@@ -5,7 +5,6 @@ A batch is brought to the columns of the layout as it comes: what is kept of fiv
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +16,6 @@ from ndcg_ab.sources.databases.drivers import query_database
 from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
 from ndcg_ab.sources.files.records import parquet_rows, records_table
 from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_values, select_columns
-from ndcg_ab.sources.tables.on_disk import TableWriter
 from ndcg_ab.sources.tables.schema import Field, Layout, is_id_type, is_number_type, is_text_type
 
 POSTGRESQL_TYPE = b"POSTGRESQL:type"  # what its driver says of a column: PostgreSQL's name of the type
@@ -38,17 +36,15 @@ class DatabaseQuery(Source):
         self.directory = directory
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        return self.read(layout, None)
+        return self.answer(layout, PullRequest(queries)).table
 
     def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
-        return PullResult(self.read(layout, asked.keep))
-
-    def read(self, layout: Layout, keep: TableWriter | None) -> Any:
-        """Return the rows; keep: puts them into a file as they come; None: into memory."""
+        """Return the rows, in a file as they come if one is asked for, else in memory."""
         layout.refuse_unknown(self.origin, self.described.columns)
+        keep = asked.keep
         with query_database(self.described, self.directory, keep.memory if keep else None) as (place, answer):
             parts = read_batches(next(answer), answer, place, layout, self.described.columns)
-            return pa.concat_tables(parts) if keep is None else keep.write(parts, layout.schema)
+            return PullResult(pa.concat_tables(parts) if keep is None else keep.write(parts, layout.schema))
 
 
 def read_batches(
@@ -86,8 +82,9 @@ def refuse_type(given: pa.Field, field: Field, place: str) -> None:
     kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if field.type == pa.string():
-        is_known = name in ID_TYPES if name else is_uuid(given.type) or not isinstance(given.type, pa.BaseExtensionType)
-        if is_known and (is_id_type(kind) or is_uuid(given.type) or pa.types.is_null(kind)):
+        is_uuid = isinstance(given.type, pa.UuidType)
+        is_known = name in ID_TYPES if name else is_uuid or not isinstance(given.type, pa.BaseExtensionType)
+        if is_known and (is_id_type(kind) or is_uuid or pa.types.is_null(kind)):
             return
         rule, wanted = "must be text or a whole number", "bigint" if name == NUMERIC else "text"
     else:
@@ -99,10 +96,6 @@ def refuse_type(given: pa.Field, field: Field, place: str) -> None:
         f"{place}: column {given.name!r} is of type {name.decode() if name else kind}: {field.name} {rule}; cast it in"
         f" the query: cast({given.name} as {wanted}) as {field.name}"
     )
-
-
-def is_uuid(kind: pa.DataType) -> bool:
-    return isinstance(kind, pa.UuidType)
 
 
 def convert_batch(
@@ -131,7 +124,7 @@ def plain_column(batch: pa.RecordBatch, name: str) -> pa.Array:
     """A column as texts and numbers: without padding, uuids as they are written, decimals as the field needs them."""
     place = batch.schema.get_field_index(name)
     column, described = batch.column(place), batch.schema.field(place)
-    if is_uuid(described.type):
+    if isinstance(described.type, pa.UuidType):
         return pa.array([None if each is None else str(each) for each in column.to_pylist()], pa.string())
     if isinstance(described.type, pa.BaseExtensionType):
         column = column.storage

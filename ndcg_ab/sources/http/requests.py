@@ -20,15 +20,6 @@ NOTHING = object()  # the value of an empty attribute: its key is left out
 
 
 @dataclasses.dataclass(frozen=True)
-class Query:
-    """One query: its id, its text, and the columns of the queries' file that the template names."""
-
-    query_id: str
-    text: str
-    attributes: Mapping[str, str]
-
-
-@dataclasses.dataclass(frozen=True)
 class Request:
     """What is sent for one query; key: a digest of it that secrets are no part of."""
 
@@ -59,23 +50,26 @@ class Template:
                 f"{where}.url: {redact(format_value(url))}: must begin with http:// or https:// and a host"
             )
 
-    def filled(self, query: Query) -> Request:
-        """The request for one query."""
-        values = {"query": query.text, "text": query.text, "query_id": query.query_id, "depth": self.described.depth}
-        values |= {name: None if value in ("", NO_VALUE) else value for name, value in query.attributes.items()}
-        fill = TemplateFiller(values, f"{self.where}, query {format_value(query.query_id)}")
+    def filled(self, query_id: str, text: str, attributes: Mapping[str, str]) -> Request:
+        """Return the request for one query.
+
+        attributes: the columns of the queries' file that the template names.
+        """
+        values = {"query": text, "text": text, "query_id": query_id, "depth": self.described.depth}
+        values |= {name: None if value in ("", NO_VALUE) else value for name, value in attributes.items()}
+        fill = TemplateFiller(values, f"{self.where}, query {format_value(query_id)}")
         body = self.known["body"]
         if body is not None:
             body = json.dumps(fill.structure(without_nulls(body)), ensure_ascii=False, allow_nan=False).encode()
         headers = {"accept": "application/json"} | ({"content-type": "application/json"} if body is not None else {})
         for name, value in self.known["headers"].items():
-            text = as_text(fill.structure(value))
-            if not HEADER.fullmatch(text):
+            header = as_text(fill.structure(value))
+            if not HEADER.fullmatch(header):
                 raise InputError(f"{fill.where}: headers.{name}: must be plain ASCII on one line")
-            headers[str(name).lower()] = text
+            headers[str(name).lower()] = header
         key = hashlib.sha256(json.dumps([self.signature, sorted(values.items(), key=str)]).encode()).hexdigest()
         return Request(
-            query.query_id,
+            query_id,
             self.method,
             fill.text(self.known["url"], safe=True),
             headers,

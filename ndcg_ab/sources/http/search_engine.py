@@ -28,7 +28,7 @@ from ndcg_ab.sources.base import (
 )
 from ndcg_ab.sources.costs import CostRecord, in_random_order
 from ndcg_ab.sources.http.answers import AnswerReader, Hit, QueryError
-from ndcg_ab.sources.http.requests import Query, Request, Template
+from ndcg_ab.sources.http.requests import Request, Template
 from ndcg_ab.sources.tables.schema import DOCUMENT, Layout
 
 MOST_EXAMPLES = 5
@@ -105,10 +105,8 @@ class SearchEngine(Source):
     def requests(self, asked: PullRequest) -> list[Request]:
         """Return what is sent for each query."""
         template = Template(self.described, self.directory, f"{self.origin}: http")
-        return [
-            template.filled(Query(query_id, text, asked.attributes.get(query_id, {})))
-            for query_id, text in asked.texts.items()
-        ]
+        attributes = asked.attributes
+        return [template.filled(query_id, text, attributes.get(query_id, {})) for query_id, text in asked.texts.items()]
 
     @contextlib.contextmanager
     def asking(self, asked: PullRequest) -> Iterator[Ask]:
