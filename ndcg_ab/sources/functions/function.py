@@ -47,7 +47,6 @@ class Function(Source):
         self.directory = directory
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        """The ranking that the function returns; raises InputError when it fails or returns something else."""
         return self.ranking(layout, queries)
 
     def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
@@ -61,7 +60,10 @@ class Function(Source):
         return PullResult(table, costs=record.table(how))
 
     def ranking(self, layout: Layout, queries: Mapping[str, str], costs: CostRecord | None = None) -> pa.Table:
-        """costs: takes the time of each call."""
+        """Return the ranking that the function returns; raise InputError if it fails or returns something else.
+
+        costs: takes the time of each call.
+        """
         with modules_first_in(self.directory), self.saying_where():
             function = load_function(self.origin, self.directory)
             arguments = reveal_arguments(self.arguments, f"python = {self.origin!r}, arguments", self.directory)

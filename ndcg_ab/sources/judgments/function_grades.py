@@ -166,9 +166,8 @@ def source_text(module: Any) -> str | None:
     """A module's source as its file has it."""
     if module is None:
         return None
-    with contextlib.suppress(OSError, TypeError, UnicodeDecodeError):
-        path = inspect.getsourcefile(module)
-        return Path(path).read_text(encoding="utf-8") if path else None
+    with contextlib.suppress(OSError, TypeError, SyntaxError):
+        return inspect.getsource(module)
     return None
 
 

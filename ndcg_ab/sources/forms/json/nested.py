@@ -64,9 +64,9 @@ def read_objects(value: Any, name: str) -> Iterator[tuple[str, Object]]:
         yield f"{name}, entry {number}", read_object(each, f"{name}, entry {number}", "must be an object")
 
 
-def read_queries(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield (query_id, what it leads to)."""
-    yield from read_object(value, "the document", "must be an object").items()
+def read_queries(value: Any) -> Iterable[tuple[Any, Any]]:
+    """Return the pairs of query_id and what it leads to."""
+    return read_object(value, "the document", "must be an object").items()
 
 
 # ---- the documents of a query
