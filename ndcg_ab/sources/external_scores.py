@@ -89,7 +89,8 @@ class Scores(Source):
             return READINGS[told]
         plain = plain_reading(sample, SCORE.kind, told)
         found = None if told else recognise(sample, SCORES)
-        is_lines = plain.format == "trec" or (told is None and plain.delimiter == "\t" and not has_header(sample))
+        last = (sample.lines[0].split() if sample.lines else [""])[-1]  # a header ends in no number
+        is_lines = plain.format == "trec" or (told is None and plain.delimiter == "\t" and is_plain_number(last))
         return found or (LINES if is_lines else plain)
 
     def in_memory(self) -> pa.Table:
@@ -198,12 +199,6 @@ class Scores(Source):
 def key_of(row: Mapping[str, Any]) -> dict[str, str]:
     """Return the ids of a row, with its metric's name in our spelling."""
     return {name: canonical_name(str(value)) if name == "metric" else str(value) for name, value in row.items()}
-
-
-def has_header(sample: Sample) -> bool:
-    """Return whether the first line does not end in a number."""
-    fields = sample.lines[0].split() if sample.lines else []
-    return bool(fields) and not is_plain_number(fields[-1])
 
 
 def repeated_keys(counted: pa.Table) -> list[dict[str, Any]]:

@@ -75,10 +75,7 @@ def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Tab
 def ways(field: str, columns: Mapping[str, str]) -> list[tuple[str, ...]]:
     """Return the paths at which a field may be; the first that has a value counts."""
     path = columns.get(field, DEFAULTS[field])
-    found = [tuple(path.split(".")), (path,)]
-    if field not in columns:
-        found.append((field,) if field != "search_id" else (path,))
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys([tuple(path.split(".")), (path,), (path if field in columns else field,)]))
 
 
 def placed_objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:

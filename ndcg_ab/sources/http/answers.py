@@ -67,8 +67,8 @@ class AnswerReader:
         hits = self.found("hits", answer)
         if not isinstance(hits, list):
             raise QueryError(
-                f"results.hits = {self.written.hits!r} finds {json_type(hits)} in the answer, and must find a list;"
-                f" the answer {keys_text(answer)}"
+                f"{self.path_text('hits')} finds {json_type(hits)} in the answer, and must find a list; the answer"
+                f" {keys_text(answer)}"
             )
         if len(hits) > self.depth:
             raise QueryError(
@@ -99,13 +99,13 @@ class AnswerReader:
     def value(self, field: Field, path: str, hit: Any, where: str) -> str | float:
         """Return the id or the score of a hit; raise QueryError if it breaks a rule of all tables."""
         try:
-            return read_value(field, self.found(path, hit), f"{where}: results.{path} = {self.written_path(path)}")
+            return read_value(field, self.found(path, hit), f"{where}: {self.path_text(path)}")
         except InputError as error:
             raise QueryError(f"{error}; the hit {keys_text(hit)}") from None
 
     def words(self, field: str, hit: Any) -> str | None:
         """A title or an address, the first of several; None where there is none."""
-        value = self.found(field, hit) if field in self.paths else None
+        value = self.found(field, hit)
         if isinstance(value, list):
             value = value[0] if value else None
         if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -114,12 +114,10 @@ class AnswerReader:
         return text if is_written(text) else None
 
     def found(self, field: str, content: Any) -> Any:
-        if field not in self.paths:
-            return None
-        return search(self.paths[field], content, f"results.{field} = {self.written_path(field)}")
+        return search(self.paths[field], content, self.path_text(field)) if field in self.paths else None
 
-    def written_path(self, field: str) -> str:
-        return repr(getattr(self.written, field))
+    def path_text(self, field: str) -> str:
+        return f"results.{field} = {getattr(self.written, field)!r}"
 
 
 def search(path: Any, content: Any, written: str) -> Any:
