@@ -92,16 +92,13 @@ def refuse_unrecorded(described: Any, names: Iterable[str], where: str) -> None:
     if isinstance(described, FileSource | DatabaseSource):  # whose columns are looked for when they are read
         return
     known: list[str] = []
+    rule = "is recorded only of files, databases, functions and search engines over HTTP"
     if isinstance(described, HttpSource):
-        known = [LATENCY, *described.http.costs]
-        rule = "needs its path in the answer, as http: {costs: {NAME: PATH}}"
+        known, rule = [LATENCY, *described.http.costs], "needs its path in the answer, as http: {costs: {NAME: PATH}}"
     elif isinstance(described, PythonSource) and described.per_query:
-        known = [LATENCY]
-        rule = "is not recorded of a function, but the time of each call is"
+        known, rule = [LATENCY], "is not recorded of a function, but the time of each call is"
     elif isinstance(described, PythonSource):
         rule = "is not recorded where one call answers all queries: give per_query: true"
-    else:
-        rule = "is recorded only of files, databases, functions and search engines over HTTP"
     for name in names:
         if name not in known:
             others = f" (known: {', '.join(known)})" if known else ""

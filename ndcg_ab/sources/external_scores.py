@@ -15,49 +15,28 @@ from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.files import named
 from ndcg_ab.sources.base import Source, places_text
 from ndcg_ab.sources.files.file import read_file, refuse_no_file
-from ndcg_ab.sources.files.hints import columns_option
-from ndcg_ab.sources.files.records import placed_records, prefix_errors, read_records
+from ndcg_ab.sources.files.records import placed_records, prefix_errors, read_records, records_table
 from ndcg_ab.sources.forms.form import SCORES, Reading, Records
-from ndcg_ab.sources.forms.json import values_by_query
+from ndcg_ab.sources.forms.json import numbers_by_query
 from ndcg_ab.sources.forms.recognition import plain_reading, recognise
 from ndcg_ab.sources.forms.sample import Sample
-from ndcg_ab.sources.forms.text import value_lines
-from ndcg_ab.sources.forms.text.value_lines import ALL
-from ndcg_ab.sources.forms.text.value_table import ONE_METRIC, ValueColumns, find_value_columns
-from ndcg_ab.sources.tables.in_memory import arrow_table, python_number, read_table
-from ndcg_ab.sources.tables.schema import Field, Layout, SayColumns, is_plain_number, names_text, read_value
+from ndcg_ab.sources.forms.text.values import ALL, FORMATS, LINES, ONE_METRIC, ValueColumns, find_value_columns
+from ndcg_ab.sources.tables.in_memory import arrow_table, python_number, read_table, refuse_like_keys
+from ndcg_ab.sources.tables.schema import Field, Layout, is_plain_number
 from ndcg_core.measures.external_metric import canonical_name
 
 LARGEST = 1e100  # no value of a metric is larger, and its square is still a number
 
 
-class ScoresLayout(Layout):
-    """The columns of per-query values."""
-
-    def check_columns(
-        self, where: str, found: list[str], columns: dict[str, str], say: SayColumns = columns_option
-    ) -> dict[str, str]:
-        names = self.names_in(found, columns)
-        wanted = {field.name: names[field.name] for field in self.fields if field.required}
-        missing = [column for column in wanted.values() if column not in found]
-        if missing:
-            raise InputError(
-                f"{where}: there is no column {missing[0]!r} (columns: {names_text(found)}); per-query values"
-                f" have {', '.join([*wanted][:-1])} and {[*wanted][-1]}, as `ndcg-ab compare --per-query FILE` writes"
-                " them"
-            )
-        return super().check_columns(where, found, columns, say)
-
-
 METRIC = Field("metric", pa.string(), other="measure")
 IDS = (Field("system_id", pa.string()), Field("query_id", pa.string()), METRIC)
 VALUE, HASH = Field("value", pa.float64()), Field("metric_hash", pa.string(), required=False)
-SCORE = ScoresLayout("value", (*IDS, VALUE, HASH))
-OF_ONE_SYSTEM = ScoresLayout("value", (*IDS[1:], VALUE, HASH))
+SCORE = Layout("value", (*IDS, VALUE, HASH))
+OF_ONE_SYSTEM = Layout("value", (*IDS[1:], VALUE, HASH))
 KEY = ["system_id", "metric", "query_id", "is_mean"]
 # is_mean: it is the tool's own mean over queries
 PULLED = Layout("value", (*SCORE.fields, Field("is_mean", pa.bool_())), order=tuple(KEY))
-FORMATS = {**value_lines.FORMATS, "pytrec_eval": values_by_query.READING}  # that have no columns
+READINGS = {**FORMATS, "pytrec_eval": numbers_by_query.SCORES_READING}  # that have no columns
 Read = Callable[[Layout, Mapping[str, str]], pa.Table]  # of a layout and field -> column
 Places = Callable[[Mapping[str, str]], str]  # the places of a field -> value in the input, in words
 
@@ -73,28 +52,30 @@ class Scores(Source):
         self.origin = described.given.name if described.given else str(self.path)
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        table = self.in_memory() if self.described.given else self.from_file()
+        if self.described.given:
+            table = self.in_memory()
+        else:
+            refuse_no_file(self.path)
+            with named(self.path):
+                table = self.from_file()
         refuse_large(table, self.origin)
         return table
 
     # ---- what it is
 
     def from_file(self) -> pa.Table:
-        refuse_no_file(self.path)
-        with named(self.path):
-            return self.read()
-
-    def read(self) -> pa.Table:
         reading = self.reading()
         if reading.records is not None:
-            return self.of_records(placed_records(self.path, SCORE, reading), f"{self.path}, ")
+            return self.of_records(
+                lambda: ((f"{self.path}, {place}", each) for place, each in placed_records(self.path, SCORE, reading))
+            )
         names = Sample.of_file(self.path).column_names
 
         def read(layout: Layout, columns: Mapping[str, str]) -> pa.Table:
             return read_file(self.path, layout, dataclasses.replace(reading, columns=columns))
 
         def places(wanted: Mapping[str, str]) -> str:
-            layout = ScoresLayout("value", tuple(field for field in IDS if field.name in wanted))
+            layout = Layout("value", tuple(field for field in IDS if field.name in wanted))
             rows = read_records(self.path, layout, dataclasses.replace(reading, columns=self.described.columns))
             found = [place for place, row in rows if key_of(row) == key_of(wanted)]
             return f"{self.path}, {places_text(found, reading.row_word)}"
@@ -104,20 +85,23 @@ class Scores(Source):
     def reading(self) -> Reading:
         """Return how the file is read: as it is told, else by its form, else by its name."""
         told, sample = self.described.format, Sample.of_file(self.path, self.described.columns)
-        if told in FORMATS:
-            return FORMATS[told]
+        if told in READINGS:
+            return READINGS[told]
         plain = plain_reading(sample, SCORE.kind, told)
         found = None if told else recognise(sample, SCORES)
-        is_lines = plain.format == "trec" or (told is None and plain.delimiter == "\t" and not has_header(sample))
-        return found or (value_lines.READING if is_lines else plain)
+        last = (sample.lines[0].split() if sample.lines else [""])[-1]  # a header ends in no number
+        is_lines = plain.format == "trec" or (told is None and plain.delimiter == "\t" and is_plain_number(last))
+        return found or (LINES if is_lines else plain)
 
     def in_memory(self) -> pa.Table:
         given = self.described.given
         assert given is not None
         with translate_foreign_errors(f"{given.name}: cannot be read"):
             if isinstance(given.data, Mapping):
+                refuse_like_keys(given)
                 with prefix_errors(given.name):
-                    return self.of_records(values_by_query.read_values(given.data), f"{given.name}, ")
+                    values = list(numbers_by_query.read_values(given.data))
+                return self.of_records(lambda: ((f"{given.name}, {place}", each) for place, each in values))
             return self.of_table(
                 arrow_table(given).column_names,
                 lambda layout, columns: read_table(given, layout, dict(columns)),
@@ -135,11 +119,8 @@ class Scores(Source):
             keys = [name for name in ("system_id", "query_id") if getattr(found, name)]
             return self.completed(self.of_columns(found, read), keys, places)
         layout = SCORE if system is None or SCORE.names_in(names, columns)["system_id"] in names else OF_ONE_SYSTEM
-        table = read(layout, columns)
-        if layout is OF_ONE_SYSTEM:
-            table = table.add_column(0, "system_id", pa.array([system] * table.num_rows, pa.string()))
         keys = [field.name for field in layout.fields if field.name in KEY]
-        return self.completed(table, keys, places, has_means=has_means and layout is OF_ONE_SYSTEM)
+        return self.completed(read(layout, columns), keys, places, has_means=has_means and layout is OF_ONE_SYSTEM)
 
     def of_columns(self, found: ValueColumns, read: Read) -> pa.Table:
         """Return a table with a column for each metric or system in the columns of SCORE."""
@@ -150,7 +131,7 @@ class Scores(Source):
             self.refuse_other_systems(found.values)
         ids = {name: column for name in ("system_id", "query_id") if (column := getattr(found, name))}
         fields = [Field(name, pa.string()) for name in ids] + [Field(name, pa.float64()) for name in found.values]
-        wide = read(ScoresLayout("value", tuple(fields)), ids)
+        wide = read(Layout("value", tuple(fields)), ids)
         parts = []
         for name in found.values:
             metric, owner = (ONE_METRIC, name) if found.are_systems else (name, system)
@@ -164,6 +145,9 @@ class Scores(Source):
 
         keys: the columns of the input that tell the place of a value.
         """
+        if "system_id" not in table.column_names:
+            owner = pa.scalar(self.described.system, pa.string())
+            table = table.append_column("system_id", pa.repeat(owner, table.num_rows))
         spelt = {name: canonical_name(name) for name in pc.unique(table["metric"]).to_pylist()}
         names = pa.array([spelt[name] for name in table["metric"].to_pylist()], pa.string())
         if self.described.system is not None:
@@ -172,10 +156,13 @@ class Scores(Source):
         whole = table.set_column(table.column_names.index("metric"), "metric", names).append_column("is_mean", is_mean)
         whole = whole.select(PULLED.schema.names).cast(PULLED.schema)
         counted = whole.group_by(KEY).aggregate([([], "count_all")])
-        for row in repeated_keys(counted):
+        for row in repeated_keys(counted)[:1]:
             written = next(name for name, short in spelt.items() if short == row["metric"])
-            where = places({name: row[name] for name in keys})
-            refuse_twice(where, row["system_id"], row["query_id"], written)
+            raise InputError(
+                f"{places({name: row[name] for name in keys})}: {format_value(written)} of system"
+                f" {format_value(row['system_id'])} on query {format_value(row['query_id'])} is twice: a query has one"
+                " value"
+            )
         return whole
 
     def refuse_other_systems(self, found: Sequence[str]) -> None:
@@ -192,23 +179,21 @@ class Scores(Source):
             " (in a configuration: scores: [{system: NAME, file: FILE}])"
         )
 
-    def of_records(self, records: Records, prefix: str) -> pa.Table:
+    def of_records(self, records: Callable[[], Records]) -> pa.Table:
         """Return the records of the one system that the input is of, as a table of PULLED."""
-        system = self.described.system or self.refuse_without_system()
-        places: dict[tuple[str, str], str] = {}
-        found: dict[str, list[Any]] = {name: [] for name in PULLED.schema.names}
-        for place, record in records:
-            where = prefix + place
-            query, written = (str(read_value(field, str(record[field.name]), where)) for field in IDS[1:])
-            value, metric = read_value(VALUE, python_number(record["value"]), where), canonical_name(written)
-            if (query, metric) in places:
-                refuse_twice(f"{places[query, metric]} and {where}", system, query, metric)
-            places[query, metric] = where
-            for name, cell in zip(found, (system, query, metric, value, None, query == ALL), strict=True):
-                found[name].append(cell)
-        if all(found["is_mean"]):
+        if self.described.system is None:
+            self.refuse_without_system()
+
+        def places(wanted: Mapping[str, str]) -> str:
+            return " and ".join(
+                place for place, each in records() if key_of({name: each[name] for name in wanted}) == key_of(wanted)
+            )
+
+        plain = ((place, each | {"value": python_number(each["value"])}) for place, each in records())
+        found = self.completed(records_table(plain, OF_ONE_SYSTEM), ["query_id", "metric"], places, has_means=True)
+        if pc.all(found["is_mean"]).as_py():
             raise InputError(f"{self.origin}: there is no value of a single query in it: write it with -q")
-        return pa.table(found, schema=PULLED.schema)
+        return found
 
 
 def key_of(row: Mapping[str, Any]) -> dict[str, str]:
@@ -216,24 +201,10 @@ def key_of(row: Mapping[str, Any]) -> dict[str, str]:
     return {name: canonical_name(str(value)) if name == "metric" else str(value) for name, value in row.items()}
 
 
-def has_header(sample: Sample) -> bool:
-    """Return whether the first line does not end in a number."""
-    fields = sample.lines[0].split() if sample.lines else []
-    return bool(fields) and not is_plain_number(fields[-1])
-
-
 def repeated_keys(counted: pa.Table) -> list[dict[str, Any]]:
-    """The keys that stand more than once, in order."""
-    rows: list[dict[str, Any]] = counted.filter(pc.greater(counted["count_all"], 1)).to_pylist()
-    return sorted(rows, key=lambda row: tuple(row[key] for key in KEY))
-
-
-def refuse_twice(where: str, system: str, query: str, metric: str) -> None:
-    raise InputError(
-        f"{where}: {format_value(metric)} of system {format_value(system)} on query {format_value(query)} is"
-        " twice: a query has"
-        " one value"
-    )
+    """Return the keys that stand more than once, in order."""
+    twice = counted.filter(pc.greater(counted["count_all"], 1)).sort_by([(name, "ascending") for name in KEY])
+    return list(twice.to_pylist())
 
 
 def refuse_large(table: pa.Table, origin: str) -> None:

@@ -323,7 +323,7 @@ def no_folder(path: Path) -> None:
 @pytest.mark.parametrize(
     ("harm", "said"),
     [
-        (damaged, "is damaged, and lies in judged.damaged now"),
+        (damaged, "is not kept, and will be asked again"),
         pytest.param(no_folder, "is not kept, and will be asked again", marks=pytest.mark.soak),
     ],
 )

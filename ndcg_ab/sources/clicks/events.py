@@ -6,6 +6,7 @@ stand in the columns of a table, a file's or a database's, the readers of tables
 collectors write it into the event as `user_query`, and it is needed there.
 """
 
+import functools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,17 +28,14 @@ from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
 from ndcg_ab.sources.tables.on_disk import TableWriter, read_batches
 from ndcg_ab.sources.tables.schema import MOST_RANK, Field, Layout
 
+BLANKS = {"action_name": None, "ordinal": float(NOWHERE)}  # of other fields an empty text
 UBI = Layout(
     "event",
-    (
-        Field("action_name", pa.string()),
-        *(
-            Field(name, pa.float64(), required=False, blank=float(NOWHERE), other=other)
-            if name == "ordinal"
-            else Field(name, pa.string(), required=False, blank="", other=other)
-            for name, other in DEFAULTS.items()
-            if name != "action_name"
-        ),
+    tuple(
+        Field(
+            name, pa.float64() if name == "ordinal" else pa.string(), name == "action_name", BLANKS.get(name, ""), other
+        )
+        for name, other in DEFAULTS.items()
     ),
     order=("action_name",),
 )
@@ -93,7 +91,7 @@ def read_events(described: Clicks, source: Source, directory: Path, keep: TableW
     kind = described.events or guess_kind(place, directory)
     if kind == "table":
         return read_counts(next(passage.each([source.pull(COUNTS, {})])), source.origin)
-    if isinstance(place, FileSource) and is_json(place, directory):
+    if isinstance(place, FileSource) and is_json(place):
         UBI.refuse_unknown(str(place.file), place.columns)
         pieces = file_pieces(place, directory)
     else:
@@ -169,22 +167,21 @@ class EventFilter:
         for row in pc.value_counts(action.filter(pc.invert(is_used))).to_pylist():
             self.others[row["values"]] += row["counts"]
         self.used.update(pc.unique(action.filter(is_used)).to_pylist())
-        is_whole = pc.greater_equal(events["ordinal"], 0)
-        for name in ("user_query", "object_id"):
-            is_whole = pc.and_(is_whole, pc.greater(pc.binary_length(events[name]), 0))
+        has_texts = (pc.greater(pc.binary_length(events[name]), 0) for name in NEEDED[:2])
+        is_whole = functools.reduce(pc.and_, has_texts, pc.greater_equal(events["ordinal"], 0))
         lacking = events.filter(pc.and_(is_used, pc.invert(is_whole)))
         self.lacking += lacking.num_rows
-        self.examples += incomplete_examples(lacking.slice(0, MOST_EXAMPLES - len(self.examples)))
+        self.examples += map(incomplete_text, lacking.slice(0, MOST_EXAMPLES - len(self.examples)).to_pylist())
         kept = pc.and_(is_used, is_whole)
         is_deep = pc.greater_equal(events["ordinal"], MOST_PLACES)
         deep = events.filter(pc.and_(kept, is_deep))
         self.deep += deep.num_rows
         self.deep_rows += deep.select(NEEDED).slice(0, MOST_EXAMPLES - len(self.deep_rows)).to_pylist()
         kept = pc.and_(kept, pc.invert(is_deep))
-        self.has_shown = self.has_shown or bool(pc.any(is_shown.filter(kept)).as_py())
-        self.has_clicked = self.has_clicked or bool(pc.any(is_click.filter(kept)).as_py())
+        rows, shown, clicked = (each.filter(kept) for each in (events, is_shown, is_click))
+        self.has_shown |= pc.any(shown).as_py() or False
+        self.has_clicked |= pc.any(clicked).as_py() or False
         self.read += events.num_rows
-        rows = events.filter(kept)
         client = pc.if_else(pc.equal(rows["client_id"], ""), rows["session_id"], rows["client_id"])
         columns = {
             "text": rows["user_query"],
@@ -192,8 +189,8 @@ class EventFilter:
             "place": pc.add_checked(rows["ordinal"], 1),
             "search_id": without_blanks(rows["search_id"]),
             "client": without_blanks(client),
-            "shown": is_shown.filter(kept).cast(pa.int64()),
-            "clicked": is_click.filter(kept).cast(pa.int64()),
+            "shown": shown.cast(pa.int64()),
+            "clicked": clicked.cast(pa.int64()),
         }
         return pa.table(columns).cast(EVENTS)
 
@@ -228,13 +225,10 @@ def without_blanks(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
 
 
-def incomplete_examples(rows: pa.Table) -> list[str]:
-    found = []
-    for row in rows.to_pylist():
-        missing = [name for name in NEEDED if row[name] in ("", None, -1)]
-        known = ", ".join(f"{name} {format_value(row[name])}" for name in NEEDED if name not in missing)
-        found.append(f"{row['action_name']} without {' and '.join(missing)}" + (f" ({known})" if known else ""))
-    return found
+def incomplete_text(row: Mapping[str, Any]) -> str:
+    missing = [name for name in NEEDED if row[name] in ("", None, NOWHERE)]
+    known = ", ".join(f"{name} {format_value(row[name])}" for name in NEEDED if name not in missing)
+    return f"{row['action_name']} without {' and '.join(missing)}" + (f" ({known})" if known else "")
 
 
 def deep_remarks(count: int, word: str, rows: Sequence[Mapping[str, Any]]) -> list[Remark]:

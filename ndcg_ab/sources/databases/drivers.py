@@ -85,7 +85,9 @@ def answer_query(described: DatabaseSource, directory: Path, memory: Memory | No
         kind = file_database_kind(file)
         query = read_only_statement(described.query, str(file))
         if kind == "duckdb":
-            return str(file), "database file", query_by_duckdb(file, query, memory)
+            from ndcg_ab.engines.duckdb.files import query_database_file
+
+            return str(file), "database file", query_database_file(file, query, memory)
         needs(f"database: {file}", "adbc_driver_manager", "adbc_driver_sqlite")
         return str(file), "database file", query_by_sqlite(file, options, query, database.timeout)
     place = plain_address(uri) if uri and "://" in uri else database.driver or "database"
@@ -292,9 +294,3 @@ def driver_error_text(error: Exception, told: dict[str, str], place: str) -> str
         text = text.replace(uri, place)
     text = re.sub(r"^\[\w[\w ]*\] ", "", redact(text).strip())
     return on_one_line(text, 500).rstrip(".")
-
-
-def query_by_duckdb(file: Path, query: str, memory: Memory | None) -> Pieces:
-    from ndcg_ab.engines.duckdb.files import query_database_file
-
-    return query_database_file(file, query, memory)

@@ -5,27 +5,24 @@ A batch is brought to the columns of the layout as it comes: what is kept of fiv
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.config.model.inputs.sources import DatabaseSource
-from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import PullRequest, PullResult, Source
 from ndcg_ab.sources.databases.drivers import query_database
 from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
 from ndcg_ab.sources.files.records import parquet_rows, records_table
 from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_values, select_columns
-from ndcg_ab.sources.tables.digests import whole_column
-from ndcg_ab.sources.tables.on_disk import TableWriter
-from ndcg_ab.sources.tables.schema import Field, Layout, is_id_type, is_text_type
+from ndcg_ab.sources.tables.schema import Field, Layout, is_id_type, is_number_type, is_text_type
 
 POSTGRESQL_TYPE = b"POSTGRESQL:type"  # what its driver says of a column: PostgreSQL's name of the type
 PADDED = b"bpchar"  # char(n): spaces are added up to n letters
-NUMERIC = b"numeric"  # comes as text
+NUMERIC = b"numeric"  # comes as text, with as many zeros as it was written with
 MONEY = b"money"  # comes as a whole number of the currency's smallest unit
-ID_TYPES = {b"text", b"varchar", PADDED, b"name", b"char", b"uuid", b"int2", b"int4", b"int8", NUMERIC}
+ID_TYPES = {b"text", b"varchar", PADDED, b"name", b"char", b"uuid", b"int2", b"int4", b"int8"}
 
 
 class DatabaseQuery(Source):
@@ -39,20 +36,15 @@ class DatabaseQuery(Source):
         self.directory = directory
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        return self.read(layout, None)
+        return self.answer(layout, PullRequest(queries)).table
 
     def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
-        return PullResult(self.read(layout, asked.keep))
-
-    def read(self, layout: Layout, keep: TableWriter | None) -> Any:
-        """Return the rows; keep: puts them into a file as they come; None: into memory."""
+        """Return the rows, in a file as they come if one is asked for, else in memory."""
         layout.refuse_unknown(self.origin, self.described.columns)
+        keep = asked.keep
         with query_database(self.described, self.directory, keep.memory if keep else None) as (place, answer):
             parts = read_batches(next(answer), answer, place, layout, self.described.columns)
-            if keep is None:
-                return join_parts(list(parts), layout)
-            whole = (select_columns(part, layout, {name: name for name in part.column_names}) for part in parts)
-            return keep.write(whole, layout.schema)
+            return PullResult(pa.concat_tables(parts) if keep is None else keep.write(parts, layout.schema))
 
 
 def read_batches(
@@ -70,7 +62,6 @@ def read_batches(
     rows = 0
     for batch in batches:
         if batch.num_rows:
-            refuse_decimals(batch, fields, chosen, f"{place}, row", rows)
             part = convert_batch(batch, fields, chosen, layout, f"{place}, row", rows)
             empty = empty_columns(part) if empty is None else empty
             refuse_gaps(empty, empty_columns(part), f"{place}, row {rows + 1}")
@@ -87,15 +78,17 @@ def column_hint(_kind: str, mapping: Mapping[str, str]) -> str:
 
 def refuse_type(given: pa.Field, field: Field, place: str) -> None:
     """Columns of a type that cannot be meant."""
-    kind, name = stored_type(given.type), postgresql_type(given)
+    kind, name = given.type, (given.metadata or {}).get(POSTGRESQL_TYPE)
+    kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if field.type == pa.string():
-        is_known = name in ID_TYPES if name else is_uuid(given.type) or not isinstance(given.type, pa.BaseExtensionType)
-        if is_known and (is_id_type(kind) or is_uuid(given.type) or pa.types.is_null(kind)):
+        is_uuid = isinstance(given.type, pa.UuidType)
+        is_known = name in ID_TYPES if name else is_uuid or not isinstance(given.type, pa.BaseExtensionType)
+        if is_known and (is_id_type(kind) or is_uuid or pa.types.is_null(kind)):
             return
-        rule, wanted = "must be text or a whole number", "text"
+        rule, wanted = "must be text or a whole number", "bigint" if name == NUMERIC else "text"
     else:
-        kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null, is_text_type)
-        if name != MONEY and any(is_kind(kind) for is_kind in kinds):
+        if name != MONEY and (is_number_type(kind) or is_text_type(kind)):
             return
         rule, wanted = "must be a number", "integer" if pa.types.is_boolean(kind) else "double precision"
     wanted = "numeric" if (name, wanted) == (MONEY, "double precision") else wanted  # there is no other cast
@@ -105,40 +98,6 @@ def refuse_type(given: pa.Field, field: Field, place: str) -> None:
     )
 
 
-def postgresql_type(given: pa.Field) -> bytes | None:
-    """PostgreSQL's name of a column's type; None of another database."""
-    found: bytes | None = (given.metadata or {}).get(POSTGRESQL_TYPE)
-    return found
-
-
-def refuse_decimals(
-    batch: pa.RecordBatch, fields: list[Field], chosen: dict[str, str], place: str, before: int
-) -> None:
-    """PostgreSQL's numeric as an id, where a value is no whole number."""
-    for field in fields:
-        at = batch.schema.get_field_index(chosen[field.name])
-        if field.type != pa.string() or postgresql_type(batch.schema.field(at)) != NUMERIC:
-            continue
-        values = batch.column(at).storage
-        if (row := pc.index(pc.match_substring_regex(values, "[^0-9-]"), True).as_py()) >= 0:
-            raise InputError(
-                f"{place} {before + row + 1}: {field.name} = {format_value(values[row].as_py())}: must be text or a"
-                " whole"
-                f" number; cast it in the query: cast({chosen[field.name]} as bigint) as {field.name}"
-            )
-
-
-def stored_type(kind: pa.DataType) -> pa.DataType:
-    """The type without what a driver says about it."""
-    if isinstance(kind, pa.BaseExtensionType):
-        kind = kind.storage_type
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def is_uuid(kind: pa.DataType) -> bool:
-    return isinstance(kind, pa.UuidType)
-
-
 def convert_batch(
     batch: pa.RecordBatch, fields: list[Field], chosen: dict[str, str], layout: Layout, place: str, before: int
 ) -> pa.Table:
@@ -146,50 +105,32 @@ def convert_batch(
 
     place, before: what a row is called in messages, and how many rows came before.
     """
-    plain = {field.name: plain_column(batch, chosen[field.name], field) for field in fields}
+    plain = {field.name: plain_column(batch, chosen[field.name]) for field in fields}
     try:
-        part = pa.table({field.name: cast_column(plain[field.name], field, layout) for field in fields})
+        made = pa.table({field.name: cast_values(plain[field.name], field.type) for field in fields})
+        part = select_columns(made, layout, {name: name for name in plain})
         part.validate(full=True)  # a database may hold bytes that are not UTF-8
     except UNCLEAR:
         part = None
-    if part is None or breaks_a_rule(part, spaces=False) or has_no_order(part, layout):
+    if part is None or breaks_a_rule(part, spaces=False):
         rows = parquet_rows(pa.record_batch(list(plain.values()), names=list(plain)))
-        placed = ((f"{place} {before + number}", row) for number, row in enumerate(rows, 1))
-        careful = records_table(placed, layout)
-        part = pa.table(
-            {field.name: cast_column(careful[field.name].combine_chunks(), field, layout) for field in fields}
-        )
-    return part
+        part = records_table(((f"{place} {before + number}", row) for number, row in enumerate(rows, 1)), layout)
+    if layout.kind == "ranking":  # whose queries repeat, and are kept once each
+        part = part.set_column(0, "query_id", pc.cast(pc.dictionary_encode(part["query_id"]), ANY_TEXT))
+    return pa.concat_tables([part, part[:0]]).combine_chunks()  # the driver's buffers are larger than what is in them
 
 
-def plain_column(batch: pa.RecordBatch, name: str, field: Field) -> pa.Array:
+def plain_column(batch: pa.RecordBatch, name: str) -> pa.Array:
     """A column as texts and numbers: without padding, uuids as they are written, decimals as the field needs them."""
     place = batch.schema.get_field_index(name)
     column, described = batch.column(place), batch.schema.field(place)
-    if is_uuid(described.type):
+    if isinstance(described.type, pa.UuidType):
         return pa.array([None if each is None else str(each) for each in column.to_pylist()], pa.string())
     if isinstance(described.type, pa.BaseExtensionType):
         column = column.storage
     if (described.metadata or {}).get(POSTGRESQL_TYPE) == PADDED:
         return pc.utf8_rtrim(column, " ")
     return column
-
-
-def cast_column(column: pa.Array, field: Field, layout: Layout) -> pa.Array:
-    """In the type of the field; the queries of a ranking, which repeat, are kept once each."""
-    made = cast_values(column, field.type)
-    if is_repeated(field, layout):
-        return pc.cast(pc.dictionary_encode(made), ANY_TEXT)
-    return pa.concat_arrays([made, made[:0]])  # a copy: the driver's buffers are larger than what is in them
-
-
-def is_repeated(field: Field, layout: Layout) -> bool:
-    return layout.kind == "ranking" and field.name == "query_id"
-
-
-def has_no_order(part: pa.Table, layout: Layout) -> bool:
-    """Whether a ranking has neither scores nor ranks."""
-    return layout.kind == "ranking" and not {"score", "rank"} & (set(part.column_names) - empty_columns(part))
 
 
 def empty_columns(part: pa.Table) -> set[str]:
@@ -204,22 +145,3 @@ def refuse_gaps(first: set[str], here: set[str], where: str) -> None:
         if name in here:
             raise InputError(f"{where}: {name} is missing: every row needs one, as the rows before it have")
         raise InputError(f"{where}: {name} appears here, but not in the rows before it")
-
-
-def join_parts(parts: list[pa.Table], layout: Layout) -> pa.Table:
-    """All parts, a column after the other in one piece, which lets go of what the driver gave; absent ones are null."""
-    columns = [list(part.columns) for part in parts]
-    names, count = parts[0].column_names, sum(part.num_rows for part in parts)
-    parts.clear()
-    found: dict[str, pa.ChunkedArray] = {}
-    for name in names:
-        chunks = [chunk for each in columns for chunk in each.pop(0).chunks]
-        column = pa.chunked_array(chunks)
-        del chunks
-        found[name] = pa.chunked_array([whole_column(column)]) if column.null_count < count else column
-        del column
-        pa.default_memory_pool().release_unused()
-    for field in layout.fields:
-        if field.name not in found:
-            found[field.name] = pa.chunked_array([pa.nulls(count, field.type)])
-    return pa.table({field.name: found[field.name] for field in layout.fields})

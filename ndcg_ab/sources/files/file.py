@@ -40,7 +40,7 @@ from ndcg_ab.sources.files.streams import (
 )
 from ndcg_ab.sources.files.unpacking import is_packed, open_bytes, refuse_other_counts
 from ndcg_ab.sources.forms.form import Reading
-from ndcg_ab.sources.forms.recognition import TABLE_FORMS, TREC_FORMS, find_reading
+from ndcg_ab.sources.forms.recognition import PLAIN_FORMS, find_reading
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.tables.columns import (
     BrokenRuleError,
@@ -55,7 +55,6 @@ from ndcg_ab.sources.tables.on_disk import AT_ONCE, TableWriter, count_nulls, re
 from ndcg_ab.sources.tables.schema import COSTS, Layout, check_types
 from ndcg_ab.sources.tables.top_places import ReducedRanking, WantedPlaces
 
-PLAIN_FORMS = ("", *(form.words for form in (*TREC_FORMS, *TABLE_FORMS)))
 T = TypeVar("T")
 UNCLEAR = (pa.ArrowException, UnusualError, UnicodeDecodeError)
 TAG = "tag"  # the column of a TREC ranking that names the system

@@ -56,10 +56,6 @@ class TooDenseError(Exception):
     """Something unpacks to more than it may. Its text says to how much."""
 
 
-class TooLargeError(Exception):
-    """Something is larger than whoever asked for it takes."""
-
-
 class BrokenError(Exception):
     """Bytes that cannot be unpacked. Its text says why."""
 
@@ -264,20 +260,6 @@ def open_bytes(path: Path) -> BinaryIO:
         remedy = f"unpack it: {packing.remedy} {shlex.quote(str(path))} > NEW"
         raise InputError(f"{path}: is packed more than twice, or holds a ZIP file; {remedy}")
     return cast(BinaryIO, found)
-
-
-# ---- answers
-
-
-def unpack(content: bytes, packing: Packing, most: int) -> bytes:
-    """All of it; raises TooLargeError where it is more than `most` bytes, TooDenseError and BrokenError."""
-    with UnpackingStream(io.BytesIO(content), packing) as stream:
-        found = bytearray()
-        while part := stream.read(UNPACKED_AT_ONCE):
-            found += part
-            if len(found) > most:
-                raise TooLargeError
-        return bytes(found)
 
 
 # ---- tables that are compressed inside

@@ -3,6 +3,7 @@
 import csv
 import functools
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -16,6 +17,7 @@ from ndcg_ab.sources.files.unpacking import open_bytes, open_table
 FIRST_LINES, FIRST_BYTES = 100, 1 << 18
 MOST_DEPTH = 20  # of objects and lists within others
 COMMENT = "#"
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)|[{}\[\],]', re.DOTALL)  # of JSON: a text, which may be cut, or a sign
 WIDTHS = range(3, 7)  # fields of the forms without a header
 DELIMITERS = ("\t", ",", ";", "|")
 csv.field_size_limit(1 << 30)
@@ -182,18 +184,14 @@ def first_entries(value: Any, depth: int = MOST_DEPTH) -> Any:
 def whole_prefix(text: str) -> str:
     """Return the beginning of a JSON text that is cut, up to its last whole value, with all brackets closed."""
     closing: list[str] = []
-    whole, is_quoted, is_escaped = "", False, False
-    end = 0
-    for place, sign in enumerate(text):
-        if is_quoted:
-            is_quoted, is_escaped = is_escaped or sign != '"', sign == "\\" and not is_escaped
-        elif sign == '"':
-            is_quoted = True
-        elif sign in "{[":
+    whole, end = "", 0
+    for found in TOKEN.finditer(text):
+        sign = found[0]
+        if sign in ("{", "["):
             closing.append("}" if sign == "{" else "]")
-        elif sign in "}]" and closing:
+        elif sign in ("}", "]") and closing:
             closing.pop()
-            end, whole = place + 1, "".join(reversed(closing))
+            end, whole = found.end(), "".join(reversed(closing))
         elif sign == ",":
-            end, whole = place, "".join(reversed(closing))
+            end, whole = found.start(), "".join(reversed(closing))
     return text[:end] + whole

@@ -47,7 +47,6 @@ class Function(Source):
         self.directory = directory
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        """The ranking that the function returns; raises InputError when it fails or returns something else."""
         return self.ranking(layout, queries)
 
     def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
@@ -61,14 +60,20 @@ class Function(Source):
         return PullResult(table, costs=record.table(how))
 
     def ranking(self, layout: Layout, queries: Mapping[str, str], costs: CostRecord | None = None) -> pa.Table:
-        """costs: takes the time of each call."""
+        """Return the ranking that the function returns; raise InputError if it fails or returns something else.
+
+        costs: takes the time of each call.
+        """
         with modules_first_in(self.directory), self.saying_where():
             function = load_function(self.origin, self.directory)
             arguments = reveal_arguments(self.arguments, f"python = {self.origin!r}, arguments", self.directory)
             if costs is not None:
                 entries = iter(self.timed(function, queries, arguments, costs))
             elif self.per_query:
-                entries = self.one_by_one(function, queries, arguments)
+                entries = (
+                    (query_id, self.timed_call(function, query_id, text, arguments)[0])
+                    for query_id, text in queries.items()
+                )
             else:
                 entries = self.all_at_once(function, queries, arguments)
             rows = self.checked_rows(entries)
@@ -77,15 +82,6 @@ class Function(Source):
         query_ids, doc_ids, scores = zip(*rows, strict=True)
         ranks = pa.nulls(len(rows), pa.int64())
         return pa.table([query_ids, doc_ids, scores, ranks], schema=layout.schema)
-
-    def one_by_one(
-        self, function: Callable[..., Any], queries: Mapping[str, str], arguments: Mapping[str, Any]
-    ) -> Iterator[Entry]:
-        """The results of a function that is called for each query."""
-        for query_id, text in queries.items():
-            with self.saying_where(f" on query {format_value(query_id)}"):
-                found = function(text, **arguments)
-            yield query_id, found
 
     def timed(
         self,

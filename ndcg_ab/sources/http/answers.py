@@ -2,18 +2,19 @@
 
 import dataclasses
 import json
-import math
 from collections.abc import Container
 from itertools import islice
 from typing import Any
 
+import pyarrow as pa
+
 from ndcg_ab.config.model.inputs.http import HttpRequest, HttpResults
 from ndcg_ab.errors import InputError, beginning, format_value, on_one_line, shortened
-from ndcg_ab.sources.boundary import BOUNDS
 from ndcg_ab.sources.costs import MOST_COST
 from ndcg_ab.sources.files.json_documents import RepeatedKeyError, load_strictly
-from ndcg_ab.sources.tables.schema import LONGEST_ID, is_written
+from ndcg_ab.sources.tables.schema import Field, is_written, read_value
 
+DOC_ID, SCORE = Field("doc_id", pa.string()), Field("score", pa.float64())
 LONGEST = 500  # characters of a title or an address
 MOST_KEYS = 12  # in a message
 EXCERPT = 200  # characters of an answer in a message
@@ -23,14 +24,15 @@ ENOUGH = 1 << 16  # bytes of it that are looked at for that
 class QueryError(Exception):
     """Why one query has no answer.
 
-    may_pass: whether asking again may help. seconds: from sending the last request until it was given up; None where
-    nothing was sent.
+    may_pass: whether asking again may help. seconds: from sending the last request until it was given up; None if
+    nothing was sent. pause: seconds for which the engine asks to be left alone.
     """
 
-    def __init__(self, message: str, may_pass: bool = False, seconds: float | None = None) -> None:
+    def __init__(
+        self, message: str, may_pass: bool = False, seconds: float | None = None, pause: float | None = None
+    ) -> None:
         super().__init__(message)
-        self.may_pass = may_pass
-        self.seconds = seconds
+        self.may_pass, self.seconds, self.pause = may_pass, seconds, pause
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,18 +60,15 @@ class AnswerReader:
             name: (path, compile_path(path, f"{where}.costs.{name}")) for name, path in described.costs.items()
         }
 
-    def hits(self, content: bytes) -> list[Hit]:
-        """The hits of an answer; QueryError says what is wrong with it."""
-        return self.hits_in(parse_answer(content))
-
     def hits_in(self, answer: Any) -> list[Hit]:
+        """Return the hits of an answer; raise QueryError if something is wrong with it."""
         if error := self.found("error", answer):
             raise QueryError(f"the answer holds an error: {excerpt(error)}")
         hits = self.found("hits", answer)
         if not isinstance(hits, list):
             raise QueryError(
-                f"results.hits = {self.written.hits!r} finds {json_type(hits)} in the answer, and must find a list;"
-                f" the answer {keys_text(answer)}"
+                f"{self.path_text('hits')} finds {json_type(hits)} in the answer, and must find a list; the answer"
+                f" {keys_text(answer)}"
             )
         if len(hits) > self.depth:
             raise QueryError(
@@ -85,46 +84,28 @@ class AnswerReader:
             value = search(path, answer, f"costs.{name} = {written!r}") if name in names else None
             if value is None:
                 continue
-            is_number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MOST_COST
-            if not is_number:
+            if type(value) not in (int, float) or not 0 <= value <= MOST_COST:
                 shown = format_value(value) if type(value) in (int, float) else json_type(value)
                 raise QueryError(f"costs.{name} = {written!r} finds {shown}, and must find a finite number, 0 or more")
             found[name] = float(value)
         return found
 
     def hit(self, hit: Any, place: int) -> Hit:
-        doc_id = self.found("id", hit)
-        if isinstance(doc_id, bool) or not isinstance(doc_id, str | int) or not is_written(str(doc_id)):
-            raise QueryError(
-                f"hit {place}: results.id = {self.written.id!r} finds {json_type(doc_id)}, and must find a text or a"
-                f" whole number; the hit {keys_text(hit)}"
-            )
-        if len(str(doc_id)) > LONGEST_ID:
-            raise QueryError(
-                f"hit {place}: results.id = {self.written.id!r} finds a text of {len(str(doc_id)):,} characters, and"
-                f" must find an id of no more than {LONGEST_ID:,}; the hit {keys_text(hit)}"
-            )
-        score = self.score(hit, f"hit {place}, document {format_value(str(doc_id))}") if "score" in self.paths else None
-        return Hit(str(doc_id), score, self.words("title", hit), self.words("url", hit))
+        doc_id = str(self.value(DOC_ID, "id", hit, f"hit {place}"))
+        where = f"hit {place}, document {format_value(doc_id)}"
+        score = float(self.value(SCORE, "score", hit, where)) if "score" in self.paths else None
+        return Hit(doc_id, score, self.words("title", hit), self.words("url", hit))
 
-    def score(self, hit: Any, where: str) -> float:
-        value = self.found("score", hit)
-        path = f"{where}: results.score = {self.written.score!r}"
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise QueryError(f"{path} finds {json_type(value)}, and must find a number; the hit {keys_text(hit)}")
-        if isinstance(value, int) and abs(value) > BOUNDS["search engine"].largest:
-            raise QueryError(
-                f"{path} finds {format_value(value)}, beyond 2^53, where different scores become equal: leave"
-                " results.score"
-                " out, so that the order as returned counts"
-            )
-        if not math.isfinite(value):
-            raise QueryError(f"{path} finds {format_value(value)}, and must find a finite number")
-        return float(value)
+    def value(self, field: Field, path: str, hit: Any, where: str) -> str | float:
+        """Return the id or the score of a hit; raise QueryError if it breaks a rule of all tables."""
+        try:
+            return read_value(field, self.found(path, hit), f"{where}: {self.path_text(path)}")
+        except InputError as error:
+            raise QueryError(f"{error}; the hit {keys_text(hit)}") from None
 
     def words(self, field: str, hit: Any) -> str | None:
         """A title or an address, the first of several; None where there is none."""
-        value = self.found(field, hit) if field in self.paths else None
+        value = self.found(field, hit)
         if isinstance(value, list):
             value = value[0] if value else None
         if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -133,9 +114,10 @@ class AnswerReader:
         return text if is_written(text) else None
 
     def found(self, field: str, content: Any) -> Any:
-        if field not in self.paths:
-            return None
-        return search(self.paths[field], content, f"results.{field} = {getattr(self.written, field)!r}")
+        return search(self.paths[field], content, self.path_text(field)) if field in self.paths else None
+
+    def path_text(self, field: str) -> str:
+        return f"results.{field} = {getattr(self.written, field)!r}"
 
 
 def search(path: Any, content: Any, written: str) -> Any:

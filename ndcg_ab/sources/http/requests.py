@@ -7,24 +7,16 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from ndcg_ab.config.model.inputs.http import PLACEHOLDER, HttpRequest
 from ndcg_ab.config.secrets.lookup import redact, reveal_secrets
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.tables.schema import NO_VALUE
 
+ADDRESS = re.compile(r"https?://[^/?#\s]")
 HEADER = re.compile(r"[\x20-\x7e\t]*")
 NOTHING = object()  # the value of an empty attribute: its key is left out
-
-
-@dataclasses.dataclass(frozen=True)
-class Query:
-    """One query: its id, its text, and the columns of the queries' file that the template names."""
-
-    query_id: str
-    text: str
-    attributes: Mapping[str, str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,27 +44,34 @@ class Template:
         }
         self.method = described.method or ("GET" if described.body is None else "POST")
         self.signature = json.dumps(described.model_dump(mode="json"), sort_keys=True)
-        self.base = base_address(str(self.known["url"]), where)
+        url = str(self.known["url"])
+        if not ADDRESS.match(url):
+            raise InputError(
+                f"{where}.url: {redact(format_value(url))}: must begin with http:// or https:// and a host"
+            )
 
-    def filled(self, query: Query) -> Request:
-        """The request for one query."""
-        values = {"query": query.text, "text": query.text, "query_id": query.query_id, "depth": self.described.depth}
-        values |= {name: None if value in ("", NO_VALUE) else value for name, value in query.attributes.items()}
-        fill = TemplateFiller(values, f"{self.where}, query {format_value(query.query_id)}")
+    def filled(self, query_id: str, text: str, attributes: Mapping[str, str]) -> Request:
+        """Return the request for one query.
+
+        attributes: the columns of the queries' file that the template names.
+        """
+        values = {"query": text, "text": text, "query_id": query_id, "depth": self.described.depth}
+        values |= {name: None if value in ("", NO_VALUE) else value for name, value in attributes.items()}
+        fill = TemplateFiller(values, f"{self.where}, query {format_value(query_id)}")
         body = self.known["body"]
         if body is not None:
             body = json.dumps(fill.structure(without_nulls(body)), ensure_ascii=False, allow_nan=False).encode()
         headers = {"accept": "application/json"} | ({"content-type": "application/json"} if body is not None else {})
         for name, value in self.known["headers"].items():
-            text = as_text(fill.structure(value))
-            if not HEADER.fullmatch(text):
+            header = as_text(fill.structure(value))
+            if not HEADER.fullmatch(header):
                 raise InputError(f"{fill.where}: headers.{name}: must be plain ASCII on one line")
-            headers[str(name).lower()] = text
+            headers[str(name).lower()] = header
         key = hashlib.sha256(json.dumps([self.signature, sorted(values.items(), key=str)]).encode()).hexdigest()
         return Request(
-            query.query_id,
+            query_id,
             self.method,
-            fill.address(self.known["url"]),
+            fill.text(self.known["url"], safe=True),
             headers,
             list(parameter_pairs(fill.structure(without_nulls(self.known["parameters"])))),
             body,
@@ -107,6 +106,8 @@ class TemplateFiller:
         return number_value(value, f"{self.where}: {text}") if whole["number"] else value
 
     def text(self, text: str, safe: bool = False) -> str:
+        """Fill the placeholders of a text; safe: with values that are percent-encoded."""
+
         def filled(found: re.Match[str]) -> str:
             if found["name"] is None:
                 return f"{{{found['plain']}}}"
@@ -117,10 +118,6 @@ class TemplateFiller:
             return quote(written, safe="") if safe else written
 
         return PLACEHOLDER.sub(filled, text)
-
-    def address(self, url: str) -> str:
-        """The address, in which values are percent-encoded."""
-        return self.text(url, safe=True)
 
 
 def number_value(value: Any, where: str) -> int | float:
@@ -150,15 +147,3 @@ def parameter_pairs(parameters: Mapping[str, Any]) -> Any:
 def as_text(value: Any) -> str:
     """A value as a text: true and false as JSON has them, mappings as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def base_address(url: str, where: str) -> tuple[str, str]:
-    """Scheme and host with port, which the secrets of a request are meant for."""
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
-        parts = urlsplit("")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(f"{where}.url: {redact(format_value(url))}: must begin with http:// or https:// and a host")
-    return parts.scheme, parts.netloc

@@ -28,7 +28,7 @@ from ndcg_ab.sources.base import (
 )
 from ndcg_ab.sources.costs import CostRecord, in_random_order
 from ndcg_ab.sources.http.answers import AnswerReader, Hit, QueryError
-from ndcg_ab.sources.http.requests import Query, Request, Template
+from ndcg_ab.sources.http.requests import Request, Template
 from ndcg_ab.sources.tables.schema import DOCUMENT, Layout
 
 MOST_EXAMPLES = 5
@@ -53,7 +53,7 @@ class SearchEngine(Source):
         needs(f"{self.origin}: asking a search engine over HTTP", "httpx", "jmespath")
         from ndcg_ab.sources.http.client import Client, DeadlineError, failure_costs
 
-        template, requests = self.requests(asked)
+        requests = self.requests(asked)
         reader = AnswerReader(self.described, f"{self.origin}: http")
         kept = AnswerFile(asked.folder)
         found = {request.query_id: kept.known[request.key][0] for request in requests if request.key in kept.known}
@@ -70,7 +70,7 @@ class SearchEngine(Source):
         def warmed(request: Request, hits: list[Hit], costs: Mapping[str, float]) -> None:
             record.add(request.query_id, costs, is_cold=True)
 
-        client = Client(self.described, template.base, reader, record.asked.names)
+        client = Client(self.described, reader, record.asked.names)
         try:
             left = [request for request in requests if request.query_id not in found]
             if asked.costs:
@@ -102,23 +102,21 @@ class SearchEngine(Source):
         costs = record.table(self.measured(asked.costs)) if asked.costs else None
         return PullResult(table, make_documents(found), costs)
 
-    def requests(self, asked: PullRequest) -> tuple[Template, list[Request]]:
-        """The template, and what is sent for each query."""
+    def requests(self, asked: PullRequest) -> list[Request]:
+        """Return what is sent for each query."""
         template = Template(self.described, self.directory, f"{self.origin}: http")
-        records = asked.attributes
-        return template, [
-            template.filled(Query(query_id, text, records.get(query_id, {}))) for query_id, text in asked.texts.items()
-        ]
+        attributes = asked.attributes
+        return [template.filled(query_id, text, attributes.get(query_id, {})) for query_id, text in asked.texts.items()]
 
     @contextlib.contextmanager
     def asking(self, asked: PullRequest) -> Iterator[Ask]:
         """Over HTTP, with the attempts and the allowance of a pull."""
         from ndcg_ab.sources.http.client import Client
 
-        template, requests = self.requests(asked)
+        requests = self.requests(asked)
         known = {request.query_id: request for request in requests}
         reader = AnswerReader(self.described, f"{self.origin}: http")
-        client = Client(self.described, template.base, reader, asked.costs.names if asked.costs else ())
+        client = Client(self.described, reader, asked.costs.names if asked.costs else ())
         began = time.monotonic()
         with client.one_by_one() as ask_one:
 

@@ -2,7 +2,7 @@
 
     def grade(query: ndcg_ab.Query, document: ndcg_ab.Document, **arguments) -> float | int | None
 
-None says that it cannot tell.  What it returned for the same content is not asked again (`open_grade_cache`): for the
+None says that it cannot tell.  What it returned for the same content is not asked again (`GradeCache`): for the
 source of its module, its name and arguments, the query and the document.  A function in memory that no module has under
 its name (a lambda, one inside another, a notebook's) is asked every time: no source tells what it does.  An OSError
 that the function raises may pass: the flow tries again, and asks what is not known yet.
@@ -15,7 +15,7 @@ import inspect
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.sources.forms.plausible import MOST_GRADE
 from ndcg_ab.sources.functions.function import is_finite
 from ndcg_ab.sources.functions.modules import load_function, modules_first_in
-from ndcg_ab.sources.judgments.grade_cache import Say, open_grade_cache
+from ndcg_ab.sources.judgments.grade_cache import GradeCache, Say
 
 KEYS = 1  # to be raised with every change of what a key is made from
 
@@ -79,10 +79,13 @@ class AskedFunction:
         returns no grade, SilentError where that may pass; what it said until then stays known.
         """
         given = self.described.given
-        with contextlib.nullcontext() if given else modules_first_in(self.directory), open_grade_cache(say) as known:
+        with (
+            contextlib.nullcontext() if given else modules_first_in(self.directory),
+            contextlib.closing(GradeCache(say)) as known,
+        ):
             function = given.data if given else load_function(self.origin, self.directory)
             with translate_foreign_errors(f"python = {self.origin!r} failed"):
-                keys = self.keys_of(function, pairs, named_module(function) if given else function_module(function))
+                keys = self.keys_of(function, pairs, module_of(function, is_named=given is not None))
             if keys is None:
                 say(f"{self.origin}: no source tells what it does, so that it is asked every time")
             found = known.take(keys, since) if keys else {}
@@ -122,7 +125,16 @@ class AskedFunction:
             return
         executor = ThreadPoolExecutor(self.workers)
         try:
-            yield from ask_in_threads(executor, self.workers, ask, asked)
+            waiting = {executor.submit(ask, query, document): at for at, query, document in asked}
+            for future in as_completed([*waiting]):
+                if future.exception() is not None:
+                    break
+                yield waiting.pop(future), future.result()
+            executor.shutdown(cancel_futures=True)  # after a failure those at work are heard out before it is told
+            heard = [future for future in waiting if not future.cancelled()]
+            yield from ((waiting[future], future.result()) for future in heard if future.exception() is None)
+            for future in heard:
+                future.result()
         finally:
             executor.shutdown(wait=False, cancel_futures=True)
 
@@ -142,44 +154,10 @@ class AskedFunction:
             return float(found)
 
 
-def ask_in_threads(
-    executor: ThreadPoolExecutor,
-    workers: int,
-    ask: Callable[[Query, Document], float | None],
-    asked: Sequence[tuple[int, Query, Document]],
-) -> Iterator[tuple[int, float | None]]:
-    """As the threads answer; after a failure nothing more is asked, and those at work are heard out before it is told.
-
-    Two questions for each thread are there at a time, so that none waits and few are taken back.
-    """
-    rest = iter(asked)
-    waiting: dict[Future[float | None], int] = {}
-    failure: BaseException | None = None
-    while True:
-        while failure is None and len(waiting) < 2 * workers and (entry := next(rest, None)) is not None:
-            waiting[executor.submit(ask, *entry[1:])] = entry[0]
-        if not waiting:
-            break
-        done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-        for future in sorted(done, key=waiting.__getitem__):
-            at = waiting.pop(future)
-            if (error := future.exception()) is None:
-                yield at, future.result()
-            elif failure is None:
-                failure = error
-                for other in [other for other in waiting if other.cancel()]:
-                    del waiting[other]
-    if failure is not None:
-        raise failure
-
-
-def function_module(function: Callable[..., Any]) -> Any:
-    """The module that a function is in."""
-    return inspect.getmodule(inspect.unwrap(function))
-
-
-def named_module(function: Callable[..., Any]) -> Any:
-    """The same, if the module has the function under its name; else None."""
+def module_of(function: Callable[..., Any], is_named: bool) -> Any:
+    """Return the module that a function is in; None if it has to be there under its name, and is not."""
+    if not is_named:
+        return inspect.getmodule(inspect.unwrap(function))
     module = sys.modules.get(getattr(function, "__module__", None) or "")
     return module if getattr(module, getattr(function, "__qualname__", ""), None) is function else None
 
@@ -188,9 +166,8 @@ def source_text(module: Any) -> str | None:
     """A module's source as its file has it."""
     if module is None:
         return None
-    with contextlib.suppress(OSError, TypeError, UnicodeDecodeError):
-        path = inspect.getsourcefile(module)
-        return Path(path).read_text(encoding="utf-8") if path else None
+    with contextlib.suppress(OSError, TypeError, SyntaxError):
+        return inspect.getsource(module)
     return None
 
 

@@ -6,8 +6,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,6 @@ from ndcg_ab.sources.base import Pulled, Remark, Source, with_remarks
 from ndcg_ab.sources.files.parts import local_columns
 from ndcg_ab.sources.judgments.grades import (
     CombinedGrades,
-    DisagreeError,
     JudgmentCodes,
     combine_judgments,
     deciding_rows,
@@ -38,13 +38,6 @@ KEY = ["query_id", "doc_id"]
 KEYS = pa.schema([(name, pa.string()) for name in KEY])
 OF_CLICKS = {"impressions", "clicks", "value"}  # columns of the file that `ndcg-ab clicks` writes
 NO_NAME = ""  # the judge of judgments that name none
-
-
-class Gathering(NamedTuple):
-    """How judgments of several files and judges become one grade: the keys of the configuration."""
-
-    precedence: str = "last"
-    combine: str | None = None
 
 
 def judgments_layout(place: JudgmentSource, evaluation: Evaluation) -> Layout:
@@ -144,19 +137,18 @@ def gather_judgments(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
     if len(parts) == 1 and parts[0].layout is JUDGMENT:
         return parts[0]
     names = named_judgments(evaluation)[: len(parts)]
-    how = Gathering(evaluation.judgments_precedence, evaluation.combine)
+    precedence, combine = evaluation.judgments_precedence, evaluation.combine
     source = SeveralPlaces(parts)
-    singles = pa.concat_tables([single_judgments(part, name, how) for part, name in zip(parts, names, strict=True)])
+    singles = pa.concat_tables(
+        [single_judgments(part, name, precedence) for part, name in zip(parts, names, strict=True)]
+    )
     units, keys = make_units(singles, names)
     refuse_contradictions(singles, units, keys, source)
-    try:
-        found = combine_judgments(units, how.precedence, how.combine)
-    except DisagreeError as error:
-        raise disagreement_error(error, keys, units, source) from None
+    found = combine_judgments(units, precedence, combine or partial(refuse_disagreement, keys, units, source))
     table = keys.append_column("grade", pa.array(found.grades, pa.float64())).cast(JUDGMENT.schema)
     remarks = [*(remark for part in parts for remark in part.remarks), *count_repeated(singles, source)]
-    remarks += [*file_remarks(found, names, how, keys), *scale_remarks(parts, names)]
-    remarks += judge_remarks(found, units, how)
+    remarks += [*file_remarks(found, names, precedence, keys), *scale_remarks(parts, names)]
+    remarks += judge_remarks(found, units, combine)
     source.table = table
     return Pulled(with_remarks(table, remarks), JUDGMENT, source, singles=singles)
 
@@ -184,7 +176,7 @@ class SeveralPlaces(Source):
         return " and ".join(found) or self.origin
 
 
-def single_judgments(part: Pulled, name: str, how: Gathering) -> pa.Table:
+def single_judgments(part: Pulled, name: str, precedence: str) -> pa.Table:
     """One row for each judgment of a file, in the columns of `SINGLE_JUDGMENT`.
 
     Where files are beside each other, one that names no judges is a judge of its name.
@@ -195,7 +187,7 @@ def single_judgments(part: Pulled, name: str, how: Gathering) -> pa.Table:
     for each in ("judge", "source"):
         texts = table[each] if each in table.column_names else pa.nulls(table.num_rows, pa.string())
         columns[each] = pc.if_else(pc.equal(texts, ""), None, texts)
-    if how.precedence == "together":
+    if precedence == "together":
         columns["judge"] = pc.coalesce(columns["judge"], pa.scalar(name))
     columns["file"] = pa.repeat(pa.scalar(name), table.num_rows)
     return pa.table(columns, schema=SINGLE_JUDGMENT.schema)
@@ -271,14 +263,16 @@ def refuse_contradictions(singles: pa.Table, units: JudgmentCodes, keys: pa.Tabl
     )
 
 
-def disagreement_error(error: DisagreeError, keys: pa.Table, units: JudgmentCodes, source: SeveralPlaces) -> InputError:
-    """Says who disagrees on which document, and how to say what counts."""
-    query_id, doc_id = (keys[name][error.key].as_py() for name in ("query_id", "doc_id"))
-    (low, lowest), (high, highest) = error.lowest, error.highest
-    return InputError(
+def refuse_disagreement(
+    keys: pa.Table, units: JudgmentCodes, source: SeveralPlaces, key: int, grades: list[tuple[int, float]], count: int
+) -> NoReturn:
+    """Raise the InputError that says who disagrees on which document, and how to say what counts."""
+    query_id, doc_id = (keys[name][key].as_py() for name in ("query_id", "doc_id"))
+    (low, lowest), (high, highest) = (choose(grades, key=lambda pair: pair[1]) for choose in (min, max))
+    raise InputError(
         f"{source.locate(source.table, JUDGMENT, query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is"
         f" judged {lowest:g} by {judge_text(units.judges[low])} and {highest:g} by {judge_text(units.judges[high])}"
-        f" ({error.count} such): where judges disagree, say what counts: --combine majority, median, mean, highest or"
+        f" ({count} such): where judges disagree, say what counts: --combine majority, median, mean, highest or"
         " lowest (in a configuration combine: majority)"
     )
 
@@ -300,7 +294,7 @@ def count_repeated(singles: pa.Table, source: SeveralPlaces) -> list[Remark]:
     return [Remark("repeated_judgment", count, examples)]
 
 
-def file_remarks(found: CombinedGrades, names: Sequence[str], how: Gathering, keys: pa.Table) -> list[Remark]:
+def file_remarks(found: CombinedGrades, names: Sequence[str], precedence: str, keys: pa.Table) -> list[Remark]:
     """What each later file changed."""
     remarks = []
     for name, later in zip(names[1:], found.later, strict=True):
@@ -311,7 +305,7 @@ def file_remarks(found: CombinedGrades, names: Sequence[str], how: Gathering, ke
         ]
         told = (
             f"{name}: adds {later.added:,}, changes {later.changed:,} and leaves {later.left:,} of those before it"
-            f" (judgments_precedence = {how.precedence})"
+            f" (judgments_precedence = {precedence})"
         )
         remarks.append(Remark("more_judgments", later.added + later.changed, tuple(examples), told))
     return remarks
@@ -331,10 +325,10 @@ def scale_remarks(parts: Sequence[Pulled], names: Sequence[str]) -> list[Remark]
     return remarks
 
 
-def judge_remarks(found: CombinedGrades, units: JudgmentCodes, how: Gathering) -> list[Remark]:
+def judge_remarks(found: CombinedGrades, units: JudgmentCodes, combine: str | None) -> list[Remark]:
     """How many documents have grades by several judges."""
     if not found.several:
         return []
     told = f"{found.several:,} documents are judged by several of {len(units.judges)} judges, who "
-    told += f"disagree on {found.disagreed:,}: {how.combine} counts" if found.disagreed else "agree on all of them"
+    told += f"disagree on {found.disagreed:,}: {combine} counts" if found.disagreed else "agree on all of them"
     return [Remark("several_judges", found.several, (), told)]

@@ -5,12 +5,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 MOST_EXAMPLES = 5
 Array = Any
+Refuse = Callable[[int, list[tuple[int, float]], int], NoReturn]
+Combine = str | Refuse
 
 
 def majority_grade(grades: Sequence[float]) -> float:
@@ -27,21 +29,14 @@ COMBINED: dict[str, Callable[[Sequence[float]], float]] = {
     "highest": max,
     "lowest": min,
 }
+TOGETHER = "together"  # the judges of all files are beside each other
 CHOSEN: dict[str, Callable[[Array, Array], Array]] = {  # of the grade before and that of a later file
+    TOGETHER: lambda before, later: later,
     "last": lambda before, later: later,
     "first": lambda before, later: before,
     "highest": np.maximum,
     "lowest": np.minimum,
 }
-TOGETHER = "together"  # the judges of all files are beside each other
-
-
-class DisagreeError(Exception):
-    """Judges disagree and no rule says what counts: the first document of `count`; its judges and their grades."""
-
-    def __init__(self, key: int, lowest: tuple[int, float], highest: tuple[int, float], count: int) -> None:
-        super().__init__()
-        self.key, self.lowest, self.highest, self.count = key, lowest, highest, count
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,26 +97,23 @@ class CombinedGrades:
     disagreed: int
 
 
-def combine_judgments(units: JudgmentCodes, precedence: str, combine: str | None) -> CombinedGrades:
-    """One grade for each document. Raises DisagreeError where judges disagree and `combine` is None."""
+def combine_judgments(units: JudgmentCodes, precedence: str, combine: Combine) -> CombinedGrades:
+    """Return one grade for each document.
+
+    combine: the key of a rule, or what is called with a document, its judges and their grades, and the number of such
+    documents, if judges disagree; it raises the error.
+    """
     key, judge, file, grade, _ = units.grouped()
     now = np.full(units.count, math.nan)
     later, several, disagreed = [], 0, 0
     for at in range(int(file.max()) + 1):
-        own = np.unique(key[file == at])
+        rows = latest_rows(key, judge, file, at) if precedence == TOGETHER else np.flatnonzero(file == at)
+        found, values, more, odd = combine_judges(key[rows], judge[rows], grade[rows], combine)
         before = now.copy()
-        if precedence == TOGETHER:
-            chosen = latest_rows(key, judge, file, at)
-            found, values, several, disagreed = combine_judges(key[chosen], judge[chosen], grade[chosen], combine)
-            now[found] = values
-        else:
-            mine = file == at
-            found, values, more, odd = combine_judges(key[mine], judge[mine], grade[mine], combine)
-            is_new = np.isnan(now[found])
-            now[found] = np.where(is_new, values, CHOSEN[precedence](now[found], values))
-            several, disagreed = several + more, disagreed + odd
+        now[found] = np.where(np.isnan(now[found]), values, CHOSEN[precedence](now[found], values))
+        several, disagreed = (more, odd) if precedence == TOGETHER else (several + more, disagreed + odd)
         if at:
-            later.append(compare_later_file(own, before, now))
+            later.append(compare_later_file(np.unique(key[file == at]), before, now))
     return CombinedGrades(now, tuple(later), several, disagreed)
 
 
@@ -141,20 +133,17 @@ def deciding_rows(key: Array, file: Array, count: int, *, last: bool) -> Array:
     return np.flatnonzero(signed == best[key])
 
 
-def combine_judges(key: Array, judge: Array, grade: Array, combine: str | None) -> tuple[Array, Array, int, int]:
+def combine_judges(key: Array, judge: Array, grade: Array, combine: Combine) -> tuple[Array, Array, int, int]:
     """Keys and their grades, and how many of them several judges grade, and grade otherwise; rows by their keys."""
     found, start, counts = np.unique(key, return_index=True, return_counts=True)
     values = grade[start].copy()
     lowest, highest = np.minimum.reduceat(grade, start), np.maximum.reduceat(grade, start)
     odd = np.flatnonzero(lowest < highest)
-    if len(odd) and combine is None:
-        rows = slice(start[odd[0]], start[odd[0]] + counts[odd[0]])
-        named = list(zip(judge[rows].tolist(), grade[rows].tolist(), strict=True))
-        low, high = (choose(named, key=lambda pair: pair[1]) for choose in (min, max))
-        raise DisagreeError(int(found[odd[0]]), low, high, len(odd))
     for at in odd.tolist():
-        assert combine is not None
-        values[at] = COMBINED[combine](grade[start[at] : start[at] + counts[at]].tolist())
+        rows = slice(start[at], start[at] + counts[at])
+        if not isinstance(combine, str):
+            combine(int(found[at]), list(zip(judge[rows].tolist(), grade[rows].tolist(), strict=True)), len(odd))
+        values[at] = COMBINED[combine](grade[rows].tolist())
     return found, values, int((counts > 1).sum()), len(odd)
 
 

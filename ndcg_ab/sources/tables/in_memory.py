@@ -120,6 +120,7 @@ def placed_rows(name: str, table: pa.Table, chosen: dict[str, str]) -> Placed:
 
 
 def read_dictionaries(given: InMemoryData, layout: Layout) -> pa.Table:
+    refuse_like_keys(given)
     if layout.kind not in IN_DICTIONARIES:
         return records_by_key(given, layout)
     table = table_of_plain_dictionaries(given.data, layout)
@@ -161,7 +162,6 @@ def table_of_plain_dictionaries(data: Mapping[Any, Any], layout: Layout) -> pa.T
 
 def placed_documents(given: InMemoryData, value: str) -> Placed:
     """Every document of every query, under the keys that lead to it: ``judgments['q1']['d1']``."""
-    refuse_like_keys(given)
     for query_id, documents in given.data.items():
         where = f"{given.name}[{format_value(query_id)}]"
         if not isinstance(documents, Mapping):

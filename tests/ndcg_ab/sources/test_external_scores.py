@@ -160,7 +160,7 @@ REFUSED = {
     "a query twice in JSON": ("a.json", '{"1": {"map": 1}, "1": {"rr": 1}}', "a", "key '1' comes twice in one object"),
     "a measure twice in JSON": ("a.json", '{"1": {"map": 1, "map": 0}}', "a", "key 'map' comes twice in one object"),
     "twice in a table": ("a.csv", CSV + "b,2,map,1\n", None, "lines 5 and 6: 'map' of system 'b' on query '2' is"),
-    "twice under two spellings": ("a.eval", "q\tnDCG@5\t1\nq\tndcg@5\t1\nall\tnDCG@5\t1\n", "a", "'ndcg@5' of system"),
+    "twice under two spellings": ("a.eval", "q\tnDCG@5\t1\nq\tndcg@5\t1\nall\tnDCG@5\t1\n", "a", "'nDCG@5' of system"),
     "whose": ("a.eval", TREC_EVAL, None, "does not say whose values these are: name the system, as --scores NAME=FILE"),
     "many under one name": ("a.csv", CSV, "a", "holds the values of 2 systems"),
     "means alone": ("a.eval", ALL, "a", "there is no value of a single query in it"),

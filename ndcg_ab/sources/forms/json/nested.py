@@ -64,15 +64,9 @@ def read_objects(value: Any, name: str) -> Iterator[tuple[str, Object]]:
         yield f"{name}, entry {number}", read_object(each, f"{name}, entry {number}", "must be an object")
 
 
-def read_queries(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield (query_id, what it leads to); raise InputError if two keys are the same text, such as 1 and '1'."""
-    keys: dict[str, Any] = {}
-    for key, inner in read_object(value, "the document", "must be an object").items():
-        if str(key) in keys:
-            pair = f"{format_value(keys[str(key)])} and {format_value(key)}"
-            raise InputError(f"query_id {pair} are the same text: give a query once")
-        keys[str(key)] = key
-        yield key, inner
+def read_queries(value: Any) -> Iterable[tuple[Any, Any]]:
+    """Return the pairs of query_id and what it leads to."""
+    return read_object(value, "the document", "must be an object").items()
 
 
 # ---- the documents of a query
@@ -102,14 +96,12 @@ def find_documents(row: Any, depth: int = MOST_DEPTH) -> Sequence[Any] | None:
     return None
 
 
-@functools.lru_cache(maxsize=1000)
-def field_keys(kind: str, names: tuple[str, ...]) -> Mapping[str, str]:
-    """Return field -> key of a document's object."""
-    return match_columns(FIELDS[kind], names)
-
-
 def keys_of(entry: Object, kind: str) -> Mapping[str, str]:
-    return field_keys(kind, tuple(name for name in entry if isinstance(name, str)))
+    """Return field -> key of a document's object."""
+    return field_keys(FIELDS[kind], tuple(name for name in entry if isinstance(name, str)))
+
+
+field_keys = functools.lru_cache(maxsize=1000)(match_columns)
 
 
 def is_document(entry: Any, kind: str) -> bool:
@@ -146,8 +138,7 @@ def read_documents(query_id: Any, entries: Any, kind: str) -> Records:
         place = f"{place_of(query_id)}, document {number}"
         if not (is_object(entry) or (kind == RANKING and is_id(entry))):
             raise InputError(f"{place}: {format_value(entry)}: {rule}")
-        record = {"query_id": query_id, **dict.fromkeys(field for field in FIELDS[kind] if field == "doc_id")}
-        record |= values_of(entry, kind)
+        record = {"query_id": query_id, "doc_id": None, **values_of(entry, kind)}
         if record["doc_id"] is None:
             raise InputError(f"{place}: {format_value(entry)}: names no document: every entry needs a doc_id")
         if kind == JUDGMENTS:

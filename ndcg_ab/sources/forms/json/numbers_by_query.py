@@ -1,11 +1,11 @@
-"""Judgments or a ranking by query and document, as ranx and pytrec_eval keep them: {query: {document: number}}."""
+"""Numbers of documents or measures by query, as ranx and pytrec_eval keep them: {query: {name: number}}."""
 
 from collections.abc import Sequence
 from functools import partial
 from itertools import chain, pairwise
 from typing import Any
 
-from ndcg_ab.sources.forms.form import JUDGMENTS, RANKING, Form, Reading, Records
+from ndcg_ab.sources.forms.form import JUDGMENTS, RANKING, SCORES, Form, Reading, Records
 from ndcg_ab.sources.forms.json.nested import (
     is_list,
     is_object,
@@ -91,7 +91,30 @@ def read_numbers(value: Any, field: str) -> Records:
             yield place_of(query_id, doc_id), {"query_id": query_id, "doc_id": doc_id, field: number}
 
 
+def sniff_values(sample: Sample) -> Reading | None:
+    """Keys that are no measures are likelier documents."""
+    value = value_of(sample)
+    if not is_object(value) or not most(value.values(), is_query):
+        return None
+    names = {str(name) for inner in value.values() if is_object(inner) for name in inner}
+    return Reading(SCORES, "json", records=read_values, is_doubtful=not are_measures(names))
+
+
+def read_values(value: Any) -> Records:
+    """Yield the record of each value."""
+    for query_id, measures in read_queries(value):
+        for measure, number in read_object(measures, place_of(query_id), "must map every measure to its value").items():
+            yield (
+                f"{place_of(query_id)}, {measure}",
+                {"query_id": query_id, "metric": measure, "value": number},
+            )
+
+
 JUDGMENTS_FORM = Form(
     "judgments {query: {document: grade}}", JUDGMENTS, '{"q1": {"d1": 0, "d2": 2, "d3": 0}}\n', sniff_judgments
 )
 RANKING_FORM = Form("ranking {query: {document: score}}", RANKING, '{"q1": {"d1": 2.5, "d2": 1.25}}\n', sniff_ranking)
+SCORES_READING = Reading(SCORES, "json", records=read_values)
+SCORES_FORM = Form(
+    "values {query: {measure: value}}", SCORES, '{"q1": {"ndcg_cut_10": 0.5, "map": 0.25}}\n', sniff_values
+)

@@ -1,29 +1,138 @@
-"""What the forms without a header share: a reading of lines whose fields are known by their place."""
+"""The forms without a header: lines whose fields are known by their places."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from ndcg_ab.sources.forms.form import Reading
+from ndcg_ab.sources.forms.form import JUDGMENTS, RANKING, Form, Reading
 from ndcg_ab.sources.forms.names import field_column
+from ndcg_ab.sources.forms.plausible import MOST_GRADES, are_grades, are_ranks, are_times, fall, numbers, vary
 from ndcg_ab.sources.forms.sample import Sample
-from ndcg_ab.sources.forms.text.value_lines import are_named
+from ndcg_ab.sources.forms.text.values import are_named
+
+Columns = Mapping[str, Sequence[str]]  # field -> its values
 
 
-def rows_without_header(sample: Sample, width: int) -> list[list[str]]:
-    """Return the fields of lines that have so many; none with a header, named columns, or names of measures."""
-    _, rows = sample.rows
-    is_header = bool(rows) and sum(field_column(name, rows[0]) is not None for name in ("query_id", "doc_id")) > 1
-    are_others = is_header or (rows and len(rows[0]) != width) or (width == 3 and rows and are_named(rows))
-    return [] if sample.columns or are_others else rows
+def make_form(
+    words: str,
+    kind: str,
+    example: str,
+    names: Sequence[str],
+    fits: Callable[[Columns], bool],
+    doubts: Callable[[Columns], bool] = lambda columns: False,
+) -> Form:
+    """Return the form of lines without a header.
+
+    names: of the fields in their order. fits: whether the values of the fields are plausible. doubts: whether another
+    kind is likelier.
+    """
+
+    def sniff(sample: Sample) -> Reading | None:
+        delimiter, rows = sample.rows
+        if sample.columns or not rows or len(rows[0]) != len(names) or (len(names) == 3 and are_named(rows)):
+            return None
+        columns = dict(zip(names, zip(*rows, strict=True), strict=True))
+        is_header = sum(field_column(name, rows[0]) is not None for name in ("query_id", "doc_id")) > 1
+        if is_header or not fits(columns):
+            return None
+        file_format = "trec" if delimiter == " " else "delimited"
+        return Reading(kind, file_format, {}, tuple(names), delimiter, is_doubtful=doubts(columns))
+
+    return Form(words, kind, example, sniff)
 
 
-def column(rows: Sequence[Sequence[str]], place: int) -> list[str]:
-    """Return the values of one column, whose places begin with 0."""
-    return [row[place] for row in rows]
+def have_grades(columns: Columns) -> bool:
+    """Return whether documents differ, and their grades are plausible numbers."""
+    grades = columns["grade"]
+    return vary(columns["doc_id"]) and numbers(grades) is not None and are_grades(grades)
 
 
-def read_places(sample: Sample, kind: str, places: Mapping[str, int], width: int) -> Reading:
-    """Return how lines are read whose fields are at these places, beginning with 0."""
-    by_place = {place: name for name, place in places.items()}
-    names = tuple(by_place.get(place, f"unused_{place}") for place in range(width))
-    delimiter, _ = sample.rows
-    return Reading(kind, "trec" if delimiter == " " else "delimited", names=names, delimiter=delimiter)
+def have_falling_fractions(columns: Columns) -> bool:
+    """Return whether grades fall within queries, and are not all whole: scores do."""
+    grades = numbers(columns["grade"]) or []
+    return fall(columns["query_id"], grades) and not all(grade.is_integer() for grade in grades)
+
+
+def have_ranks(columns: Columns) -> bool:
+    return are_ranks(columns["query_id"], columns["rank"])
+
+
+def have_q0(columns: Columns) -> bool:
+    """Return whether there are ranks, and the second field is the same everywhere."""
+    return have_ranks(columns) and len(set(columns["unused_1"])) == 1
+
+
+def have_scores(columns: Columns) -> bool:
+    """Return whether scores are fractions, or fall within queries."""
+    scores = numbers(columns["score"]) or [0.0]
+    return not all(score.is_integer() for score in scores) or fall(columns["query_id"], scores)
+
+
+def may_be_grades(columns: Columns) -> bool:
+    """Return whether scores are whole, or few that do not fall within queries."""
+    scores = numbers(columns["score"]) or []
+    is_falling = fall(columns["query_id"], scores) or len(set(scores)) > MOST_GRADES
+    return not is_falling or all(score.is_integer() for score in scores)
+
+
+TREC_FORMS = (
+    make_form(
+        "TREC judgments",
+        JUDGMENTS,
+        "q1 0 d1 1\nq1 0 d2 0\n",
+        ("query_id", "unused_1", "doc_id", "grade"),
+        have_grades,
+    ),
+    make_form(
+        "TREC ranking",
+        RANKING,
+        "q1 Q0 d1 1 2.5 bm25\nq1 Q0 d2 2 1.5 bm25\n",
+        ("query_id", "unused_1", "doc_id", "rank", "score", "tag"),
+        lambda columns: numbers(columns["score"]) is not None,
+    ),
+)
+FORMS = (
+    make_form(
+        "ratings of users (user, item, rating, time): each user is a query",
+        JUDGMENTS,
+        "11\t242\t3\t881250949\n12\t302\t4\t891717742\n",
+        ("query_id", "doc_id", "grade", "unused_3"),
+        lambda columns: have_grades(columns) and are_times(columns["unused_3"]),
+    ),
+    *TREC_FORMS,
+    make_form(
+        "TREC ranking without tag",
+        RANKING,
+        "q1 Q0 d1 1 2.5\nq1 Q0 d2 2 1.5\n",
+        ("query_id", "unused_1", "doc_id", "rank", "score"),
+        lambda columns: have_q0(columns) and len(set(numbers(columns["score"]) or [])) > 1,
+    ),
+    make_form(
+        "TREC ranking without scores",
+        RANKING,
+        "q1 Q0 d1 1 bm25\nq1 Q0 d2 2 bm25\n",
+        ("query_id", "unused_1", "doc_id", "rank", "tag"),
+        have_q0,
+    ),
+    make_form(
+        "ranking without a header (query, document, rank)",
+        RANKING,
+        "q1\td1\t1\nq1\td2\t2\n",
+        ("query_id", "doc_id", "rank"),
+        have_ranks,
+    ),
+    make_form(
+        "judgments without a header (query, document, grade)",
+        JUDGMENTS,
+        "q1,d1,1\nq1,d2,0\n",
+        ("query_id", "doc_id", "grade"),
+        lambda columns: have_grades(columns) and not are_ranks(columns["query_id"], columns["grade"]),
+        have_falling_fractions,
+    ),
+    make_form(
+        "ranking without a header (query, document, score)",
+        RANKING,
+        "q1\td1\t2.5\nq1\td2\t1.25\n",
+        ("query_id", "doc_id", "score"),
+        lambda columns: numbers(columns["score"]) is not None and have_scores(columns),
+        may_be_grades,
+    ),
+)

@@ -161,3 +161,4 @@ SCORED_FORM = Form(
 )
 RANKING_FORM = Form("table of a ranking", RANKING, "qid,docno,rank,score\nq1,d1,1,2.5\nq1,d2,2,1.5\n", sniff_ranking)
 QUERIES_FORM = Form("table of queries", QUERIES, "qid,query\nq1,red shoes\n", sniff_queries)
+PLAIN_FORMS = (JUDGMENTS_FORM, RANKING_FORM, QUERIES_FORM)

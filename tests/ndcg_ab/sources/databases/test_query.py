@@ -330,7 +330,7 @@ def test_the_types_of_postgresql(socket: Path, tmp_path: Path) -> None:
         ("0a0a0a0a-0000-4000-8000-000000000001", "d1", 1.5),
         ("0a0a0a0a-0000-4000-8000-000000000001", "d2", 2.0),
     ]
-    number = "select 7::bigint as query_id, 8::numeric as doc_id, 1::smallint as score"
+    number = "select 7::bigint as query_id, 8 as doc_id, 1::smallint as score"
     system = System.model_validate({"name": "a", "database": address(socket), "query": number})
     pulled = pull_source(system.source, RANKING, tmp_path)
     assert pulled.table.to_pylist() == [{"query_id": "7", "doc_id": "8", "score": 1.0, "rank": None}]
@@ -408,14 +408,10 @@ def test_rows_stream(socket: Path) -> None:
 
 
 REFUSED_TYPES = {
-    "select 'q' as query_id, 1.5::numeric as doc_id, 1 as grade": (
-        "row 1: doc_id = '1.5': must be text or a whole number; cast it in the query: cast(doc_id as bigint) as doc_id"
+    "select 'q' as query_id, 8::numeric as doc_id, 1 as grade": (
+        "column 'doc_id' is of type numeric: doc_id must be text or a whole number; cast it in the query:"
+        " cast(doc_id as bigint) as doc_id"
     ),
-    "select g as query_id, (g / 2.0)::numeric as doc_id, 1 as grade from generate_series(2, 9) g where g <> 2": (
-        "row 1: doc_id = '1.5000000000000000': must be text or a whole number"
-    ),
-    "select 'q' as query_id, 8::numeric(10, 2) as doc_id, 1 as grade": "row 1: doc_id = '8.00': must be text or a",
-    "select 'q' as query_id, 'NaN'::numeric as doc_id, 1 as grade": "row 1: doc_id = 'nan': must be text or a whole",
     "select 'q' as query_id, 'd' as doc_id, 12.5::money as grade": (
         "column 'grade' is of type money: grade must be a number; cast it in the query: cast(grade as numeric) as grade"
     ),
@@ -440,7 +436,7 @@ def test_types_of_postgresql_that_are_refused(query: str, said: str, socket: Pat
 
 @pytest.mark.slow
 def test_names_that_differ_in_case_are_told_apart_by_columns(socket: Path, tmp_path: Path) -> None:
-    query = """select 'q' as query_id, 7::numeric as doc_id, 1 as grade, 2.5::money::numeric as "GRADE" """
+    query = """select 'q' as query_id, 7 as doc_id, 1 as grade, 2.5::money::numeric as "GRADE" """
     for column, value in (("grade", 1.0), ("GRADE", 2.5)):
         assert judgments(tmp_path, address(socket), query, columns={"grade": column}) == [("q", "7", value)]
 

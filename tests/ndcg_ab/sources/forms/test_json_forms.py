@@ -11,7 +11,7 @@ import pytest
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.files.json_documents import load_strictly
-from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Reading
+from ndcg_ab.sources.forms.form import EVENTS, JUDGMENTS, QUERIES, RANKING, Form, Reading
 from ndcg_ab.sources.forms.recognition import FORMS, recognise
 from ndcg_ab.sources.forms.sample import FIRST_BYTES, Sample
 from tests.places import shared
@@ -53,15 +53,14 @@ def test_a_sample_is_of_its_own_form_alone(form: Form) -> None:
     assert (found.kind, found.words) == (form.kind, form.words)
 
 
-@pytest.mark.parametrize("form", JSON_FORMS, ids=lambda form: form.words)
+@pytest.mark.parametrize("form", [form for form in JSON_FORMS if form.kind != EVENTS], ids=lambda form: form.words)
 def test_a_sample_gives_records(form: Form) -> None:
     sample = sample_of(form.sample)
     reading = form.sniff(sample)
     assert reading is not None and reading.records is not None
     value = sample.objects if len(sample.objects) > 1 else sample.document
     for _, record in reading.records(value):
-        assert "query_id" in record
-        assert "user_query" in record or len(record) > 2
+        assert "query_id" in record and len(record) > 2
 
 
 # ---- the published cases: canonical.* says what is in all of them
@@ -155,8 +154,6 @@ def test_data_in_memory_has_other_keys() -> None:
     assert reading.records is not None
     found = [record for _, record in reading.records({1: {101: 3}})]
     assert found == [{"query_id": 1, "doc_id": 101, "grade": 3}]
-    with pytest.raises(InputError, match="query_id 1 and '1' are the same text"):
-        list(reading.records({1: {"d1": 3}, "1": {"d2": 3}}))
 
 
 # ---- lists and hits
@@ -271,7 +268,7 @@ def test_search_workbench_in_both_of_its_forms(wrap: Any) -> None:
     ("entry", "form"),
     [
         (lambda number: (f"q{number}", {"d1": 9.5, "d2": 8.5}), "ranking {query: {document: score}}"),
-        (lambda number: (f"q{number}", ["d1", "d2"]), "ranking {query: [documents]}"),
+        (lambda number: (f"q{number}", ["d1", "d2"]), "ranking with the hits of each query, or {query: [documents]}"),
     ],
 )
 def test_a_cut_document_is_recognised(entry: Any, form: str, indent: int | None) -> None:
@@ -284,7 +281,7 @@ def test_a_cut_document_is_recognised(entry: Any, form: str, indent: int | None)
 def test_a_cut_list_is_recognised() -> None:
     rows = [{"qid": f"q{number}", "hits": [{"docid": "d1", "score": 1.5}] * 3} for number in range(5_000)]
     found = recognise(sample_of(json.dumps(rows)))
-    assert found is not None and found.words == "ranking with the hits of each query"
+    assert found is not None and found.words.startswith("ranking with the hits of each query")
 
 
 # ---- what is refused
@@ -294,7 +291,7 @@ def test_a_cut_list_is_recognised() -> None:
     ("value", "sentence"),
     [
         ({"q1": {"d1": 9.5, "d2": 8.5}, "q2": {"d1": 1}, "q3": 3}, "query 'q3': 3: must map every doc_id to its score"),
-        ({"q1": ["d1"], "q2": ["d2"], "q3": "d3"}, "query 'q3': 'd3': must be a list of documents"),
+        ({"q1": ["d1"], "q2": ["d2"], "q3": "d3"}, "entry 3: .*'q3', .*'d3'.: has no list of documents"),
         ({"q1": ["d1", "d2", [3]]}, "query 'q1', document 3: .*must be a list of documents"),
         ([{"qid": "q1", "hits": ["d1"]}, {"qid": "q1", "hits": ["d2"]}], "entries 1 and 2: query 'q1' comes twice"),
         ([{"qid": "q1", "hits": ["d1"]}, {"qid": "q2", "hits": ["d1"]}, {"hits": ["d2"]}], "entry 3: .*no query_id"),

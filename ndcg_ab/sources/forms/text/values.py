@@ -1,27 +1,53 @@
-"""Values of metrics by query, as trec_eval -q and ir_measures -q print them."""
+"""Values of metrics by query: lines of trec_eval -q and ir_measures -q, and tables.
+
+A table has a row for each value, or a column for each metric or system.
+"""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.forms.form import SCORES, Form, Reading, Records
 from ndcg_ab.sources.forms.measure_names import IR_MEASURES, NO_NUMBERS, TREC_EVAL, are_measures
+from ndcg_ab.sources.forms.names import bare_name, field_column
 from ndcg_ab.sources.forms.plausible import numbers
 from ndcg_ab.sources.forms.sample import Sample
+from ndcg_ab.sources.forms.text.table import OF_QUERIES, tables
 
 ALL = "all"  # the mean over all queries
 WRITERS = ("trec_eval", "ir_measures")
+METRIC = ("metric", "measure")
+TEXTS = ("text", "query", "querytext")  # columns of the text of a query
+ONE_METRIC = "value"  # what a metric is called if columns are systems
 
 
-def sniff(sample: Sample) -> Reading | None:
+class ValueColumns(NamedTuple):
+    """The columns of a table of values.
+
+    query_id, system_id: the columns of ids; no system_id if columns are systems, or all values are of one system.
+    values: the columns of values, one for each metric or system; none if each row names its metric.
+    """
+
+    query_id: str
+    system_id: str | None
+    values: tuple[str, ...]
+
+    @property
+    def are_systems(self) -> bool:
+        """Whether each column is of a system: there are several, and they are not called as measures."""
+        return self.system_id is None and len(self.values) > 1 and not are_measures(self.values)
+
+
+def sniff_lines(sample: Sample) -> Reading | None:
     rows = [] if sample.is_json or sample.columns else [split_fields(line) for line in sample.lines]
     if not rows or any(len(row) != 3 for row in rows) or guess_writer(rows) is None:
         return None
     values = [row[2] for row in rows if not NO_NUMBERS.fullmatch(row[0])]
     if numbers(values) is None:
         return None
-    return dataclasses.replace(READING, is_doubtful=not are_named(rows))
+    return dataclasses.replace(LINES, is_doubtful=not are_named(rows))
 
 
 def are_named(rows: Sequence[Sequence[str]]) -> bool:
@@ -67,11 +93,44 @@ def read_lines(lines: Iterable[tuple[int, str]], writer: str | None = None) -> R
             yield f"line {number}", {"query_id": query_id, "metric": measure, "value": value}
 
 
-READING = Reading(SCORES, "lines", records=read_lines)
+def sniff_table(sample: Sample) -> Reading | None:
+    for table in tables(sample):
+        found = find_value_columns(list(table.columns), sample.columns)
+        if found is not None and (sample.is_parquet or are_values(table.columns, found)):
+            is_of_queries = sample.is_parquet or any(bare_name(name) in TEXTS for name in table.columns)
+            return Reading(SCORES, table.format, delimiter=table.delimiter, is_doubtful=is_of_queries)
+    return None
+
+
+def find_value_columns(names: Sequence[str], columns: Mapping[str, str]) -> ValueColumns | None:
+    """Return the columns of a table of values, or None if it is none; columns: field -> column, as they are named."""
+    query_id = columns.get("query_id") or field_column("query_id", names)
+    if query_id is None or query_id not in names or (field_column("doc_id", names) and not columns):
+        return None
+    system_id = columns.get("system_id") or field_column("system_id", names)
+    named = {query_id, system_id, *columns.values()}
+    metric = columns.get("metric") or next((name for name in METRIC if name in names), None)
+    if metric in names:
+        return ValueColumns(query_id, system_id, ())
+    others = (*named, *(name for name in names if bare_name(name) in (*OF_QUERIES, *TEXTS)))
+    values = tuple(
+        name for name in names if name == columns.get("value") or ("value" not in columns and name not in others)
+    )
+    return ValueColumns(query_id, system_id, values) if values else None
+
+
+def are_values(columns: Mapping[str, Sequence[str]], found: ValueColumns) -> bool:
+    """Return whether the columns of values hold numbers."""
+    values = found.values or ("value",)
+    return all(numbers(columns.get(name, ())) is not None for name in values)
+
+
+LINES = Reading(SCORES, "lines", records=read_lines)
 FORMATS = {writer: Reading(SCORES, "lines", records=partial(read_lines, writer=writer)) for writer in WRITERS}
-FORM = Form(
+LINES_FORM = Form(
     "values by query of trec_eval or ir_measures",
     SCORES,
     "ndcg_cut_10 \tq1\t0.5000\nndcg_cut_10 \tall\t0.5000\n",
-    sniff,
+    sniff_lines,
 )
+TABLE_FORM = Form("table of values by query", SCORES, "query_id,old,new\nq1,0.5,0.25\nq2,1,0.75\n", sniff_table)
