@@ -5,11 +5,11 @@ data, which no comparison counts.
 """
 
 import contextlib
+import dataclasses
 import json
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -121,11 +121,9 @@ class SearchEngine(Source):
         with client.one_by_one() as ask_one:
 
             def ask(query_id: str) -> RequestCosts:
-                if time.monotonic() - began > self.described.deadline:
-                    limit = f"deadline = {self.described.deadline:g} s"
-                    raise SilentError(
-                        f"{self.origin}: not all queries were asked by turns within {limit}: give it more time"
-                    )
+                if time.monotonic() - began > (limit := self.described.deadline):
+                    rule = f"not all queries were asked by turns within deadline = {limit:g} s: give it more time"
+                    raise SilentError(f"{self.origin}: {rule}")
                 costs = ask_one(known[query_id])
                 self.refuse(client.failures, len(requests))
                 return costs
@@ -167,17 +165,13 @@ class AnswerFile:
                     row = json.loads(line)
                 except ValueError:  # a process that died wrote half of it
                     continue
-                self.known[row["key"]] = [Hit(*hit) for hit in row["hits"]], row.get("costs", {})
+                self.known[row["key"]] = [Hit(*hit) for hit in row["hits"]], row["costs"]
 
     def add(self, request: Request, hits: list[Hit], costs: Mapping[str, float]) -> None:
         if self.path is None:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        row: dict[str, Any] = {
-            "key": request.key,
-            "hits": [(hit.doc_id, hit.score, hit.title, hit.url) for hit in hits],
-        }
-        row |= {"costs": costs} if costs else {}
+        row = {"key": request.key, "hits": [dataclasses.astuple(hit) for hit in hits], "costs": costs}
         with self.path.open("ab") as file:
             file.write(json.dumps(row).encode() + b"\n")
 
