@@ -64,6 +64,7 @@ class Scores(Source):
     # ---- what it is
 
     def from_file(self) -> pa.Table:
+        refuse_no_file(self.path)
         reading = self.reading()
         if reading.records is not None:
             return self.of_records(

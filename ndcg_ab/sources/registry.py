@@ -102,12 +102,8 @@ def pull_source(
     if costs is not None:
         refuse_unrecorded(described, costs.names, source.origin)
     wanted = wanted if rules == AS_IT_IS and not is_shared else None
-    if wanted and (reduced := source.reduce(layout, wanted, threads, keep.beside("reduced") if keep else None)):
-        whole = PullRequest({}, keep=keep)
-        if not match_texts(reduced.answers["query_id"].to_pylist(), queries or {}).remarks:
-            recorded = read_costs(described, directory, costs)
-            short = ReducedPull(reduced, layout, source, lambda: source.answer(layout, whole).table, costs=recorded)
-            return count_rows(short)
+    if wanted and (short := reduce_source(described, source, layout, directory, queries, wanted, threads, keep, costs)):
+        return count_rows(short)
     asked = PullRequest(queries or {}, attributes or {}, folder, keep, costs, resources)
     found = answer_with_numbers(described, source, WITH_SYSTEM if is_shared else layout, asked)
     table = found.table
@@ -126,6 +122,25 @@ def pull_source(
     if layout.kind == JUDGMENT.kind and not pulled.elsewhere:
         refuse_ratings(pulled)
     return pulled
+
+
+def reduce_source(
+    described: Any,
+    source: Source,
+    layout: Layout,
+    directory: Path,
+    queries: Mapping[str, str] | None,
+    wanted: WantedPlaces,
+    threads: int | None,
+    keep: TableWriter | None,
+    costs: CostsAsked | None,
+) -> ReducedPull | None:
+    """Return what will be looked at of a ranking; None if it must be read whole."""
+    reduced = source.reduce(layout, wanted, threads, keep.beside("reduced") if keep else None)
+    if not reduced or match_texts(reduced.answers["query_id"].to_pylist(), queries or {}).remarks:
+        return None
+    whole, recorded = PullRequest({}, keep=keep), read_costs(described, directory, costs)
+    return ReducedPull(reduced, layout, source, lambda: source.answer(layout, whole).table, costs=recorded)
 
 
 def answer_with_numbers(described: Any, source: Source, layout: Layout, asked: PullRequest) -> PullResult:

@@ -274,7 +274,7 @@ def test_shells_complete_every_option_and_the_topics(tmp_path: Path) -> None:
 
 def test_what_only_explains_comes_together_and_has_its_old_names() -> None:
     topics = re.findall(r"^│ (\w+) ", RUNNER.invoke(app, ["help"]).output, flags=re.MULTILINE)
-    assert sorted(set(topics)) == ["findings", "metrics", "schema"]
+    assert sorted(set(topics)) == ["findings", "formats", "metrics", "schema"]
     for words in (["metrics", "MAP"], ["findings", "few_judged"], ["schema"]):
         found = RUNNER.invoke(app, ["help", *words])
         assert found.exit_code == 0

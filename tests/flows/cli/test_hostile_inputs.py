@@ -156,7 +156,9 @@ def test_an_id_that_is_a_document(tmp_path: Path) -> None:
             f"name: t\njudgments: {QRELS}\nqueries: {QUERIES}\n"
             f"systems: [{{name: a, http: {{url: '{server.address}/?q={{query}}', concurrency: 1}}}}]\n"
         )
-        assert "finds a text of 5,000,000 characters, and must find an id" in refused("check", str(path))
+        assert "is 5,000,000 characters long, and must be no longer than 10,000: is it an id?" in refused(
+            "check", str(path)
+        )
 
 
 def test_formulas_are_texts_that_a_spreadsheet_computes() -> None:

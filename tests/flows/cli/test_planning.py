@@ -491,7 +491,7 @@ def test_its_help_shows_an_example() -> None:
         (["--deviation", "1", "--metric", "rr"], "--metric: chooses from the file of --scores"),
         (["--deviation", "1", "--candidate", "a"], "--candidate: chooses from the file of --scores"),
         (["--deviation", "1", "--weights", "scores.csv"], "--weights: is about the queries of the file of --scores"),
-        (["--scores", "scores.csv", "--weights", "scores.csv"], "scores.csv: there is no column 'weight' for weight"),
+        (["--scores", "scores.csv", "--weights", "scores.csv"], "scores.csv: this looks like values"),
         (["--deviation", "1", "--baseline", "a"], "--baseline: chooses from the file of --scores"),
         (["--deviation", "1", "--effect", "0"], "--effect 0: must be above 0 and finite"),
         (["--deviation", "1", "--effect", "0.1", "--effect", "nan"], "--effect nan: must be above 0 and finite"),
@@ -546,7 +546,7 @@ GOOD = "a,q1,rr,0.5,h\nb,q1,rr,1,h\n"
         (HEAD, "s.csv: there is no value in the file"),
         (
             "whose,query_id,metric,value\na,q,rr,1\n",
-            "there is no column 'system_id' (columns: whose, query_id,",
+            "there is no column 'system_id' for system_id (columns: whose,",
         ),
         ("system_id,query_id,metric\na,q,rr\n", "there is no column 'value'"),
         ("system_id,query_id,metric,value,value\na,q,rr,1,1\n", "column 'value' is there 2 times"),
