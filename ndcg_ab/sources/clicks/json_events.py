@@ -1,4 +1,4 @@
-"""UBI's events as JSON Lines: objects in objects.
+"""UBI's events as JSON Lines: objects in objects, by pyarrow's reader where all is plain, else line by line.
 
 The lines that an engine takes in bulk are read, too, and those of queries, which have the texts.
 
@@ -8,22 +8,25 @@ alone: the same event, flattened.
 
 import math
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pajson
 
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.sources.files.file import refuse_no_file
-from ndcg_ab.sources.files.records import json_objects
-from ndcg_ab.sources.forms.json.user_events import is_mixed, query_texts, select_events
+from ndcg_ab.sources.files.file import UNCLEAR, refuse_no_file
+from ndcg_ab.sources.files.records import PIECE, json_objects
+from ndcg_ab.sources.files.streams import BLOCK, JsonObjectStream, LongLineError, UnusualError, line_blocks
+from ndcg_ab.sources.files.unpacking import open_bytes
+from ndcg_ab.sources.forms.json.user_events import is_bulk_action, is_mixed, is_query, query_texts
 from ndcg_ab.sources.forms.recognition import format_by_name
 from ndcg_ab.sources.forms.sample import Sample
-from ndcg_ab.sources.tables.schema import LONGEST_ID, MOST_RANK, Field, is_plain_number, read_value
+from ndcg_ab.sources.tables.columns import holds_byte_below, holds_long_text
+from ndcg_ab.sources.tables.schema import MOST_RANK, Field, is_plain_number, read_value
 
-PIECE = 1 << 14  # events that are objects of Python at a time
 DEFAULTS = {  # field -> where UBI has it
     "action_name": "action_name",
     "user_query": "user_query",
@@ -33,8 +36,7 @@ DEFAULTS = {  # field -> where UBI has it
     "client_id": "client_id",
     "session_id": "session_id",
 }
-PLACE = pa.int64()
-SCHEMA = pa.schema([(name, PLACE if name == "ordinal" else pa.string()) for name in DEFAULTS])
+SCHEMA = pa.schema([(name, pa.int64() if name == "ordinal" else pa.string()) for name in DEFAULTS])
 NOWHERE = -1  # the ordinal of an event without a place
 
 
@@ -43,81 +45,165 @@ def is_json(described: FileSource) -> bool:
 
 
 def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]:
-    """Yield the events of a file, some at a time, in the columns of `SCHEMA`: "" for a missing text, -1 for a place.
+    """The events of a file, some at a time, in the columns of `SCHEMA`: "" for a text that is missing, -1 for a place.
 
     columns: field -> the path of its keys. Raises InputError with the line of what breaks a rule.
     """
     refuse_no_file(path)
-    placed = placed_objects(path)
-    if is_mixed(Sample.of_file(path)):
-        placed = select_events(placed, query_texts(placed_objects(path)))
-    fields = [
-        (
-            Field(columns.get(name, at), PLACE if name == "ordinal" else pa.string(), required=name == "action_name"),
-            ways(name, columns),
-        )
-        for name, at in DEFAULTS.items()
-    ]
-    has_events = False
-    while rows := list(islice(placed, PIECE)):
-        has_events = True
-        yield pa.table(
-            [
-                [event_value(field, find_value(row, paths, where), where) for where, row in rows]
-                for field, paths in fields
-            ],
-            schema=SCHEMA,
-        )
-    if not has_events:
-        raise InputError(f"{path}: there is no event in the file")
-
-
-def ways(field: str, columns: Mapping[str, str]) -> list[tuple[str, ...]]:
-    """Return the paths at which a field may be; the first that has a value counts."""
-    path = columns.get(field, DEFAULTS[field])
-    return list(dict.fromkeys([tuple(path.split(".")), (path,), (path if field in columns else field,)]))
-
-
-def placed_objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield each object of a file with its place."""
-    line, entry = f"{path}, line ", f"{path}, "
+    rows = 0
     try:
-        for place, row in json_objects(path):
-            yield f"{entry if isinstance(place, str) else line}{place}", row
+        if is_mixed(Sample.of_file(path)):
+            yield from careful_events(path, columns, query_texts(placed_objects(path)))
+            return
+        try:
+            for piece in plain_events(path, columns):
+                rows += piece.num_rows
+                yield piece
+        except (*UNCLEAR, LongLineError):
+            yield from rows_after(rows, careful_events(path, columns))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
 
 
+def rows_after(rows: int, pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """What comes after so many rows: both ways make one row of each line."""
+    for piece in pieces:
+        rest = piece.slice(rows)
+        rows -= piece.num_rows - rest.num_rows
+        yield rest
+
+
+# ---- by pyarrow
+
+
+def ways(field: str, columns: Mapping[str, str]) -> list[tuple[str, ...]]:
+    """The paths at which a field may be; the first that has a value counts."""
+    path = columns.get(field, DEFAULTS[field])
+    return list(dict.fromkeys([tuple(path.split(".")), (path,), (path if field in columns else field,)]))
+
+
+def nested_type(paths: Mapping[tuple[str, ...], pa.DataType]) -> list[pa.Field]:
+    """The fields of a struct that has every path."""
+    inner: dict[str, dict[tuple[str, ...], pa.DataType]] = {}
+    for path, kind in paths.items():
+        inner.setdefault(path[0], {})[path[1:]] = kind
+    return [pa.field(key, rest[()] if () in rest else pa.struct(nested_type(rest))) for key, rest in inner.items()]
+
+
+def plain_events(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]:
+    """The events where every line is one object with the types of UBI; raises one of `UNCLEAR` where one is not."""
+    identifiers = [pa.string(), pa.int64()]  # the types that ids of documents may have, the one of the last block first
+    rows = 0
+    with JsonObjectStream(open_bytes(path)) as objects:
+        for block in line_blocks(cast(BinaryIO, objects)):
+            try:
+                piece = parse_block(block, columns, identifiers[0])
+            except UNCLEAR:
+                identifiers.reverse()
+                piece = parse_block(block, columns, identifiers[0])
+            rows += piece.num_rows
+            yield piece
+        if rows != objects.lines or not rows:
+            raise UnusualError("several objects on a line, or none")
+
+
+def parse_block(block: bytes, columns: Mapping[str, str], identifiers: pa.DataType) -> pa.Table:
+    """The events of whole lines; identifiers: the type of documents' ids."""
+    kinds = {"ordinal": pa.int64(), "object_id": identifiers}
+    paths = {way: kinds.get(field, pa.string()) for field in DEFAULTS for way in ways(field, columns)}
+    options = pajson.ParseOptions(pa.schema(nested_type(paths)), False, "ignore")
+    found = pajson.read_json(pa.BufferReader(block), pajson.ReadOptions(block_size=BLOCK // 4), options)
+    table = pa.table({field: first_value(found, ways(field, columns)) for field in DEFAULTS})
+    table = table.set_column(2, "object_id", table["object_id"].cast(pa.string()))
+    if is_odd(table):
+        raise UnusualError("a missing action, a place below 0, or a control character")
+    return filled(table)
+
+
+def first_value(table: pa.Table, paths: list[tuple[str, ...]]) -> pa.ChunkedArray:
+    return pc.coalesce(
+        *(pc.struct_field(table[path[0]], list(path[1:])) if path[1:] else table[path[0]] for path in paths)
+    )
+
+
+def is_odd(table: pa.Table) -> bool:
+    """Whether an action is missing, a place below 0, an id too long, or a text holds a control character."""
+    texts = [chunk for name in table.column_names if name != "ordinal" for chunk in table[name].chunks]
+    return (
+        table["action_name"].null_count > 0
+        or bool(pc.any(pc.equal(table["action_name"], "")).as_py())
+        or bool(pc.any(pc.less(table["ordinal"], 0)).as_py())
+        or any(holds_byte_below(32, chunk) for chunk in texts)
+        or holds_long_text(table["object_id"])
+    )
+
+
+def filled(table: pa.Table) -> pa.Table:
+    columns = {name: pc.fill_null(table[name], NOWHERE if name == "ordinal" else "") for name in SCHEMA.names}
+    return pa.table(columns).cast(SCHEMA)
+
+
+# ---- line by line
+
+
+def placed_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each object of a file with its place."""
+    for place, row in json_objects(path):
+        yield (f"{path}, {place}" if isinstance(place, str) else f"{path}, line {place}"), row
+
+
+def careful_events(
+    path: Path, columns: Mapping[str, str], texts: Mapping[str, str] | None = None
+) -> Iterator[pa.Table]:
+    """Yield the events of a file, some at a time; raise InputError with the line of what breaks a rule.
+
+    texts: query_id -> text, for a file that has other lines than events.
+    """
+    fields = {
+        name: Field(columns.get(name, at), SCHEMA.field(name).type, required=name == "action_name")
+        for name, at in DEFAULTS.items()
+    }
+    values: dict[str, list[Any]] = {name: [] for name in DEFAULTS}
+    rows = 0
+    for where, event in placed_objects(path):
+        if texts is not None and (is_bulk_action(event) or is_query(event)):
+            continue
+        rows += 1
+        for name, field in fields.items():
+            values[name].append(event_value(field, find_value(event, ways(name, columns), where), where))
+        if texts and not values["user_query"][-1]:
+            values["user_query"][-1] = texts.get(values["search_id"][-1], "")
+        if rows % PIECE == 0:
+            yield pa.table(values, schema=SCHEMA)
+            values = {name: [] for name in DEFAULTS}
+    if not rows:
+        raise InputError(f"{path}: there is no event in the file")
+    yield pa.table(values, schema=SCHEMA)
+
+
 def find_value(event: Mapping[str, Any], paths: list[tuple[str, ...]], where: str) -> Any:
-    """Return the first value that is there; raise InputError if a key on the way leads to no object."""
+    """The first value that is there; InputError where a key on the way leads to no object."""
     for path in paths:
         here: Any = event
-        for key in path:
-            if not isinstance(here, dict):
-                name = ".".join(path[: path.index(key)])
-                raise InputError(f"{where}: {name} = {format_value(here)}: must be an object with the key {key!r}")
-            here = here.get(key)
+        for depth, key in enumerate(path):
             if here is None:
                 break
-        else:
+            if not isinstance(here, dict):
+                name = ".".join(path[:depth])
+                raise InputError(f"{where}: {name} = {format_value(here)}: must be an object with the key {key!r}")
+            here = here.get(key)
+        if here is not None:
             return here
     return None
 
 
 def event_value(field: Field, value: Any, where: str) -> Any:
-    """Return a value as its field's type; raise InputError if it breaks a rule."""
-    if field.type is PLACE:
-        if type(value) is int and 0 <= value < MOST_RANK:
-            return value
-        if value in (None, ""):
-            return NOWHERE
-        if is_plain_number(text := str(value).strip()) and MOST_RANK <= float(text) < math.inf:
-            return MOST_RANK  # which is left out, however it is written
-        if (found := cast(int, read_value(field, value, where))) < 0:
-            raise InputError(
-                f"{where}: {field.name} = {format_value(value)}: must be 0 or more: UBI counts places from 0"
-            )
-        return found
-    if type(value) is str and 0 < len(value) <= LONGEST_ID and value.isprintable():
-        return value  # as nearly all are: no rule needs a closer look
-    return "" if value in (None, "") and not field.required else read_value(field, value, where)
+    is_number = field.type == pa.int64()
+    if value in (None, "") and not field.required:
+        return NOWHERE if is_number else ""
+    if is_number and is_plain_number(text := str(value).strip()) and MOST_RANK <= float(text) < math.inf:
+        return MOST_RANK  # which is left out, however it is written
+    found = read_value(field, cast(object, value), where)
+    if is_number and cast(int, found) < 0:
+        raise InputError(f"{where}: {field.name} = {format_value(value)}: must be 0 or more: UBI counts places from 0")
+    return found

@@ -8,7 +8,7 @@ from typing import Any
 
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.forms.form import EVENTS, Form, Reading, Records
-from ndcg_ab.sources.forms.json.nested import is_object, value_of
+from ndcg_ab.sources.forms.json.nested import is_list, is_object, read_objects, value_of
 from ndcg_ab.sources.forms.names import bare_name
 from ndcg_ab.sources.forms.sample import Sample
 
@@ -63,11 +63,14 @@ def query_texts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]
     return found
 
 
-def select_events(rows: Iterable[tuple[str, Mapping[str, Any]]], texts: Mapping[str, str]) -> Records:
-    """Yield each event among (place, object), with the text of its query; texts: query_id -> text."""
-    for place, row in rows:
+def read_events(value: Any) -> Records:
+    """Yield each event of an object or a list of them, with the text of its query."""
+    placed = list(read_objects(value if is_list(value) else [value], "events"))
+    texts = query_texts(placed)
+    for place, row in placed:
         if not is_bulk_action(row) and not is_query(row):
-            yield place, {**row, TEXT: row.get(TEXT) or texts.get(str(row.get(QUERY)))}
+            text = row.get(TEXT) or texts.get(str(row.get(QUERY)))
+            yield place, {**row, TEXT: text}
 
 
 FORM = Form(

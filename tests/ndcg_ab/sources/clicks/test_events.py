@@ -16,6 +16,8 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.memory import Memory
 from ndcg_ab.sources.clicks import json_events
 from ndcg_ab.sources.clicks.events import ReadEvents, read_events
+from ndcg_ab.sources.files import streams
+from ndcg_ab.sources.files.streams import UnusualError
 from ndcg_ab.sources.registry import make_source
 from ndcg_ab.sources.tables import on_disk
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
@@ -141,25 +143,31 @@ def test_a_list_of_events_numbers_as_ids_and_other_names(tmp_path: Path) -> None
     assert read(lines).table["doc_id"].to_pylist() == ["5", "6"]
 
 
-def test_a_session_stands_for_a_client_and_an_empty_search_is_none(tmp_path: Path) -> None:
+def test_both_ways_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     events = [*TWO, event("purchase", event_attributes={"position": {"xy": {"x": 1, "y": 2}}}), event("click", None)]
     events += [event("impression", session_id="x", client_id=None), event("impression", query_id="")]
-    found = read(written(tmp_path, events))
-    assert found.read == 7
-    assert found.table["client"].to_pylist()[-2:] == ["x", "c1"]
-    assert found.table["search_id"].to_pylist()[-1] is None
+    path = written(tmp_path, events)
+    fast = read(path)
+
+    def refuse(*_: object) -> Any:
+        raise UnusualError
+
+    monkeypatch.setattr(json_events, "plain_events", refuse)
+    careful = read(path)
+    assert careful.table.equals(fast.table) and careful.remarks == fast.remarks and careful.read == 7
+    assert fast.table["client"].to_pylist()[-2:] == ["x", "c1"], "a session stands for a client that has no id"
+    assert fast.table["search_id"].to_pylist()[-1] is None
 
 
-def test_a_file_in_pieces_with_numbers_and_texts_in_the_same_places(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(json_events, "PIECE", 7)
+def test_a_file_in_pieces_of_which_some_are_odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line each; numbers as ids are plain, a place as text is not: from there on line by line."""
+    monkeypatch.setattr(streams, "BLOCK", 200)
     events = [event("click" if at == 3 else "impression", at % 7, f"d{at}", query_id=f"s{at}") for at in range(40)]
     events[10]["event_attributes"]["object"]["object_id"] = 10
-    events[30]["event_attributes"]["position"]["ordinal"] = "2"
     path = written(tmp_path, events)
-    assert [piece.num_rows for piece in json_events.json_event_pieces(path, {})] == [7] * 5 + [5]
-    rows = read(path).table.to_pylist()
+    assert [piece.num_rows for piece in json_events.json_event_pieces(path, {})] == [1] * 40
+    events[30]["event_attributes"]["position"]["ordinal"] = "2"
+    rows = read(written(tmp_path, events)).table.to_pylist()
     assert [row["doc_id"] for row in rows] == [f"d{at}" * (at != 10) or "10" for at in range(40)]
     assert [row["place"] for row in rows] == [at % 7 + 1 for at in range(40)]
     events[35]["action_name"] = None
@@ -167,7 +175,8 @@ def test_a_file_in_pieces_with_numbers_and_texts_in_the_same_places(
         read(written(tmp_path, events))
 
 
-def test_several_objects_on_a_line_are_refused(tmp_path: Path) -> None:
+def test_several_objects_on_a_line_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "BLOCK", 400)
     path = written(tmp_path, [*TWO, json.dumps(TWO[0]) + json.dumps(TWO[1]), *TWO])
     with pytest.raises(InputError, match="line 4: is not JSON"):
         read(path)
@@ -208,7 +217,7 @@ def test_the_event_that_breaks_a_rule_is_counted_over_pieces(tmp_path: Path, mon
 
 
 def test_what_is_noticed_is_counted_over_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_events, "PIECE", 2)
+    monkeypatch.setattr(streams, "BLOCK", 400)
     events = [each for at in range(7) for each in (event("click", user_query=f"{at}", object_id=None), event("view"))]
     other, incomplete = read(written(tmp_path, [*events, *TWO, event("open")])).remarks
     assert other.told is not None and other.told.endswith("count nothing: view (7), open (1)")
@@ -360,15 +369,16 @@ LARGE = [10_000, 2**31 - 1, 10**12, 2**53, 2**63 - 1, 1e300]  # ordinals from 0:
 
 
 @pytest.mark.parametrize("ordinal", LARGE)
-@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "duckdb"])
+@pytest.mark.parametrize("form", ["plain", "careful", "csv", "parquet", "duckdb"])
 def test_events_beyond_the_deepest_place_are_left_out(form: str, ordinal: float, tmp_path: Path) -> None:
     events = [*TWO, event("click", 9_999, "d3"), event("click", ordinal, "d4")]
     names = ("action_name", "user_query", "object_id", "ordinal", "query_id")
     rows = [[each["action_name"], "pasta", *event_place(each), each["query_id"]] for each in events]
     table = pa.table(dict(zip((*names[:4], "search_id"), map(list, zip(*rows, strict=True)), strict=True)))
     path, keys = tmp_path / f"log.{form}", {"events": "ubi"} if form == "csv" else {}
-    if form == "jsonl":
-        path = written(tmp_path, events)
+    if form in ("plain", "careful"):
+        odd = "\n" + json.dumps(event("login", "3")) + "\n" if form == "careful" else ""
+        path = written(tmp_path, [*events, *([odd] if odd else [])])
     elif form == "csv":
         path.write_text("\n".join(",".join(map(str, row)) for row in [table.column_names, *rows]) + "\n")
     elif form == "parquet":
