@@ -191,15 +191,22 @@ def create_history(path: Path) -> None:
         return
     partial = path.with_name(f".{path.stem}.{os.getpid()}.partial")
     partial.unlink(missing_ok=True)
-    GrowingDatabase(partial).close()
+    try:
+        GrowingDatabase(partial).close()
+        put_whole(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def put_whole(partial: Path, path: Path) -> None:
+    """Give a whole file its name, unless another process was faster."""
     try:
         path.hardlink_to(partial)
     except FileExistsError:
-        pass  # another process was faster
+        pass
     except OSError:  # a file system without links
         if not path.exists():
             partial.rename(path)
-    partial.unlink(missing_ok=True)
 
 
 def digest_of(content: Any) -> str:

@@ -190,3 +190,15 @@ def test_a_backslash_in_the_output_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds a backslash"):
         unlogged(evaluation)
     assert [path.name for path in tmp_path.iterdir()] == ["inputs"]
+
+
+def test_a_history_that_cannot_be_begun_leaves_no_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The disk is full when its tables are written."""
+
+    def fill(self: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(database.GrowingDatabase, "close", fill)
+    with pytest.raises(OSError, match="No space left"):
+        database.create_history(tmp_path / "history.duckdb")
+    assert list(tmp_path.iterdir()) == []
