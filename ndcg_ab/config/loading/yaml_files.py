@@ -114,7 +114,7 @@ def syntax_hint(problem: str, text: str, mark: yaml.Mark | None) -> str:
         return "; indent with spaces, not with tabs"
     line = text.splitlines()[mark.line] if mark and "'{'" in problem else ""
     found = UNQUOTED.search(line)
-    return f'; put it in quotes: "{found[0]}"' if found else ""
+    return f'; put it in quotes: "{shortened(found[0])}"' if found else ""
 
 
 def read_text(path: Path) -> str:

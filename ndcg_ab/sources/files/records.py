@@ -23,7 +23,7 @@ from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.sources.forms.names import NAMES, bare_name
 from ndcg_ab.sources.tables.format_warnings import FormatWatch, Noticed, rated_rows
 from ndcg_ab.sources.tables.on_disk import TableWriter, read_batches, rewrite_table
-from ndcg_ab.sources.tables.schema import JUDGMENT, Layout, check_types, is_plain_number, read_value
+from ndcg_ab.sources.tables.schema import JUDGMENT, Layout, check_types, is_plain_number, names_text, read_value
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
@@ -243,7 +243,7 @@ def delimited_records(path: Path, layout: Layout, reading: Reading) -> Iterator[
                 raise InputError(
                     f"{path}, line {number}: {len(parts)} field{'s' * (len(parts) != 1)},"
                     f" {'the first line has' if reading.names else 'the header names'} {len(header)}"
-                    f" ({', '.join(header)})"
+                    f" ({names_text(header)})"
                 )
             row = dict(zip(header, parts, strict=True))
             record = {name: row[column] for name, column in chosen.items()}
