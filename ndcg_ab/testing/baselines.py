@@ -26,7 +26,7 @@ from ndcg_ab.config.model.inputs.sources import System
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import RANKING, pull_source
 from ndcg_ab.sources.boundary import BOUNDS, Passage
-from ndcg_ab.sources.files.file import read_file
+from ndcg_ab.sources.files.file import read_file, refuse_no_file
 from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.testing.asserting import CANDIDATE, Margin, compare_with_gate, refuse_unknown_arguments
 from ndcg_core.measures.metric import Metric
@@ -202,6 +202,7 @@ def load_ranking(path: Path, test: str) -> dict[str, dict[str, float]]:
     """
     passage = Passage(BOUNDS["baseline"], str(path))
     passage.count(size=path.stat().st_size)
+    refuse_no_file(path)
     table = read_file(path, RANKING, Reading("baseline", "delimited", delimiter="\t"))
     passage.count(rows=table.num_rows)
     rows = list(zip(*(table[name].to_pylist() for name in COLUMNS), strict=True))

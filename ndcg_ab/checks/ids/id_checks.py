@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ndcg_ab.checks.examples import MOST, examples_of
 from ndcg_ab.checks.ids.remedies import IdTable, count_equal, describe_remedy
-from ndcg_ab.checks.ids.spellings import UNICODE_FORMS, Ids, Pair, Spelling, find_alike
+from ndcg_ab.checks.ids.spellings import UNICODE_FORMS, Ids, Pair, Spelling, find_alike, respell
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import format_value, shortened
 from ndcg_ab.finding_codes import CODES
@@ -100,7 +100,8 @@ def compare_tables(
     unmatched = sum(map(len, own.ids.values())) - count_equal(own.ids, other.ids)
     kind = "query ids" if field == "query_id" else f"document ids in {queries_text(len(shared))}"
     message = f"{own.name}: {len(pairs)} of its {unmatched} unmatched {kind} match those of {other.name} {words}"
-    if own.system and field == "doc_id" and len(spellings) == 1 and spellings[0].option:
+    is_cut = len(spellings) == 1 and all(respell(pair.own, spellings) == pair.other for pair in pairs)
+    if own.system and field == "doc_id" and is_cut and spellings[0].option:
         message += f" → {spellings[0].option}"
     else:
         rankings = [sample_ids(table, shared, field) for table in systems]

@@ -132,6 +132,8 @@ def refuse_unknown_form(path: Path) -> NoReturn:
     """Raise the InputError for a file of which nobody says what it holds, and that has no form that is known."""
     sample = Sample.of_file(path)
     names = sample.column_names
+    if sample.is_parquet and not names:
+        raise InputError(f"{path}: the Parquet file is broken, write it again")
     if len(names) < 2 and sample.lines:
         found = f"its first line ({shortened(sample.lines[0])}) is that"
     else:
@@ -167,7 +169,8 @@ def find_reading(path: Path, layout: str, told: str | None = None, columns: Mapp
 
 def refuse_other_kind(sample: Sample, kind: str) -> None:
     """Raise InputError if a file has a form of another kind than the one that is needed."""
-    others = [recognise(sample, each) for each in OPTIONS if each != kind]
+    likely = (JUDGMENTS, RANKING) if kind == QUERIES else OPTIONS  # queries have columns of any kind
+    others = [recognise(sample, each) for each in likely if each != kind]
     other = next((each for each in others if each and not each.is_doubtful), None)
     if other is not None:
         needed = "a ranking is" if kind == RANKING else f"{kind} are"

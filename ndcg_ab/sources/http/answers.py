@@ -101,7 +101,8 @@ class AnswerReader:
         try:
             return read_value(field, self.found(path, hit), f"{where}: {self.path_text(path)}")
         except InputError as error:
-            raise QueryError(f"{error}; the hit {keys_text(hit)}") from None
+            hint = "; leave results.score out, and places count" if field is SCORE else ""
+            raise QueryError(f"{error}{hint}; the hit {keys_text(hit)}") from None
 
     def words(self, field: str, hit: Any) -> str | None:
         """A title or an address, the first of several; None where there is none."""

@@ -124,9 +124,9 @@ def test_sensitivity_knows_how_the_queries_were_sampled(tmp_path: Path) -> None:
     assert found != row("sensitivity", *BOTH, *one)
 
 
-@pytest.mark.parametrize(("width", "tables"), [(44, 4), (60, 2), (80, 1)])
+@pytest.mark.parametrize(("width", "tables"), [(44, 0), (60, 2), (80, 1)])
 def test_every_definition_can_be_read(width: int, tables: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By hand: names take 28 columns, a definition 12 more: four fit 80, two (one ideal) 60, one 44."""
+    """By hand: names take 28 columns, a definition 12 more: four fit 80, two (one ideal) 60; 44 has lists."""
     monkeypatch.setenv("COLUMNS", str(width))
     choices = ["--discount", "jarvelin_kekalainen", "--gain", "exponential", "--ideal", "local", "--ideal", "global"]
     found = CliRunner().invoke(app, ["sensitivity", *BOTH, *choices, "--cutoff", "5", "--cutoff", "10"])

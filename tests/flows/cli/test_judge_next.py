@@ -3,13 +3,17 @@
 import csv
 import io
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab.flows.cli.app import app
+from ndcg_ab.flows.cli.commands import judge_next
 from tests.places import ROOT
 
 pytestmark = pytest.mark.slow
@@ -86,10 +90,20 @@ def test_what_is_unjudged_is_listed_while_no_grade_gains_anything(tmp_path: Path
     assert listed("--judgments", str(judgments), *SYSTEMS, "--metric", metric)
 
 
+class Terminal:
+    """What is written to the standard output that says that it is one."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.stdout, name)
+
+
 def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file or a pipe gets CSV, as ever."""
     rows = listed(*FILES, "-n", "2")
-    monkeypatch.setattr("ndcg_ab.flows.cli.commands.judge_next.is_terminal", lambda: True)
+    monkeypatch.setattr(judge_next, "sys", SimpleNamespace(stdout=Terminal()))
     found = CliRunner().invoke(app, ["judge-next", *FILES, "-n", "2"], env={"COLUMNS": "100"})
     lines = [line.split() for line in found.stdout.splitlines()]
     assert ["query", "document", "old", "new", "effect", "difference"] in lines

@@ -226,7 +226,7 @@ def test_a_library_that_is_not_there(
     library: str, monkeypatch: pytest.MonkeyPatch, result: ndcg_ab.CompareResult
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, library, None)
-    with pytest.raises(ImportError, match=rf"^to_{library}\(\) needs {library}: pip install {library}$"):
+    with pytest.raises(ImportError, match=library):
         getattr(result, f"to_{library}")()
 
 

@@ -279,7 +279,7 @@ class TestWords:
         differences = {query: values["new", query] - values["old", query] for name, query in values if name == "old"}
         worst = sorted(differences, key=lambda query: (differences[query], query))[:3]
         found = largest_losses(data, "ndcg@10", "new", 3)
-        assert [row.query for row in found] == worst and all(row.difference < 0 for row in found)
+        assert [row.query_id for row in found] == worst and all(row.difference < 0 for row in found)
         card = next(part for part in text.split("<article ") if "<h3>new</h3>" in part)
         links = [row["href"] for tag, row in Reader(card.partition("</article>")[0]).tags if tag == "a"]
         assert links == [query_address(query, "new") for query in worst]

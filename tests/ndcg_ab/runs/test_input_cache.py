@@ -320,8 +320,8 @@ def test_two_runs_at_once_leave_one_entry_of_each(read: list[str], tmp_path: Pat
         (slow,) = store.inputs()
         assert pulls(evaluation, 1)[0] == slow
         store.remember(evaluation)
-    (known,) = (each for each in map(known_inputs.read_entry, entries(evaluation)) if each.digest == slow["digest"])
-    assert known.read == (FIRST + timedelta(days=1)).isoformat(), "of the one that was ready first"
+    (known,) = (each for each in map(known_inputs.read_entry, entries(evaluation)) if each["digest"] == slow["digest"])
+    assert known["read"] == (FIRST + timedelta(days=1)).isoformat(), "of the one that was ready first"
     assert len(entries(evaluation)) == 3
 
 
@@ -350,10 +350,10 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
     for place, entry in enumerate(entries(evaluation), start=1):
         os.utime(entry / known_inputs.ENTRY, (place, place))
     sizes = [sum(path.stat().st_size for path in entry.iterdir()) for entry in entries(evaluation)]
-    used = {known_inputs.read_entry(entry).table for entry in entries(evaluation)}
+    used = {known_inputs.read_entry(entry)["table"] for entry in entries(evaluation)}
     pulls(small(tmp_path, retention={"inputs": f"{sum(sizes) - 1}B"}), 3)
     left = entries(evaluation)
-    used -= {known_inputs.read_entry(entry).table for entry in left}
+    used -= {known_inputs.read_entry(entry)["table"] for entry in left}
     assert len(left) == 4 and len(used) == 1
     pulls(small(tmp_path, retention={"inputs": "1B"}), 4)
     assert entries(evaluation) == []

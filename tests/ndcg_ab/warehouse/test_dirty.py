@@ -187,6 +187,9 @@ def test_compare_refuses_the_same(name: str) -> None:
     if any(MOST_GRADE < abs(grade) < INFINITE for _, _, grade in CASES[name].judgments if grade is not None):
         assert is_refused(CASES[name], ["judged@3"]), "by the reader, which a query in a warehouse has not"
         return
+    if any(grade is None for _, _, grade in CASES[name].judgments):
+        assert not is_refused(CASES[name], ["judged@3"]), "the reader leaves it out, and a query in a warehouse cannot"
+        return
     assert all(is_refused(CASES[name], [metric]) for metric in (refused[:1] if CASES[name].refused == ALL else refused))
     assert len(refused) == len(METRICS) or not is_refused(CASES[name], sorted(ALL - CASES[name].refused))
 

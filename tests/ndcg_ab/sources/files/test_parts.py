@@ -190,7 +190,7 @@ def test_objects_of_s3(bucket: Any, store: str, folder: Path, monkeypatch: pytes
     with pytest.raises(InputError, match=r"s3://bucket/nope.run: there is no such object"):
         read(folder, "s3://bucket/nope.run")
     judged = TableSource.model_validate({"file": "s3://bucket/data/runs/a.run"})
-    with pytest.raises(InputError, match=r"^s3://bucket/data/runs/a.run: looks like ranking"):
+    with pytest.raises(InputError, match=r"^s3://bucket/data/runs/a.run: this looks like a ranking"):
         pull_source(judged.source, JUDGMENT, folder)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "planted-wrong")
     with pytest.raises(InputError, match="the store refuses the credentials") as refused:
