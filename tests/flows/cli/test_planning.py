@@ -491,7 +491,7 @@ def test_its_help_shows_an_example() -> None:
         (["--deviation", "1", "--metric", "rr"], "--metric: chooses from the file of --scores"),
         (["--deviation", "1", "--candidate", "a"], "--candidate: chooses from the file of --scores"),
         (["--deviation", "1", "--weights", "scores.csv"], "--weights: is about the queries of the file of --scores"),
-        (["--scores", "scores.csv", "--weights", "scores.csv"], "scores.csv: this looks like values"),
+        (["--scores", "scores.csv", "--weights", "scores.csv"], "scores.csv: there is no column 'weight' for weight"),
         (["--deviation", "1", "--baseline", "a"], "--baseline: chooses from the file of --scores"),
         (["--deviation", "1", "--effect", "0"], "--effect 0: must be above 0 and finite"),
         (["--deviation", "1", "--effect", "0.1", "--effect", "nan"], "--effect nan: must be above 0 and finite"),
