@@ -257,12 +257,15 @@ def delimited_records(path: Path, layout: Layout, reading: Reading) -> Iterator[
 
 def json_records(path: Path, layout: Layout, columns: Mapping[str, str]) -> Iterator[Record]:
     """Yield one record a line, or one an entry of a list."""
-    named: dict[str, str] | None = None
+    named, chosen = dict(columns), dict[str, str]()
+    keys: tuple[str, ...] = ()
     for place, row in json_objects(path):
-        where = f"{path}, {place}" if isinstance(place, str) else f"{path}, line {place}"
-        chosen = layout.check_columns(where, list(row), dict(columns) if named is None else named)
-        if named is None:
-            named = {**columns, **{field: name for field, name in chosen.items() if field != name}}
+        if tuple(row) != keys:  # most rows have the keys of the row before
+            where = f"{path}, {place}" if isinstance(place, str) else f"{path}, line {place}"
+            is_first, keys = not keys, tuple(row)
+            chosen = layout.check_columns(where, list(keys), named)
+            if is_first:
+                named |= {field: name for field, name in chosen.items() if field != name}
         yield place, {name: row[column] for name, column in chosen.items()}
 
 
