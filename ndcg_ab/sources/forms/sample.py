@@ -5,7 +5,7 @@ import functools
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -109,7 +109,7 @@ class Sample:
             with open_table(self.path) as file:
                 names = file.schema_arrow.names
                 rows = next(iter(file.iter_batches(FIRST_LINES, columns=names)), None)
-                return {name: [] if rows is None else list(map(str, rows[name].to_pylist())) for name in names}
+                return {name: [] if rows is None else as_texts(rows[name].to_pylist()) for name in names}
         except Exception:  # a broken file makes the library raise nearly anything
             return {}
 
@@ -163,6 +163,11 @@ class Sample:
     def head(self, delimiter: str) -> list[str]:
         """The fields of the first line."""
         return next(self.cells(delimiter), [])
+
+
+def as_texts(values: Iterable[Any]) -> list[str]:
+    """Return values as text has them: empty for none."""
+    return ["" if value is None else str(value) for value in values]
 
 
 def parse(text: str) -> Any:

@@ -1,5 +1,6 @@
 """What Quepid exports: cases and books, which hold judgments, and snapshots, which hold rankings."""
 
+from collections.abc import Callable
 from typing import Any
 
 from ndcg_ab.errors import InputError, format_value
@@ -18,11 +19,16 @@ from ndcg_ab.sources.forms.json.nested import (
 from ndcg_ab.sources.forms.sample import Sample
 
 
-def sniff_case(sample: Sample) -> Reading | None:
+def sniff_list(sample: Sample, name: str, fields: set[str], read: Callable[[Any], Records]) -> Reading | None:
+    """Return how an object is read that has a list under a name, most entries of which have the fields."""
     value = value_of(sample)
-    queries = value.get("queries") if is_object(value) else None
-    fits = is_list(queries) and most(queries, lambda each: is_object(each) and {"query_text", "ratings"} <= each.keys())
-    return Reading(JUDGMENTS, "json", records=read_case) if fits else None
+    entries = value.get(name) if is_object(value) else None
+    fits = is_list(entries) and most(entries, lambda entry: is_object(entry) and fields <= entry.keys())
+    return Reading(JUDGMENTS, "json", records=read) if fits else None
+
+
+def sniff_case(sample: Sample) -> Reading | None:
+    return sniff_list(sample, "queries", {"query_text", "ratings"}, read_case)
 
 
 def read_case(value: Any) -> Records:
@@ -41,10 +47,7 @@ def read_case(value: Any) -> Records:
 
 
 def sniff_book(sample: Sample) -> Reading | None:
-    value = value_of(sample)
-    pairs = value.get("query_doc_pairs") if is_object(value) else None
-    fits = is_list(pairs) and most(pairs, lambda pair: is_object(pair) and {"query_text", "doc_id"} <= pair.keys())
-    return Reading(JUDGMENTS, "json", records=read_book) if fits else None
+    return sniff_list(sample, "query_doc_pairs", {"query_text", "doc_id"}, read_book)
 
 
 def read_book(value: Any) -> Records:

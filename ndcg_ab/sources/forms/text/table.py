@@ -10,7 +10,7 @@ from ndcg_ab.sources.forms.json.nested import find_documents, is_list, is_object
 from ndcg_ab.sources.forms.json.user_events import are_events
 from ndcg_ab.sources.forms.names import bare_name, field_column, match_columns, query_column
 from ndcg_ab.sources.forms.plausible import are_grades, numbers
-from ndcg_ab.sources.forms.sample import DELIMITERS, Sample
+from ndcg_ab.sources.forms.sample import DELIMITERS, Sample, as_texts
 
 FIELDS = {
     JUDGMENTS: ("query_id", "doc_id", "grade"),
@@ -67,7 +67,7 @@ def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     names = dict.fromkeys(name for row in rows for name in row)
     values = {str(name): [row.get(name) for row in rows] for name in names}
     return {
-        name: ["" if value is None else str(value) for value in found]
+        name: as_texts(found)
         for name, found in values.items()
         if not any(is_object(value) or is_list(value) for value in found)
     }
