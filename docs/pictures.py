@@ -5,7 +5,6 @@
 The page needs Chromium; without one it keeps its picture, and says so.
 """
 
-import io
 import re
 import shutil
 import sys
@@ -17,6 +16,7 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 
 import ndcg_ab
+from ndcg_ab.report.terminal.picture import draw_picture
 from ndcg_ab.report.terminal.screen import print_outcome
 
 ROOT = Path(__file__).parent.parent
@@ -30,11 +30,12 @@ FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 
 def terminal(result: ndcg_ab.CompareResult) -> str:
     """The answer as a terminal shows it, as SVG; no font is fetched from anywhere."""
-    console = Console(width=WIDTH, record=True, file=io.StringIO(), force_terminal=True, emoji=False)
-    console.print(f"[dim]$[/] [bold]{COMMAND}[/]\n", highlight=False)
-    print_outcome(console, result._outcome)
-    drawn = console.export_svg(title="ndcg-ab", theme=MONOKAI, unique_id="ndcg-ab")
-    return re.sub(r"\s*@font-face \{.*?\}", "", drawn, flags=re.DOTALL)
+
+    def show(console: Console) -> None:
+        console.print(f"[dim]$[/] [bold]{COMMAND}[/]\n", highlight=False)
+        print_outcome(console, result._outcome)
+
+    return draw_picture(show, WIDTH, MONOKAI)
 
 
 def words(drawn: str) -> str:

@@ -124,8 +124,7 @@ def wrong_at(room: int, folder: Path, undisturbed: dict[str, Any] | None) -> tup
 
 def wrong_at_levels(levels: list[int], folder: Path) -> list[str]:
     """What is wrong at all of these numbers of bytes."""
-    import altair  # noqa: F401  (imported once for all forks)
-    import mlflow.store.tracking.sqlalchemy_store  # noqa: F401
+    import mlflow.store.tracking.sqlalchemy_store  # noqa: F401  (imported once for all forks)
 
     wrong, undisturbed = forked(ENOUGH * 3, folder, None)
     for room in levels:

@@ -83,6 +83,18 @@ def print_safely(printer: Callable[..., None], *things: object, **options: objec
     printer(output_console(), *map(visible_record, things), **options)
 
 
+def draw_and_print(
+    printer: Callable[..., None], *things: object, picture: Path | None, is_printed: bool, **options: object
+) -> None:
+    """Print as `print_safely` does if `is_printed`; if there is a path for a picture, draw there what is printed."""
+    if picture:
+        from ndcg_ab.report.terminal.picture import save_picture
+
+        save_picture(picture, lambda console: printer(console, *map(visible_record, things), **options))
+    if is_printed:
+        print_safely(printer, *things, **options)
+
+
 def print_line(text: object) -> None:
     """A line on standard output, every character of which can be seen."""
     print(visible(str(text)))

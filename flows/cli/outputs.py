@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 PAGES = (".html", ".htm")
-PICTURES = (".png", ".svg", ".pdf")
+PICTURES = (".svg",)
 TABLES = (".csv", ".tsv", ".parquet", ".pq")
 
 

@@ -1,1 +1,1 @@
-"""What people read: terminal, Markdown, pictures, and the page."""
+"""What people read: terminal, Markdown, and the page."""

@@ -10,6 +10,7 @@ from ndcg_ab.errors import InputError
 
 from ..console import (
     Progress,
+    draw_and_print,
     end_where_a_gate_failed,
     name_written,
     print_safely,
@@ -158,9 +159,7 @@ def sensitivity(
     discount: Annotated[list[str] | None, typer.Option(metavar="DISCOUNT", help="Discounts. (default four)")] = None,
     ideal: Annotated[list[str] | None, typer.Option(metavar="IDEAL", help="Ideals. (default global, local)")] = None,
     cutoff: Annotated[list[int] | None, typer.Option(metavar="K", help="Cutoffs. (default 5, 10, 20)")] = None,
-    picture: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the matrices: PNG, SVG or PDF, by the file name.")
-    ] = None,
+    picture: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw what is printed, as SVG.")] = None,
     json: JsonFile = None,
     quiet: Quiet = False,
     help_all: HelpAll = False,
@@ -194,20 +193,17 @@ def sensitivity(
     refuse_one_file_twice({"--json": json_path, "--picture": drawing})
     with open_engine_for(evaluation) as engine, Progress(quiet) as say:
         found = measure_sensitivity(evaluation, engine, say)
-    if drawing:
-        from ndcg_ab.report.pictures.commands import draw_sensitivity
-
-        draw_sensitivity(found, drawing)
     write_or_print(lambda: sensitivity_to_json(found), json_path, to_standard_output=json == "-")
-    if not quiet and json != "-":
+    is_printed = not quiet and json != "-"
+    if drawing or is_printed:
         from ndcg_ab.report.terminal.studies.sensitivity_tables import print_sensitivity
 
-        print_safely(print_sensitivity, found)
+        draw_and_print(print_sensitivity, found, picture=drawing, is_printed=is_printed)
     name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
     compare: "judgments.qrels old.run new.run.gz --metric nDCG@10 --metric R@100 --report report.html",
     explain: "judgments.qrels new.run --query q17 --metric 'ndcg(preset=elasticsearch)@10' --metric ndcg@10",
-    sensitivity: "judgments.qrels old.run new.run --cutoff 5 --cutoff 10 --picture sensitivity.png",
+    sensitivity: "judgments.qrels old.run new.run --cutoff 5 --cutoff 10 --picture sensitivity.svg",
 }

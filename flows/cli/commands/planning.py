@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ..console import name_written, print_safely, write_or_print
+from ..console import draw_and_print, name_written, write_or_print
 from ..light_imports import import_lightly
 from ..options import ClusterPrefix, JsonFile, Quiet
 from ..outputs import PICTURES, output_file, refuse_one_file_twice, text_file
@@ -60,9 +60,7 @@ def power(
             show_default=False,
         ),
     ] = 1,
-    picture: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the curve: PNG, SVG or PDF, by the file name.")
-    ] = None,
+    picture: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw what is printed, as SVG.")] = None,
     json: JsonFile = None,
     quiet: Quiet = False,
 ) -> None:
@@ -76,18 +74,15 @@ def power(
     drawing = output_file("--picture", picture, inputs, *PICTURES)
     refuse_one_file_twice({"--json": json_path, "--picture": drawing})
     plans = make_plans(deviation, scores, baseline, candidate, metric, asked, weights, clusters, cluster_prefix)
-    if drawing:
-        from ndcg_ab.report.pictures.commands import draw_power
-
-        draw_power(plans, asked, drawing)
     write_or_print(lambda: plans_to_json(plans, asked), json_path, to_standard_output=json == "-")
-    if not quiet and json != "-":
+    is_printed = not quiet and json != "-"
+    if drawing or is_printed:
         from ndcg_ab.report.terminal.studies.power_tables import print_plans
 
-        print_safely(print_plans, plans, asked)
+        draw_and_print(print_plans, plans, asked, picture=drawing, is_printed=is_printed)
     name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
-    power: "--scores scores.parquet --metric ndcg@10 --effect 0.005 --picture power.png",
+    power: "--scores scores.parquet --metric ndcg@10 --effect 0.005 --picture power.svg",
 }

@@ -12,6 +12,7 @@ from ndcg_ab.errors import InputError, needs
 
 from ..console import (
     Progress,
+    draw_and_print,
     end_where_a_gate_failed,
     name_written,
     print_line,
@@ -222,9 +223,7 @@ def history(
     metric: Annotated[str | None, typer.Option(metavar="METRIC", help="The metric. (default the first)")] = None,
     query: Annotated[str | None, typer.Option(metavar="QUERY_ID", help="Show one query over the nights.")] = None,
     last: Annotated[int | None, typer.Option(metavar="N", min=1, help="The latest N only. (default all)")] = None,
-    picture: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the values over the nights: PNG or SVG by the name.")
-    ] = None,
+    picture: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw what is printed, as SVG.")] = None,
     since: Annotated[
         str | None,
         typer.Option(metavar="DATE|7d", help="A digest instead: what dropped since then, why, and what is open."),
@@ -287,13 +286,8 @@ def show_query(evaluation: "Evaluation", query: str, metric: str | None, last: i
     from ndcg_ab.report.terminal.timeline import print_query_values
 
     rows = read_query(evaluation, query, metric, last)
-    if shown.picture:
-        from ndcg_ab.report.pictures.commands import draw_query_values
-
-        draw_query_values(rows, query, shown.picture)
     write_or_print(lambda: query_json(query, rows), shown.json_path, to_standard_output=shown.is_output_taken)
-    if shown.has_room:
-        print_safely(print_query_values, query, rows)
+    draw_and_print(print_query_values, query, rows, picture=shown.picture, is_printed=shown.has_room)
 
 
 def show_digest(evaluation: "Evaluation", since: str, metric: str | None, shown: Shown) -> None:
@@ -314,13 +308,8 @@ def show_timeline(evaluation: "Evaluation", metric: str | None, last: int | None
     from ndcg_ab.report.terminal.timeline import print_timeline
 
     found = read_timeline(evaluation, metric, last)
-    if shown.picture:
-        from ndcg_ab.report.pictures.commands import draw_timeline
-
-        draw_timeline(found, shown.picture)
     write_or_print(lambda: timeline_json(found), shown.json_path, to_standard_output=shown.is_output_taken)
-    if shown.has_room:
-        print_safely(print_timeline, found, details=details)
+    draw_and_print(print_timeline, found, picture=shown.picture, is_printed=shown.has_room, details=details)
 
 
 def publish(
@@ -379,6 +368,6 @@ def pending_bundles(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Pat
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
     check: "configs/demo.yaml",
     run: "configs/demo.yaml",
-    history: "configs/demo.yaml --last 30 --picture nights.png",
+    history: "configs/demo.yaml --last 30 --picture nights.svg",
     publish: "ndcg-ab-results/demo/20261120T020000Z",
 }

@@ -14,7 +14,7 @@ from tests.places import ROOT
 
 UNUSED = {
     *("pandas", "numpy.f2py", "scipy.special", "scipy.stats", "pyarrow.parquet", "httpx", "adbc_driver_manager"),
-    *("prefect", "mlflow", "altair", "vl_convert", "jinja2", "sqlalchemy"),
+    *("prefect", "mlflow", "jinja2", "sqlalchemy"),
 }
 COMPARE = ["compare", "--judgments", "judgments.qrels", "--system", "old=old.run", "--system", "new=new.run"]
 AFTERWARDS = """

@@ -1,1 +1,0 @@
-"""Pictures that commands draw on demand, by Altair; the page draws its own figures."""
