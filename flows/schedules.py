@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import Any
 
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import FlowFilter, FlowFilterName
 from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
 from prefect.deployments.runner import RunnerDeployment
 from prefect.exceptions import ObjectNotFound
@@ -33,7 +32,6 @@ from ndcg_ab.visible import visible
 from .evaluation import evaluation_flow, explain_no_answer, is_prefect_error
 
 GRACE = 30.0  # seconds that an orderly end may take
-OUTDATED = ("flows.evaluation.evaluate", "flows/evaluation.py:evaluate")  # where deployments of 0.1.0 begin
 SLUG = "nightly"  # names the schedule, so that deploying again changes it
 # One run at a time: one that is still at work when the next is due is not overtaken by it.
 ONE_AT_A_TIME = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW)
@@ -176,8 +174,6 @@ def serve(evaluations: Sequence[Evaluation], say: Callable[[str], None] = print_
             else:
                 cron, zone = evaluation.schedule.cron, evaluation.schedule.timezone
                 say(f"serving {name}: {cron} ({zone}), next on {time:%A %Y-%m-%d at %H:%M}")
-        for line in outdated_deployments():
-            say(line)
         say(f"for the Prefect server {without_password(url)}; Ctrl-C ends it")
         asyncio.run(serve_until_stopped(served, say))
 
@@ -227,19 +223,6 @@ def first_cause(error: BaseException | None) -> str:
     return on_one_line(f"{type(error).__name__}: {error}", LONGEST)
 
 
-def outdated_deployments() -> list[str]:
-    """A sentence for each deployment that an earlier version made: what it starts is no longer there."""
-    ours = FlowFilter(name=FlowFilterName(any_=[evaluation_flow.name]))
-    with get_client(sync_client=True) as client:
-        found = client.read_deployments(flow_filter=ours, limit=200)
-    return [
-        f"{evaluation_flow.name}/{made.name} was deployed by version 0.1.0 and cannot run any more: deploy its"
-        f" configuration again, or: prefect deployment delete {evaluation_flow.name}/{made.name}"
-        for made in found
-        if made.entrypoint in OUTDATED
-    ]
-
-
 def deploy(evaluations: Sequence[Evaluation], pool: str) -> list[str]:
     """Registers the evaluations at the Prefect server for the workers of a pool; a line for each."""
     times = [next_scheduled_time(evaluation) for evaluation in evaluations]
@@ -261,5 +244,4 @@ def deploy(evaluations: Sequence[Evaluation], pool: str) -> list[str]:
             if is_paused:
                 due = "paused as it was: resume it on its page in Prefect"
             lines.append(f"deployed: {made.flow_name}/{made.name}, for the workers of {pool}, {due}")
-        lines += outdated_deployments()
     return lines

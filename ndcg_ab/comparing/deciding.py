@@ -17,7 +17,7 @@ def decide_by_all(
 ) -> tuple[Decision, ...]:
     """The decisions that are others if the metrics that only describe by default decided as well.
 
-    compared: what the decisions go by. All metrics are one primary family then, as they were before 0.2.0.
+    compared: what the decisions go by. All metrics are one primary family then.
     """
     names = {*evaluation.metrics, *evaluation.described_by_default}
     if not evaluation.described_by_default or not compared:

@@ -73,7 +73,7 @@ def read_drawn_queries(engine: Engine, evaluation: Evaluation) -> DrawnQueries |
     if evaluation.statistics.weighted is False or evaluation.queries is None:
         return None
     rows = engine.read("query", where={"is_named": True}, order="query_id")
-    if "probability" not in rows.column_names or not any(rows["probability"].to_pylist()):  # of an earlier version
+    if not any(rows["probability"].to_pylist()):
         return None
     named = rows.to_pylist()
     parts: dict[Part, list[str]] = {WHOLE: [row["query_id"] for row in named]}

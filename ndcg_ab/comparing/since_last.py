@@ -104,9 +104,9 @@ class SinceLast:
         something else did.
     lost: of each system and metric the queries with the largest falls, where its ranking changed.
     new_queries, gone_queries: scored now only, and before only.
-    moved: of each system with another ranking, judgments or queries, what moved its means. None in earlier versions.
+    moved: of each system with another ranking, judgments or queries, what moved its means.
     is_drawn: whether the queries are drawn ones of a log; of its others nothing is known here.
-    scored: the judged queries that each metric scored in the previous evaluation; none of earlier versions.
+    scored: the judged queries that each metric scored in the previous evaluation.
     """
 
     ordinal: int

@@ -26,7 +26,7 @@ from ndcg_ab.engines.duckdb.growing import open_history
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundles.storage_errors import storage_error_text
 from ndcg_ab.results.change_records import Changes
-from ndcg_ab.results.codec import decode, records_table, verdict_from_sentence
+from ndcg_ab.results.codec import decode, records_table
 from ndcg_ab.results.cost_records import CostDifference, CostValue
 from ndcg_ab.results.decisions import Decision
 from ndcg_ab.results.ledger import LedgerRow
@@ -36,7 +36,6 @@ from ndcg_core.statistics.verdicts.comparison import Comparison
 
 HISTORY = "history.duckdb"
 PATIENCE = 60.0  # seconds to wait for another process that has the history open
-# Keys that change no result.
 # Fields of a configuration that change no result: how it is operated, and what the page alone shows.
 OPERATIONAL = {"output", "directory", "tracker", "mlflow", "prefect", "resources", "engine", "schedule", "retention"}
 OPERATIONAL |= {"documents"}
@@ -128,6 +127,7 @@ RECORDS: dict[str, type] = {
     "cost_difference": CostDifference,
     "query_score": QueryScore,
 }
+NEWEST = "ledger"  # a table that every history since version 0.3.0 has
 
 
 def history_path(evaluation: Evaluation) -> Path:
@@ -156,6 +156,10 @@ def open_history_for(path: Path, patience: float = PATIENCE) -> Iterator[Growing
         try:
             create_history(path)
             with open_history(path, patience) as history:
+                if history.columns("evaluation") and not history.columns(NEWEST):
+                    raise InputError(
+                        f"{path}: a version before 0.3.0 wrote it: move it away; the next run begins a new history"
+                    )
                 for name, kind in RECORDS.items():
                     history.append(name, records_table([], kind, ordinal=0))
                 yield history
@@ -323,9 +327,4 @@ def enter_reruns(history: GrowingDatabase, moments: Sequence[str], ordinal: int)
 
 def read_timeline_rows(history: GrowingDatabase) -> pa.Table:
     """Every system on every metric, evaluation by evaluation, with its comparison where it has one."""
-    rows = history.read("timeline", order="ordinal, metric, system_id")
-    conclusions = [
-        known or verdict_from_sentence(verdict)  # version 0.1.0 kept the sentence alone
-        for known, verdict in zip(rows["conclusion"].to_pylist(), rows["verdict"].to_pylist(), strict=True)
-    ]
-    return rows.set_column(rows.schema.get_field_index("conclusion"), "conclusion", pa.array(conclusions, pa.string()))
+    return history.read("timeline", order="ordinal, metric, system_id")

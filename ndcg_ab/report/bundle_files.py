@@ -24,9 +24,6 @@ PAGE = "report.html"
 STUB = "<!doctype html><title>report</title><p>"  # how a page begins that says why there is none
 
 
-LATER_COLUMNS = (("rank_rule", "least_grade", "double"),)  # that bundles of 0.1.0 have not
-
-
 def render_bundle_page(folder: Path) -> Path:
     """The page of the bundle in a folder, which is drawn where it is not there yet.
 
@@ -58,8 +55,6 @@ def write_report(folder: Path) -> None:
     timeline, nights = read_timeline(bundle)
     memory = bundle.evaluation.resources.memory_limit
     with open_kept(folder / TABLES, memory_limit=memory) as engine:
-        for table, column, kind in LATER_COLUMNS:
-            engine.complete(table, column, kind)
         documents = make_documents(bundle.evaluation)
         data = gather_page_data(engine, bundle.outcome, read_content(folder), timeline, documents, can_do_without=True)
     data = dataclasses.replace(data, over_nights=nights)

@@ -1,16 +1,13 @@
 """Records as JSON and as rows of tables, and back: one rule for every dataclass that is kept.
 
-A field that a record gains later has a default, so that older files are read without it; a key that nobody knows is
-left alone.  `SCHEMA` is written beside the records (docs/json.md); files of version 0.1.0, which had verdicts as
-sentences alone, are read through `upgrade_comparison`.
+A key that no field has is left alone. `SCHEMA` is written beside the records (docs/json.md).
 """
 
 import dataclasses
 import enum
-import re
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -18,13 +15,11 @@ from typing import Any
 import pyarrow as pa
 from pydantic import BaseModel
 
-from ndcg_ab.config.loading.hints import REMOVED_KEYS
 from ndcg_ab.results.ledger import LedgerRow
 from ndcg_core.measures.external_metric import ELSEWHERE, GivenMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.verdict import Obstacle, Size, Verdict
 
 SCHEMA = 1
 # What is written beside the fields, for readers, and made again from the fields when it is read: field -> it follows.
@@ -85,25 +80,15 @@ def decode(kind: Any, value: Any) -> Any:
             return parse(value["name"])
         return GivenMetric(given=value["name"], tool="" if tool == ELSEWHERE else tool)
     if issubclass(kind, BaseModel):
-        return kind(**without_removed_keys(value))
+        return kind(**value)
     if hasattr(kind, "from_dict"):
         return kind.from_dict(value)
     if dataclasses.is_dataclass(kind):
-        given = upgrade_comparison(value) if issubclass(kind, Comparison) else value
-        fields = [field for field in dataclasses.fields(kind) if field.name in given or is_required(field)]
-        return kind(**{field.name: decode(field_types(kind)[field.name], given[field.name]) for field in fields})
+        fields = [field for field in dataclasses.fields(kind) if field.name in value or is_required(field)]
+        return kind(**{field.name: decode(field_types(kind)[field.name], value[field.name]) for field in fields})
     if issubclass(kind, enum.Enum):
         return kind(value)
     return datetime.fromisoformat(value) if kind is datetime else value
-
-
-def without_removed_keys(content: Mapping[str, Any], section: str = "") -> dict[str, Any]:
-    """Return a kept configuration without the keys that only earlier versions knew."""
-    return {
-        key: without_removed_keys(value, f"{section}{key}.") if isinstance(value, dict) else value
-        for key, value in content.items()
-        if f"{section}{key}" not in REMOVED_KEYS
-    }
 
 
 def is_required(field: "dataclasses.Field[Any]") -> bool:
@@ -162,43 +147,3 @@ def records_table(records: Iterable[Any], kind: type, **constants: Any) -> pa.Ta
     first = {name: pa.int64() if isinstance(value, int) else pa.string() for name, value in constants.items()}
     schema = pa.schema(first | column_types(kind))
     return pa.Table.from_pylist([constants | record_row(record) for record in records], schema=schema)
-
-
-# ---- files of version 0.1.0
-
-OLD_VERDICTS: dict[str, Verdict] = {
-    "improved": Verdict.IMPROVED,
-    "regressed": Verdict.REGRESSED,
-    "equivalent": Verdict.EQUIVALENT,
-    "no detectable difference": Verdict.UNDECIDED,
-    "identical": Verdict.IDENTICAL,
-    "not testable": Verdict.NOT_TESTABLE,
-    "not worse": Verdict.NOT_WORSE,
-    "may be worse": Verdict.MAY_BE_WORSE,
-}
-
-
-def verdict_from_sentence(sentence: str | None) -> Verdict | None:
-    """Which verdict a sentence of version 0.1.0 tells; newer records say it themselves."""
-    return next((found for start, found in OLD_VERDICTS.items() if sentence and sentence.startswith(start)), None)
-
-
-def upgrade_comparison(comparison: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A comparison of version 0.1.0 with the fields that its sentence tells; a newer one as it is."""
-    if "conclusion" in comparison:
-        return comparison
-    sentence = str(comparison["verdict"])
-    found: dict[str, Any] = {"conclusion": verdict_from_sentence(sentence), "underpowered": "underpowered" in sentence}
-    if "by more than" in sentence:
-        found["size"] = Size.BY_MORE_THAN
-    elif "smaller than" in sentence:
-        found["size"] = Size.SMALLER_THAN
-    if found["conclusion"] is Verdict.NOT_TESTABLE:
-        differing = re.search(r"\((\d+) differing", sentence)
-        found["obstacle"] = Obstacle.FEW_DIFFERING if differing else Obstacle.FEW_QUERIES
-        if differing and int(differing[1]) != comparison.get("differing"):
-            found["flippable"] = int(differing[1])
-        found["least_queries"] = int(sentence.partition("fewer than ")[2].rstrip(")") or 2)
-    elif "zero variance" in sentence:
-        found["obstacle"] = Obstacle.ZERO_VARIANCE
-    return {**comparison, **found}

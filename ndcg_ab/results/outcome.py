@@ -29,7 +29,7 @@ class Finding:
     count: how many queries, results or judgments it concerns.
     system, metric: whose ranking and which metric it is about; None where it is about none, or about all of them.
     value: the number that it tells beside the count, such as a share or by how much a mean could move; None without.
-    examples: up to five places with what is there, in order; none in records of version 0.1.0.
+    examples: up to five places with what is there, in order.
     """
 
     code: str
@@ -46,8 +46,7 @@ class Finding:
 class GateResult:
     """Whether something holds that must hold for an evaluation to pass; message: what does not, or what does.
 
-    systems, reasons: for whom it does not hold, and why, one for one; empty where it passed, and in records of version
-        0.1.0.
+    systems, reasons: for whom it does not hold, and why, one for one; empty if it passed, or if it holds for nobody.
     """
 
     name: str
@@ -162,7 +161,7 @@ class Outcome:
     function_judge: what a function judged; None where none did.
     costs: what requests cost; None where that was not recorded.
     if_all_decided: the decisions that would be others if every metric decided, where by default the first one does.
-    ledger: what each stage read, used and left out; empty in records of earlier versions.
+    ledger: what each stage read, used and left out.
     """
 
     baseline: str

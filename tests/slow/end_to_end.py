@@ -323,14 +323,8 @@ def deploy(lab: Lab, is_daily: bool) -> None:
         said = lab.command("ndcg_ab.flows.cli.app", "deploy", "worse.yaml", code=2)
         expect("a pool that is not there: how to make it", "prefect work-pool create local" in said, said)
     lab.api("/work_pools/", {"name": "local", "type": "process"})  # as `prefect work-pool create` asks for it
-    print("Two deployments, beside one that version 0.1.0 made")
-    flow = lab.api("/flows/", {"name": "ndcg-ab"})
-    lab.api("/deployments/", {"name": "older", "flow_id": flow["id"], "entrypoint": "flows.evaluation.evaluate"})
-    said = lab.command("ndcg_ab.flows.cli.app", "deploy", "worse.yaml", "same.yaml")
-    print(said.rstrip())
-    told = "ndcg-ab/older was deployed by version 0.1.0 and cannot run any more: deploy its configuration again"
-    expect("deploy says what to do about it", told in said, said)
-    expect("and nothing about others", "ndcg-ab/same was" not in said and "ndcg-ab/worse was" not in said, said)
+    print("Two deployments")
+    print(lab.command("ndcg_ab.flows.cli.app", "deploy", "worse.yaml", "same.yaml").rstrip())
 
 
 def check_timeout(lab: Lab) -> None:

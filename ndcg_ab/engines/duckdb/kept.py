@@ -1,4 +1,4 @@
-"""The tables of a finished evaluation, in the database file that `DuckDBEngine.keep` wrote, or an earlier version."""
+"""The tables of a finished evaluation, in the database file that `DuckDBEngine.keep` wrote."""
 
 import json
 from collections.abc import Mapping
@@ -35,14 +35,6 @@ class KeptTables(DuckDBEngine):
             self.__exit__(None, None, None)
             raise
 
-    def complete(self, name: str, column: str, kind: str) -> None:
-        """Adds a column, null in every row, to a table of an earlier version that has none of that name."""
-        if name not in self.there:
-            return
-        described = self.connection.execute(f'describe "{name}"').fetchall()
-        if column not in {each for each, *_ in described}:
-            self._create("temp view", name, f'select *, null::{kind} as "{column}" from {KEPT}."{name}"')
-
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
         self._clear(file.name)
         super()._make(file, parameters)
@@ -54,17 +46,10 @@ class KeptTables(DuckDBEngine):
         close_off(self.connection)
         found = f"select table_name from duckdb_tables() where database_name = {literal(KEPT)}"
         names = {name for (name,) in self.connection.execute(found).fetchall()}
-        if not names:
+        if STATE not in names:
             raise InputError(f"{path}: holds no table: the judgments and rankings of the evaluation are gone")
         for name in names:
             self._create("temp view", name, f'select * from {KEPT}."{name}"')
-        self._recall(names)
-
-    def _recall(self, names: set[str]) -> None:
-        """Which tables were made, with which parameters; what is no table is made again, with those that it had."""
-        if STATE not in names:  # a file of version 0.1.0
-            self.made = {name: {} for name in names & self.files.keys()}
-            return
         for name, parameters in self.connection.execute(f"select name, parameters from {STATE}").fetchall():
             if name.startswith(VIEW):
                 self.usual[name.removeprefix(VIEW)] = json.loads(parameters)

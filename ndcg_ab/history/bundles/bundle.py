@@ -31,13 +31,14 @@ from ndcg_ab.history.bundles.published import is_published
 from ndcg_ab.history.bundles.rerun_log import read_reruns
 from ndcg_ab.history.bundles.storage_errors import is_full, name_bundle_in_errors
 from ndcg_ab.history.bundles.working_folders import KEEPING, WORKING_FOLDERS, remove_empty, remove_working_folder
-from ndcg_ab.results.codec import SCHEMA, decode, encode
+from ndcg_ab.results.codec import decode, encode
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.visible import visible
 
 BUNDLE = "bundle.json"
 SCORES = "query_scores.parquet"
 TABLES = "evaluation.duckdb"
+BUNDLE_SCHEMA = 2  # since version 0.3.0
 STAMP = "%Y%m%dT%H%M%SZ"
 LONGEST_NAME = 255  # bytes of a folder's name
 KEEP_PATIENCE = 900.0  # seconds that a finished evaluation waits for the history: more than its lock is ever held
@@ -52,12 +53,12 @@ class Bundle:
     evaluations of its name.  began, finished: UTC.  inputs: name, kind, origin and content digest of each.
     content_key, configuration_key: digests of all that the result depends on, and of the configuration's part.
     query_set: digest of the judged queries.  program: the version of ndcg-ab that made it.
-    seconds: how long that took; user: who ran it; is_scheduled: whether a deployment did.  Bundles of 0.1.0 say none.
-    since_last: every system against itself in the previous evaluation; None without one, and in bundles of 0.1.0.
+    seconds: how long that took; user: who ran it; is_scheduled: whether a deployment did.
+    since_last: every system against itself in the previous evaluation; None without one.
     """
 
     folder: Path
-    program: str | None
+    program: str
     key: str
     ordinal: int
     began: datetime
@@ -69,10 +70,10 @@ class Bundle:
     inputs: tuple[dict[str, Any], ...]
     extremes: tuple[dict[str, Any], ...]
     outcome: Outcome
-    seconds: float | None = None
-    user: str | None = None
-    is_scheduled: bool = False
-    since_last: SinceLast | None = None
+    seconds: float | None
+    user: str | None
+    is_scheduled: bool
+    since_last: SinceLast | None
 
     @property
     def ended(self) -> datetime:
@@ -86,7 +87,7 @@ class Bundle:
 
     def write(self) -> None:
         """Writes its file, whole or not at all."""
-        content = {"schema": SCHEMA, **encode(self)}
+        content = {"schema": BUNDLE_SCHEMA, **encode(self)}
         del content["folder"]
         content |= {key: without_plain_secrets(content[key]) for key in ("evaluation", "inputs")}
         write_text(self.folder / BUNDLE, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
@@ -379,12 +380,14 @@ def read_content(folder: Path) -> dict[str, Any]:
 
 def read_bundle(folder: Path) -> Bundle:
     """The bundle in a folder; InputError where there is none."""
-    content = read_content(folder)
+    content, path = read_content(folder), folder / BUNDLE
+    if "schema" in content and content["schema"] != BUNDLE_SCHEMA:
+        raise InputError(
+            f"{path}: ndcg-ab {content.get('program')} wrote it, and {__version__} cannot read it: read it with that"
+            " version, or move the folder away"
+        )
     try:
-        if content["schema"] > SCHEMA:
-            raise ValueError(f"schema = {content['schema']}: a newer version of ndcg-ab wrote it")
-        bundle: Bundle = decode(Bundle, {"program": None, "query_set": None, **content, "folder": folder})
+        bundle: Bundle = decode(Bundle, {**content, "folder": folder})
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        path = folder / BUNDLE
         raise InputError(f"{path}: is not a bundle of this version: {type(error).__name__}: {error}") from None
     return bundle

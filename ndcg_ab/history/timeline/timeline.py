@@ -28,7 +28,7 @@ class Evaluated:
     values: system_id -> mean. differences, verdicts, conclusions: candidate -> difference, verdict in words, as data.
     changed: what is not as in the previous evaluation: judgments, ranking NAME, queries, configuration (its keys),
         baseline, definition (the metric's hash).
-    decisions, reasons: candidate -> what to do, and why; empty in evaluations of version 0.1.0.
+    decisions, reasons: candidate -> what to do, and why.
     failures: the gates that failed, each with the systems for which it did: ``no regression (new)``.
     pending: its bundle is there, and no tracker has it.
     since_last: system -> its comparison with itself in the previous evaluation, where its ranking had changed.

@@ -33,7 +33,7 @@ def to_milliseconds(moment: datetime) -> int:
 def common_tags(bundle: Bundle) -> dict[str, str]:
     """What every run of a bundle carries: whose it is, what made it, and who ran that."""
     found = {"bundle_key": bundle.key, "content_key": bundle.content_key, "evaluation": str(bundle.ordinal)}
-    found |= {"mlflow.source.name": f"ndcg-ab {bundle.program}" if bundle.program else "ndcg-ab"}
+    found |= {"mlflow.source.name": f"ndcg-ab {bundle.program}"}
     found |= {"mlflow.source.type": "JOB" if bundle.is_scheduled else "LOCAL"}
     versions = [row["version"] for row in bundle.inputs if row["kind"] == "judgments" and row.get("version")]
     found |= {"judgments_version": ", ".join(versions)} if versions else {}

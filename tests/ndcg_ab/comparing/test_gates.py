@@ -17,7 +17,6 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Gate
 from ndcg_ab.errors import InputError
-from ndcg_ab.results.codec import upgrade_comparison
 from ndcg_ab.results.outcome import GateResult, Outcome, SystemSummary
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -25,6 +24,7 @@ from ndcg_core.statistics.verdicts.verdict import Obstacle
 from tests.laboratory import in_order, outcome_of
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
+from tests.sentences import fields_of_sentence
 
 WORDS = ["apple", "bread", "cheese", "dates", "eggs", "figs", "grapes", "honey"]
 JUDGMENTS = {word: {"good": 1.0, "bad": 0.0} for word in WORDS}
@@ -45,7 +45,7 @@ def alike() -> Outcome:
 def verdict(text: str, difference: float | None = -0.1, **changes: object) -> Comparison:
     """A row of the table, as small as it goes: `new` against `old`."""
     (row,) = night().comparisons
-    told = {name: value for name, value in upgrade_comparison({"verdict": text}).items() if name != "verdict"}
+    told = fields_of_sentence(text)
     if (margin := re.search(r"[\d.]+$", text)) is not None:
         told["smallest_effect"] = float(margin[0])
     made = dataclasses.replace(row, difference=difference, **(told | changes))

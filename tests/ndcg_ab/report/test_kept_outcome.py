@@ -8,17 +8,20 @@ import pytest
 from ndcg_ab.history.bundles.bundle import Bundle, read_bundle
 from ndcg_ab.report.answer.marks import comparison_mark, speaks_for_candidate
 from ndcg_ab.report.comment.comment import format_comment
-from ndcg_ab.results.outcome import Finding
+from ndcg_ab.results.outcome import Finding, GateResult
 from ndcg_ab.trackers.json_lines import bundle_records
 from ndcg_core.statistics.verdicts.record import Unjudged
 from ndcg_core.statistics.verdicts.state import State
 from ndcg_core.statistics.verdicts.verdict import Verdict
-from tests.places import GOLDEN
+from tests.small_evaluation import nights
 
 
 @pytest.fixture(scope="module")
-def bundle() -> Bundle:
-    return read_bundle(GOLDEN / "0.1.0" / "small" / "20261120T020000Z")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """A kept evaluation, with a gate and a finding."""
+    kept = read_bundle(nights(tmp_path_factory.mktemp("kept"), 1)[0])
+    gates, findings = (GateResult("judged", True, "at least 50 %"),), (Finding("few_queries", "note", "few", 20),)
+    return dataclasses.replace(kept, outcome=dataclasses.replace(kept.outcome, gates=gates, findings=findings))
 
 
 def test_a_line_of_json_for_every_record(bundle: Bundle) -> None:

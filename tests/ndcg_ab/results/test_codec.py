@@ -1,4 +1,4 @@
-"""One codec for every record: JSON and back, rows of tables, older and newer files."""
+"""One codec for every record: JSON and back, rows of tables, files with other fields."""
 
 import dataclasses
 import json
@@ -14,13 +14,11 @@ from ndcg_ab.results.codec import (
     encode,
     record_row,
     records_table,
-    upgrade_comparison,
-    verdict_from_sentence,
 )
 from ndcg_ab.results.outcome import Finding, Input, Outcome, SystemSummary
 from ndcg_core.statistics.paired import Column
 from ndcg_core.statistics.verdicts.comparison import Comparison, check_guardrails, compare_family
-from ndcg_core.statistics.verdicts.verdict import Obstacle, Size, Verdict
+from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.laboratory import in_order, outcome_of
 from tests.small_evaluation import nights, small
 
@@ -38,8 +36,8 @@ def comparisons() -> list[Comparison]:
     found = compare_family([column(FALLING), column([-each for each in FALLING]), column(MIXED), column([0.0] * 12)])
     found += compare_family([column(FALLING[:3])], least_queries=6)
     found += compare_family([column([0.01, -0.01] * 6, largest_loss=float("inf"))])
-    of_0_1_0 = [column(each, largest_loss=float("inf")) for each in (FALLING, MIXED, [-each for each in FALLING])]
-    return found + check_guardrails(of_0_1_0)
+    guarded = [column(each, largest_loss=float("inf")) for each in (FALLING, MIXED, [-each for each in FALLING])]
+    return found + check_guardrails(guarded)
 
 
 def test_every_comparison_is_read_as_it_was_written() -> None:
@@ -50,53 +48,6 @@ def test_every_comparison_is_read_as_it_was_written() -> None:
         assert content["verdict"] == each.verdict
         assert content["conclusion"] == each.conclusion.value
         assert decode(Comparison, content) == each
-
-
-def test_a_record_of_0_1_0_is_told_from_its_sentence() -> None:
-    younger = {
-        "conclusion",
-        "size",
-        "underpowered",
-        "obstacle",
-        "least_queries",
-        "flippable",
-        "harm_p_adjusted",
-        "queries_needed",
-    }
-    lost = {"harm_p_adjusted": None}
-    for each in comparisons():
-        if each.conclusion is Verdict.WORSE:
-            continue  # younger than 0.1.0
-        old = {name: value for name, value in encode(each).items() if name not in younger}
-        assert decode(Comparison, old) == dataclasses.replace(each, **lost, queries_needed=None)
-
-
-@pytest.mark.parametrize(
-    ("sentence", "found"),
-    [
-        ("improved, by more than 0.02", {"conclusion": Verdict.IMPROVED, "size": Size.BY_MORE_THAN}),
-        ("regressed, smaller than 0.02", {"conclusion": Verdict.REGRESSED, "size": Size.SMALLER_THAN}),
-        ("equivalent within ±0.02", {"conclusion": Verdict.EQUIVALENT}),
-        ("no detectable difference (zero variance)", {"obstacle": Obstacle.ZERO_VARIANCE}),
-        (
-            "no detectable difference (MDE = 0.031 at 80 % power), underpowered for 0.01",
-            {"conclusion": Verdict.UNDECIDED, "underpowered": True},
-        ),
-        ("not testable (n = 1)", {"obstacle": Obstacle.FEW_QUERIES, "least_queries": 2}),
-        ("not testable (n = 9, fewer than 25)", {"obstacle": Obstacle.FEW_QUERIES, "least_queries": 25}),
-        ("not testable (1 differing query)", {"obstacle": Obstacle.FEW_DIFFERING, "flippable": 1}),
-        ("may be worse than 0.01", {"conclusion": Verdict.MAY_BE_WORSE}),
-    ],
-)
-def test_sentences_of_0_1_0(sentence: str, found: dict[str, object]) -> None:
-    told = upgrade_comparison({"verdict": sentence, "differing": 4})
-    assert {name: told.get(name) for name in found} == found
-
-
-def test_a_newer_record_is_not_told_from_its_sentence() -> None:
-    content = {"verdict": "improved", "conclusion": "regressed"}
-    assert upgrade_comparison(content) is content
-    assert verdict_from_sentence(None) is None
 
 
 def test_what_a_record_lacks_has_its_default_and_what_nobody_knows_is_left_alone() -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.results.codec import upgrade_comparison
 from ndcg_ab.results.decisions import Choice, decide, measured_state
 from ndcg_ab.results.outcome import GateResult, Outcome
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PAIRS, PRIMARY, SECONDARY
@@ -15,6 +14,7 @@ from ndcg_core.statistics.verdicts.record import Unjudged
 from ndcg_core.statistics.verdicts.state import State
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.laboratory import in_order, outcome_of
+from tests.sentences import fields_of_sentence
 
 WORDS = [f"q{number}" for number in range(12)]
 JUDGMENTS = {query: {"good": 1, "bad": 0} for query in WORDS}
@@ -37,9 +37,7 @@ def row(verdict: str, family: str = PRIMARY, metric: str = "ndcg@10", **changes:
     for name in ("conclusion", "size", "underpowered", "obstacle"):
         del known[name]
     known |= {"family": family, "metric": metric, "difference": 0.05, "mde": 0.1, "smallest_effect": None} | changes
-    told = upgrade_comparison(known | {"verdict": verdict})
-    found = Comparison(**{name: value for name, value in told.items() if name != "verdict"})
-    return changed(found)
+    return changed(Comparison(**known | fields_of_sentence(verdict)))
 
 
 def changed(found: Comparison, **changes: Any) -> Comparison:
@@ -287,7 +285,7 @@ def two_good() -> Outcome:
 def test_a_failed_gate_concerns_those_it_names(
     systems: tuple[str, ...], concerned: set[str], two_good: Outcome
 ) -> None:
-    """What fails for the baseline concerns everyone, as does a gate of version 0.1.0, which names nobody."""
+    """What fails for the baseline concerns everyone, as does a gate that names nobody."""
     reasons = tuple(f"{name}: few" for name in systems)
     message = "; ".join(reasons) or "too few"
     gates = (GateResult("unanswered", False, message, systems, reasons), GateResult("judged", True, "fine"))

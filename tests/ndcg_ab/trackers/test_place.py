@@ -1,6 +1,7 @@
 """Where a bundle is published that no configuration is given for: it may come from somebody else."""
 
 import dataclasses
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,13 @@ from ndcg_ab.config.model.operation import Tracking
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundles.bundle import Bundle, read_bundle
 from ndcg_ab.trackers.base import default_tracking
-from tests.places import ROOT
+from tests.small_evaluation import nights
 
-GOLDEN = ROOT / "tests" / "golden" / "0.1.0" / "small" / "20261121T020000Z"
 FILE = "sqlite:////srv/results/mlflow.db"
 
 
 def bundle_for(folder: Path, address: Any) -> Bundle:
-    (folder / "bundle.json").write_bytes((GOLDEN / "bundle.json").read_bytes())
+    shutil.copy(nights(folder / "kept", 1)[0] / "bundle.json", folder)
     bundle = read_bundle(folder)
     tracking = Tracking(tracking_uri=address, experiment="mine")
     return dataclasses.replace(bundle, evaluation=bundle.evaluation.model_copy(update={"mlflow": tracking}))

@@ -11,9 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from ndcg_ab import __version__
 from ndcg_ab.config.model.inputs.sources import FileSource
+from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.exit_codes import exit_code_for
 from ndcg_ab.history import database
@@ -321,10 +324,27 @@ def test_a_bundle_is_read_as_it_was_written(tmp_path: Path) -> None:
         bundles.read_bundle(tmp_path)
 
 
+def test_what_earlier_versions_wrote_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / bundles.BUNDLE).write_text('{"schema": 1, "program": "0.1.0"}')
+    with pytest.raises(InputError) as caught:
+        bundles.read_bundle(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path / bundles.BUNDLE}: ndcg-ab 0.1.0 wrote it, and {__version__} cannot read it: read it with that"
+        " version, or move the folder away"
+    )
+    history = tmp_path / database.HISTORY
+    with GrowingDatabase(history) as past:
+        past.append("evaluation", pa.table({"ordinal": [1]}))
+    with pytest.raises(InputError) as caught, database.open_history_for(history):
+        pass
+    assert str(caught.value) == (
+        f"{history}: a version before 0.3.0 wrote it: move it away; the next run begins a new history"
+    )
+
+
 def test_a_bundle_keeps_no_plain_secret_wherever_it_stands(tmp_path: Path) -> None:
     """Not even at a key that is not looked up when it is used, or in what a source calls its place."""
-    golden = ROOT / "tests" / "golden" / "0.1.0" / "small" / "20261121T020000Z"
-    (tmp_path / bundles.BUNDLE).write_bytes((golden / bundles.BUNDLE).read_bytes())
+    shutil.copy(nights(tmp_path / "kept", 1)[0] / bundles.BUNDLE, tmp_path)
     bundle = bundles.read_bundle(tmp_path)
     address = "https://me:pl4in-w0rd@data.example/qrels?api_key=k3y-in-a-query"
     evaluation = bundle.evaluation.model_copy(update={"documents": FileSource(file=Path(address))})

@@ -271,7 +271,7 @@ def test_evaluations_are_shown_in_the_order_of_their_time(first: Performed, tmp_
 
 def test_a_trace_that_the_tracker_does_not_have_is_pending(first: Performed, tmp_path: Path) -> None:
     evaluation = small(tmp_path)
-    mark_published(first.bundle, {"uri": "u"})  # as version 0.1.0 did
+    mark_published(first.bundle, {"uri": "u", "reused": 0})
     assert bundles.unpublished_bundles(evaluation) == []
     again(tmp_path, SAME["nothing"])
     assert bundles.unpublished_bundles(evaluation) == [first.bundle]

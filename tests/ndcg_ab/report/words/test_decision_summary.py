@@ -83,7 +83,7 @@ def test_a_run_s_name_says_what_to_do(made: Callable[[], Outcome], name: str) ->
         ([("no regression", ["new"])], "new regressed"),
         ([("no regression", ["new", "newer", "new"])], "new and 1 more regressed"),
         ([("no drop", ["old"]), ("judged", ["new"])], "old dropped, 1 more"),
-        ([("unanswered", [])], "unanswered"),  # of version 0.1.0, which kept no systems
+        ([("unanswered", [])], "unanswered"),  # which names no system
     ],
 )
 def test_a_failed_gate_says_first_what_happened(gates: list[tuple[str, list[str]]], why: str) -> None:

@@ -3,6 +3,7 @@
 import base64
 import dataclasses
 import json
+import shutil
 import zlib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,19 +18,18 @@ from ndcg_ab.results.outcome import GateResult
 from ndcg_ab.trackers.mlflow import values
 from ndcg_ab.trackers.mlflow.views import EVERY, LATEST, TREND, view_id, view_tags
 from tests.ndcg_ab.report.words.test_decision_summary import FAILED, outcome
-from tests.places import ROOT
+from tests.small_evaluation import nights
 
 pytestmark = pytest.mark.slow
 
-GOLDEN = ROOT / "tests" / "golden" / "0.1.0" / "small" / "20261121T020000Z"
 OF_NEW = (GateResult("judged", False, "new 20 % on ndcg@2", ("new",)),)
 PASSED = (GateResult("judged", True, "at least 50 %"),)
 
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Bundle:
-    """As version 0.1.0 left it, but for what was found."""
-    (tmp_path / "bundle.json").write_bytes((GOLDEN / "bundle.json").read_bytes())
+    """A kept evaluation, but for what was found."""
+    shutil.copy(nights(tmp_path / "kept", 1)[0] / "bundle.json", tmp_path)
     return dataclasses.replace(read_bundle(tmp_path), outcome=outcome("good", new="bad", newer="good"))
 
 
@@ -82,13 +82,13 @@ def test_tags_hold_plain_values_to_filter_by(bundle: Bundle) -> None:
 
 
 def test_time_source_and_user(bundle: Bundle) -> None:
-    assert bundle.ended == bundle.finished, "a bundle of 0.1.0 does not say how long it took"
-    assert "mlflow.user" not in values.common_tags(bundle)
-    later = dataclasses.replace(bundle, program="0.2.0", seconds=2.5, user="search", is_scheduled=True)
+    unknown = dataclasses.replace(bundle, seconds=None, user=None)
+    assert unknown.ended == unknown.finished and "mlflow.user" not in values.common_tags(unknown)
+    later = dataclasses.replace(bundle, program="0.3.0", seconds=2.5, user="search", is_scheduled=True)
     assert later.ended - later.began == timedelta(seconds=2.5)
     tags = values.common_tags(later)
     assert [tags[f"mlflow.{name}"] for name in ("source.name", "source.type", "user")] == [
-        "ndcg-ab 0.2.0",
+        "ndcg-ab 0.3.0",
         "JOB",
         "search",
     ]

@@ -49,7 +49,7 @@ def test_the_same_p_is_enough_for_early_looks_only() -> None:
         (of(0.0001, 1e-9, size=5), 0.0002, 5e-9),  # over the family
         (of(0.0001, 0.4, size=5), 0.0002, 1.0),
         (of(0.02, 1e-9), 0.0002, 0.02),  # flips that could come nearer do not agree with t
-        (Evidence(0.0001, None, 1, 10_000), 0.0002, 0.0001),  # of version 0.1.0
+        (Evidence(0.0001, None, 1, 10_000), 0.0002, 0.0001),
         (of(0.0001, 1e-9, resamples=1_000_000), 0.0002, 0.0001),
         (Evidence(0.0001, 1e-9, 1, 10_000, 3e-5), 0.0002, 3e-5),  # rare losses could make up for it
         (Evidence(0.0001, 1e-9, 4, 10_000, 3e-5), 0.0002, 1.2e-4),

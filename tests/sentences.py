@@ -1,0 +1,31 @@
+"""The fields of a comparison that its verdict's sentence tells, so that tests can write the sentence alone."""
+
+from typing import Any
+
+from ndcg_core.statistics.verdicts.verdict import Obstacle, Size, Verdict
+
+STARTS: dict[str, Verdict] = {
+    "improved": Verdict.IMPROVED,
+    "regressed": Verdict.REGRESSED,
+    "equivalent": Verdict.EQUIVALENT,
+    "no detectable difference": Verdict.UNDECIDED,
+    "identical": Verdict.IDENTICAL,
+    "not testable": Verdict.NOT_TESTABLE,
+    "not worse": Verdict.NOT_WORSE,
+    "may be worse": Verdict.MAY_BE_WORSE,
+    "worse": Verdict.WORSE,
+}
+
+
+def fields_of_sentence(sentence: str) -> dict[str, Any]:
+    """Return the conclusion, the size and the obstacle of a sentence, and whether it is underpowered."""
+    conclusion = next(found for start, found in STARTS.items() if sentence.startswith(start))
+    found: dict[str, Any] = {"conclusion": conclusion, "underpowered": "underpowered" in sentence}
+    if "by more than" in sentence:
+        found["size"] = Size.BY_MORE_THAN
+    elif "smaller than" in sentence:
+        found["size"] = Size.SMALLER_THAN
+    if conclusion is Verdict.NOT_TESTABLE:
+        found["obstacle"] = Obstacle.FEW_QUERIES
+        found["least_queries"] = int(sentence.partition("fewer than ")[2].rstrip(")") or 2)
+    return found
