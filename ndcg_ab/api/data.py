@@ -1,14 +1,14 @@
-"""What the functions take as judgments, rankings and queries: paths, tables and dictionaries."""
+"""What the functions take as judgments, rankings and queries: paths, tables, dictionaries and lists."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from ndcg_ab.config.model.inputs.connections import ADDRESS
 from ndcg_ab.config.model.inputs.sources import FileSource, InMemoryData
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.tables.in_memory import is_table, type_name
+from ndcg_ab.sources.tables.in_memory import is_readable, type_name
 
 
 class ShownInNotebook:
@@ -26,8 +26,8 @@ class ArrowTable(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
-Data = str | os.PathLike[str] | ArrowTable | Mapping[Any, Any]
-"""A file's path, a table, or ``{query_id: {doc_id: score}}``."""
+Data = str | os.PathLike[str] | ArrowTable | Mapping[Any, Any] | Sequence[Any]
+"""A file's path, a table, or dictionaries and lists as a JSON file holds them: ``{query_id: {doc_id: score}}``."""
 JudgeFunction = Callable[..., float | None]
 """A function that is given an `ndcg_ab.Query` and an `ndcg_ab.Document`, and returns a grade."""
 
@@ -36,7 +36,7 @@ def read_argument(argument: str, data: Any) -> tuple[Path | str, InMemoryData | 
     """The path or address to read, or the argument's name and the data in memory; InputError where it is neither."""
     if isinstance(data, str | os.PathLike):
         return (data if isinstance(data, str) and ADDRESS.match(data) else Path(os.fspath(data)).expanduser()), None
-    if isinstance(data, Mapping) or is_table(data):
+    if is_readable(data):
         return Path(argument), InMemoryData(argument, data)
     hint = "; its to_dict() gives such" if hasattr(data, "to_dict") else ""
     if hasattr(data, "collect"):
@@ -44,7 +44,7 @@ def read_argument(argument: str, data: Any) -> tuple[Path | str, InMemoryData | 
     what = "None" if data is None else f"is of type {type_name(data)}"
     raise InputError(
         f"{argument}: {what}: must be a path, a table of a library that speaks Arrow (pandas, polars, pyarrow,"
-        f" DuckDB), or dictionaries such as {{'q1': {{'d1': 1.0}}}}{hint}"
+        f" DuckDB), a list of objects, or dictionaries such as {{'q1': {{'d1': 1.0}}}}{hint}"
     )
 
 

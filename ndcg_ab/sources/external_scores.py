@@ -21,7 +21,7 @@ from ndcg_ab.sources.forms.json import numbers_by_query
 from ndcg_ab.sources.forms.recognition import plain_reading, recognise
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.text.values import ALL, FORMATS, LINES, ONE_METRIC, ValueColumns, find_value_columns
-from ndcg_ab.sources.tables.in_memory import arrow_table, python_number, read_table, refuse_like_keys
+from ndcg_ab.sources.tables.in_memory import column_names, python_number, read_given, refuse_like_keys
 from ndcg_ab.sources.tables.schema import Field, Layout, is_plain_number
 from ndcg_core.measures.external_metric import canonical_name
 
@@ -104,8 +104,8 @@ class Scores(Source):
                     values = list(numbers_by_query.read_values(given.data))
                 return self.of_records(lambda: ((f"{given.name}, {place}", each) for place, each in values))
             return self.of_table(
-                arrow_table(given).column_names,
-                lambda layout, columns: read_table(given, layout, dict(columns)),
+                column_names(given),
+                lambda layout, columns: read_given(given, layout, dict(columns)),
                 lambda _: given.name,
             )
 

@@ -15,7 +15,7 @@ from ndcg_ab.config.loading.hints import utf8_command
 from ndcg_ab.errors import InputError, format_value, in_short
 from ndcg_ab.files import named
 from ndcg_ab.sources.base import Remark, places_text, remarks_metadata, with_remarks
-from ndcg_ab.sources.files.hints import format_hint
+from ndcg_ab.sources.files.hints import columns_option, format_hint
 from ndcg_ab.sources.files.json_documents import DECODER
 from ndcg_ab.sources.files.streams import LONGEST_LINE, LongLineError, line_blocks
 from ndcg_ab.sources.files.unpacking import open_bytes, open_table, refuse_other_counts
@@ -23,7 +23,15 @@ from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.sources.forms.names import NAMES, bare_name
 from ndcg_ab.sources.tables.format_warnings import FormatWatch, Noticed, rated_rows
 from ndcg_ab.sources.tables.on_disk import TableWriter, read_batches, rewrite_table
-from ndcg_ab.sources.tables.schema import JUDGMENT, Layout, check_types, is_plain_number, names_text, read_value
+from ndcg_ab.sources.tables.schema import (
+    JUDGMENT,
+    Layout,
+    SayColumns,
+    check_types,
+    is_plain_number,
+    names_text,
+    read_value,
+)
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
@@ -153,7 +161,7 @@ def read_records(path: Path, layout: Layout, reading: Reading) -> Iterator[Recor
     elif reading.format == "trec":
         yield from trec_records(path, layout, reading.names, lambda _: None)
     elif reading.format == "jsonl":
-        yield from json_records(path, layout, reading.columns)
+        yield from object_records(str(path), json_objects(path), layout, reading.columns)
     elif reading.format == "parquet":
         yield from parquet_records(path, layout, reading.columns)
     else:
@@ -255,15 +263,20 @@ def delimited_records(path: Path, layout: Layout, reading: Reading) -> Iterator[
         ) from None
 
 
-def json_records(path: Path, layout: Layout, columns: Mapping[str, str]) -> Iterator[Record]:
-    """Yield one record a line, or one an entry of a list."""
+def object_records(
+    name: str, objects: Iterable[Record], layout: Layout, columns: Mapping[str, str], say: SayColumns = columns_option
+) -> Iterator[Record]:
+    """Yield one record an object.
+
+    name: of the file or the argument, for messages. say: how columns with other names are mapped, for the hint.
+    """
     named, chosen = dict(columns), dict[str, str]()
     keys: tuple[str, ...] = ()
-    for place, row in json_objects(path):
+    for place, row in objects:
         if tuple(row) != keys:  # most rows have the keys of the row before
-            where = f"{path}, {place}" if isinstance(place, str) else f"{path}, line {place}"
+            where = f"{name}, {place}" if isinstance(place, str) else f"{name}, line {place}"
             is_first, keys = not keys, tuple(row)
-            chosen = layout.check_columns(where, list(keys), named)
+            chosen = layout.check_columns(where, list(keys), named, say)
             if is_first:
                 named |= {field: name for field, name in chosen.items() if field != name}
         yield place, {name: row[column] for name, column in chosen.items()}
@@ -274,15 +287,18 @@ def json_objects(path: Path) -> Iterator[Record]:
     lines = ((number, line) for number, line in text_lines(path, None) if line.strip())
     first = next(lines, None)
     if first and first[1].lstrip().startswith("["):
-        for number, row in enumerate(load_document(path), 1):
-            if not isinstance(row, dict):
-                raise InputError(
-                    f"{path}, entry {number}: {format_value(row)}: every entry of the list must be a JSON object"
-                )
-            yield f"entry {number}", row
+        yield from listed_objects(str(path), load_document(path))
         return
     for number, line in chain([first] if first else [], lines):
         yield number, json_row(path, number, line)
+
+
+def listed_objects(name: str, entries: Iterable[Any]) -> Iterator[Record]:
+    """Yield the objects of a list; name: of the file or the argument, for messages."""
+    for number, row in enumerate(entries, 1):
+        if not isinstance(row, Mapping):
+            raise InputError(f"{name}, entry {number}: {format_value(row)}: every entry of the list must be an object")
+        yield f"entry {number}", dict(row)
 
 
 @contextmanager

@@ -156,13 +156,17 @@ def find_reading(path: Path, layout: str, told: str | None = None, columns: Mapp
     told, columns
         The format and the columns that an option or a configuration names: forms that contradict them are not taken.
     """
-    sample = Sample.of_file(path, columns)
+    return choose_reading(Sample.of_file(path, columns), layout, told)
+
+
+def choose_reading(sample: Sample, layout: str, told: str | None = None) -> Reading:
+    """Return how a file, or data in memory, are read; layout: the kind of the layout of their rows."""
     kind = KINDS.get(layout)
     found = recognise(sample, kind) if kind else None
     plain = plain_reading(sample, layout, told)
     if found and (told is None or is_told(found, plain)):
         return found
-    if found is None and kind and told is None and not columns:
+    if found is None and kind and told is None and not sample.columns:
         refuse_other_kind(sample, kind)
     return plain
 
@@ -211,9 +215,9 @@ def is_nested(value: Any) -> bool:
 def refuse_document(value: Any, layout: str) -> Records:
     """Raise the InputError for a JSON document of no form that is known."""
     number = {"judgment": "grade", "ranking": "score"}.get(layout)
-    ways = "every line must be one JSON object, or the file a list of them"
+    ways = "give a list of objects, one object a line"
     ways += f", or one object as {{query_id: {{doc_id: {number}}}}}" if number else ""
-    raise InputError(f"this JSON ({format_value(value)}) has no form that is known: {ways}")
+    raise InputError(f"{format_value(value)} has no form that is known: {ways}")
 
 
 def format_by_name(path: Path) -> str:

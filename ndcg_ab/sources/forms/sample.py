@@ -49,10 +49,10 @@ class Sample:
             raise InputError(f"{path}: cannot be read: {in_short(error)}") from None
 
     @classmethod
-    def of_value(cls, value: Any) -> "Sample":
-        """Take data in memory for the value of a JSON document."""
-        sample = cls(Path())
-        sample.__dict__["document"] = value
+    def of_value(cls, name: str, value: Any, columns: Mapping[str, str] | None = None) -> "Sample":
+        """Take data in memory, called by a name in messages, for the value of a JSON document."""
+        sample = cls(Path(name), columns=columns)
+        sample.__dict__ |= {"document": value, "is_json": True}
         return sample
 
     @property
@@ -119,7 +119,7 @@ class Sample:
         if self.is_parquet:
             return list(self.parquet_columns)
         if self.is_json:
-            listed = self.document if isinstance(self.document, list) else []
+            listed = self.value if isinstance(self.value, list) else []
             return self.object_keys or list(
                 dict.fromkeys(key for each in listed if isinstance(each, dict) for key in each)
             )

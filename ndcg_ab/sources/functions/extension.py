@@ -17,7 +17,7 @@ from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.errors import InputError
 from ndcg_ab.extensions import SOURCES, load_named, translate_foreign_errors
 from ndcg_ab.sources.base import Source
-from ndcg_ab.sources.tables.in_memory import InMemorySource, is_table
+from ndcg_ab.sources.tables.in_memory import InMemorySource, is_readable
 from ndcg_ab.sources.tables.schema import Layout
 
 
@@ -39,6 +39,6 @@ class Extension(Source):
         arguments = reveal_arguments(self.arguments, f"{self.origin}, arguments", self.directory)
         with translate_foreign_errors(f"{self.origin} failed"):
             data = read(layout.kind, dict(queries), self.directory, **arguments)
-            if not isinstance(data, Mapping) and not is_table(data):
+            if not is_readable(data):
                 raise InputError(f"{self.origin} returned {type(data).__name__}: must return a table or dictionaries")
         return InMemorySource(InMemoryData(self.origin, data), self.columns).pull(layout, queries)

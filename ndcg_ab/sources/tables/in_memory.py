@@ -1,12 +1,13 @@
-"""Data in memory: tables of any library that speaks Arrow, and dictionaries.
+"""Data in memory: tables of any library that speaks Arrow, and dictionaries and lists as JSON files hold them.
 
-    {query_id: {doc_id: score}}     {query_id: {doc_id: grade}}     {query_id: text, or {column: value}}
+    {query_id: {doc_id: score}}     [{"query_id": …, "doc_id": …, "grade": …}]     {query_id: text, or {column: value}}
 
 They keep the rules of files, and like files they have two ways in: a fast one for what is clean, and the careful one,
 record by record, which accepts what is only unusual and names the row or the key of what is wrong.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -19,8 +20,16 @@ from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.sources.base import Source, places_text
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
-from ndcg_ab.sources.files.records import gather_records, parquet_rows, records_table
-from ndcg_ab.sources.forms.recognition import KINDS, recognise
+from ndcg_ab.sources.files.records import (
+    gather_records,
+    listed_objects,
+    object_records,
+    parquet_rows,
+    prefix_errors,
+    records_table,
+)
+from ndcg_ab.sources.forms.json.nested import is_list
+from ndcg_ab.sources.forms.recognition import choose_reading
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_columns, select_columns
 from ndcg_ab.sources.tables.schema import Layout
@@ -35,8 +44,13 @@ def is_table(data: Any) -> bool:
     return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
 
 
+def is_readable(data: Any) -> bool:
+    """Return whether data are of a type that is read: a table, dictionaries or a list."""
+    return isinstance(data, Mapping) or is_list(data) or is_table(data)
+
+
 class InMemorySource(Source):
-    """A table, or dictionaries, given as an argument."""
+    """A table, dictionaries or a list, given as an argument."""
 
     door = "file"
 
@@ -50,7 +64,7 @@ class InMemorySource(Source):
         return read_given(self.given, layout, self.columns)
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
-        if isinstance(self.given.data, Mapping):
+        if not is_table(self.given.data):
             return self.origin
         pairs = zip(table["query_id"].to_pylist(), table["doc_id"].to_pylist(), strict=True)
         rows = [row for row, found in enumerate(pairs, 1) if found == (query_id, doc_id)]
@@ -63,8 +77,7 @@ def read_given(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> 
     columns maps a field to the table's name for it.  Raises InputError for anything that breaks a rule.
     """
     with translate_foreign_errors(f"{given.name}: cannot be read"):
-        in_dictionaries = isinstance(given.data, Mapping)
-        table = read_dictionaries(given, layout) if in_dictionaries else read_table(given, layout, columns)
+        table = (read_table if is_table(given.data) else read_nested)(given, layout, columns)
     if table.num_rows == 0:
         raise InputError(f"{given.name}: there is no {layout.kind} in it")
     return table
@@ -75,10 +88,7 @@ def read_given(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> 
 
 def read_table(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> pa.Table:
     whole = arrow_table(given)
-    argument = "columns" if layout.kind == "ranking" else f"{given.name}_columns"
-    chosen = layout.check_columns(
-        given.name, whole.column_names, columns, lambda _, mapping: f"{argument}={dict(mapping)}"
-    )
+    chosen = layout.check_columns(given.name, whole.column_names, columns, partial(name_columns, given.name))
     part = whole.select(list(chosen.values()))
     if not part.num_rows:  # whose columns may have no type
         return layout.schema.empty_table()
@@ -89,6 +99,19 @@ def read_table(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> 
     if table is None or breaks_a_rule(table, spaces=False):
         table = gather_records(placed_rows(given.name, part, chosen), layout)
     return table
+
+
+def name_columns(argument: str, kind: str, mapping: Mapping[str, str]) -> str:
+    """Return how columns with other names are given."""
+    return f"{'columns' if kind == 'ranking' else f'{argument}_columns'}={dict(mapping)}"
+
+
+def column_names(given: InMemoryData) -> Sequence[str]:
+    """Return the columns of a table or of a list of objects; none of other data."""
+    is_columnar = is_table(given.data)
+    return (
+        list(arrow_table(given).schema.names) if is_columnar else Sample.of_value(given.name, given.data).column_names
+    )
 
 
 def arrow_table(given: InMemoryData) -> pa.Table:
@@ -116,23 +139,34 @@ def placed_rows(name: str, table: pa.Table, chosen: dict[str, str]) -> Placed:
             yield f"{name}, row {number}", {field: row[column] for field, column in chosen.items()}
 
 
-# ---- dictionaries
+# ---- dictionaries and lists
 
 
-def read_dictionaries(given: InMemoryData, layout: Layout) -> pa.Table:
-    refuse_like_keys(given)
-    if layout.kind not in IN_DICTIONARIES:
-        return records_by_key(given, layout)
-    table = table_of_plain_dictionaries(given.data, layout)
-    if table is None or breaks_a_rule(table, spaces=False):
-        is_nested = all(isinstance(documents, Mapping) for documents in given.data.values())
-        reading = None if is_nested else recognise(Sample.of_value(given.data), KINDS[layout.kind])
-        if reading is None or reading.records is None:
-            placed = placed_documents(given, IN_DICTIONARIES[layout.kind])
+def read_nested(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> pa.Table:
+    """Return the table of dictionaries and lists, which have the forms of JSON files."""
+    if not given.data:
+        return layout.schema.empty_table()
+    if isinstance(given.data, Mapping):
+        refuse_like_keys(given)
+        if layout.kind not in IN_DICTIONARIES:
+            return records_by_key(given, layout)
+        table = table_of_plain_dictionaries(given.data, layout)
+        if table is not None and not breaks_a_rule(table, spaces=False):
+            return table
+    return gather_records(placed_records(given, layout, columns), layout)
+
+
+def placed_records(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> Placed:
+    """Yield each record with its place: ``judgments, query 'q1', document 'd1'``."""
+    reading = choose_reading(Sample.of_value(given.name, given.data, columns), layout.kind)
+    with prefix_errors(given.name):
+        if reading.records is not None:
+            found = reading.records(given.data)
         else:
-            placed = ((f"{given.name}, {place}", record) for place, record in reading.records(given.data))
-        table = gather_records(placed, layout)
-    return table
+            objects, named = listed_objects(given.name, given.data), {**reading.columns, **columns}
+            found = object_records(given.name, objects, layout, named, partial(name_columns, given.name))
+        for place, record in found:
+            yield f"{given.name}, {place}", {name: python_number(value) for name, value in record.items()}
 
 
 def table_of_plain_dictionaries(data: Mapping[Any, Any], layout: Layout) -> pa.Table | None:
@@ -158,20 +192,6 @@ def table_of_plain_dictionaries(data: Mapping[Any, Any], layout: Layout) -> pa.T
     if layout.kind == "judgment":
         found["query_id"] = found["query_id"].cast(pa.string())
     return select_columns(pa.table(found), layout, {name: name for name in found})
-
-
-def placed_documents(given: InMemoryData, value: str) -> Placed:
-    """Every document of every query, under the keys that lead to it: ``judgments['q1']['d1']``."""
-    for query_id, documents in given.data.items():
-        where = f"{given.name}[{format_value(query_id)}]"
-        if not isinstance(documents, Mapping):
-            raise InputError(
-                f"{where} = {format_value(documents)}: must map every doc_id to its {value}, as in"
-                f" {{'q1': {{'d1': 1.0}}}}"
-            )
-        for doc_id, number in documents.items():
-            record = {"query_id": query_id, "doc_id": doc_id, value: number}
-            yield f"{where}[{format_value(doc_id)}]", {name: python_number(each) for name, each in record.items()}
 
 
 def records_by_key(given: InMemoryData, layout: Layout) -> pa.Table:

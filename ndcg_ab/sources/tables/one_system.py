@@ -14,7 +14,7 @@ from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Source
 from ndcg_ab.sources.files.parts import local_columns
 from ndcg_ab.sources.forms.names import field_column
-from ndcg_ab.sources.tables.in_memory import arrow_table, is_table
+from ndcg_ab.sources.tables.in_memory import column_names
 from ndcg_ab.sources.tables.on_disk import read_batches
 from ndcg_ab.sources.tables.schema import RANKING, Field, Layout, names_text
 
@@ -28,8 +28,8 @@ def systems_in(described: FileSource, directory: Path, make: Make) -> tuple[str 
     """Return the column of a ranking that names systems, and the systems in it; None and nothing if it has none."""
     with contextlib.suppress(InputError, OSError):  # whoever reads the ranking itself says what is wrong
         data = getattr(described.given, "data", None)  # a reader without a length can be read once alone
-        given = described.given if is_table(data) and hasattr(data, "__len__") else None
-        columns = arrow_table(given).column_names if given else local_columns(described, directory)
+        given = described.given if hasattr(data, "__len__") else None
+        columns = column_names(given) if given else local_columns(described, directory)
         column = field_column("system_id", [name for name in columns if name not in described.columns.values()])
         if column is not None:
             alone = described.model_copy(update={"columns": {"system_id": column}})

@@ -17,7 +17,7 @@ J = pd.DataFrame({"query_id": ["q1", "q1", "q2"], "doc_id": ["a", "b", "a"], "gr
 R = pd.DataFrame({"query_id": ["q1", "q1", "q2"], "doc_id": ["a", "b", "a"], "score": [2.5, 1.5, 0.5]})
 CONTENT = {"name": "n", "judgments": JUDGMENTS, "systems": [{"name": "old", "file": SYSTEMS["old"]}]}
 SCORES = {"q1": {"a": 2.5, "b": 1.5}, "q2": {"a": 0.5}}
-FORMS = "must be a path, a table of a library that speaks Arrow (pandas, polars, pyarrow, DuckDB), or dictionaries"
+FORMS = "must be a path, a table of a library that speaks Arrow (pandas, polars, pyarrow, DuckDB), a list of objects"
 
 
 class Run:
@@ -65,7 +65,30 @@ RANKINGS: dict[str, tuple[Any, str]] = {
     "no row": (R.iloc[:0], "systems['new']: there is no ranking in it"),
     "a column": (pl.from_pandas(R)["score"], "systems['new']: its polars.Series cannot be read as an Arrow table: "),
     "nothing": (None, f"systems['new']: None: {FORMS}"),
-    "a list": ([("q1", "a", 1.0)], f"systems['new']: is of type list: {FORMS}"),
+    "a list of rows": (
+        [("q1", "a", 1.0)],
+        "systems['new'], entry 1: ('q1', 'a', 1.0): every entry of the list must be an object",
+    ),
+    "an object without a document": (
+        [*R.to_dict("records"), {"query_id": "q1", "score": 1}],
+        "systems['new'], entry 4: there is no column 'doc_id' for doc_id (columns: query_id, score); say columns=",
+    ),
+    "a document twice in a list": (
+        R.to_dict("records") * 2,
+        "systems['new']: document 'a' is 2 times in the ranking of query 'q1' by system new: a ranking holds a",
+    ),
+    "a query twice": (
+        [{"qid": "q1", "hits": ["a", "b"]}] * 2,
+        "systems['new']: entries 1 and 2: query 'q1' comes twice: give a query once, or another id (qid) to each",
+    ),
+    "a document twice in pairs": (
+        {"q1": [("a", 1.5), ("b", 1.0), ("a", 0.5)]},
+        "systems['new']: document 'a' is 2 times in the ranking of query 'q1' by system new: a ranking holds a",
+    ),
+    "a word in a pair": (
+        {"q1": [("a", 1.5), ("c", 1), ("b", "high")]},
+        "systems['new'], query 'q1', document 'b': score = 'high': must be a number",
+    ),
     "a run of another library": (Run(), "systems['new']: is of type tests."),
     "a lazy frame": (pl.LazyFrame({"a": [1]}), f"systems['new']: is of type polars.LazyFrame: {FORMS}"),
     "no such file": ("nowhere.run", "nowhere.run: there is no such file"),
@@ -73,27 +96,40 @@ RANKINGS: dict[str, tuple[Any, str]] = {
     "no document": ({"q1": {}}, "systems['new']: there is no ranking in it"),
     "NaN in dictionaries": (
         {"q1": {"a": 1.0, "b": NAN}},
-        "systems['new']['q1']['b']: score = 'nan': must be a finite number",
+        "systems['new'], query 'q1', document 'b': score = 'nan': must be a finite number",
     ),
     "None in dictionaries": (
         {"q1": {"a": 1.0, "b": None}},
-        "systems['new']['q1']['b']: score is missing: every row needs one",
+        "systems['new'], query 'q1', document 'b': score is missing: every row needs one",
     ),
-    "text in dictionaries": ({"q1": {"a": "high"}}, "systems['new']['q1']['a']: score = 'high': must be a number"),
-    "yes in dictionaries": ({"q1": {"a": True}}, "systems['new']['q1']['a']: score = True: must be a number"),
-    "an empty key": ({"q1": {"": 1}}, "systems['new']['q1']['']: doc_id is empty: every row needs one"),
+    "text in dictionaries": (
+        {"q1": {"a": 1.0, "b": 0.5, "c": "high"}},
+        "systems['new'], query 'q1', document 'c': score = 'high': must be a number",
+    ),
+    "texts in dictionaries": (
+        {"q1": {"a": "high"}},
+        "systems['new']: this looks like judgments (judgments {query: {document: grade}}), and a ranking is needed",
+    ),
+    "yes in dictionaries": (
+        {"q1": {"a": 1.0, "b": 0.5, "c": True}},
+        "systems['new'], query 'q1', document 'c': score = True: must be a number",
+    ),
+    "an empty key": ({"q1": {"": 1}}, "systems['new'], query 'q1', document '': doc_id is empty: every row needs one"),
     "a key that is a fraction": (
         {"q1": {1.5: 1}},
-        "systems['new']['q1'][1.5]: doc_id = 1.5: must be text or a whole number",
+        "systems['new'], query 'q1', document 1.5: doc_id = 1.5: must be text or a whole number",
     ),
-    "half a letter": ({"q1": {"\ud800": 1}}, r"systems['new']['q1']['\ud800']: doc_id = '\ud800': must be text that"),
+    "half a letter": (
+        {"q1": {"\ud800": 1}},
+        r"systems['new'], query 'q1', document '\ud800': doc_id = '\ud800': must be text that",
+    ),
     "two keys of one text": (
         {1: {"a": 1.0}, "1": {"b": 1.0}},
         "systems['new']: query_id 1 and '1' are the same text: a query is one",
     ),
     "documents in a list": (
         {"q1": [1.5, 2.5]},
-        "systems['new']['q1'] = [1.5, 2.5]: must map every doc_id to its score, as in {'q1': {'d1': 1.0}}",
+        "systems['new']: {'q1': [1.5, 2.5]} has no form that is known: give a list of objects, one object",
     ),
     "other queries": (
         {"x": {"a": 1.0}},
@@ -116,8 +152,21 @@ JUDGED: dict[str, tuple[Any, str]] = {
         J.rename(columns={"doc_id": "documentary"}),
         "judgments: there is no column 'doc_id' for doc_id (columns: query_id, documentary, grade)",
     ),
-    "columns as lists": ({"query_id": ["q1"]}, "judgments['query_id'] = ['q1']: must map every doc_id to its grade"),
-    "text": ({"q1": {"a": "good"}}, "judgments['q1']['a']: grade = 'good': must be a number"),
+    "columns as lists": (
+        {"query_id": ["q1"]},
+        "judgments: this looks like a ranking (ranking with the hits of each query, or {query: [documents]}), and"
+        " judgments are needed: are judgments and ranking swapped?",
+    ),
+    "text": ({"q1": {"a": "good"}}, "judgments, query 'q1', document 'a': grade = 'good': must be a number"),
+    "a list of words": (
+        [{"query_id": "q1", "doc_id": "a", "grade": "good"}],
+        "judgments, entry 1: grade = 'good': must be a number",
+    ),
+    "contradiction in a list": (
+        [*J.to_dict("records"), {"query_id": "q1", "doc_id": "a", "grade": 3}],
+        "judgments: document 'a' of query 'q1' is judged 1 and 3: a document has one grade (1 such)",
+    ),
+    "paths": (["a.qrels"], "judgments, entry 1: 'a.qrels': every entry of the list must be an object"),
 }
 # arguments beside good judgments and systems -> the sentence, or how it begins
 ARGUMENTS: dict[str, tuple[Mapping[str, Any], str]] = {
@@ -186,7 +235,7 @@ OTHERS: dict[str, tuple[str, Mapping[str, Any], str]] = {
     "explain a bad ranking": (
         "explain",
         {"ranking": {"q": 1}, "query": "tofu"},
-        "ranking['q'] = 1: must map every doc_id",
+        "ranking: {'q': 1} has no form that is known",
     ),
     "explain a fraction": ("explain", {"ranking": SYSTEMS["new"], "query": 1.5}, "query: query_id = 1.5: must be text"),
     "power of nothing": ("power", {}, "deviation, scores: neither is given; exactly one of them is needed"),

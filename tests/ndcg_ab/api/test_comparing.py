@@ -3,10 +3,12 @@
 import functools
 import gc
 import inspect
+import json
 import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +108,29 @@ def test_dictionaries_of_any_kind_are_read_alike() -> None:
     }
     strange["bread"] = {doc.encode(): score for doc, score in systems["new"]["bread"].items()}
     assert read(judgments, {**systems, "new": strange}, queries=queries, **ASKED) == plain
+
+
+IN_JSON: dict[str, Callable[[pd.DataFrame], Any]] = {
+    "objects": lambda frame: frame.to_dict("records"),
+    "hits": lambda frame: [
+        {"qid": query, "hits": rows[["doc_id", "score"]].to_dict("records")}
+        for query, rows in frame.groupby("query_id")
+    ],
+    "pairs": lambda frame: {query: [*docs.items()] for query, docs in dictionaries(frame, "score").items()},
+}
+
+
+@pytest.mark.parametrize("name", IN_JSON)
+def test_lists_are_read_as_those_of_files(name: str, tmp_path: Path) -> None:
+    """Objects for judgments, too; in Python and in JSON files."""
+    judgments = judgment_frame().to_dict("records")
+    scored = {system: frame[["query_id", "doc_id", "score"]] for system, frame in frames().items()}
+    systems = {system: IN_JSON[name](frame) for system, frame in scored.items()}
+    expected = read(judgment_frame(), scored)
+    assert read(judgments, systems) == expected
+    for system, data in systems.items():
+        (tmp_path / f"{system}.json").write_text(json.dumps(data))
+    assert read(judgments, {system: tmp_path / f"{system}.json" for system in systems}) == expected
 
 
 def test_dictionaries_give_the_same_comparison(expected: str) -> None:

@@ -46,7 +46,7 @@ def test_what_the_command_writes() -> None:
     [
         ({"second": {"q0": {"c": 1}}}, "first and second: no document of a query is judged in both"),
         ({"second": None}, "second: None: must be a path"),
-        ({"second": {"q0": {"a": "high"}}}, r"second\['q0'\]\['a'\]"),
+        ({"second": {"q0": {"a": "high"}}}, "second, query 'q0', document 'a'"),
         ({"systems": {"old": SYSTEMS["old"]}}, "systems: holds 1; at least 2 systems are needed, or none"),
         ({"second_columns": {"grade": "x"}}, "second_columns = {'grade': 'x'}: names columns of a table, and second"),
     ],

@@ -180,7 +180,7 @@ def test_what_cannot_be_used_is_an_input_error(name: str) -> None:
 def test_a_bad_row_is_named_and_leads_to_the_test_alone() -> None:
     with pytest.raises(InputError) as error:
         assert_not_worse(JUDGMENTS, OLD, {"bread": {"bread-song": math.nan}})
-    assert str(error.value).startswith("systems['candidate']['bread']['bread-song']: score = 'nan'")
+    assert str(error.value).startswith("systems['candidate'], query 'bread', document 'bread-song': score = 'nan'")
     places = {entry.path.name for entry in error.traceback if not entry.ishidden(error)}
     assert places == {"test_asserting.py"}
 

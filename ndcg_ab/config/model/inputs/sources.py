@@ -44,7 +44,10 @@ MOST_GRADED_DEPTH, MOST_WORKERS = 100, 64
 
 
 class InMemoryData(NamedTuple):
-    """Data in memory. name: the argument that they were given as, for messages. data: a table, or dictionaries."""
+    """Data in memory.
+
+    name: the argument that they were given as, for messages. data: a table, dictionaries or a list.
+    """
 
     name: str
     data: Any

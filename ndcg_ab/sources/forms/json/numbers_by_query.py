@@ -1,12 +1,17 @@
-"""Numbers of documents or measures by query, as ranx and pytrec_eval keep them: {query: {name: number}}."""
+"""Numbers of documents or measures by query, as ranx and pytrec_eval keep them: {query: {name: number}}.
 
-from collections.abc import Sequence
+The numbers of documents may be in pairs, too: {query: [[document, number]]}.
+"""
+
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import chain, pairwise
 from typing import Any
 
+from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.forms.form import JUDGMENTS, RANKING, SCORES, Form, Reading, Records
 from ndcg_ab.sources.forms.json.nested import (
+    is_id,
     is_list,
     is_object,
     most,
@@ -53,12 +58,13 @@ def sniff_ranking(sample: Sample) -> Reading | None:
 def values_by_query(sample: Sample) -> Queries:
     """Return the values of each query; none if the document has another shape, or keys that are measures."""
     value = value_of(sample)
-    if not is_object(value) or not most(value.values(), is_query):
+    if not is_object(value) or not most(value.values(), is_query_or_pairs):
         return []
-    queries = [inner for inner in value.values() if is_object(inner)]
-    if are_measures({str(name) for inner in queries for name in inner}) and len({tuple(each) for each in queries}) == 1:
+    queries = [[*pairs_of(inner)] for inner in value.values() if is_query_or_pairs(inner)]
+    names = {tuple(str(name) for name, _ in inner) for inner in queries}
+    if are_measures(chain.from_iterable(names)) and len(names) == 1:
         return []
-    found = [[str(each) for each in inner.values() if each not in (None, "")] for inner in queries]
+    found = [[str(each) for _, each in inner if each not in (None, "") and each == each] for inner in queries]
     if most(chain.from_iterable(found), lambda text: numbers([text]) is not None):  # a wrong one has its place
         found = [[text for text in texts if numbers([text]) is not None] for texts in found]
     return found
@@ -66,6 +72,20 @@ def values_by_query(sample: Sample) -> Queries:
 
 def is_query(value: Any) -> bool:
     return is_object(value) and not any(is_object(each) or is_list(each) for each in value.values())
+
+
+def is_query_or_pairs(value: Any) -> bool:
+    return is_query(value) or (is_list(value) and all(map(is_pair, value)))
+
+
+def is_pair(value: Any) -> bool:
+    """Return whether a value is a document with its number."""
+    return is_list(value) and len(value) == 2 and is_id(value[0]) and not is_object(value[1]) and not is_list(value[1])
+
+
+def pairs_of(value: Any) -> Iterable[tuple[Any, Any]]:
+    """Return the pairs of document and number of a query."""
+    return value.items() if is_object(value) else value
 
 
 def has_many(queries: Queries) -> bool:
@@ -86,8 +106,10 @@ def falls(queries: Queries) -> bool:
 def read_numbers(value: Any, field: str) -> Records:
     """Yield the record of each document of each query."""
     for query_id, documents in read_queries(value):
-        rule = f"must map every doc_id to its {field}, as in {{'q1': {{'d1': 1.0}}}}"
-        for doc_id, number in read_object(documents, place_of(query_id), rule).items():
+        if not is_object(documents) and not is_query_or_pairs(documents):
+            rule = f"must map every doc_id to its {field}, as in {{'q1': {{'d1': 1.0}}}}"
+            raise InputError(f"{place_of(query_id)}: {format_value(documents)}: {rule}")
+        for doc_id, number in pairs_of(documents):
             yield place_of(query_id, doc_id), {"query_id": query_id, "doc_id": doc_id, field: number}
 
 

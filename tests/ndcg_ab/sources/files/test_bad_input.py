@@ -86,7 +86,7 @@ JUDGMENTS: dict[str, Case] = {
     "a JSON list of lists": (
         "q.json",
         '[\n["q1", "a", 1]]\n',
-        ["q.json, entry 1: ['q1', 'a', 1]: every entry of the list must be a JSON object"],
+        ["q.json, entry 1: ['q1', 'a', 1]: every entry of the list must be an object"],
     ),
     "a JSON list cut short": ("q.json", f"[{JSON}", ["q.json, line 2: is not JSON (Expecting ',' delimiter at char"]),
     "a second JSON list": ("q.json", f"[{JSON}]\n[]", ["q.json, line 3: is not JSON (Extra data at character 1)"]),
@@ -98,7 +98,7 @@ JUDGMENTS: dict[str, Case] = {
     "JSON of documents, a number beside": (
         "q.json",
         '{"q1": {"a": 1},\n"q2": 3}',
-        ["q.json: this JSON (", "has no form that is known", "{query_id: {doc_id: grade}}"],
+        ["q.json: {", "has no form that is known", "{query_id: {doc_id: grade}}"],
     ),
     "JSON of documents, a bad grade": (
         "q.json",

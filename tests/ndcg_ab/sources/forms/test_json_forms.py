@@ -122,6 +122,8 @@ def test_a_book_names_its_judges_and_leaves_out_the_unrateable() -> None:
         ({"q1": {"d1": 9.5, "d2": 8.5}}, RANKING),
         ({"q1": {f"d{number}": (number * 7) % 30 for number in range(30)}}, RANKING),
         ({"q1": {"d1": 1e6, "d2": 3.0}}, RANKING),
+        ({"q1": [["d1", 0], ["d2", 2]], "q2": []}, JUDGMENTS),
+        ({"q1": [["d1", 9.5], ["d2", 8.5]]}, RANKING),
     ],
 )
 def test_numbers_tell_grades_from_scores(value: Any, kind: str) -> None:

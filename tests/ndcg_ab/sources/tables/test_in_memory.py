@@ -11,10 +11,10 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource, InMemoryData
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, pull_source
 from ndcg_ab.sources.files.records import records_table
+from ndcg_ab.sources.forms.json.numbers_by_query import read_numbers
 from ndcg_ab.sources.tables.columns import breaks_a_rule
 from ndcg_ab.sources.tables.in_memory import (
     IN_DICTIONARIES,
-    placed_documents,
     placed_rows,
     read_given,
     table_of_plain_dictionaries,
@@ -37,7 +37,9 @@ def rows_of(table: pa.Table) -> list[dict[str, Any]]:
 @given(data=DICTIONARIES)
 def test_dictionaries_at_once_and_one_by_one(data: dict[str, dict[str, float]], layout: Layout) -> None:
     fast = table_of_plain_dictionaries(data, layout)
-    careful = records_table(placed_documents(InMemoryData("data", data), IN_DICTIONARIES[layout.kind]), layout)
+    field = IN_DICTIONARIES[layout.kind]
+    one_by_one = read_numbers({query: [*documents.items()] for query, documents in data.items()}, field)
+    careful = records_table(one_by_one, layout)
     assert fast is not None
     assert not fast.num_rows or not breaks_a_rule(fast, spaces=False)
     assert rows_of(fast.cast(layout.schema)) == rows_of(careful)
