@@ -1,7 +1,7 @@
 """Scores of another tool in the tables that ours would be in, so that everything after scoring is the same."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -74,11 +74,7 @@ def with_systems_of_scores(evaluation: Evaluation, pulled: Sequence[Pulled]) -> 
         others = {*evaluation.secondary_metrics, *evaluation.guardrails}
         left = [name for name in metrics if name not in others and f"-{name}" not in others]
         if len(left) != 1:
-            raise InputError(
-                f"metrics: {origins}: holds {len(metrics)} metrics ({list_names(metrics)}): say which is the primary"
-                " one,"
-                f" as --metric {metrics[0]} (in a configuration: metrics: [{metrics[0]}])"
-            )
+            refuse_several_metrics(left or metrics, single, origins)
         changes["metrics"] = left
     settled = evaluation.model_copy(update=changes)
     try:
@@ -93,6 +89,21 @@ def with_systems_of_scores(evaluation: Evaluation, pulled: Sequence[Pulled]) -> 
                 f"{nearest_hint(metric.source_name, metrics)}"
             )
     return settled
+
+
+def refuse_several_metrics(metrics: Sequence[str], values: pa.Table, origins: str) -> NoReturn:
+    """Raise the InputError for values of several metrics, of which nobody says which one decides."""
+    owners = values.group_by(["system_id"]).aggregate([("metric", "distinct")]).to_pylist()
+    of_all = [name for name in metrics if all(name in row["metric_distinct"] for row in owners)]
+    if not of_all:
+        found = "; ".join(f"{row['system_id']}: {list_names(row['metric_distinct'])}" for row in owners)
+        raise InputError(
+            f"{origins}: the systems share no metric ({found}): give one metric the same name in each file"
+        )
+    raise InputError(
+        f"metrics: {origins}: holds {len(metrics)} metrics ({list_names(metrics)}): say which is the primary one, as"
+        f" --metric {of_all[0]} (in a configuration: metrics: [{of_all[0]}])"
+    )
 
 
 def named_system(name: str) -> System:

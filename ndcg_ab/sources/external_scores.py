@@ -116,6 +116,10 @@ class Scores(Source):
         columns, system = self.described.columns, self.described.system
         SCORE.refuse_unknown(str(self.described.file), columns)
         found = find_value_columns(names, columns)
+        if found is not None and "" in found.values:
+            raise InputError(
+                f"{self.origin}: column {names.index('') + 1} has no name: name its metric, or take it out"
+            )
         if found is not None and found.values:
             keys = [name for name in ("system_id", "query_id") if getattr(found, name)]
             return self.completed(self.of_columns(found, read), keys, places)

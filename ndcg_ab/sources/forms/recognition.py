@@ -37,6 +37,7 @@ FORMS: tuple[Form, ...] = (  # of several of one kind the first that fits is tak
     query_texts.FORM,
     query_lines.LISTS_FORM,
     query_lines.GRADED_FORM,
+    query_lines.RATED_FORM,
     *positional.FORMS,
     quepid.CASE_FORM,
     quepid.BOOK_FORM,

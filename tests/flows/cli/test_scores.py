@@ -198,8 +198,10 @@ def test_the_answer_and_the_page_say_once_what_is_not_known(tmp_path: Path) -> N
 def test_what_is_refused(tmp_path: Path) -> None:
     two = table(tmp_path, ["a,1,map,1", "b,1,map,2", "a,1,rr,1", "b,1,rr,1"])
     one = table(tmp_path, ["a,1,map,1", "b,2,map,2"], "apart.csv")
+    mixed = table(tmp_path, ["a,1,value,1", "b,1,map,2", "b,1,rr,2"], "mixed.csv")
     cases = {
         "holds 2 metrics (map, rr): say which is the primary one, as --metric map": ["--scores", two],
+        "share no metric (a: value; b: map, rr): give one metric the same name in each file": ["--scores", mixed],
         "metric 'mpa': is not in": ["--scores", two, "--metric", "mpa"],
         "did you mean 'map'?": ["--scores", two, "--metric", "mpa"],
         "baseline = 'c': is not in": ["--scores", two, "--metric", "map", "--baseline", "c"],

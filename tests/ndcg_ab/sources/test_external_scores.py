@@ -149,6 +149,8 @@ def test_the_published_cases_hold_the_same_values() -> None:
 REFUSED = {
     "a column of nobody": ("a.csv", COLUMN_OF_A, None, "does not say whose values these are: name the system"),
     "columns of one": ("a.csv", "query_id,a,b\n1,1,0\n", "a", "holds the values of 2 systems"),
+    "a column without a name": ("a.csv", "query_id,map,\n1,1,0\n", "a", "column 3 has no name: name its metric, or"),
+    "an index": ("a.csv", ",query_id,map\n0,1,1\n", "a", "column 1 has no name: name its metric, or take it out"),
     "a query twice in columns": ("a.csv", "qid,a,b\n1,1,0\n1,0,1\n", None, "lines 2 and 3: 'value' of system 'a' on"),
     "a text in a column": ("a.csv", "query_id,a,b\n1,1,x\n", None, "line 2: b = 'x': must be a number"),
     "no number": ("a.eval", TREC_EVAL + "map\t3\tx\n", "a", "line 3: value = 'x': must be a number"),

@@ -1,4 +1,4 @@
-"""Lines of judgments for learning to rank (grade, qid:N, features, # document), and of rankings (query, documents)."""
+"""Lines of judgments for learning to rank (grade, qid:N, features, # document) and of users, and of rankings."""
 
 import csv
 import re
@@ -9,23 +9,24 @@ from ndcg_ab.sources.forms.form import JUDGMENTS, RANKING, Form, Reading, Record
 from ndcg_ab.sources.forms.names import field_column, query_column
 from ndcg_ab.sources.forms.sample import DELIMITERS, Sample
 
-LINE = re.compile(r"\s*(\S+)\s+qid:(\S+)[^#]*#\s*(?:docid\s*=\s*)?(\S+)")
+GRADED = re.compile(r"\s*(?P<grade>\S+)\s+qid:(?P<query_id>\S+)[^#]*#\s*(?:docid\s*=\s*)?(?P<doc_id>\S+)")
+RATED = re.compile(r"(?P<query_id>[^:\s]+)::(?P<doc_id>[^:\s]+)::(?P<grade>[\d.]+)::\d{9,10}\s*$")
 
 
-def sniff_graded(sample: Sample) -> Reading | None:
-    lines = [line for line in sample.lines if not line.startswith("#")]
-    if not lines or not all(map(LINE.match, lines)):
+def sniff_lines(sample: Sample, line: re.Pattern[str]) -> Reading | None:
+    lines = [each for each in sample.lines if not each.startswith("#")]
+    if not lines or not all(map(line.match, lines)):
         return None
-    return Reading(JUDGMENTS, "lines", records=read_graded)
+    return Reading(JUDGMENTS, "lines", records=partial(read_judged, line=line))
 
 
-def read_graded(lines: Iterable[tuple[int, str]]) -> Records:
+def read_judged(lines: Iterable[tuple[int, str]], line: re.Pattern[str]) -> Records:
     """Yield the record of each line that is neither blank nor a comment."""
-    for number, line in lines:
-        if line.strip() and not line.startswith("#"):
-            found = LINE.match(line)
-            grade, query_id, doc_id = found.groups() if found else (line.strip(), None, None)
-            yield f"line {number}", {"query_id": query_id, "doc_id": doc_id, "grade": grade}
+    for number, text in lines:
+        if text.strip() and not text.startswith("#"):
+            found = line.match(text)
+            unread = {"query_id": None, "doc_id": None, "grade": text.strip()}
+            yield f"line {number}", found.groupdict() if found else unread
 
 
 def sniff_lists(sample: Sample) -> Reading | None:
@@ -50,6 +51,12 @@ GRADED_FORM = Form(
     "judgments for learning to rank (grade qid:query # document)",
     JUDGMENTS,
     "# qid:1: red shoes\n1\tqid:1\t1:0.5 # d1 a title\n0\tqid:1\t1:0.1 # d2 a title\n",
-    sniff_graded,
+    partial(sniff_lines, line=GRADED),
+)
+RATED_FORM = Form(
+    "ratings of users (user::item::rating::time): each user is a query",
+    JUDGMENTS,
+    "11::242::3::881250949\n12::302::4::891717742\n",
+    partial(sniff_lines, line=RATED),
 )
 LISTS_FORM = Form("ranking with a line for each query", RANKING, "id,predictions\nq1,d1 d2\n", sniff_lists)

@@ -114,8 +114,10 @@ def test_a_file_of_ratings_with_their_columns_named_is_judged(tmp_path: Path) ->
     assert found.table["grade"].to_pylist() == [3.0, 5.0]
 
 
-def test_a_file_of_ratings_is_judged(tmp_path: Path) -> None:
-    (tmp_path / "u.tsv").write_text("196\t242\t3\t881250949\n186\t302\t5\t891717742\n")
+@pytest.mark.parametrize("sign", ["\t", "::"])
+def test_a_file_of_ratings_is_judged(sign: str, tmp_path: Path) -> None:
+    rows = [("196", "242", "3", "881250949"), ("186", "302", "5", "891717742")]
+    (tmp_path / "u.tsv").write_text("".join(sign.join(row) + "\n" for row in rows))
     found = pull_source(FileSource(file=tmp_path / "u.tsv"), JUDGMENT, tmp_path)
     assert found.table.select(["query_id", "doc_id", "grade"]).to_pylist() == [
         {"query_id": "196", "doc_id": "242", "grade": 3.0},
