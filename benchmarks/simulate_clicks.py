@@ -17,6 +17,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+from click_models import MODELS, ClickCount, click_values
 from click_users import (
     Chances,
     User,
@@ -28,8 +29,6 @@ from click_users import (
 )
 from scipy.stats import kendalltau  # type: ignore[import-untyped]
 from simulate import Row, run
-
-from ndcg_core.clicks.models import MODELS, ClickCount, click_values
 
 QUERIES, DOCUMENTS, PLACES, RANKERS = 40, 20, 10, 6
 NOISE = 1.0, 1.6  # standard deviations of what the two logged rankings add to the grades

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ndcg_core.clicks.models import ClickCount
+from click_models import ClickCount
 
 
 class Event(NamedTuple):

@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from click_models import MODELS, click_grades, click_values, logged_rates
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +15,6 @@ from ndcg_ab.engines.sql_files import click_files
 from ndcg_ab.sources.clicks.events import EVENTS, ReadEvents
 from ndcg_ab.sources.clicks.grading import ATTRACTION, GradedClicks, grade_clicks
 from ndcg_ab.sources.clicks.matching import TEXTS
-from ndcg_core.clicks.models import MODELS, click_grades, click_values, logged_rates
 from tests.click_counts import Event, count_clicks
 from tests.examples import examples
 

@@ -9,7 +9,7 @@ from ndcg_ab.engines import Engine
 from ndcg_ab.errors import format_value
 from ndcg_ab.sources.base import Remark
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
-from ndcg_core.clicks.positions import IntArray, JoinedFit
+from ndcg_core.statistics.estimates.click_positions import IntArray, JoinedFit
 
 CLIENT_RULES: Mapping[str, int | float] = {  # parameters of client_finding
     "fewest_clients": 100,  # with fewer nobody can say which number of events is usual

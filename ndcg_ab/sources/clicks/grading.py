@@ -1,6 +1,6 @@
 """Grades of events: the SQL files of `sql/8_clicks`, one after another, and the position-based model.
 
-`ndcg_core.clicks` computes the same in plain Python; `tests/sql/test_clicks.py` holds both against each other.
+`benchmarks/click_models.py` computes the grades again in plain Python; `tests/sql/test_clicks.py` compares both.
 """
 
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ from ndcg_ab.sources.clicks.events import EVENTS, ReadEvents
 from ndcg_ab.sources.clicks.findings import CLIENT_RULES, event_remarks, grade_remark, joined_remarks, value_remarks
 from ndcg_ab.sources.clicks.matching import match_texts
 from ndcg_ab.sources.tables.on_disk import table_or_file
-from ndcg_core.clicks.models import Z
-from ndcg_core.clicks.positions import IntArray, PlacedCounts, fit_joined
+from ndcg_core.statistics.estimates.click_positions import IntArray, PlacedCounts, fit_joined
 
 ATTRACTION = pa.schema([("document", pa.int64()), ("attraction", pa.float64())])
 EXAMINATION = pa.schema([("place", pa.int64()), ("examination", pa.float64()), ("doubt", pa.float64())])
 ORDER = "query_id, doc_id"
+Z = 1.959963984540054  # of a 95 % interval: the .975 quantile of the normal distribution
 SMALLEST_CHANGE = 1e-6  # of a probability: a step that moves none further says that the likelihood is the greatest
 
 

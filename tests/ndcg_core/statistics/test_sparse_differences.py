@@ -9,12 +9,12 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import click_models as models
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ndcg_core.clicks import models
 from ndcg_core.sampling import draws, estimate, plan
 from ndcg_core.statistics.estimates import cost_quantiles, power
 from ndcg_core.statistics.estimates import mean_difference as means

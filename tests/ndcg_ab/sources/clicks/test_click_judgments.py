@@ -22,7 +22,7 @@ from ndcg_ab.sources.judgments.gathering import pull_judgments
 from ndcg_ab.sources.registry import make_source, pull_source
 from ndcg_ab.sources.tables import on_disk
 from ndcg_ab.sources.tables.schema import JUDGED, JUDGMENT
-from ndcg_core.clicks.positions import fit_joined
+from ndcg_core.statistics.estimates.click_positions import fit_joined
 from tests.ndcg_ab.sources.clicks.logs import click_log, search
 
 pytestmark = pytest.mark.slow

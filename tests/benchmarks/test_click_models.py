@@ -4,9 +4,7 @@ import random
 
 import numpy as np
 import pytest
-
-from benchmarks.click_users import Chances, User, cascade_chances, cascade_user, position_chances, position_user
-from ndcg_core.clicks.models import (
+from click_models import (
     MODELS,
     ClickCount,
     ClickValue,
@@ -16,6 +14,8 @@ from ndcg_core.clicks.models import (
     logged_rates,
     score_interval,
 )
+
+from benchmarks.click_users import Chances, User, cascade_chances, cascade_user, position_chances, position_user
 from tests.click_counts import Event, count_clicks
 
 RATES = {"a": 30, "b": 45, "c": 45, "d": 95, "e": 100, "f": 0}

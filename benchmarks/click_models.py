@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ndcg_core.clicks.positions import PlacedCounts, fit_joined
+from ndcg_core.statistics.estimates.click_positions import PlacedCounts, fit_joined
 
 MODELS = ("position", "rate", "opensearch")
 Document = tuple[str, str]  # query_id, doc_id

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndcg_core.clicks.positions import FloatArray, PlacedCounts, PositionFit, fit_counts
+from ndcg_core.statistics.estimates.click_positions import FloatArray, PlacedCounts, PositionFit, fit_counts
 
 
 @st.composite
