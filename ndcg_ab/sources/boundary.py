@@ -36,8 +36,8 @@ class Bounds(NamedTuple):
 
 ROWS = 1_000_000_000
 COPY = "if it is meant, download it with another tool, and name the copy"
-QUERY = "choose fewer rows, or allow more with `database: {timeout: SECONDS}`"
-SMALL_FILE = "choose fewer rows, or set NDCG_AB_UNPACK_RATIO to more"
+QUERY = "choose fewer rows, or allow more time with `database: {timeout: SECONDS}`"
+SMALL_FILE = f"{QUERY}, or more bytes with NDCG_AB_UNPACK_RATIO"
 FILES = "write it into files, and name these"
 http, timeout = HttpRequest.model_fields, Database.model_fields["timeout"].default
 BOUNDS = {

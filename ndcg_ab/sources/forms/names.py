@@ -16,7 +16,7 @@ NAMES = {
     "rank": ("rank", "position", "pos", "place", "docposition"),
     "id": ("id",),  # of a query, in a file of queries
     "text": ("text", "querytext", "query", "question"),
-    "system_id": ("systemid", "system", "systemname", "runid", "run", "runname", "runtag", "tag"),
+    "system_id": ("systemid", "system", "systemname", "runid", "run", "runname", "runtag", "tag", "model", "engine"),
     "documents": ("predictions", "prediction", "documents", "docids", "docs", "results", "ranking"),
 }
 

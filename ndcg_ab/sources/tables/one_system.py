@@ -35,13 +35,16 @@ def systems_in(described: FileSource, directory: Path, make: Make) -> tuple[str 
             alone = described.model_copy(update={"columns": {"system_id": column}})
             alone.hold(described.given)
             values = make(alone, directory).pull(SYSTEM, {})["system_id"].unique()
-            return column, [value for value in values.cast(pa.string()).to_pylist() if value]
+            return column, values.cast(pa.string()).to_pylist()
     return None, []
 
 
 def has_several_systems(described: FileSource, directory: Path, name: str | None, make: Make) -> bool:
     """Return whether a ranking has the rows of several systems; raise InputError if none of them has the name."""
     column, systems = systems_in(described, directory, make)
+    if "" in systems and len(systems) > 1:
+        rule = "name the system in each row, or in none"
+        raise InputError(f"{described.shown}: its column {format_value(column)} is empty in some rows: {rule}")
     if len(systems) > 1 and name not in systems:
         rule = f"call the system one of them, not {format_value(name)}" if name else "give the rows of each by itself"
         names = f"its column {format_value(column)} names {len(systems)} systems ({names_text(systems)})"
@@ -62,6 +65,6 @@ def spread_systems(systems: Sequence[NamedFile], make: Make) -> list[NamedFile]:
         inside = []
         if each.name == stem(each.file) and Path(each.file).is_file():
             inside = systems_in(FileSource(file=Path(each.file)), Path(), make)[1]
-        spread = [each._replace(name=name) for name in inside]
+        spread = [each._replace(name=name) for name in inside if name]
         found += spread if len(spread) > 1 and each.name not in inside else [each]
     return found

@@ -11,7 +11,8 @@ from ndcg_ab.sources.forms.plausible import are_grades
 from ndcg_ab.sources.forms.sample import Sample
 
 FIELDS = {JUDGMENTS: ("doc_id", "grade"), RANKING: ("doc_id", "score", "rank")}
-LISTS = ("hits", *NAMES["documents"], "candidates", "items", "ratings", "judgments", "judgements")
+RATED = ("ratings", "judgments", "judgements", "qrels")
+LISTS = ("hits", *NAMES["documents"], "candidates", "items", *RATED)
 WRAPPERS = ("response", "answer", "body", "result")  # of the answer of an engine, within a query's object
 MOST_DEPTH = 4
 Object = Mapping[Any, Any]
@@ -90,6 +91,13 @@ def find_documents(row: Any, depth: int = MOST_DEPTH) -> Sequence[Any] | None:
     by_bare = {bare_name(name): value for name, value in row.items() if isinstance(name, str)}
     for name in (*LISTS, *WRAPPERS):
         value = by_bare.get(name)
+        if (
+            name in LISTS
+            and is_object(value)
+            and value
+            and all(isinstance(each, int | float) for each in value.values())
+        ):
+            value = [{"doc_id": key, "grade" if name in RATED else "score": number} for key, number in value.items()]
         found = value if is_list(value) and name in LISTS else find_documents(value, depth - 1)
         if found is not None:
             return found

@@ -60,6 +60,15 @@ def have_q0(columns: Columns) -> bool:
     return have_ranks(columns) and len(set(columns["unused_1"])) == 1
 
 
+def are_ranked_scores(
+    query_ids: Sequence[str], doc_ids: Sequence[str], ranks: Sequence[str], scores: Sequence[str]
+) -> bool:
+    """Return whether lines are of documents, each once in a query, with rising ranks and falling scores."""
+    found = numbers(scores)
+    are_ids = len(set(zip(query_ids, doc_ids, strict=True))) == len(doc_ids)
+    return are_ids and are_ranks(query_ids, ranks) and found is not None and fall(query_ids, found)
+
+
 def have_scores(columns: Columns) -> bool:
     """Return whether scores are fractions, or fall within queries."""
     scores = numbers(columns["score"]) or [0.0]
@@ -80,6 +89,7 @@ TREC_FORMS = (
         "q1 0 d1 1\nq1 0 d2 0\n",
         ("query_id", "unused_1", "doc_id", "grade"),
         have_grades,
+        lambda columns: are_ranked_scores(*columns.values()),
     ),
     make_form(
         "TREC ranking",
@@ -111,6 +121,13 @@ FORMS = (
         "q1 Q0 d1 1 bm25\nq1 Q0 d2 2 bm25\n",
         ("query_id", "unused_1", "doc_id", "rank", "tag"),
         have_q0,
+    ),
+    make_form(
+        "ranking without a header (query, document, rank, score)",
+        RANKING,
+        "q1\td1\t1\t2.5\nq1\td2\t2\t1.25\n",
+        ("query_id", "doc_id", "rank", "score"),
+        lambda columns: are_ranked_scores(*columns.values()),
     ),
     make_form(
         "ranking without a header (query, document, rank)",

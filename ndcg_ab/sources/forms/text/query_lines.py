@@ -34,17 +34,29 @@ def sniff_lists(sample: Sample) -> Reading | None:
         head = sample.head(delimiter)
         is_id = len(head) == 2 and query_column(head[:1]) is not None
         if is_id and field_column("documents", head[1:]) is not None:
-            return Reading(RANKING, "lines", delimiter=delimiter, records=partial(read_lists, delimiter=delimiter))
+            lists = [row[1] for row in sample.cells(delimiter) if len(row) == 2][1:]
+            sign = "," if all(map(has_commas, lists)) and any("," in cell for cell in lists) else None
+            records = partial(read_lists, delimiter=delimiter, sign=sign)
+            return Reading(RANKING, "lines", delimiter=delimiter, records=records)
     return None
 
 
-def read_lists(lines: Iterable[tuple[int, str]], delimiter: str) -> Records:
-    """Yield a record for each document of each line after the first."""
+def read_lists(lines: Iterable[tuple[int, str]], delimiter: str, sign: str | None) -> Records:
+    """Yield a record for each document of each line after the first; the sign divides them, or white space."""
     for number, parts in enumerate(csv.reader((line for _, line in lines), delimiter=delimiter), 1):
         if number > 1 and parts:
             query_id, documents = (*parts, "")[:2]
-            for rank, doc_id in enumerate(documents.split(), 1):
-                yield f"line {number}", {"query_id": query_id, "doc_id": doc_id, "rank": rank}
+            cell = documents.strip().removeprefix("[").removesuffix("]") if sign else documents
+            for rank, doc_id in enumerate(cell.split(sign) if cell.strip() else (), 1):
+                yield (
+                    f"line {number}",
+                    {"query_id": query_id, "doc_id": doc_id.strip(" \"'") if sign else doc_id, "rank": rank},
+                )
+
+
+def has_commas(cell: str) -> bool:
+    """Return whether the ids of a cell are divided by commas, as CSV, JSON and Python write a list."""
+    return all(word.endswith(",") for word in cell.split()[:-1])
 
 
 GRADED_FORM = Form(

@@ -189,10 +189,18 @@ ANSWER = {"took": 3, "hits": {"total": {"value": 2}, "max_score": 2.5, "hits": H
            "candidates": [{"docid": "d1", "score": 2.5, "doc": {}}, {"docid": "d2", "score": 1.5}]}], "q1"),
         ([{"query": "red shoes", "response": {"numFound": 2, "docs": [{"id": "d1", "score": 2.5},
                                                                      {"id": "d2", "score": 1.5}]}}], "red shoes"),
+        ([{"qid": "q1", "results": {"d1": 2.5, "d2": 1.5}}], "q1"),
     ],
 )  # fmt: skip
 def test_answers_of_engines(value: Any, query_id: Any) -> None:
     assert triples(records(value), "score") == [(query_id, "d1", 2.5), (query_id, "d2", 1.5)]
+
+
+@pytest.mark.parametrize("name", ["ratings", "judgments"])
+def test_grades_may_be_an_object_of_each_query(name: str) -> None:
+    value = [{"query_id": query_id, name: {"d1": 2, "d2": 0}} for query_id in ("q1", "q2")]
+    found = [(query_id, doc_id, grade) for query_id in ("q1", "q2") for doc_id, grade in (("d1", 2), ("d2", 0))]
+    assert triples(records(value), "grade") == found
 
 
 def test_hits_without_scores_are_in_order() -> None:

@@ -29,6 +29,8 @@ TAKEN = [  # name, content, kind, format, columns
     ("a", "q1\td1\t1\nq1\td2\t2\nq2\td1\t1\n", RANKING, TREC, {}),
     ("a", "q1\td1\t1\nq1\td2\t1\nq2\td1\t0\n", JUDGMENTS, TREC, {}),
     ("a", "q1\td1\t1.25\nq1\td2\t1.125\nq2\td1\t0.5\n", RANKING, TREC, {}),
+    ("a", "q1 7 1 9.5\nq1 8 2 4.5\nq2 7 1 3\n", RANKING, TREC, {}),
+    ("a", "q1 0 1 2\nq1 0 2 1\nq2 0 1 1\n", JUDGMENTS, TREC, {}),
     ("u.data", "1 2 3 881250949\n1 3 4 881250950\n", JUDGMENTS, TREC, {}),
     ("j.csv", "query_id,doc_id,grade\n", JUDGMENTS, DELIMITED, {}),
     (
@@ -97,6 +99,21 @@ def test_the_sample_of_a_form_is_taken_for_it(form: Form, tmp_path: Path) -> Non
     found = recognise_file(tmp_path / "sample")
     found = found if form is not SCORED_FORM else recognise_file(tmp_path / "sample", JUDGMENTS)
     assert found and (found.kind, found.words) == (form.kind, form.words)
+
+
+@pytest.mark.parametrize(
+    "cell", ["d1 d2 d3", "d1,d2,d3", "d1, d2, d3", "['d1', 'd2', 'd3']", '[""d1"", ""d2"",""d3""]']
+)
+def test_the_documents_of_a_line_are_told_apart(cell: str, tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text(f'id,documents\nq1,"{cell}"\nq2,"d4"\n')
+    result = ndcg_ab.compare({"q1": {"d3": 1}, "q2": {"d4": 1}}, {"r": tmp_path / "r.csv"}, metrics="rr")
+    assert result.systems[0].mean == pytest.approx((1 / 3 + 1) / 2)
+
+
+def test_ids_with_commas_are_divided_by_spaces(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text('id,documents\nq1,"d,1 d,2"\nq2,"d,4"\n')
+    result = ndcg_ab.compare({"q1": {"d,2": 1}, "q2": {"d,4": 1}}, {"r": tmp_path / "r.csv"}, metrics="rr")
+    assert result.systems[0].mean == pytest.approx((1 / 2 + 1) / 2)
 
 
 DOCUMENT_NAMES = ("docno", "DOCNO", "sku", "asin", "passage_id", "item", "product_id", "did", "title_of_nobody")

@@ -61,6 +61,16 @@ def test_a_system_that_is_not_in_it_is_refused(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("values", [["a", "a", "b", ""], ["a", None, "a", "a"]])
+def test_rows_without_a_system_are_refused(values: list[Any], tmp_path: Path) -> None:
+    path = write(tmp_path, "csv", rankings("system_id", values))
+    found = CliRunner().invoke(app, ["compare", str(tmp_path / "j.qrels"), str(path)])
+    assert found.exit_code == 2
+    assert "its column 'system_id' is empty in some rows: name the system in each row, or in none" in found.stderr
+    with pytest.raises(InputError, match="is empty in some rows"):
+        ndcg_ab.compare({"q1": {"d1": 1}, "q2": {"d1": 1}}, {"a": rankings("run", values)})
+
+
 def test_python(tmp_path: Path) -> None:
     judgments = {"q1": {"d1": 1}, "q2": {"d1": 1}}
     with pytest.raises(InputError, match="names 2 systems") as caught:
