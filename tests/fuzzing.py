@@ -2,9 +2,9 @@
 
     python -m tests.fuzzing --seconds 3600 [--seed N] [--keep build/fuzz]
 
-Good files of every format are broken in ways that files are broken by, several at once.  Each goes through the fast
-reader and the careful one, which must give the same table or both refuse; what they raise must be an InputError, whose
-message is short and names the file.  A failing input is kept, and the command ends with 1.
+Good files of every format and form are broken in ways that files are broken by, several at once.  Each goes through
+the fast reader and the careful one, which must give the same table or both refuse; what they raise must be an
+InputError, whose message is short and names the file.  A failing input is kept, and the command ends with 1.
 """
 
 import argparse
@@ -23,12 +23,16 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 
 from ndcg_ab.config.loading.file import read_config
+from ndcg_ab.config.model.inputs.external_scores import ScoresSource
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources import JUDGMENT, RANKING, Layout
+from ndcg_ab.sources import JUDGMENT, RANKING, Layout, pull_source
+from ndcg_ab.sources.external_scores import PULLED
 from ndcg_ab.sources.files.file import read_if_clean
-from ndcg_ab.sources.forms.recognition import recognise_file
+from ndcg_ab.sources.forms.form import EVENTS, SCORES
+from ndcg_ab.sources.forms.recognition import FORMS, recognise_file
 from ndcg_ab.sources.tables.schema import query_layout
 from ndcg_ab.studies.query_scores import read_scores
+from tests.places import shared
 from tests.readings import read_carefully, read_table, reading_of
 from tests.repeated import require_work
 
@@ -37,6 +41,7 @@ SLOWEST = 10.0  # seconds
 QUERIES = query_layout(("kind",), needs_text=False, needs_weight=False)
 LAYOUTS: dict[str, Layout] = {"judgments": JUDGMENT, "ranking": RANKING, "queries": QUERIES}
 FORMATS = ("trec", "csv", "tsv", "jsonl", "json", "parquet")
+OF_FORM = "form"  # a file that is read by its form, whatever it is called
 ROWS = [(f"q{query}", f"d{document}", 9 - document) for query in range(4) for document in range(5)]
 MAPPINGS: list[dict[str, str]] = [
     *([{}] * 12),
@@ -324,7 +329,12 @@ def inputs(chance: random.Random) -> Iterator[tuple[str, str, bytes, dict[str, s
     originals = {
         (kind, each): good(kind, each) for kind in LAYOUTS for each in FORMATS if (kind, each) != ("queries", "trec")
     }
+    forms = form_samples()
     while True:
+        if chance.random() < 0.5:
+            kind, content = chance.choice(forms)
+            yield kind, OF_FORM, mutated(content, chance, VALUES), {}
+            continue
         kind, file_format = chance.choice(list(originals))
         content = originals[kind, file_format]
         if file_format == "parquet" and chance.random() < 0.5:
@@ -332,6 +342,16 @@ def inputs(chance: random.Random) -> Iterator[tuple[str, str, bytes, dict[str, s
         if file_format != "parquet" or chance.random() < 0.7:
             content = mutated(content, chance, VALUES)
         yield kind, file_format, content, chance.choice(MAPPINGS)
+
+
+def form_samples() -> list[tuple[str, bytes]]:
+    """(kind, content) of every form: its own sample, and the published cases if they are here."""
+    found = [(form.kind, form.sample.encode()) for form in FORMS if form.kind != EVENTS]
+    data = shared()
+    for path in sorted((data.parent / "cases" / "forms").glob("*")) if data is not None else ():
+        kinds = ("judgments" if path.name.startswith("j") else SCORES if path.name.startswith("s_") else "ranking",)
+        found += [(kind, path.read_bytes()) for kind in kinds if path.suffix not in (".tsv", ".ndjson")]
+    return found
 
 
 class FoundError(Exception):
@@ -353,15 +373,15 @@ def outcome_of(read: Callable[[], pa.Table | None], path: Path) -> pa.Table | st
 
 def check_file(path: Path, layout: Layout, file_format: str, columns: dict[str, str]) -> str | None:
     """Both ways through a file; FoundError where they do not agree. The message where it is refused."""
-    file_format = "jsonl" if file_format == "json" else file_format
-    whole = outcome_of(lambda: read_table(path, layout, file_format, columns), path)
+    told = {"json": "jsonl", OF_FORM: None}.get(file_format, file_format)
+    whole = outcome_of(lambda: read_table(path, layout, told, columns), path)
     if path.stat().st_size:
         fast = None
         try:
-            fast = read_if_clean(path, layout, reading_of(path, layout.kind, file_format, columns))
+            fast = read_if_clean(path, layout, reading_of(path, layout.kind, told, columns))
         except Exception:  # what `read_file` made of it is known already
             fast = None
-        careful = outcome_of(lambda: read_carefully(path, layout, file_format, columns), path)
+        careful = outcome_of(lambda: read_carefully(path, layout, told, columns), path)
         if fast is not None and (isinstance(careful, str) or same(fast, layout) != same(careful, layout)):
             raise FoundError(f"the fast reader gives {fast.to_pylist()}, the careful one {careful}")
     return whole if isinstance(whole, str) else None
@@ -376,8 +396,13 @@ def check_one(folder: Path, kind: str, file_format: str, content: bytes, columns
     path = folder / f"input.{'txt' if file_format == 'trec' else file_format}"
     path.write_bytes(content)
     start = time.monotonic()
-    columns = {field: name for field, name in columns.items() if field in LAYOUTS[kind].schema.names}
-    message = check_file(path, LAYOUTS[kind], file_format, columns)
+    if kind == SCORES:
+        source = ScoresSource(file=path, system="a")
+        scores = outcome_of(lambda: pull_source(source, PULLED, folder).table, path)
+        message = scores if isinstance(scores, str) else None
+    else:
+        columns = {field: name for field, name in columns.items() if field in LAYOUTS[kind].schema.names}
+        message = check_file(path, LAYOUTS[kind], file_format, columns)
     outcome_of(lambda: recognise_file(path) and None, path)
     if file_format in ("csv", "parquet"):
         outcome_of(lambda: read_scores(path) and None, path)
@@ -400,14 +425,17 @@ def run(seconds: float, seed: int, folder: Path, keep: Path | None = None) -> tu
     chance = random.Random(seed)
     found: list[str] = []
     end = time.monotonic() + seconds
+    of_forms = 0
     for count, (kind, file_format, content, columns) in enumerate(inputs(chance)):
         if time.monotonic() > end:
+            print(f"{of_forms} of the inputs are of forms")
             return count, found
         is_configuration = count % 8 == 0
         try:
             if is_configuration:
                 check_configuration(folder, chance)
             else:
+                of_forms += file_format == OF_FORM
                 check_one(folder, kind, file_format, content, columns)
         except FoundError as error:
             name = "c.yaml" if is_configuration else f"input.{'txt' if file_format == 'trec' else file_format}"

@@ -40,7 +40,7 @@ def definition_lines(metric: Metric) -> list[str]:
 
 def refused_inputs(metric: Metric) -> list[str]:
     """What stops ndcg-ab, and makes a value null in the query."""
-    found = ["judgments that contradict each other", "grades and scores that are missing or no finite numbers"]
+    found = ["judgments that contradict each other", "grades and scores that are no finite numbers, missing scores"]
     if metric.duplicates == "error":
         found.append("a document twice in one ranking")
     if metric.negative == "error":

@@ -22,7 +22,8 @@ def input_steps(metric: Metric, dialect: Dialect, tables: Tables) -> Iterator[St
     lines = [text("judged", option, "query_id"), text("judged", option, "doc_id")]
     lines.append(f"    cast(judged.{grade} as {dialect.real}) as grade")
     place = names.quote_table("--judgments", tables.judgments, dialect)
-    yield Step("given_judgment", "your judgments", select_columns(lines, f"from {place} as judged"))
+    rows = f"from {place} as judged\nwhere judged.{grade} is not null"
+    yield Step("given_judgment", "your judgments; a row without a grade is none", select_columns(lines, rows))
 
     def ranking(place: str, system: str) -> str:
         lines = [system, text("returned", "--columns", "query_id"), text("returned", "--columns", "doc_id")]

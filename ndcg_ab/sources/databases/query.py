@@ -14,9 +14,10 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import PullRequest, PullResult, Source
 from ndcg_ab.sources.databases.drivers import query_database
 from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
-from ndcg_ab.sources.files.records import parquet_rows, records_table
+from ndcg_ab.sources.files.records import gather_pieces, parquet_rows, records_table
 from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_values, select_columns
-from ndcg_ab.sources.tables.schema import Field, Layout, is_id_type, is_number_type, is_text_type
+from ndcg_ab.sources.tables.format_warnings import Noticed, rated_rows
+from ndcg_ab.sources.tables.schema import JUDGMENT, Field, Layout, is_id_type, is_number_type, is_text_type
 
 POSTGRESQL_TYPE = b"POSTGRESQL:type"  # what its driver says of a column: PostgreSQL's name of the type
 PADDED = b"bpchar"  # char(n): spaces are added up to n letters
@@ -42,17 +43,24 @@ class DatabaseQuery(Source):
         """Return the rows, in a file as they come if one is asked for, else in memory."""
         layout.refuse_unknown(self.origin, self.described.columns)
         keep = asked.keep
+        unrated = Noticed("unrated_row")
         with query_database(self.described, self.directory, keep.memory if keep else None) as (place, answer):
-            parts = read_batches(next(answer), answer, place, layout, self.described.columns)
-            return PullResult(pa.concat_tables(parts) if keep is None else keep.write(parts, layout.schema))
+            parts = read_batches(next(answer), answer, place, layout, self.described.columns, unrated)
+            return PullResult(gather_pieces(parts, layout, keep, unrated.remarks))
 
 
 def read_batches(
-    schema: pa.Schema, batches: Iterable[pa.RecordBatch], place: str, layout: Layout, columns: dict[str, str]
+    schema: pa.Schema,
+    batches: Iterable[pa.RecordBatch],
+    place: str,
+    layout: Layout,
+    columns: dict[str, str],
+    unrated: Noticed,
 ) -> Iterator[pa.Table]:
     """Yield the rows in the columns of `layout` that the query gives, batch by batch.
 
-    columns maps a field to the query's name for it.  Raises InputError for anything that breaks a rule.
+    columns maps a field to the query's name for it. unrated: receives judgments without a grade.
+    Raises InputError for anything that breaks a rule.
     """
     chosen = layout.check_columns(place, schema.names, columns, column_hint)
     fields = [field for field in layout.fields if field.name in chosen]
@@ -61,14 +69,15 @@ def read_batches(
     empty: set[str] | None = None
     rows = 0
     for batch in batches:
-        if batch.num_rows:
-            part = convert_batch(batch, fields, chosen, layout, f"{place}, row", rows)
+        part = convert_batch(batch, fields, chosen, layout, f"{place}, row", rows, unrated)
+        if part.num_rows:
             empty = empty_columns(part) if empty is None else empty
             refuse_gaps(empty, empty_columns(part), f"{place}, row {rows + 1}")
-            rows += batch.num_rows
             yield part
+        rows += batch.num_rows
     if empty is None:
-        raise InputError(f"{place}: the query gives no rows: there is no {layout.kind} to read")
+        given = "no row with a grade" if unrated.count else "no rows"
+        raise InputError(f"{place}: the query gives {given}: there is no {layout.kind} to read")
 
 
 def column_hint(_kind: str, mapping: Mapping[str, str]) -> str:
@@ -99,7 +108,13 @@ def refuse_type(given: pa.Field, field: Field, place: str) -> None:
 
 
 def convert_batch(
-    batch: pa.RecordBatch, fields: list[Field], chosen: dict[str, str], layout: Layout, place: str, before: int
+    batch: pa.RecordBatch,
+    fields: list[Field],
+    chosen: dict[str, str],
+    layout: Layout,
+    place: str,
+    before: int,
+    unrated: Noticed,
 ) -> pa.Table:
     """A batch in the types of its fields; row by row where a value breaks a rule.
 
@@ -114,7 +129,8 @@ def convert_batch(
         part = None
     if part is None or breaks_a_rule(part, spaces=False):
         rows = parquet_rows(pa.record_batch(list(plain.values()), names=list(plain)))
-        part = records_table(((f"{place} {before + number}", row) for number, row in enumerate(rows, 1)), layout)
+        placed = ((f"{place} {before + number}", row) for number, row in enumerate(rows, 1))
+        part = records_table(rated_rows(placed, unrated) if layout.kind == JUDGMENT.kind else placed, layout)
     if layout.kind == "ranking":  # whose queries repeat, and are kept once each
         part = part.set_column(0, "query_id", pc.cast(pc.dictionary_encode(part["query_id"]), ANY_TEXT))
     return pa.concat_tables([part, part[:0]]).combine_chunks()  # the driver's buffers are larger than what is in them

@@ -61,6 +61,19 @@ def test_a_file_is_a_database(database: Any, files: Path) -> None:
     assert judgments(files, database, "select * from judgment where grade > 2 ;\n") == [("q2", "d1", 3.0)]
 
 
+def test_a_row_without_a_grade_is_left_out_and_counted(files: Path) -> None:
+    """In every batch: of 5,000 rows each third has none."""
+    query = (
+        "with recursive n(i) as (select 0 union all select i + 1 from n where i < 4999)"
+        " select 'q' || i as query_id, 'd' as doc_id, case when i % 3 > 0 then 1 end as grade from n"
+    )
+    described = TableSource.model_validate({"database": "lists.db", "query": query})
+    pulled = pull_source(described.source, JUDGMENT, files)
+    (remark,) = pulled.remarks
+    assert (pulled.count, remark.code, remark.count) == (3333, "unrated_row", 1667)
+    assert remark.examples[0] == "lists.db, row 1"
+
+
 def test_columns_are_mapped(files: Path) -> None:
     query = "select query_id as topic, doc_id, grade from judgment"
     assert judgments(files, "lists.db", query, columns={"query_id": "topic"}) == ROWS
@@ -114,8 +127,13 @@ REFUSED = {
     ),
     "a null": (
         "lists.db",
-        "select query_id, doc_id, nullif(grade, 0.5) as grade from judgment",
-        "lists.db, row 2: grade is missing: every row needs one",
+        "select query_id, nullif(doc_id, 'd2') as doc_id, grade from judgment",
+        "lists.db, row 2: doc_id is missing: every row needs one",
+    ),
+    "no grade": (
+        "lists.db",
+        "select query_id, doc_id, null as grade from judgment",
+        "gives no row with a grade: there is no judgment to read",
     ),
     "a word": (
         "warehouse.duckdb",
