@@ -114,15 +114,7 @@ RANKINGS_FORM: dict[str, Any] = {
         str | None, metavar="FIELD=COLUMN,…", help="The same for every ranking (query_id, doc_id, score, rank)."
     ),
 }
-FORMS: dict[str, Any] = {
-    "judgments_format": in_data(
-        str | None, metavar="FORMAT", help="trec, csv, tsv, jsonl or parquet. (default by the file name)"
-    ),
-    "judgments_columns": in_data(
-        str | None, metavar="FIELD=COLUMN,…", help="Names of columns: query_id=qid,doc_id=url,grade=rating"
-    ),
-    "grades": JudgmentsGrades,
-    **RANKINGS_FORM,
+DOCUMENT_RULES: dict[str, Any] = {
     "document_prefix": in_data(
         str | None, metavar="SIGN", help="Rankings hold chunks: cut ids at this sign, and count the best chunk."
     ),
@@ -135,6 +127,17 @@ FORMS: dict[str, Any] = {
         metavar="drop",
         help="Leave out the document whose id is that of the query. (preset beir does)",
     ),
+}
+FORMS: dict[str, Any] = {
+    "judgments_format": in_data(
+        str | None, metavar="FORMAT", help="trec, csv, tsv, jsonl or parquet. (default by the file name)"
+    ),
+    "judgments_columns": in_data(
+        str | None, metavar="FIELD=COLUMN,…", help="Names of columns: query_id=qid,doc_id=url,grade=rating"
+    ),
+    "grades": JudgmentsGrades,
+    **RANKINGS_FORM,
+    **DOCUMENT_RULES,
 }
 TESTS: dict[str, Any] = {
     "seed": in_statistics(int | None, metavar="N", help="Seed of the sign flips. (default 1935)"),

@@ -61,6 +61,7 @@ def explain(
     ranking: Data | None = None,
     metrics: str | Metric | Sequence[str | Metric] = ("ndcg@10",),
     combine: Literal["majority", "median", "mean", "highest", "lowest"] | None = None,
+    queries: Data | None = None,
     columns: Mapping[str, str] | None = None,
     format: FileFormat | None = None,  # noqa: A002
     judgments_columns: Mapping[str, str] | None = None,
@@ -72,8 +73,8 @@ def explain(
 ) -> ExplainResult:
     """One query's value place by place; with several metrics, which choice moves the number.  As `ndcg-ab explain`.
 
-    judgments, systems, combine, columns and their like: as for `compare`.  ranking: a single system without a name.
-    query: its id.  metrics: the steps lead from the first to each other one.
+    judgments, systems, queries, combine, columns and their like: as for `compare`.  ranking: a single system without a
+    name.  query: its id.  metrics: the steps lead from the first to each other one.
     Raises InputError (argument, row or key, value, rule), ParityError.
     """
     if (systems is None) == (ranking is None):
@@ -81,7 +82,13 @@ def explain(
         raise InputError(f"systems, ranking: {given}; exactly one of them is needed")
     arguments = {"judgments": judgments, "systems": systems, "metrics": metrics, "columns": columns, "format": format}
     arguments |= {"judgments_columns": judgments_columns, "judgments_format": judgments_format, "combine": combine}
-    arguments |= {"grades": grades, "document_prefix": document_prefix, "duplicates": duplicates, "own": own}
+    arguments |= {
+        "queries": queries,
+        "grades": grades,
+        "document_prefix": document_prefix,
+        "duplicates": duplicates,
+        "own": own,
+    }
     evaluation = evaluation_of_one_system(ranking, arguments) if ranking is not None else make_evaluation(arguments)
     query_id = str(read_value(JUDGMENT.fields[0], python_number(query), "query"))
     with name_arguments_in_errors(), open_engine() as engine:

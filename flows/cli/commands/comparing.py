@@ -129,7 +129,7 @@ def compare(
     end_where_a_gate_failed(outcome)
 
 
-@takes(FILES, JUDGES, FORMS)
+@takes(FILES, JUDGES, {"queries": QueriesFile}, FORMS)
 def explain(
     query: Annotated[str, typer.Option(metavar="QUERY_ID", help="The query to explain.")],
     metric: MetricNames = None,

@@ -12,6 +12,7 @@ from ..console import Progress, name_written, print_wrapped, warn_of_formulas, w
 from ..inputs import spread_files
 from ..light_imports import import_lightly
 from ..options import (
+    DOCUMENT_RULES,
     OF_CONFIG,
     RANKINGS_FORM,
     RESOURCES,
@@ -50,6 +51,7 @@ OF_FILES = {  # options that go with files, and not with a configuration
     "smallest_effect": SmallestEffects,
     "unweighted": Unweighted,
     **RANKINGS_FORM,
+    **DOCUMENT_RULES,
 }
 
 
