@@ -71,7 +71,7 @@ def test_a_row_without_a_grade_is_left_out_and_counted(files: Path) -> None:
     pulled = pull_source(described.source, JUDGMENT, files)
     (remark,) = pulled.remarks
     assert (pulled.count, remark.code, remark.count) == (3333, "unrated_row", 1667)
-    assert remark.examples[0] == "lists.db, row 1"
+    assert remark.examples[0].endswith("lists.db, row 1")
 
 
 def test_columns_are_mapped(files: Path) -> None:
