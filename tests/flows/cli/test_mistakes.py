@@ -1,9 +1,15 @@
 """The mistakes that people really make: each is answered with what to write instead, and exit code 2."""
 
+import bz2
+import gzip
+import io
+import lzma
 import re
 import shlex
+import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -16,8 +22,17 @@ from tests.ndcg_ab.sources.files.test_bad_input import JUDGMENTS as BAD_JUDGMENT
 from tests.places import DATA
 
 RUNNER = CliRunner()
-PLACEHOLDER = re.compile(r"\b(COLUMN|FILE|FORMAT|NAME|NUMBER)\b")  # what a remedy leaves to whoever reads it
 QRELS, RUN, QUERIES = (str(DATA / name) for name in ("judgments.qrels", "old.run", "queries.tsv"))
+# What a remedy leaves to whoever reads it, and what readers may fill in: one of these has to work.
+PLACEHOLDERS = {
+    "--queries FILE": [f"--queries {QUERIES}"],
+    "--scores FILE": [f"--scores {RUN}"],
+    "FILE": [RUN],
+    "FORMAT": ["trec", "csv", "tsv", "jsonl"],
+    "COLUMN": ["x"],
+    "NAME": ["other"],
+    "NUMBER": ["1"],
+}
 
 
 class Mistake(NamedTuple):
@@ -50,6 +65,19 @@ def judged(name: str, content: str | bytes, *said: str) -> Mistake:
 
 def ranked(name: str, content: str | bytes, *said: str, options: str = "") -> Mistake:
     return Mistake(list(said), f"--system new={{}}/{name} {options}", files={name: content})
+
+
+def packed(pack: Callable[[bytes], bytes], remedy: str) -> Mistake:
+    content = pack(pack(pack(Path(QRELS).read_bytes())))
+    return judged("j.qrels", content, "is packed more than twice", f"unpack it: {remedy} {{}}/j.qrels > NEW")
+
+
+def zipped(*names: str) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name in names:
+            archive.write(QRELS, name)
+    return content.getvalue()
 
 
 MISTAKES: dict[str, Mistake] = {
@@ -177,6 +205,10 @@ MISTAKES: dict[str, Mistake] = {
     # one thing for another
     "judgments of five fields": judged("j", "q1 0 a 1 x\n", "line 1: 5 fields", "a TREC judgment has 4"),
     "a ranking without a tag": ranked("r", "q1 Q0 a 1 2.5\n", "line 1: 5 fields", "a TREC ranking has 6"),
+    "gzip in three layers": packed(gzip.compress, "gunzip -c <"),
+    "xz in three layers": packed(lzma.compress, "unxz -c <"),
+    "bzip2 in three layers": packed(bz2.compress, "bunzip2 -c <"),
+    "a ZIP file of two files": judged("j.zip", zipped("j.qrels", "k.qrels"), "unpack it", "unzip {}/j.zip"),
     "UTF-16": judged("j.csv", "query_id,doc_id,grade\n".encode("utf-16"), "iconv -f UTF-16 -t UTF-8 FILE > NEW"),
     "Latin-1": judged("j", b"q1 0 caf\xe9 1\n", "iconv -f LATIN1 -t UTF-8 FILE > NEW"),
     "a ranking for judgments": judged(
@@ -344,18 +376,46 @@ def with_options(command: list[str], options: list[str], message: str) -> list[s
     return [*kept, *options]
 
 
-def apply_remedy(command: list[str], message: str, file: Path) -> list[str] | None:
-    """Return the command after the remedy that a message prints was applied; None if it prints none to paste."""
-    if found := re.search(r"(?:say|add it with) `?((?:--[a-z-]+ [^\s,;`]+ ?)+)", message):
-        return None if PLACEHOLDER.search(found[1]) else with_options(command, shlex.split(found[1]), message)
+def fill_placeholders(remedy: str) -> list[str]:
+    """Return a remedy with each of the values that its placeholders may stand for."""
+    filled = [remedy]
+    for name, values in PLACEHOLDERS.items():
+        filled = [re.sub(rf"(?<!\w){name}\b", value, each) for each in filled for value in values]
+    return [*dict.fromkeys(filled)]
+
+
+def apply_remedy(command: list[str], message: str, file: Path) -> list[list[str]]:
+    """Return the commands of which one must work after the remedy that a message prints; none if it prints none."""
+    asked = r"(?:say(?: which:)?|add|add it with|needs a number:) `?((?:--[a-z-]+ [^\s,;`)]+ ?)+)"
+    if found := re.search(asked, message):
+        about = "" if found[0].startswith("add --") else message  # added, not in the place of another value
+        return [with_options(command, shlex.split(each), about) for each in fill_placeholders(found[1])]
     if found := re.search(r"(iconv .*) FILE > NEW", message):
         content = subprocess.run([*found[1].split(), str(file)], capture_output=True, check=True).stdout
         file.write_bytes(content)
-        return command
+        return [command]
     if found := re.search(r"make it: (mkdir .*)", message):
         subprocess.run(shlex.split(found[1]), check=True)
-        return command
-    return None
+        return [command]
+    if found := re.search(r"unpack it[^:]*: (.*)", message):
+        return unpack(command, found[1].replace(" > NEW", ""), file)
+    return []
+
+
+def unpack(command: list[str], remedy: str, file: Path) -> list[list[str]]:
+    """Return the command with each file that a shell command unpacks; none if its tool is not here, or finds nothing.
+
+    What it prints goes into a file; what it writes lies in the folder.
+    """
+    if shutil.which(remedy.split()[0]) is None:
+        return []
+    before = {*file.parent.iterdir()}
+    made = subprocess.run(["bash", "-c", remedy], check=False, cwd=file.parent, capture_output=True)
+    new = sorted({*file.parent.iterdir()} - before)
+    if not new and made.returncode == 0:
+        new = [file.parent / "NEW"]
+        new[0].write_bytes(made.stdout)
+    return [[part.replace(str(file), str(each)) for part in command] for each in new]
 
 
 def test_a_remedy_that_is_printed_works(tmp_path: Path) -> None:
@@ -368,8 +428,9 @@ def test_a_remedy_that_is_printed_works(tmp_path: Path) -> None:
         command = write_case(mistake, folder)
         message = RUNNER.invoke(app, command).stderr
         changed = apply_remedy(command, message, folder / next(iter(mistake.files), "none"))
-        if changed is not None:
+        if changed:
             applied.append(name)
-            again = RUNNER.invoke(app, changed).stderr
-            assert message.partition(";")[0].partition(": convert")[0] not in again, (name, message, again)
-    assert len(applied) > 20, applied
+            again = [RUNNER.invoke(app, each).stderr for each in changed]
+            cause = message.partition(";")[0].partition(": convert")[0]
+            assert not all(cause in each for each in again), (name, message, again)
+    assert len(applied) > 25, applied
