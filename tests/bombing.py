@@ -76,6 +76,18 @@ def table_of_rows(path: Path, rows: int) -> None:
             writer.write_table(group)
 
 
+def table_of_one_text(path: Path, size: int) -> None:
+    """A text of a megabyte in every row is kept once."""
+    columns = {name: pa.repeat(pa.scalar("x" * MEGA), 1) for name in ("query_id", "doc_id", "text")}
+    rows = size // MEGA + 1
+    index = pa.repeat(pa.scalar(0, pa.int32()), rows)
+    table = pa.table({name: pa.DictionaryArray.from_arrays(index, column) for name, column in columns.items()})
+    numbers = pa.table(dict.fromkeys(("score", "grade"), pa.repeat(pa.scalar(1.0), rows)))
+    for name in numbers.column_names:
+        table = table.append_column(name, numbers[name])
+    papq.write_table(table, path, dictionary_pagesize_limit=2 * MEGA)
+
+
 def arrow_of_rows(path: Path, rows: int) -> None:
     """A billion rows of the same values, which zstd packs into kilobytes."""
     piece = pa.table(dict.fromkeys(("query_id", "doc_id", "score", "grade", "text"), pa.repeat(pa.scalar(1.0), MEGA)))
@@ -220,6 +232,7 @@ def all_files(folder: Path, size: int, only: str = "") -> Iterator[tuple[str, li
         for kind, write, much in (
             ("Parquet of rows", table_of_rows, 64 * MEGA),
             ("Parquet of pages", table_of_pages, size),
+            ("Parquet of one text", table_of_one_text, size),
             ("Arrow of rows", arrow_of_rows, 64 * MEGA),
             ("Arrow of one text", arrow_of_one_text, size),
         ):

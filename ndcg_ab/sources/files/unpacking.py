@@ -20,7 +20,7 @@ import re
 import shlex
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
@@ -43,6 +43,7 @@ SETTING = "NDCG_AB_UNPACK_RATIO"  # the variable of the environment with another
 GRACE = 1 << 22  # bytes that may come in excess of that: small files compress as they like
 TABLE_GRACE = 1 << 26  # bytes
 TABLE_RATIO = 500
+LONGEST_SHARED = 1 << 14  # bytes: no id is longer, and few titles
 PACKED_AT_ONCE = 1 << 13  # bytes
 UNPACKED_AT_ONCE = 1 << 20  # bytes
 BUFFER = 1 << 22  # bytes that readers of lines take from an open file at a time
@@ -283,16 +284,41 @@ def open_table(path: Path) -> "ParquetFile | ArrowTable":
     if content.startswith((arrow_tables.FILE, arrow_tables.STREAM)):
         source: Any = functools.partial(pa.BufferReader, content) if packed else functools.partial(pa.OSFile, str(path))
         return arrow_tables.ArrowTable(path, source, functools.partial(refuse_dense_table, path, "Arrow"))
-    file = ParquetFile(pa.BufferReader(content) if packed else path, page_checksum_verification=True)
+    place: Any = pa.BufferReader(content) if packed else path
+    file = ParquetFile(place, page_checksum_verification=True)
     about = file.metadata
     # What a group says of a column ends the process if it is broken, unless pages of the column have been read before.
     pages = sum(about.row_group(place).total_byte_size for place in range(about.num_row_groups))
     try:
         refuse_dense_table(path, "Parquet", about.num_rows, about.num_columns, pages)
+        texts = [field.name for field in file.schema_arrow if is_shared(field.type)]
+        with ParquetFile(place, read_dictionary=texts) as look:
+            shared = longest_shared_text(look, texts)
+        refuse_dense_table(path, "Parquet", about.num_rows, about.num_columns, about.num_rows * shared)
     except InputError:
         file.close()
         raise
     return file
+
+
+def is_shared(kind: Any) -> bool:
+    """Return whether a column of this type may keep a text once that many rows have."""
+    import pyarrow as pa
+
+    return any(is_kind(kind) for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary))
+
+
+def longest_shared_text(file: "ParquetFile", names: Sequence[str]) -> int:
+    """Return the bytes of the longest text among those that many rows may share, if it is longer than an id may be.
+
+    The first row of each group comes with the whole dictionary of its group.
+    """
+    from ndcg_ab.sources.files.arrow_tables import longest_shared
+
+    groups = range(file.metadata.num_row_groups) if names else ()
+    firsts = (next(file.iter_batches(1, row_groups=[place], columns=names), None) for place in groups)
+    longest = max((longest_shared(column) for first in firsts if first for column in first.columns), default=0)
+    return longest if longest > LONGEST_SHARED else 0
 
 
 def refuse_dense_table(path: Path, kind: str, rows: int, columns: int, unpacked: int) -> None:

@@ -258,3 +258,17 @@ def test_what_refusing_one_takes(only: str, tmp_path: Path) -> None:
     for _, arguments in bombing.all_files(tmp_path, 100 * bombing.MEGA, only):
         found = bombing.taken(arguments, tmp_path)
         assert found.is_within and found.said.startswith("ndcg-ab: ") and found.said.count("\n") == 1, found
+
+
+def test_a_text_that_many_rows_share_counts_for_each(tmp_path: Path) -> None:
+    """Parquet keeps it once: a file of kilobytes may become gigabytes."""
+    path = tmp_path / "q.parquet"
+    for size in (1 << 20, 1 << 10):
+        texts = pa.DictionaryArray.from_arrays(pa.array([0] * 100, pa.int32()), pa.array(["x" * size]))
+        table = pa.table({"query_id": [str(number) for number in range(100)], "text": texts.cast(pa.string())})
+        papq.write_table(table, path, dictionary_pagesize_limit=1 << 21)
+        if size > 1 << 14:
+            with pytest.raises(InputError, match=r"holds 100 rows of 2 columns, 104,857,600 bytes unpacked"):
+                unpacking.open_table(path)
+        else:
+            unpacking.open_table(path).close()
