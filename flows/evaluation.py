@@ -40,7 +40,6 @@ from prefect.task_engine import TaskRunTimeoutError
 from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.lookup import remember_address, without_password
-from ndcg_ab.config.secrets.plain_secrets import without_plain_secrets
 from ndcg_ab.config.secrets.redaction import censor_logs, discreet_error, redact
 from ndcg_ab.deadlines import BackgroundTask, OverdueError, run_with_timeout
 from ndcg_ab.errors import on_one_line
@@ -310,7 +309,7 @@ def run_flow(evaluation: Evaluation, watch: Watch, force: bool, at: datetime | N
     def work() -> None:
         WATCH.set(watch)
         with temporary_settings({PREFECT_API_URL: url}), watch.prefects():
-            state: Any = evaluation_flow(evaluation_for_prefect(evaluation), force, at, return_state=True)
+            state: Any = evaluation_flow(evaluation, force, at, return_state=True)
             if watch.performed is None:
                 state.result()
 
@@ -331,13 +330,6 @@ def run_flow(evaluation: Evaluation, watch: Watch, force: bool, at: datetime | N
             raise
         return on_one_line(f"{type(error).__name__}: {error}", 300)
     return None
-
-
-def evaluation_for_prefect(evaluation: Evaluation) -> Evaluation:
-    """The evaluation as a parameter that Prefect keeps and shows: itself where no secret is in it."""
-    content = evaluation.model_dump(mode="json")
-    kept = without_plain_secrets(content)
-    return evaluation if kept == content else Evaluation.model_validate(kept)
 
 
 def named_server() -> str | None:

@@ -25,7 +25,6 @@ from prefect.utilities.processutils import command_to_string
 from ndcg_ab.config.environment import guard_prefect
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.lookup import without_password
-from ndcg_ab.config.secrets.plain_secrets import find_plain_secrets
 from ndcg_ab.errors import LONGEST, InputError, on_one_line
 from ndcg_ab.visible import visible
 
@@ -48,11 +47,6 @@ def make_deployment(evaluation: Evaluation, pool: str | None = None) -> RunnerDe
     pool: the work pool whose workers run it; None where this process does.
     """
     content = evaluation.model_dump(mode="json")
-    if plain := next(find_plain_secrets(content), None):
-        raise InputError(
-            f"{evaluation.name}: {plain}: holds what looks like a secret in plain text, which Prefect would keep and"
-            " show: name it by reference, as {env: NAME}, {file: PATH} or {prefect: BLOCK}"
-        )
     settings: dict[str, Any] = {}
     if evaluation.schedule is not None:
         cron, zone = evaluation.schedule.cron, evaluation.schedule.timezone

@@ -22,9 +22,9 @@ PLANTED = {
     "block": "b-4Rk1Vn6Yc3",
     "variable": "v-3Jd8Ws5Xe2",
     "in an address": "a-9Tb4Gm7Po1",
-    "plain": "p-6Ub2Fc8Ia5",
-    "plain in an address": "q-5Yd7Kr3Ov9",
-    "plain in a query": "r-8Es1Nh4Mj6",
+    "at a key": "p-6Ub2Fc8Ia5",
+    "in another address": "q-5Yd7Kr3Ov9",
+    "in a query": "r-8Es1Nh4Mj6",
     "key of a service": "sk-proj-1Ax2By3Cz4Dw5Ev6",
     "tracker": "t@4/Lp9Qa2Zs6",
     "prefect": "h-2Mn6Bv3Cx8",
@@ -55,14 +55,14 @@ systems:
     arguments:
       headers: {{Authorization: "Bearer ${{VARIABLE_TOKEN}}", X-Key: {{env: PLANTED_ENV}}}}
       passwords: [{{file: secret.txt}}, {{prefect: planted}}]
-      api_key: {plain}
-      endpoint: "https://me:{address}@search.example/find?index=docs&access_token={query}"
+      api_key: ${{AT_A_KEY}}
+      endpoint: "https://me:${{IN_ANOTHER_ADDRESS}}@search.example/find?index=docs&access_token=${{IN_A_QUERY}}"
       other: "https://me:${{ADDRESS}}@search.example/"
-      model: {service}
+      model: ${{KEY_OF_A_SERVICE}}
 statistics: {{resamples: 100}}
 output: {output}
 mlflow: {{tracking_uri: {{env: PLANTED_TRACKER}}}}
-prefect: {{api_url: "http://me:{prefect}@{host}", retries: 0}}
+prefect: {{api_url: "http://me:${{PREFECT}}@{host}", retries: 0}}
 """
 
 
@@ -121,7 +121,7 @@ def everything_below(*folders: Path) -> dict[str, str]:
 
 
 def planted_config(folder: Path, prefect_address: str, patch: pytest.MonkeyPatch) -> Path:
-    """A configuration with every secret of PLANTED, by reference or in plain text, in a folder with its inputs."""
+    """A configuration with every secret of PLANTED, by reference, in a folder with its inputs."""
     for path in DATA.iterdir():
         (folder / path.name).write_bytes(path.read_bytes())
     (folder / "engine_with_planted_secrets.py").write_text(ENGINE)
@@ -130,8 +130,8 @@ def planted_config(folder: Path, prefect_address: str, patch: pytest.MonkeyPatch
     patch.setenv("VARIABLE_TOKEN", PLANTED["variable"])
     patch.setenv("ADDRESS", PLANTED["in an address"])
     patch.setenv("PLANTED_TRACKER", f"http://me:{PLANTED['tracker']}@127.0.0.1:9")
-    plain = {"plain": PLANTED["plain"], "address": PLANTED["plain in an address"], "query": PLANTED["plain in a query"]}
-    plain |= {"service": PLANTED["key of a service"], "prefect": PLANTED["prefect"], "output": str(folder / "out")}
+    for name in ("at a key", "in another address", "in a query", "key of a service", "prefect"):
+        patch.setenv(name.upper().replace(" ", "_"), PLANTED[name])
     path = folder / "planted.yaml"
-    path.write_text(CONFIG.format(**plain, host=prefect_address.removeprefix("http://")))
+    path.write_text(CONFIG.format(output=folder / "out", host=prefect_address.removeprefix("http://")))
     return path

@@ -21,12 +21,9 @@ TABLES = (".csv", ".tsv", ".parquet", ".pq")
 
 def local_inputs(evaluation: "Evaluation") -> list[Path]:
     """The local files that it reads."""
-    named = (evaluation.judgments, evaluation.cheap_judgments, evaluation.queries, evaluation.documents)
-    ids = (evaluation.intended, evaluation.careful_unseen)
-    judged = (evaluation.judgments, evaluation.cheap_judgments, *evaluation.more_judgments)
-    clicks = [place.clicks for place in judged if place and place.clicks]
-    places = (*named, *ids, *clicks, *evaluation.more_judgments, *evaluation.systems, *evaluation.scores)
-    return [place.file for place in places if place and isinstance(place.file, Path)]
+    from ndcg_ab.config.model.keys import Trait, walk_keys
+
+    return [value for _, traits, value in walk_keys(evaluation) if Trait.INPUT in traits and isinstance(value, Path)]
 
 
 def refuse_one_file_twice(paths: Mapping[str, Path | None]) -> None:

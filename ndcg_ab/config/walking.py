@@ -1,5 +1,6 @@
 """Texts in nested lists and mappings, such as a configuration: found, or changed, with their places."""
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +12,11 @@ def dotted_key(place: Place) -> str:
     """systems[1].file for ("systems", 1, "file")."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
     return text.removeprefix(".")
+
+
+def general_key(key: str) -> str:
+    """A key of any entry of a list: ``systems[].file`` for ``systems[1].file``."""
+    return re.sub(r"\[\d+\]", "[]", key)
 
 
 def walk_texts(content: Any, place: Place = ()) -> Iterator[tuple[Place, str]]:

@@ -318,13 +318,6 @@ CODES: Mapping[str, Code] = {
         " (`judgments: {complete: true}`).",
     ),
     # ---- the configuration
-    "plain_secret": Code(
-        "warning",
-        "The configuration contains what looks like a password, a token or a key in plain text. It is removed from"
-        " everything that is kept or shown.",
-        "Name it by reference: {env: NAME}, {file: PATH} or {prefect: BLOCK}. If it has been in a repository, replace"
-        " it.",
-    ),
     "large_difference": Code(
         "warning",
         "A margin, a smallest effect or a threshold is at least half of the largest possible difference of its"

@@ -20,6 +20,7 @@ import pyarrow as pa
 from ndcg_ab import __version__
 from ndcg_ab.comparing.since_last import MeanChange, SinceLast
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.keys import Trait, keys_with, places_of
 from ndcg_ab.engines import Engine
 from ndcg_ab.engines.duckdb import GrowingDatabase, is_duckdbs, is_out_of_memory
 from ndcg_ab.engines.duckdb.growing import open_history
@@ -36,11 +37,6 @@ from ndcg_core.statistics.verdicts.comparison import Comparison
 
 HISTORY = "history.duckdb"
 PATIENCE = 60.0  # seconds to wait for another process that has the history open
-# Fields of a configuration that change no result: how it is operated, and what the page alone shows.
-OPERATIONAL = {"output", "directory", "tracker", "mlflow", "prefect", "resources", "engine", "schedule", "retention"}
-OPERATIONAL |= {"documents"}
-# Fields in whose place the content of what they name counts.
-NAMES_OF_INPUTS = ("judgments", "more_judgments", "cheap_judgments", "careful_unseen", "queries", "intended", "scores")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -221,11 +217,11 @@ def digest_of(content: Any) -> str:
 
 def configuration_key(evaluation: Evaluation) -> str:
     """Digest of everything in the configuration that can change a result; not of where inputs and results lie."""
-    content = evaluation.model_dump(mode="json", exclude=OPERATIONAL)
+    # The content of inputs counts, in the place of their names.
+    apart = keys_with(type(evaluation), Trait.OPERATIONAL) | places_of(type(evaluation))
+    content = evaluation.model_dump(mode="json", exclude=apart)
     content["systems"] = [{"name": system.name, "version": system.version} for system in evaluation.systems]
     content["baseline"] = evaluation.baseline_name
-    for name in NAMES_OF_INPUTS:
-        content.pop(name)
     if evaluation.scores:
         content["scores"] = True
     return digest_of(content)

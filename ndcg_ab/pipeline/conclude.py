@@ -13,7 +13,6 @@ from ndcg_ab.checks.cost_checks import check_costs
 from ndcg_ab.checks.data_checks import check_queries, check_scored
 from ndcg_ab.checks.order_checks import check_order
 from ndcg_ab.checks.score_checks import check_coverage, check_unscored
-from ndcg_ab.checks.secret_checks import check_secrets
 from ndcg_ab.checks.severities import apply_severities, refuse_errors
 from ndcg_ab.checks.unit_checks import check_units
 from ndcg_ab.comparing.changes import find_changes
@@ -172,7 +171,7 @@ def note_changes(evaluation: Evaluation, changes: Sequence[Changes]) -> list[Fin
 
 def note_configuration(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     """What is noticed of the configuration, and of the queries that it names."""
-    return [*check_secrets(evaluation), *check_units(engine, evaluation), *check_queries(engine, evaluation)]
+    return [*check_units(engine, evaluation), *check_queries(engine, evaluation)]
 
 
 def queries_on_page(engine: Engine) -> list[str]:

@@ -133,22 +133,6 @@ def test_a_deployment_keeps_what_each_run_finds_for_itself(tmp_path: Path, monke
     assert Evaluation.model_validate(given) == read_config(path)
 
 
-def test_a_deployment_with_a_secret_in_plain_text_is_refused(tmp_path: Path) -> None:
-    from ndcg_ab.config.loading.file import read_config
-    from ndcg_ab.flows.schedules import make_deployment
-
-    path = tmp_path / "c.yaml"
-    path.write_text(
-        "name: t\njudgments: q\nqueries: q.tsv\nmlflow: {tracking_uri: {env: URI}}\n"
-        'systems: [{name: a, python: "a:b", arguments: {inner: {api_key: a1b2c3d4}}}]\n'
-    )
-    with pytest.raises(InputError) as caught:
-        make_deployment(read_config(path))
-    assert str(caught.value).startswith(
-        "t: systems[0].arguments.inner.api_key: holds what looks like a secret in plain text, which Prefect would keep"
-    )
-
-
 def test_a_server_that_does_not_answer_is_named_without_its_password() -> None:
     from ndcg_ab.flows.evaluation import explain_no_answer
 

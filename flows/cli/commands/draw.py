@@ -186,7 +186,7 @@ def evaluation_from(config: Path | None, options: Mapping[str, Any]) -> "Evaluat
     evaluation = evaluation_from_config(config, options)
     changes: dict[str, object] = {}
     if options["queries"]:
-        changes["queries"] = TableSource(file=options["queries"])
+        changes["queries"] = TableSource.model_validate(options["queries"])
     if options["metric"]:
         changes |= {"metrics": parse_metrics("--metric", options["metric"]), "secondary_metrics": [], "guardrails": {}}
     if options["grades"] and evaluation.judgments:

@@ -171,11 +171,6 @@ def run(
     if not quiet and json != "-":
         print_finished(finished, config, details=details, explain=explain)
     name_written(json_path, quiet=quiet)
-    if finished.reused:  # its findings are those of the configuration that it was made with
-        from ndcg_ab.checks.secret_checks import check_secrets
-
-        for finding in check_secrets(evaluation):
-            write_error(f"{finding.message} [{finding.code}]")
     if finished.is_full:
         write_error(f"the results are safe, and logging them is pending: {finished.pending}")
     elif finished.unobserved:

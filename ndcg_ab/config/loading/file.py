@@ -13,11 +13,17 @@ from ndcg_ab.config.loading.layers import read_layers
 from ndcg_ab.config.loading.templates import check_dates, texts_with_dates
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import RULES_OF_PATTERNS
+from ndcg_ab.config.secrets.redaction import remember_plain_secrets
+from ndcg_ab.config.secrets.secret_shapes import find_plain_secrets
 from ndcg_ab.config.walking import Place, dotted_key
 from ndcg_ab.errors import InputError, Part, RuleError, Setting, format_value, shortened, write_sentence
 from ndcg_ab.files import resolved, unusable
 
 MOST_NEIGHBOURS = 50  # files beside a configuration that are looked at
+PLAIN_SECRET = (
+    "holds what looks like a secret in plain text: name it as {env: NAME}, {file: PATH} or {prefect: BLOCK}, or write"
+    " ${NAME} in its place; replace it if it has been in a repository"
+)
 LONGEST_RULE = 1000  # characters; a rule may quote a value
 
 
@@ -30,6 +36,10 @@ def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
     if problem := unusable(str(directory)):
         raise InputError(f"{path}: its folder {format_value(str(directory))} {problem}")
     layered = read_layers(path, settings)
+    if plain := dict.fromkeys(place for place, _ in find_plain_secrets(layered.content)):
+        remember_plain_secrets(layered.content)
+        found = [f"{layered.origin_of(place, str(path))}: {dotted_key(place)}: {PLAIN_SECRET}" for place in plain]
+        raise InputError("\n".join(found))
     try:
         evaluation = Evaluation.model_validate({**layered.content, "directory": directory})
     except ValidationError as error:

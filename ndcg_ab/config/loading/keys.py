@@ -6,18 +6,14 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Annotated, Any, get_args, get_origin
 
-from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.inputs.clicks import Clicks
-from ndcg_ab.config.model.inputs.judgments import JudgmentSource
-from ndcg_ab.config.model.inputs.sources import FileSource, TableSource
+from ndcg_ab.config.model.keys import Trait, inner_types, is_model, models_in, places_of, traits_of
 from ndcg_ab.config.walking import Place
 
 EXTENDS = "extends"  # the one key of a file that is none of an evaluation
-SECTIONS = ("statistics", "slices", "gate", "mlflow", "prefect", "schedule", "retention", "resources", "engine")
 FILE_ELSEWHERE = ("path", "filename", "file_name", "filepath", "file_path")  # what others call `file`
-FILES = (FileSource, JudgmentSource, TableSource, Clicks)  # a text alone is the path of one
 METRIC_LISTS = ("metrics", "primary_metrics", "secondary_metrics")  # whose entries may be mappings
 
 
@@ -30,27 +26,50 @@ def near_keys(place: Place) -> list[str]:
 
 def key_hint(place: Place) -> str:
     """``; did you mean 'statistics.alpha'?``: a key like an unknown one, or of its name elsewhere; else nothing."""
-    elsewhere = [f"{section}.{place[-1]}" for section in SECTIONS if place[-1] in known_keys((section,))]
+    sections = [name for name, field in Evaluation.model_fields.items() if models_in(field.annotation)]
+    elsewhere = [
+        f"{section}.{place[-1]}"
+        for section in sections
+        if section not in places_of(Evaluation) and place[-1] in known_keys((section,))
+    ]
     found = elsewhere[:1] or near_keys(place)
     return f"; did you mean {found[0]!r}?" if found else ""
 
 
 def known_keys(place: Place) -> list[str]:
     """The keys that a mapping at this place of the configuration can have."""
-    model: type[BaseModel] = Evaluation
+    models = [Evaluation] if not place else models_in(annotation_of(place))
+    names = [name for name in models[0].model_fields if place or name != "directory"] if models else []
+    return names if place else [*names, EXTENDS]
+
+
+def fields_of(place: Place) -> Iterator[FieldInfo]:
+    """Yield the keys on the way to a place, as their models declare them, and last the one at the place."""
+    found: Any = Evaluation
     for part in place:
-        if isinstance(part, str) and part in model.model_fields:
-            for inner in inner_types(model.model_fields[part].annotation):
-                if isinstance(inner, type) and issubclass(inner, BaseModel):
-                    model = inner
-    names = [name for name in model.model_fields if not (model is Evaluation and name == "directory")]
-    return [*names, EXTENDS] if model is Evaluation else names
+        for model in models_in(found):
+            if part in model.model_fields:
+                yield model.model_fields[str(part)]
+        found = entry_type(found, part)
 
 
-def inner_types(annotation: Any) -> Iterator[Any]:
-    yield annotation
-    for inner in get_args(annotation):
-        yield from inner_types(inner)
+def is_late(place: Place) -> bool:
+    """Return whether what is at a place of the configuration is looked up when it is used."""
+    return any(Trait.LATE in traits_of(field) for field in fields_of(place))
+
+
+def is_path(place: Place) -> bool:
+    """Return whether a text at a place of the configuration is a path."""
+    short = [(*place, kind.alone) for kind in models_in(annotation_of(place)) if kind.alone]
+    fields = list(fields_of(place))
+    is_own = bool(fields) and bool({Trait.PATH, Trait.INPUT} & traits_of(fields[-1]))
+    return is_own or any(map(is_path, short))
+
+
+def expand(value: Any, place: Place) -> Any:
+    """Return the keys that a short form at a place stands for; anything else as it is."""
+    models = [] if isinstance(value, dict) else models_in(annotation_of(place))
+    return models[0].expand(value) if models else value
 
 
 def annotation_of(place: Place) -> Any:
@@ -72,7 +91,7 @@ def entry_type(annotation: Any, part: int | str) -> Any:
         return inner[0]
     if origin is dict:
         return inner[1]
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel) and part in annotation.model_fields:
+    if is_model(annotation) and part in annotation.model_fields:
         return annotation.model_fields[str(part)].annotation
     return Any if annotation is Any else None
 
@@ -81,12 +100,8 @@ def has_default(place: Place) -> bool:
     """Whether a key of the configuration, or of a metric's mapping, need not be given."""
     if len(place) == 3 and place[0] in METRIC_LISTS:
         return True
-    models = [kind for kind in inner_types(annotation_of(place[:-1])) if is_model(kind)]
-    return any(place[-1] in model.model_fields and not model.model_fields[place[-1]].is_required() for model in models)
-
-
-def is_model(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, BaseModel)
+    fields = [model.model_fields.get(str(place[-1])) for model in models_in(annotation_of(place[:-1]))]
+    return any(field is not None and not field.is_required() for field in fields)
 
 
 def takes_text(place: Place) -> bool:
@@ -94,6 +109,6 @@ def takes_text(place: Place) -> bool:
     for kind in inner_types(annotation_of(place)):
         if kind in (int, float, bool, Any) or get_origin(kind) in (list, dict):
             return False
-        if is_model(kind) and kind not in FILES:
+        if is_model(kind) and kind.alone is None:
             return False
     return True

@@ -11,9 +11,10 @@ from ndcg_ab.config.loading.hints import similar_file_hint
 from ndcg_ab.config.loading.keys import (
     EXTENDS,
     annotation_of,
+    expand,
     has_default,
-    inner_types,
-    is_model,
+    is_late,
+    is_path,
     key_hint,
     known_keys,
     takes_text,
@@ -21,16 +22,14 @@ from ndcg_ab.config.loading.keys import (
 from ndcg_ab.config.loading.variables import fill_in_content
 from ndcg_ab.config.loading.yaml_files import Loader, read_yaml
 from ndcg_ab.config.model.inputs.connections import ADDRESS
-from ndcg_ab.config.model.references import FILE_KEYS, general_key, is_looked_up_later, is_reference
-from ndcg_ab.config.walking import Place, dotted_key, map_texts
+from ndcg_ab.config.model.keys import inner_types, is_model
+from ndcg_ab.config.model.references import is_reference
+from ndcg_ab.config.walking import Place, dotted_key
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolved
 from ndcg_core.measures.writing import nearest_hint
 
 SET = "--set"
-LISTS = ("more_judgments", "scores")  # of places; one alone may be given without a list
-PATHS = {"output", *FILE_KEYS, *LISTS, *(f"{key}[]" for key in LISTS)}  # keys whose text is a path
-PATHS |= {f"{key}.file" for key in (*FILE_KEYS, *LISTS)} | {f"{key}[].file" for key in ("systems", *LISTS)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,16 +112,14 @@ def base_paths(value: Any, path: Path) -> list[Path]:
     return [Path(name) for name in names]
 
 
-def merge_layers(below: dict[Any, Any], above: dict[Any, Any]) -> dict[Any, Any]:
+def merge_layers(below: dict[Any, Any], above: dict[Any, Any], place: Place = ()) -> dict[Any, Any]:
     found = dict(below)
     for key, value in above.items():
-        under = found.get(key)
-        if key in FILE_KEYS and isinstance(under, str):
-            under = {"file": under}
+        under = expand(found.get(key), (*place, key))
         if value is None:
             found.pop(key, None)
         elif isinstance(value, dict) and isinstance(under, dict) and not is_reference(value):
-            found[key] = merge_layers(under, value)
+            found[key] = merge_layers(under, value, (*place, key))
         else:
             found[key] = value
     return found
@@ -144,24 +141,18 @@ def rebase_paths(content: dict[Any, Any], folder: Path) -> dict[Any, Any]:
         is_relative = isinstance(value, str) and value and not value.startswith("~") and not ADDRESS.match(value)
         return str(folder / value) if is_relative else value
 
-    def rebase(text: str, place: Place) -> str:
-        return absolute(text) if general_key(dotted_key(place)) in PATHS else text
-
-    return {key: absolute_references(value, absolute, key) for key, value in map_texts(content, rebase).items()}
+    return {key: absolute_paths(value, absolute, (key,)) for key, value in content.items()}
 
 
-def absolute_references(content: Any, absolute: Callable[[Any], Any], key: str = "") -> Any:
-    """With the paths of secrets' files absolute."""
-    if is_reference(content) and "file" in content and is_looked_up_later(key):
+def absolute_paths(content: Any, absolute: Callable[[Any], Any], place: Place) -> Any:
+    """With the paths of keys and of secrets' files absolute."""
+    if is_reference(content) and "file" in content and is_late(place):
         return {"file": absolute(content["file"])}
     if isinstance(content, dict):
-        return {
-            part: absolute_references(value, absolute, f"{key}.{part}".removeprefix("."))
-            for part, value in content.items()
-        }
+        return {part: absolute_paths(value, absolute, (*place, part)) for part, value in content.items()}
     if isinstance(content, list):
-        return [absolute_references(value, absolute, f"{key}[{at}]") for at, value in enumerate(content)]
-    return content
+        return [absolute_paths(value, absolute, (*place, at)) for at, value in enumerate(content)]
+    return absolute(content) if is_path(place) else content
 
 
 # ---- what --set changes
@@ -209,10 +200,7 @@ def find_place(content: dict[Any, Any], key: str, text: str) -> tuple[Place, Any
         place = (*place, part)
         kinds = list(inner_types(annotation_of(place)))
         origins = {get_origin(kind) for kind in kinds}
-        if isinstance(inner, str) and place in {(key,) for key in FILE_KEYS}:
-            inner = {"file": inner}
-        if inner is True and place == ("gate",):
-            inner = {}
+        inner = expand(inner, place)
         if inner is None and list in origins and dict not in origins:
             inner = []
         if inner is None and (dict in origins or any(kind is Any or is_model(kind) for kind in kinds)):

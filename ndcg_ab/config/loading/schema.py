@@ -2,12 +2,15 @@
 
 import dataclasses
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from ndcg_ab.config.loading.keys import EXTENDS
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.references import FILE_KEYS
+from ndcg_ab.config.model.inputs.sources import System
+from ndcg_ab.config.model.keys import SEVERAL, Model, models_in
 from ndcg_core.measures.metric import COUNTS, NUMBERS, VALUES, Metric
 from ndcg_core.measures.notation import PRESETS
 from ndcg_core.measures.registry import MEASURES
@@ -32,23 +35,23 @@ def json_schema() -> Schema:
         named = [each["$ref"].rpartition("/")[2] for each in (key, *key.get("anyOf", ())) if "$ref" in each]
         if named and "description" not in key:
             key["description"] = parts[named[0]]["description"]
-    for name in FILE_KEYS:
-        keys[name]["anyOf"] = [TEXT, *keys[name]["anyOf"]]
     for name in ("metrics", "secondary_metrics"):
         keys[name]["items"] = {"anyOf": [TEXT, {"$ref": "#/$defs/Metric"}]}
     keys["primary_metrics"]["anyOf"][0]["items"] = keys["metrics"]["items"]
-    for name in ("more_judgments", "scores"):
-        entry = keys[name].pop("items")
-        keys[name]["anyOf"] = [TEXT, entry, {"type": "array", "items": {"anyOf": [TEXT, entry]}}]
-        del keys[name]["type"]
-    not_null = {"file": TEXT, "python": TEXT, "database": {"type": ["string", "object"]}, "http": {"type": "object"}}
-    not_null |= {"table": TEXT, "extension": TEXT}
-    places = [{"required": [name], "properties": {name: kind}} for name, kind in not_null.items()]
-    nowhere = {"properties": {name: {"type": "null"} for name in not_null}}
+    models = models_below(Evaluation)
+    for name, field in Evaluation.model_fields.items():
+        if SEVERAL in field.metadata:
+            entry = keys[name].pop("items")
+            keys[name]["anyOf"] = [entry, {"type": "array", "items": entry}]
+            del keys[name]["type"]
+    kinds = System.kinds
+    given = {name: {"not": {"type": "null"}} for name in kinds}
+    places = [{"required": [name], "properties": {name: kind}} for name, kind in given.items()]
+    nowhere = {"properties": {name: {"type": "null"} for name in kinds}}
     parts["System"]["oneOf"] = [*places, nowhere]
-    for name in ("TableSource", "JudgmentSource", "System"):
-        kinds = parts[name]["properties"]["database"]["anyOf"]
-        kinds[:0] = [TEXT, *parts["Database"]["properties"]["uri"]["anyOf"][1:2]]
+    short = {name: model.short_form or str for name, model in models.items() if model.short_form or model.alone}
+    made = with_short_forms(made, short)
+    keys, parts = made["properties"], made["$defs"]
     parts = {name: loosen_schema(part) for name, part in {**parts, "Metric": metric_schema()}.items()}
     extends = {
         "anyOf": [TEXT, {"type": "array", "items": TEXT}, {"type": "null"}],
@@ -56,7 +59,7 @@ def json_schema() -> Schema:
     }
     needed = made["required"]
     ranked = [*needed, "judgments", "systems"]
-    somewhere = {"items": {"anyOf": [{"required": [name]} for name in not_null]}}
+    somewhere = {"items": {"anyOf": [{"required": [name]} for name in kinds]}}
     ways = [
         {"required": ranked},
         {"required": [*needed, "scores"]},
@@ -77,6 +80,28 @@ def json_schema() -> Schema:
         "then": {"properties": {"systems": somewhere}},
         "$defs": {**parts, "Variable": VARIABLE},
     }
+
+
+def models_below(model: type[Model]) -> dict[str, type[Model]]:
+    """Return the models that a model is made of, by their names in the schema."""
+    found = {model.__name__: model}
+    for field in model.model_fields.values():
+        for inner in models_in(field.annotation):
+            found |= {} if inner.__name__ in found else models_below(inner)
+    return found
+
+
+def with_short_forms(schema: Any, short: Mapping[str, Any]) -> Any:
+    """Return a schema in which a model may be given in its short form; short: the type of that by the model's name."""
+    if isinstance(schema, list):
+        return [with_short_forms(each, short) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: with_short_forms(value, short) for key, value in schema.items()}
+    if (name := str(found.get("$ref", "")).rpartition("/")[2]) in short:
+        form = TypeAdapter(short[name]).json_schema()
+        found["anyOf"] = [*form.get("anyOf", [form]), {"$ref": found.pop("$ref")}]
+    return found
 
 
 def metric_schema() -> Schema:

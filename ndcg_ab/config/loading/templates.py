@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
+from pydantic import BaseModel
+
 from ndcg_ab.config.loading.patterns import SHOWN, WILD, matching_files, nothing_matches_text
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import plain_address
-from ndcg_ab.config.model.inputs.sources import PACKED_SUFFIXES, STEM, FileSource, System, TableSource
-from ndcg_ab.config.model.references import FILE_KEYS, REQUEST
-from ndcg_ab.config.walking import Place, map_texts, walk_texts
+from ndcg_ab.config.model.inputs.sources import PACKED_SUFFIXES, STEM, System
+from ndcg_ab.config.model.keys import Trait, change_keys, traits_of, walk_keys
+from ndcg_ab.config.walking import Place, dotted_key, map_texts, walk_texts
 from ndcg_ab.errors import InputError
 
 DATE = re.compile(r"(?<!\$)\{date(:(?P<form>[^{}]*))?\}")
@@ -36,9 +38,7 @@ ENDINGS = (
     ".feather",
     ".ipc",
 )
-DATED = ("file", "query", "table", "where", "version", "arguments")  # keys of a place in which dates are written out
-AnyPlace = TableSource | FileSource | System
-P = TypeVar("P", TableSource, FileSource, System)
+P = TypeVar("P", bound=BaseModel)
 
 
 def resolve_at(evaluation: Evaluation, moment: datetime) -> Evaluation:
@@ -48,30 +48,8 @@ def resolve_at(evaluation: Evaluation, moment: datetime) -> Evaluation:
     Raises InputError for a pattern that does not match what it must.
     """
     zone = ZoneInfo(evaluation.schedule.timezone) if evaluation.schedule else UTC
-    local = moment.astimezone(zone)
-    changes: dict[str, Any] = {}
-    for name in FILE_KEYS:
-        source = getattr(evaluation, name)
-        if source is not None:
-            changes[name] = resolve_place(evaluation, source, local, f"{name}.file")
-    changes["more_judgments"] = [
-        resolve_place(evaluation, source, local, f"more_judgments[{at}].file")
-        for at, source in enumerate(evaluation.more_judgments)
-    ]
-    changes["systems"] = [
-        system
-        for at, given in enumerate(evaluation.systems)
-        for system in resolve_systems(evaluation, write_dates_in_place(given, local), f"systems[{at}].file")
-    ]
-    changes["scores"] = [
-        each.model_copy(
-            update={"file": only_match(evaluation, Path(write_dates(str(each.file), local)), f"scores[{at}].file")}
-            if each.given is None
-            else {}
-        )
-        for at, each in enumerate(evaluation.scores)
-    ]
-    settled = evaluation.model_copy(update=changes)
+    dated = write_dates_in(evaluation, moment.astimezone(zone))
+    settled = resolve_files(dated, evaluation, ())
     if settled == evaluation and not any(system.stands_for_many for system in evaluation.systems):
         return evaluation
     return check_again(settled)
@@ -96,25 +74,9 @@ def check_again(evaluation: Evaluation) -> Evaluation:
 
 def texts_with_dates(evaluation: Evaluation) -> Iterator[tuple[Place, str]]:
     """The texts in which dates are written out, with their places."""
-    for name in FILE_KEYS:
-        if (source := getattr(evaluation, name)) is not None:
-            yield from texts_of(source, (name,))
-    for at, place in enumerate(evaluation.more_judgments):
-        yield from texts_of(place, ("more_judgments", at))
-    for at, scores in enumerate(evaluation.scores):
-        yield ("scores", at, "file"), str(scores.file)
-    for at, system in enumerate(evaluation.systems):
-        yield from texts_of(system, ("systems", at))
-
-
-def texts_of(source: AnyPlace, place: Place) -> Iterator[tuple[Place, str]]:
-    for key in DATED:
-        yield from walk_texts(as_text(getattr(source, key, None)), (*place, key))
-    if (clicks := getattr(source, "clicks", None)) is not None:
-        yield from texts_of(clicks, (*place, "clicks"))
-    if isinstance(source, System) and source.http is not None:
-        for key in REQUEST:
-            yield from walk_texts(getattr(source.http, key), (*place, "http", key))
+    for place, traits, value in walk_keys(evaluation):
+        if Trait.DATED in traits:
+            yield from walk_texts(as_text(value), place)
 
 
 def as_text(value: Any) -> Any:
@@ -144,51 +106,49 @@ def write_dates(text: str, moment: datetime) -> str:
     return DATE.sub(written, text)
 
 
-def write_dates_in_place(source: P, moment: datetime) -> P:
-    def changed(value: Any) -> Any:
+def write_dates_in(model: P, moment: datetime) -> P:
+    """A model with its dates written out, and those of the models in it."""
+
+    def change(traits: set[Trait], value: Any) -> Any:
+        if Trait.DATED not in traits or value is None:
+            return value
         written = map_texts(as_text(value), lambda text, _: write_dates(text, moment))
         return Path(written) if isinstance(value, Path) else written
 
-    changes = {key: changed(value) for key in DATED if (value := getattr(source, key, None)) is not None}
-    if isinstance(source, System) and source.http is not None:
-        changes["http"] = source.http.model_copy(update={key: changed(getattr(source.http, key)) for key in REQUEST})
-    return source.model_copy(update=changes)
-
-
-def resolve_place(evaluation: Evaluation, source: P, moment: datetime, where: str) -> P:
-    """The place with its dates written out, and the one file that it names."""
-    source = write_dates_in_place(source, moment)
-    clicks = getattr(source, "clicks", None)
-    if clicks is not None:
-        inner = resolve_place(evaluation, clicks, moment, where.removesuffix("file") + "clicks.file")
-        return source.model_copy(update={"clicks": inner})
-    file = resolve_file(evaluation, source, where)
-    return source if file is None else source.model_copy(update={"file": file})
+    return change_keys(model, change)
 
 
 # ---- patterns
 
 
-def resolve_systems(evaluation: Evaluation, system: System, where: str) -> list[System]:
-    """The system with its one file; with `{stem}` in its name one for each file, in the order of their names."""
-    if not system.stands_for_many:
-        file = resolve_file(evaluation, system, where)
-        return [system if file is None else system.model_copy(update={"file": file})]
-    if not isinstance(system.file, Path):
+def resolve_files(model: P, evaluation: Evaluation, place: Place) -> P:
+    """A model with the one file that each of its paths names; addresses, parts and data in memory stay as they are."""
+    changes: dict[str, Any] = {}
+    is_one = not getattr(model, "parts", False) and getattr(model, "given", None) is None
+    for name, field in type(model).model_fields.items():
+        value, inner = getattr(model, name), (*place, name)
+        if isinstance(value, list) and value and isinstance(value[0], BaseModel):
+            entries = (resolve_entry(each, evaluation, (*inner, at)) for at, each in enumerate(value))
+            changes[name] = [each for several in entries for each in several]
+        elif isinstance(value, BaseModel):
+            changes[name] = resolve_files(value, evaluation, inner)
+        elif isinstance(value, Path) and is_one and Trait.INPUT in traits_of(field):
+            changes[name] = only_match(evaluation, value, dotted_key(inner))
+    return model.model_copy(update=changes)
+
+
+def resolve_entry(entry: P, evaluation: Evaluation, place: Place) -> list[P]:
+    """An entry of a list with its one file; a system with `{stem}` in its name once for each file, in their order."""
+    if not isinstance(entry, System) or not entry.stands_for_many:
+        return [resolve_files(entry, evaluation, place)]
+    where = f"{dotted_key(place)}.file"
+    if not isinstance(entry.file, Path):
         said = f"{STEM} in a name matches files of this machine, not addresses: name each of the systems"
-        raise InputError(f"{evaluation.name}: {where} = {plain_address(str(system.file))!r}: {said}")
-    files = find_files(evaluation, system.file, where)
+        raise InputError(f"{evaluation.name}: {where} = {plain_address(str(entry.file))!r}: {said}")
     return [
-        system.model_copy(update={"name": system.name.replace(STEM, file_stem(file)), "file": file}) for file in files
+        entry.model_copy(update={"name": entry.name.replace(STEM, file_stem(file)), "file": file})
+        for file in find_files(evaluation, entry.file, where)
     ]
-
-
-def resolve_file(evaluation: Evaluation, source: AnyPlace, where: str) -> Path | str | None:
-    """The one file that a place names; None where it names none, a pattern or an address as it stands for parts."""
-    path = source.file
-    if not isinstance(path, Path) or source.parts:
-        return path
-    return only_match(evaluation, path, where)
 
 
 def only_match(evaluation: Evaluation, path: Path, where: str) -> Path:

@@ -1,6 +1,6 @@
 """Variables of the environment in a configuration: `${NAME}` and `${NAME:-value}`; `$${` is a plain `${`.
 
-They are looked up when the file is read.  Where an address or an argument may hold a password (`AT_USE`, and a `file`
+They are looked up when the file is read.  Where an address or an argument may hold a password (`Trait.LATE`, and a path
 that is an address as it is written), the text is kept as it is written, and looked up when it is used: what is kept of
 an evaluation, or handed to Prefect, holds no secret.
 """
@@ -11,10 +11,9 @@ from typing import Any
 
 import yaml
 
-from ndcg_ab.config.loading.keys import takes_text
+from ndcg_ab.config.loading.keys import is_late, is_path, takes_text
 from ndcg_ab.config.loading.yaml_files import Loader
 from ndcg_ab.config.model.inputs.connections import ADDRESS
-from ndcg_ab.config.model.references import is_looked_up_later
 from ndcg_ab.config.walking import Place, dotted_key, map_texts
 from ndcg_ab.errors import InputError, format_value
 
@@ -57,7 +56,7 @@ def fill_in_content(content: Any, origin: str, place: Place = ()) -> Any:
 
     def fill(text: str, place: Place) -> Any:
         value = fill_variables(text, f"{origin}: {dotted_key(place)}")
-        if is_looked_up_later(dotted_key(place)) or (place[-1] == "file" and ADDRESS.match(text)):
+        if is_late(place) or (is_path(place) and ADDRESS.match(text)):
             return text
         whole = VARIABLE.fullmatch(text.strip())
         if whole is None or whole["inner"] is None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from ndcg_ab.config.model.inputs.external_scores import other_metric
-from ndcg_ab.config.model.inputs.sources import READING_SCORES, read_source
+from ndcg_ab.config.model.inputs.sources import READING_SCORES, DocumentsSource
 from ndcg_ab.config.model.margins import read_margin, read_number
 from ndcg_ab.errors import format_value
 from ndcg_ab.other_measures import named
@@ -73,7 +73,7 @@ def drop_own(content: dict[str, Any]) -> dict[str, Any]:
     """Return the configuration with own = drop, if a metric has a preset that leaves the query's own document out."""
     lists = [content.get(key) for key in ("metrics", "primary_metrics", "secondary_metrics", "guardrails")]
     metrics = [metric for each in lists if isinstance(each, list | dict) for metric in each]
-    documents = read_source(content.get("documents")) or {}
+    documents = DocumentsSource.expand(content.get("documents")) or {}
     if not any(map(leaves_own_out, metrics)) or not isinstance(documents, dict):
         return content
     return {**content, "documents": {"own": "drop", **documents}}

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from pydantic import Field, field_validator, model_validator
 
+from ndcg_ab.config.model.keys import Model
 from ndcg_ab.config.model.margins import read_number
-from ndcg_ab.config.model.operation import Model
 from ndcg_ab.errors import RuleError, Setting, format_value
 from ndcg_core.statistics.averages import STATISTICS, quantile_share
 
@@ -41,6 +41,8 @@ class CostStatistic(NamedTuple):
 class Costs(Model):
     """What is recorded of every request beside its ranking."""
 
+    short_form = str | list[str]
+
     record: list[str] = Field(
         default_factory=list,
         description="Names of costs: latency_ms, which is measured; of `http.costs`; columns of files.",
@@ -55,9 +57,9 @@ class Costs(Model):
         default_factory=dict, description="COST@STATISTIC: how far it may be above the baseline's; also in guardrails."
     )
 
-    @model_validator(mode="before")
     @classmethod
-    def _names_alone(cls, value: Any) -> Any:
+    def expand(cls, value: Any) -> Any:
+        """Return the keys that one name or a list of names stands for."""
         return {"record": [value] if isinstance(value, str) else value} if isinstance(value, str | list) else value
 
     @field_validator("record")

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    BeforeValidator,
     Field,
     ModelWrapValidatorHandler,
     ValidationError,
@@ -19,7 +18,7 @@ from ndcg_ab.config.loading.hints import closest_hint
 from ndcg_ab.config.model import roles as metric_roles
 from ndcg_ab.config.model.by_metric import Margins, Metrics, drop_own
 from ndcg_ab.config.model.costs import Costs, split_guardrails
-from ndcg_ab.config.model.inputs.external_scores import ScoresSource, read_scores_key
+from ndcg_ab.config.model.inputs.external_scores import ScoresSource
 from ndcg_ab.config.model.inputs.judgments import JudgmentSource, refuse_judging_function
 from ndcg_ab.config.model.inputs.sources import (
     READING_SCORES,
@@ -29,13 +28,11 @@ from ndcg_ab.config.model.inputs.sources import (
     Source,
     System,
     TableSource,
-    read_source,
 )
+from ndcg_ab.config.model.keys import SEVERAL, Model, Operational
 from ndcg_ab.config.model.operation import (
-    ChosenTracker,
     EngineChoice,
     GivenPath,
-    Model,
     Prefect,
     Resources,
     Retention,
@@ -44,10 +41,9 @@ from ndcg_ab.config.model.operation import (
     Tracking,
     matching_text,
 )
-from ndcg_ab.config.model.references import FILE_KEYS
 from ndcg_ab.config.model.settings import Gate, Slices, Statistics
 from ndcg_ab.config.model.units import NamedDifference
-from ndcg_ab.config.secrets.plain_secrets import mark_secrets
+from ndcg_ab.config.secrets.redaction import remember_plain_secrets
 from ndcg_ab.errors import RuleError, Setting
 from ndcg_ab.files import resolved
 from ndcg_ab.finding_codes import checked_severities
@@ -79,7 +75,7 @@ class Evaluation(Model):
     careful_unseen: FileSource | None = Field(
         None, description="Ids of the queries judged after the judge of cheap_judgments was fixed: docs/statistics.md."
     )
-    more_judgments: list[JudgmentSource] = Field(
+    more_judgments: Annotated[list[JudgmentSource], SEVERAL] = Field(
         default_factory=list,
         description="More files of judgments, each as `judgments`; later ones correct earlier ones.",
     )
@@ -90,7 +86,7 @@ class Evaluation(Model):
         None, description="The grade of a document that several judges judge; must be named where they disagree."
     )
     queries: TableSource | None = Field(None, description="The queries' texts; python and http sources need them.")
-    documents: DocumentsSource | None = Field(
+    documents: Operational[DocumentsSource | None] = Field(
         None, description="Titles and addresses of documents, for the page; prefix and own: what a document is."
     )
     intended: FileSource | None = Field(
@@ -98,7 +94,7 @@ class Evaluation(Model):
     )
     systems: list[System] = Field(default_factory=list, description="The systems compared; the first is the baseline.")
     baseline: str | None = Field(None, description="The system that the others are compared with.")
-    scores: Annotated[list[ScoresSource], BeforeValidator(read_scores_key)] = Field(
+    scores: Annotated[list[ScoresSource], SEVERAL] = Field(
         default_factory=list,
         description="Values per query that another tool computed, in the place of judgments and rankings.",
     )
@@ -124,23 +120,29 @@ class Evaluation(Model):
         default_factory=dict, description="CODE: SEVERITY of what the data check notices: error, warning, note, ignore."
     )
     strict: bool = Field(False, strict=True, description="Warnings are errors, unless `findings` says otherwise.")
-    output: GivenPath = Field(
+    output: Operational[GivenPath] = Field(
         Path("ndcg-ab-results"), description="Directory for results, relative to the configuration."
     )
-    tracker: ChosenTracker = TrackerChoice()
-    mlflow: Tracking = Tracking()
-    prefect: Prefect = Prefect()
-    schedule: Schedule | None = None
+    tracker: Operational[TrackerChoice] = Field(
+        TrackerChoice(),
+        description="Where results go for dashboards: mlflow, json_lines, or what an installed package adds.",
+    )
+    mlflow: Operational[Tracking] = Tracking()
+    prefect: Operational[Prefect] = Prefect()
+    schedule: Operational[Schedule | None] = None
     gate: Gate | None = None  # true: no regression and the guardrails; false: none
-    retention: Retention = Retention()
-    resources: Resources = Resources()
-    engine: EngineChoice = EngineChoice()
-    directory: Path = Field(Path(), description="What relative paths start from; set by the file that was read.")
+    retention: Operational[Retention] = Retention()
+    resources: Operational[Resources] = Resources()
+    engine: Operational[EngineChoice] = EngineChoice()
+    directory: Operational[Path] = Field(
+        Path(), description="What relative paths start from; set by the file that was read."
+    )
 
     @model_validator(mode="before")
     @classmethod
-    def _without_plain_secrets(cls, content: Any) -> Any:
-        return mark_secrets(split_guardrails(drop_own(content))) if isinstance(content, dict) else content
+    def _completed(cls, content: Any) -> Any:
+        remember_plain_secrets(content)
+        return split_guardrails(drop_own(content)) if isinstance(content, dict) else content
 
     @model_validator(mode="wrap")
     @classmethod
@@ -155,22 +157,15 @@ class Evaluation(Model):
             raise ValidationError.from_exception_data("Evaluation", missing)
         return found
 
-    @field_validator(*FILE_KEYS, "more_judgments", mode="before")
-    @classmethod
-    def _file_name_alone(cls, value: Any, about: ValidationInfo) -> Any:
-        if about.field_name == "more_judgments":
-            return [read_source(each) for each in (value if isinstance(value, list) else [value])]
-        return read_source(value)
-
     @field_validator("findings", mode="before")
     @classmethod
     def _known_codes(cls, value: Any, about: ValidationInfo) -> Any:
         return checked_severities(value, about.data.get("checks", ())) if isinstance(value, dict) else value
 
-    @field_validator("gate", mode="before", json_schema_input_type=Gate | bool | None)
+    @field_validator("gate", mode="before")
     @classmethod
     def _gate_alone(cls, value: Any) -> Any:
-        return {} if value is True else None if value is False else value
+        return None if value is False else value
 
     @model_validator(mode="after")
     def _settle_roles(self) -> "Evaluation":

@@ -7,13 +7,14 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from ndcg_ab.config.model import cron
+from ndcg_ab.config.model.keys import Model, Trait
 from ndcg_ab.config.model.references import SecretText
 from ndcg_ab.files import unusable
 from ndcg_ab.memory import too_little
@@ -39,12 +40,6 @@ LONGEST = 255  # characters of an experiment's name
 NO_ZONES = ("Factory", "localtime", "posixrules")  # files of the zone database that Prefect knows no clock of
 
 
-class Model(BaseModel):
-    """Frozen, strict about keys (one that nobody reads is a mistake), and every number is finite."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
 def expand_home(path: Path) -> Path:
     """A path whose first part is `~`, in the home directory; any other as it is.  ValueError for what is none."""
     if (problem := unusable(str(path))) is not None:
@@ -55,7 +50,7 @@ def expand_home(path: Path) -> Path:
         raise ValueError("there is no home directory here for ~: give the whole path") from None
 
 
-GivenPath = Annotated[Path, AfterValidator(expand_home)]
+GivenPath = Annotated[Path, AfterValidator(expand_home), Trait.PATH]
 
 
 def tracker_address_fault(address: str) -> str | None:
@@ -101,7 +96,7 @@ def check_address(fault_of: Callable[[str], str | None]) -> AfterValidator:
 class Tracking(Model):
     """Where MLflow keeps the results."""
 
-    tracking_uri: Annotated[SecretText | None, check_address(tracker_address_fault)] = Field(
+    tracking_uri: Annotated[SecretText | None, check_address(tracker_address_fault), Trait.LATE] = Field(
         None, description="MLflow server or store; by default MLFLOW_TRACKING_URI, else SQLite in the output directory."
     )
     experiment: str | None = Field(None, description="Experiment name; by default the evaluation's name.")
@@ -117,27 +112,21 @@ class Tracking(Model):
 class TrackerChoice(Model):
     """Which tracker keeps the results for dashboards: a name alone, or `{NAME: {OPTION: VALUE}}`."""
 
+    alone = "name"
+    short_form = str | dict[str, Any]
+
     name: str = Field("mlflow", min_length=1, description="mlflow, json_lines, or what an installed package adds.")
     options: dict[str, Any] = Field(default_factory=dict, description="What the tracker of that name wants to know.")
 
-
-def read_tracker(value: Any) -> Any:
-    """`NAME` or `{NAME: {OPTION: VALUE}}` as the fields of TrackerChoice; anything else as it is."""
-    if isinstance(value, str):
-        return {"name": value}
-    if isinstance(value, dict) and not {"name", "options"} & set(value):
-        if len(value) != 1:
-            raise ValueError("must be a name, or one name with its options: {NAME: {OPTION: VALUE}}")
-        [(name, options)] = value.items()
-        return {"name": name, "options": {} if options is None else options}
-    return value
-
-
-ChosenTracker = Annotated[
-    TrackerChoice,
-    BeforeValidator(read_tracker, json_schema_input_type=str | dict[str, Any]),
-    Field(description="Where results go for dashboards: mlflow, json_lines, or what an installed package adds."),
-]
+    @classmethod
+    def expand(cls, value: Any) -> Any:
+        """Return the name and the options of `NAME` or `{NAME: {OPTION: VALUE}}`; anything else as it is."""
+        if value and isinstance(value, dict) and not {"name", "options"} & set(value):
+            if len(value) != 1:
+                raise ValueError("must be a name, or one name with its options: {NAME: {OPTION: VALUE}}")
+            [(name, options)] = value.items()
+            return {"name": name, "options": {} if options is None else options}
+        return super().expand(value)
 
 
 class Prefect(Model):
@@ -147,7 +136,7 @@ class Prefect(Model):
         None,
         description="temporary: where no server is named, one is started for the run; by default it runs without one.",
     )
-    api_url: Annotated[SecretText | None, check_address(server_address_fault)] = Field(
+    api_url: Annotated[SecretText | None, check_address(server_address_fault), Trait.LATE] = Field(
         None, description="Prefect server; by default PREFECT_API_URL, else none is needed."
     )
 
@@ -225,8 +214,10 @@ class Spark(Model):
     """An Apache Spark that makes the tables of judgments and rankings: its master, or Spark Connect."""
 
     master: str | None = Field(None, description="local[4], spark://host:7077, yarn, k8s://…; or say remote.")
-    remote: SecretText | None = Field(None, description="Spark Connect: sc://host:15002, or {env: NAME}.")
-    conf: dict[str, SecretText] = Field(
+    remote: Annotated[SecretText | None, Trait.LATE] = Field(
+        None, description="Spark Connect: sc://host:15002, or {env: NAME}."
+    )
+    conf: Annotated[dict[str, SecretText], Trait.LATE] = Field(
         default_factory=dict, description="Spark's own settings, as spark.executor.memory; secrets as {env: NAME}."
     )
     scratch: str | None = Field(

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from ndcg_ab.config.model.by_metric import Margins, read_margins, read_ranges
+from ndcg_ab.config.model.keys import Model
 from ndcg_ab.config.model.margins import read_margin
-from ndcg_ab.config.model.operation import Model
 from ndcg_ab.errors import RuleError, Setting
 from ndcg_core.statistics.hypothesis_tests.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
 
@@ -99,6 +99,13 @@ class Slices(Model):
 
 class Gate(Model):
     """What must hold for an evaluation to pass; otherwise the exit code is 1 and the flow run fails."""
+
+    short_form = bool
+
+    @classmethod
+    def expand(cls, value: Any) -> Any:
+        """Return what true stands for: no regression, and the guardrails."""
+        return {} if value is True else value
 
     no_regression: bool = Field(True, strict=True, description="No candidate regressed on a primary metric.")
     guardrails: bool = Field(

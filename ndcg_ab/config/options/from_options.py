@@ -10,7 +10,6 @@ from pydantic import ValidationError
 from ndcg_ab.config.loading.file import describe_problems
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import Resources
-from ndcg_ab.config.model.references import general_key
 from ndcg_ab.config.model.roles import FIRST
 from ndcg_ab.config.options.option_parsing import (
     SINGLE_GATES,
@@ -29,6 +28,7 @@ from ndcg_ab.config.options.option_parsing import (
     parse_smallest_effect,
     parse_systems,
 )
+from ndcg_ab.config.walking import general_key
 from ndcg_ab.errors import InputError, Setting
 
 

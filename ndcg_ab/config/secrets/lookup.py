@@ -17,7 +17,6 @@ from urllib.parse import unquote
 
 from ndcg_ab.config.loading.variables import VARIABLE, fill_variables
 from ndcg_ab.config.model.references import SecretText, is_reference
-from ndcg_ab.config.secrets.plain_secrets import restore_secrets
 from ndcg_ab.config.secrets.redaction import redact, remember_secret
 from ndcg_ab.config.secrets.secret_shapes import ASSIGNED, USERINFO, has_secret_name
 from ndcg_ab.errors import InputError
@@ -46,7 +45,7 @@ def reveal_secrets(content: Any, where: str, directory: Path) -> Any:
         return [reveal_secrets(value, f"{where}[{at}]", directory) for at, value in enumerate(content)]
     if not isinstance(content, str):
         return content
-    text = restore_secrets(fill_variables(content, where), where)
+    text = fill_variables(content, where)
     for found in VARIABLE.finditer(content):
         name = (found["inner"] or "").partition(":-")[0]
         value = os.environ.get(name, "")
@@ -68,11 +67,8 @@ def reveal_address(content: Any, where: str, directory: Path) -> str:
     """
     if content is None:
         return ""
-    if not is_reference(content):
-        text = restore_secrets(fill_variables(content, where), where)
-    else:
-        text = look_up(content, where, directory)
-    return remember_address(text)
+    is_named = is_reference(content)
+    return remember_address(look_up(content, where, directory) if is_named else fill_variables(content, where))
 
 
 def remember_address(text: str) -> str:

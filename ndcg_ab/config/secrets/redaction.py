@@ -10,9 +10,11 @@ import re
 import traceback
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 from urllib.parse import quote, quote_plus
 
-from ndcg_ab.config.secrets.secret_shapes import LONGEST_SHAPE, SHAPES, has_secret_name
+from ndcg_ab.config.secrets.secret_shapes import LONGEST_SHAPE, SHAPES, find_plain_secrets, has_secret_name
+from ndcg_ab.config.walking import Place, map_texts
 from ndcg_ab.errors import hide_with, words_of
 
 HIDDEN = "•••"
@@ -29,6 +31,28 @@ def remember_secret(value: str) -> str:
         _known.update(found)
         forget_forms()
     return value
+
+
+def remember_plain_secrets(content: Any) -> Any:
+    """The content, of which everything that looks like a secret is taken out of every text from now on."""
+    for _, secret in find_plain_secrets(content):
+        remember_secret(secret)
+    return content
+
+
+def without_plain_secrets(content: Any) -> Any:
+    """What is kept of a configuration: nothing that looks like a secret, wherever it stands."""
+    hidden: dict[Place, list[str]] = {}
+    for place, secret in find_plain_secrets(content):
+        hidden.setdefault(place, []).append(secret)
+
+    def hide(text: str, place: Place) -> str:
+        for secret in hidden.get(place, ()):
+            is_short = len(secret) < SHORTEST and text != secret  # in too many words: replaced as a password
+            text = text.replace(f":{secret}@", f":{HIDDEN}@") if is_short else text.replace(secret, HIDDEN)
+        return text
+
+    return map_texts(content, hide)
 
 
 def forget_forms() -> None:

@@ -2,6 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
+
+from ndcg_ab.config.walking import Place, walk_texts
 
 # The last words of a key's name, written without anything between: api_key, X-Api-Key and apiKey alike.
 NAMES = re.compile(
@@ -54,6 +57,13 @@ def secrets_in(key: object, text: str) -> Iterator[str]:
     for found in ASSIGNED.finditer(text):
         if has_secret_name(found["name"]) and is_plain(found["secret"]):
             yield found["secret"]
+
+
+def find_plain_secrets(content: Any) -> Iterator[tuple[Place, str]]:
+    """Yield what looks like a secret in lists and mappings, with the place of each."""
+    for place, text in walk_texts(content):
+        name = next((part for part in reversed(place) if isinstance(part, str)), "")
+        yield from ((place, secret) for secret in dict.fromkeys(secrets_in(name, text)))
 
 
 def is_plain(text: str) -> bool:

@@ -20,7 +20,7 @@ import pyarrow.parquet as papq
 from ndcg_ab import __version__, full_disks
 from ndcg_ab.comparing.since_last import SinceLast, SystemSince, without_drops
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.secrets.plain_secrets import without_plain_secrets
+from ndcg_ab.config.secrets.redaction import without_plain_secrets
 from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import write_text

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ndcg_ab.comparing.since_last import SINCE_LAST
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.keys import Trait, keys_with
 from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.errors import InputError
 from ndcg_ab.history import database
@@ -228,7 +229,7 @@ def settings(configuration: dict[str, Any]) -> dict[str, Any]:
         else:
             found[prefix] = value
 
-    apart = database.OPERATIONAL | {
+    apart = keys_with(Evaluation, Trait.OPERATIONAL) | {
         "systems",
         "judgments",
         "more_judgments",

@@ -32,8 +32,10 @@ def test_a_configuration_that_is_refused_is_quoted_without_its_secrets(
     redaction.forget_forms()
     path = tmp_path / "c.yaml"
     path.write_text("name: t\njudgments: q\nsystems: [{name: a, file: a.run}]\n")
-    for setting in ("prefect.api_urll=http://me:pl4in-w0rd@h", "prefect.retries=http://me:pl4in-w0rd@h"):
+    told = {"prefect.api_urll": "http://me:•••@h", "prefect.retries": "prefect.retries: holds what looks like a secret"}
+    for key, said in told.items():
+        setting = f"{key}=http://me:pl4in-w0rd@h"
         found = CliRunner().invoke(app, ["check", str(path), "--set", setting])
         assert found.exit_code == 2
-        assert "http://me:•••@h" in found.output
+        assert said in found.output
         assert "pl4in" not in found.output

@@ -9,12 +9,14 @@ import pytest
 from pydantic import BaseModel, create_model
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.history.database import NAMES_OF_INPUTS, configuration_key, content_key
+from ndcg_ab.history.database import configuration_key, content_key
 from tests.small_evaluation import small
 
 # Said here a second time: a field that is put among them by mistake is noticed.
 OPERATIONAL = {"output", "directory", "tracker", "mlflow", "prefect", "resources", "engine", "schedule", "retention"}
 OPERATIONAL |= {"documents"}
+# In whose place the content of what they name counts.
+NAMES_OF_INPUTS = ("judgments", "more_judgments", "cheap_judgments", "careful_unseen", "queries", "intended", "scores")
 OPTIONS = {
     "queries": "queries.tsv",
     "slices": {"by": ["language"]},

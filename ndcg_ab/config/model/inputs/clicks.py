@@ -1,13 +1,13 @@
 """Judgments from clicks: where the events are, by which model, and how its values become grades."""
 
 from itertools import pairwise
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
 from ndcg_ab.config.model.inputs.connections import DescribedPlace
 from ndcg_ab.config.model.inputs.sources import TableSource
-from ndcg_ab.config.model.operation import Model
+from ndcg_ab.config.model.keys import Model
 
 FLOOR = 10  # impressions
 QUANTILES = (0.25, 0.5, 0.75)
@@ -46,7 +46,7 @@ class ClickGrades(Model):
 class Clicks(TableSource):
     """Events of users, and how they become grades."""
 
-    contents: ClassVar[str] = "events"
+    contents = "events"
 
     events: Literal["ubi", "table"] | None = Field(
         None, description="ubi: User Behavior Insights. table: counts. By default told by a file's columns; else ubi."
@@ -89,7 +89,7 @@ class Clicks(TableSource):
 class ClicksSource(DescribedPlace):
     """Events of users, of which grades are made; texts of the queries say which query an event belongs to."""
 
-    clicks: Clicks
+    clicks: Clicks = Field(description="Events of users, of which grades are made: docs/clicks.md.")
 
     @property
     def shown(self) -> str:

@@ -4,10 +4,11 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema, field_validator
+from pydantic import Field, PlainValidator, WithJsonSchema, field_validator
 
-from ndcg_ab.config.model.operation import Model, expand_home
-from ndcg_ab.config.model.references import SecretText
+from ndcg_ab.config.model.keys import Model, Trait
+from ndcg_ab.config.model.operation import expand_home
+from ndcg_ab.config.model.references import SecretText, is_reference
 
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -21,7 +22,13 @@ def read_file_place(value: Any) -> Path | str:
     raise ValueError("must be a path")
 
 
-GivenFile = Annotated[Path | str, PlainValidator(read_file_place), WithJsonSchema({"type": "string", "format": "path"})]
+GivenFile = Annotated[
+    Path | str,
+    PlainValidator(read_file_place),
+    WithJsonSchema({"type": "string", "format": "path"}),
+    Trait.INPUT,
+    Trait.DATED,
+]
 """A path of this machine, or an address as a text."""
 
 
@@ -41,9 +48,14 @@ def plain_address(address: str) -> str:
 
 
 class DescribedPlace(Model):
-    """One place that data come from. needs_queries: whether it can be read only with the queries' texts."""
+    """One place that data come from.
+
+    needs_queries: whether it can be read only with the queries' texts. has_tables: whether judgments and queries can
+    come from there, beside rankings.
+    """
 
     needs_queries: ClassVar[bool] = False
+    has_tables: ClassVar[bool] = False
 
     @property
     def shown(self) -> str:
@@ -70,6 +82,9 @@ class Storage(Model):
 class Database(Model):
     """A database, and how it is opened."""
 
+    alone = "uri"
+    short_form = SecretText
+
     uri: SecretText | None = Field(None, description="Its address, as postgresql://reader@host/db or sqlite:///x.db.")
     driver: str | None = Field(
         None,
@@ -80,6 +95,11 @@ class Database(Model):
     )
 
     timeout: float = Field(3600.0, gt=0, le=86400, description="Seconds for the query, to its last row.")
+
+    @classmethod
+    def expand(cls, value: Any) -> Any:
+        """Return the keys that an address alone, or a reference to it, stands for."""
+        return {"uri": value} if is_reference(value) else super().expand(value)
 
     @field_validator("uri")
     @classmethod
@@ -99,13 +119,3 @@ class Database(Model):
         if "://" in self.uri:
             return plain_address(self.uri)
         return self.uri if "=" not in self.uri else self.driver or "database"
-
-
-def read_database(value: Any) -> Any:
-    """Its address alone, or a reference to it, stands for a mapping with `uri`."""
-    is_short = isinstance(value, str) or (isinstance(value, dict) and len(value) == 1 and not value.keys() & KEYS)
-    return {"uri": value} if is_short else value
-
-
-KEYS = set(Database.model_fields)
-GivenDatabase = Annotated[Database, BeforeValidator(read_database)]

@@ -1,10 +1,11 @@
 """The key `scores`: values per query that another tool computed, instead of judgments and rankings."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from ndcg_ab.config.model.inputs.sources import Readable
+from ndcg_ab.config.model.keys import Trait
 from ndcg_ab.config.model.operation import GivenPath
 from ndcg_core.measures.external_metric import GivenMetric, canonical_name
 
@@ -14,7 +15,11 @@ ScoresFormat = Literal["csv", "tsv", "jsonl", "parquet", "trec_eval", "ir_measur
 class ScoresSource(Readable):
     """A file of values per query: of one system, or of those that its column system_id names."""
 
-    file: GivenPath = Field(description="Path of the file, relative to the configuration.")
+    alone = "file"
+
+    file: Annotated[GivenPath, Trait.INPUT, Trait.DATED] = Field(
+        description="Path of the file, relative to the configuration."
+    )
     system: str | None = Field(None, description="Whose values these are; without it the column system_id says it.")
     format: ScoresFormat | None = Field(None, description="The file's format; by default told by its name and lines.")
     columns: dict[str, str] = Field(
@@ -30,12 +35,6 @@ class ScoresSource(Readable):
     def origin(self) -> str:
         """The place as it was given, for the page."""
         return str(self.file)
-
-
-def read_scores_key(value: Any) -> Any:
-    """One file, one mapping, or a list of them."""
-    entries = value if isinstance(value, list) else [] if value is None else [value]
-    return [{"file": each} if not isinstance(each, dict | ScoresSource) else each for each in entries]
 
 
 def other_metric(text: Any) -> str:

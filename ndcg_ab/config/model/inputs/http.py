@@ -8,7 +8,7 @@ and `{{NAME}}` is a plain `{NAME}`.  Other braces stay as they are.
 """
 
 import re
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
@@ -16,10 +16,11 @@ from pydantic import Field, field_validator, model_validator
 from ndcg_ab.config.model.costs import LATENCY, refuse_name
 from ndcg_ab.config.model.inputs.connections import DescribedPlace
 from ndcg_ab.config.model.inputs.http_presets import PRESETS, complete_preset
-from ndcg_ab.config.model.operation import Model
+from ndcg_ab.config.model.keys import Model, Trait
 from ndcg_ab.config.walking import walk_texts
 
 PLACEHOLDER = re.compile(r"\{\{(?P<plain>[A-Za-z_]\w*(:number)?)\}\}|\{(?P<name>[A-Za-z_]\w*)(?P<number>:number)?\}")
+FILLED = (Trait.DATED, Trait.LATE)  # the keys that make a request
 OWN = ("query", "text", "query_id", "depth")  # what a template has without a column of its own
 PresetName = Literal["elasticsearch", "opensearch", "solr", "vespa", "typesense", "meilisearch", "groonga", "json"]
 assert set(PRESETS) == set(PresetName.__args__)  # type: ignore[attr-defined]
@@ -40,11 +41,17 @@ class HttpRequest(Model):
     """One request for each query, and what is read of its answer."""
 
     preset: PresetName | None = Field(None, description="The engine, whose usual request and answer are the defaults.")
-    url: str = Field(description="The address that is asked, as https://host/index/_search; texts are filled in.")
+    url: Annotated[str, *FILLED] = Field(
+        description="The address that is asked, as https://host/index/_search; texts are filled in."
+    )
     method: Literal["GET", "POST"] | None = Field(None, description="By default POST where there is a body, else GET.")
-    headers: dict[str, Any] = Field(default_factory=dict, description="Headers; secrets as {env: NAME}.")
-    parameters: dict[str, Any] = Field(default_factory=dict, description="What comes behind ? in the address.")
-    body: dict[str, Any] | None = Field(None, description="The body, sent as JSON.")
+    headers: Annotated[dict[str, Any], *FILLED] = Field(
+        default_factory=dict, description="Headers; secrets as {env: NAME}."
+    )
+    parameters: Annotated[dict[str, Any], *FILLED] = Field(
+        default_factory=dict, description="What comes behind ? in the address."
+    )
+    body: Annotated[dict[str, Any] | None, *FILLED] = Field(None, description="The body, sent as JSON.")
     results: HttpResults = HttpResults()
     costs: dict[str, str] = Field(
         default_factory=dict, description="COST: JMESPath of a number in the answer, as took_ms: took (docs/costs.md)."
@@ -114,7 +121,7 @@ class HttpSource(DescribedPlace):
 
     needs_queries: ClassVar[bool] = True
 
-    http: HttpRequest
+    http: HttpRequest = Field(description="A search engine that is asked over HTTP.")
 
     @property
     def attributes(self) -> tuple[str, ...]:

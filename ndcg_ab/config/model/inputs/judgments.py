@@ -2,37 +2,37 @@
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Any, Literal, cast
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from ndcg_ab.config.model.inputs.clicks import Clicks, ClicksSource
+from ndcg_ab.config.model.inputs.clicks import ClicksSource
 from ndcg_ab.config.model.inputs.sources import (
-    GRADED,
-    GRADED_DEPTH,
     KINDS,
-    MOST_GRADED_DEPTH,
-    MOST_WORKERS,
-    TABLE,
-    WHERE,
-    WORKERS,
     JudgeSource,
+    Mark,
+    Place,
     Source,
+    SparkSource,
     TableSource,
-    read_source,
 )
+from ndcg_ab.config.model.keys import with_keys_of
 from ndcg_ab.errors import RuleError, Setting
 
+JUDGMENT_KINDS: dict[str, type[Source]] = {key: kind for key, kind in KINDS.items() if kind.has_tables} | {
+    "table": SparkSource,
+    "python": JudgeSource,
+    "clicks": cast(type[Source], ClicksSource),  # made of a table's place, and so no part of `Source` itself
+}
 
-class JudgmentSource(TableSource):
+
+@with_keys_of(JUDGMENT_KINDS)
+class JudgmentSource(Place):
     """The judgments, and what their grades are; or a function that judges."""
 
-    kinds: ClassVar[dict[str, type[Source]]] = KINDS | {
-        "python": JudgeSource,
-        "clicks": cast(type[Source], ClicksSource),  # made of a table's place, and so no part of `Source` itself
-    }
+    alone = "file"
 
-    version: str | None = Field(None, description="What these judgments are called: a release, a date; a mark alone.")
+    version: Mark = Field(None, description="What these judgments are called: a release, a date; a mark alone.")
     grades: Literal["integer"] | dict[str, float] | None = Field(
         None,
         description="integer: a grade with a fraction is an error; or {WORD: NUMBER, …} of grades that are words;"
@@ -42,15 +42,6 @@ class JudgmentSource(TableSource):
         None,
         strict=True,
         description="Unjudged documents are not relevant, by design: one known item a user, clicks, sparse labels.",
-    )
-    table: str | None = Field(None, description=TABLE, min_length=1)
-    where: str | None = Field(None, description=WHERE)
-    python: str | None = Field(None, description="module:function that is given a query and a document, and judges.")
-    attributes: list[str] = Field(default_factory=list, description=GRADED)
-    depth: int | None = Field(None, description=GRADED_DEPTH, ge=1, le=MOST_GRADED_DEPTH)
-    workers: int | None = Field(None, description=WORKERS, ge=1, le=MOST_WORKERS)
-    clicks: Annotated[Clicks | None, BeforeValidator(read_source)] = Field(
-        None, description="Events of users, of which grades are made: docs/clicks.md."
     )
 
     @field_validator("grades", mode="before")

@@ -4,43 +4,33 @@ A place has the keys of one kind alone; `Place.source` is what they describe.
 """
 
 import re
+from collections.abc import Mapping
 from contextvars import ContextVar
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
-from pydantic import AfterValidator, Field, PrivateAttr, field_validator, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from ndcg_ab.config.model.inputs.connections import (
+    Database,
     DescribedPlace,
-    GivenDatabase,
     GivenFile,
     Storage,
     file_name,
     plain_address,
 )
-from ndcg_ab.config.model.inputs.http import HttpRequest, HttpSource
-from ndcg_ab.config.model.operation import Model, Spark
+from ndcg_ab.config.model.inputs.http import HttpSource
+from ndcg_ab.config.model.keys import Model, Trait, with_keys_of
+from ndcg_ab.config.model.operation import Spark
 
 FileFormat = Literal["trec", "csv", "tsv", "jsonl", "parquet"]
 PACKED_SUFFIXES = (".gz", ".zst", ".lz4", ".xz", ".bz2", ".zip")  # say nothing of the format
 # Whether an evaluation of scores is being read: its systems are names alone, and its metrics those of another tool.
 READING_SCORES: ContextVar[bool] = ContextVar("reading_scores", default=False)
 STEM = "{stem}"  # in a system's name: the name of its file, without endings
-FILE = "Path, relative to the configuration, or address (s3://, gs://, az://, https://); or a folder of one table."
-FORMAT = "The file's format; by default told by its name."
 COLUMNS = "Names of columns in it that differ: query_id, doc_id, grade, …"
-PARTS = "All files that the pattern matches, or that are in the folder, are parts of one table."
-STORAGE = "How the object store is reached; by default as its variables of the environment say."
-DATABASE = "Address, as postgresql://reader@host/db, a file of SQLite or DuckDB, or uri, driver and options."
-TABLE = "With engine.spark: a table of its catalogue, or the path or address of Parquet files; its rows stay there."
-WHERE = "Which of the table's rows, as day = '{date}' and system = 'new'."
-QUERY = "The SELECT that gives the rows; {date} in it is the date, without quotes."
-EXTENSION = "Name of a source that an installed package adds by an entry point of the group ndcg_ab.sources."
-ARGUMENTS = "Keyword arguments for the function, or the extension."
-GRADED = "Columns of the queries that a function which judges is given beside their texts."
-GRADED_DEPTH = "How many of each ranking's first documents it judges; by default the deepest cutoff, at most 100."
-WORKERS = "How many documents it is asked about at the same time, each by a thread; by default 1."
 MOST_GRADED_DEPTH, MOST_WORKERS = 100, 64
+Arguments = Annotated[dict[str, Any], Trait.DATED, Trait.LATE]
+Mark = Annotated[str | None, Trait.DATED]
 
 
 class InMemoryData(NamedTuple):
@@ -68,11 +58,6 @@ class Readable(Model):
         self._given = given
 
 
-def read_source(value: Any) -> Any:
-    """Return the keys of a place that is given by its file alone."""
-    return {"file": value} if isinstance(value, str | Path) else value
-
-
 def module_and_function(value: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", value):
         raise ValueError("must be module:function")
@@ -82,11 +67,23 @@ def module_and_function(value: str) -> str:
 class FileSource(Readable, DescribedPlace):
     """A file of judgments, queries or one system's rankings."""
 
-    file: GivenFile = Field(description=FILE)
-    format: FileFormat | None = Field(None, description=FORMAT)
+    alone = "file"
+    has_tables = True
+
+    file: GivenFile = Field(
+        description="Path, relative to the configuration, or address (s3://, gs://, az://, https://); or a folder of"
+        " one table."
+    )
+    format: FileFormat | None = Field(None, description="The file's format; by default told by its name.")
     columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
-    parts: bool = Field(False, strict=True, description=PARTS)
-    storage: Storage | None = Field(None, description=STORAGE)
+    parts: bool = Field(
+        False,
+        strict=True,
+        description="All files that the pattern matches, or that are in the folder, are parts of one table.",
+    )
+    storage: Annotated[Storage | None, Trait.LATE] = Field(
+        None, description="How the object store is reached; by default as its variables of the environment say."
+    )
 
     @property
     def shown(self) -> str:
@@ -102,7 +99,9 @@ class FileSource(Readable, DescribedPlace):
 class DocumentsSource(FileSource):
     """What a document of the rankings is, and a file of titles and addresses."""
 
-    file: GivenFile | None = Field(None, description=FILE)  # type: ignore[assignment]
+    file: GivenFile | None = Field(  # type: ignore[assignment]
+        None, description="Path, relative to the configuration, or address (s3://, gs://, az://, https://)."
+    )
     prefix: str | None = Field(
         None, description="Rankings hold chunks: ids are cut at this sign, and the best chunk counts.", min_length=1
     )
@@ -120,8 +119,14 @@ class DocumentsSource(FileSource):
 class DatabaseSource(DescribedPlace):
     """The rows that a database answers a query with."""
 
-    database: GivenDatabase = Field(description=DATABASE)
-    query: str = Field(description=QUERY)
+    has_tables = True
+
+    database: Annotated[Database, Trait.LATE] = Field(
+        description="Address, as postgresql://reader@host/db, a file of SQLite or DuckDB, or uri, driver and options."
+    )
+    query: Annotated[str, Trait.DATED] = Field(
+        description="The SELECT that gives the rows; {date} in it is the date, without quotes."
+    )
     columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
 
     @property
@@ -137,7 +142,9 @@ class OfFunction(DescribedPlace):
     python: Annotated[str, AfterValidator(module_and_function)] = Field(
         description="module:function; modules beside the configuration are found."
     )
-    arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
+    arguments: Arguments = Field(
+        default_factory=dict, description="Keyword arguments for the function, or the extension."
+    )
 
     @property
     def shown(self) -> str:
@@ -155,9 +162,22 @@ class PythonSource(OfFunction):
 class JudgeSource(OfFunction, Readable):
     """A function that is given a query and a document and returns a grade, or that very function, in memory."""
 
-    attributes: list[str] = Field(default_factory=list, description=GRADED)
-    depth: int | None = Field(None, description=GRADED_DEPTH, ge=1, le=MOST_GRADED_DEPTH)
-    workers: int | None = Field(None, description=WORKERS, ge=1, le=MOST_WORKERS)
+    attributes: list[str] = Field(
+        default_factory=list,
+        description="Columns of the queries that a function which judges is given beside their texts.",
+    )
+    depth: int | None = Field(
+        None,
+        description="How many of each ranking's first documents it judges; by default the deepest cutoff, at most 100.",
+        ge=1,
+        le=MOST_GRADED_DEPTH,
+    )
+    workers: int | None = Field(
+        None,
+        description="How many documents it is asked about at the same time, each by a thread; by default 1.",
+        ge=1,
+        le=MOST_WORKERS,
+    )
 
     @property
     def judge(self) -> str:
@@ -168,8 +188,15 @@ class JudgeSource(OfFunction, Readable):
 class ExtensionSource(DescribedPlace):
     """A kind of place that an installed package adds; texts of the queries are passed to it where there are any."""
 
-    extension: str = Field(description=EXTENSION, min_length=1)
-    arguments: dict[str, Any] = Field(default_factory=dict, description=ARGUMENTS)
+    has_tables = True
+
+    extension: str = Field(
+        description="Name of a source that an installed package adds by an entry point of the group ndcg_ab.sources.",
+        min_length=1,
+    )
+    arguments: Arguments = Field(
+        default_factory=dict, description="Keyword arguments for the function, or the extension."
+    )
     columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
 
     @property
@@ -193,8 +220,14 @@ class OnSpark(Model):
 class SparkSource(OnSpark, DescribedPlace):
     """A table that Spark reads, and of which no row is pulled to this machine."""
 
-    table: str = Field(description=TABLE, min_length=1)
-    where: str | None = Field(None, description=WHERE)
+    table: Annotated[str, Trait.DATED] = Field(
+        description="With engine.spark: a table of its catalogue, or the path or address of Parquet files; its rows"
+        " stay there.",
+        min_length=1,
+    )
+    where: Annotated[str | None, Trait.DATED] = Field(
+        None, description="Which of the table's rows, as day = '{date}' and system = 'new'."
+    )
     columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
 
     @property
@@ -218,9 +251,14 @@ KINDS: dict[str, type[Source]] = {  # the key that tells a kind of place
 
 
 class Place(OnSpark, Readable):
-    """The keys of every kind of place that a model has fields for; those of exactly one kind are given."""
+    """A place of one of several kinds, all of whose keys it has; those of exactly one kind are given."""
 
-    kinds: ClassVar[dict[str, type[Source]]] = KINDS
+    kinds: ClassVar[Mapping[str, type[Source]]]
+    contents: ClassVar[str] = "rows"
+
+    if TYPE_CHECKING:  # the keys of its kinds
+
+        def __getattr__(self, name: str) -> Any: ...
 
     @model_validator(mode="after")
     def _one_kind(self) -> "Place":
@@ -230,15 +268,12 @@ class Place(OnSpark, Readable):
     @property
     def kind(self) -> str:
         """The key that tells what kind of place it is: `file`, `python`, …"""
-        known = [key for key in self.kinds if key in type(self).model_fields]
+        known = list(self.kinds)
         given = [key for key in known if getattr(self, key) is not None]
         if len(given) != 1:
-            names = " or ".join([", ".join(known[:-1]), known[-1]] if len(known) > 1 else known)
-            either = "either " if len(known) > 1 else ""
-            raise ValueError(f"needs {either}{names}, to say where its {self.contents} come from")
+            names = " or ".join([", ".join(known[:-1]), known[-1]])
+            raise ValueError(f"needs either {names}, to say where its {self.contents} come from")
         return given[0]
-
-    contents: ClassVar[str] = "rows"
 
     @property
     def source(self) -> Source:
@@ -246,16 +281,21 @@ class Place(OnSpark, Readable):
         kind = self.kind
         own = self.kinds[kind].model_fields
         foreign = {
-            field: [key for key, described in self.kinds.items() if field in described.model_fields]
-            for described in self.kinds.values()
-            for field in described.model_fields
-            if field not in own and field in type(self).model_fields and getattr(self, field)
+            name: key
+            for key, described in reversed(list(self.kinds.items()))
+            for name, field in described.model_fields.items()
+            if name not in own and getattr(self, name) not in (None, field.get_default(call_default_factory=True))
         }
         if foreign:
-            verb = "goes" if list(foreign) in (["format"], ["query"], ["where"]) else "go"
-            belongs = next(iter(foreign.values()))[0]
-            raise ValueError(f"{' and '.join(foreign)} {verb} with {belongs}, not with {kind}")
-        source = self.kinds[kind].model_validate({field: getattr(self, field) for field in own})
+            names = [name for name in type(self).model_fields if name in foreign]
+            verb = "goes" if names in (["format"], ["query"], ["where"]) else "go"
+            raise ValueError(f"{' and '.join(names)} {verb} with {foreign[names[0]]}, not with {kind}")
+        try:
+            source = self.kinds[kind].model_validate({name: getattr(self, name) for name in own})
+        except ValidationError as error:  # a rule about several keys of this kind
+            raise ValueError(
+                "; ".join(problem["msg"].removeprefix("Value error, ") for problem in error.errors())
+            ) from None
         if isinstance(source, Readable):
             source.hold(self.given)
         if isinstance(source, OnSpark):
@@ -263,45 +303,32 @@ class Place(OnSpark, Readable):
         return source
 
 
+@with_keys_of({key: kind for key, kind in KINDS.items() if kind.has_tables})
 class TableSource(Place):
     """A table of judgments or queries, in a file or a database, or from an extension."""
 
-    file: GivenFile | None = Field(None, description=FILE)
-    format: FileFormat | None = Field(None, description=FORMAT)
-    columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
-    parts: bool = Field(False, strict=True, description=PARTS)
-    storage: Storage | None = Field(None, description=STORAGE)
-    database: GivenDatabase | None = Field(None, description=DATABASE)
-    query: str | None = Field(None, description=QUERY)
-    extension: str | None = Field(None, description=EXTENSION, min_length=1)
-    arguments: dict[str, Any] = Field(default_factory=dict, description=ARGUMENTS)
+    alone = "file"
 
 
-class System(TableSource):
+@with_keys_of(KINDS)
+class System(Place):
     """One version of a ranker, and where its rankings come from: `file`, `database`, `http` or `python`."""
 
-    contents: ClassVar[str] = "rankings"
+    contents = "rankings"
+
+    name: str = Field(description="The system's name in every table.", min_length=1, max_length=100)
+    version: Mark = Field(None, description="The version that is evaluated: a tag, a commit, a date.")
+    duplicates: Literal["first"] | None = Field(
+        None, description="first: a repeated document of a query counts at its first place, and is not refused."
+    )
 
     @model_validator(mode="after")
     def _one_kind(self) -> "System":
         if not READING_SCORES.get():
             _ = self.source
-        elif given := [key for key in KINDS if getattr(self, key, None) is not None]:
+        elif given := [key for key in self.kinds if getattr(self, key) is not None]:
             raise ValueError(f"{given[0]} goes with judgments: with `scores` a system is a name alone")
         return self
-
-    name: str = Field(description="The system's name in every table.", min_length=1, max_length=100)
-    version: str | None = Field(None, description="The version that is evaluated: a tag, a commit, a date.")
-    python: str | None = Field(None, description="module:function that returns the rankings.")
-    per_query: bool = Field(
-        False, strict=True, description="Call the function for each query, with its text, instead of once with all."
-    )
-    duplicates: Literal["first"] | None = Field(
-        None, description="first: a repeated document of a query counts at its first place, and is not refused."
-    )
-    http: HttpRequest | None = Field(None, description="A search engine that is asked over HTTP.")
-    table: str | None = Field(None, description=TABLE, min_length=1)
-    where: str | None = Field(None, description=WHERE)
 
     @field_validator("name")
     @classmethod

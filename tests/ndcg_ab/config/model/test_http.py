@@ -62,7 +62,7 @@ def test_the_columns_that_a_request_names() -> None:
 WRONG = {
     "systems[0].http.url = 'search.example': must be an address that begins with http": "{url: search.example}",
     "systems[0].http.url = 'http:///x': must be an address": "{url: 'http:///x'}",
-    "a name and password go into `headers`, as {env: NAME}": "{url: 'https://u:p@h/x'}",
+    "a name and password go into `headers`, as {env: NAME}": "{url: 'https://u@h/x'}",
     "the host must be the same for every query": "{url: 'https://{query}.example/x'}",
     "systems[0].http.preset = 'elastic': must be 'elasticsearch', ": "{url: 'http://h', preset: elastic}",
     "systems[0].http.results = 'hits': must hold keys and values": "{url: 'http://h', results: hits}",

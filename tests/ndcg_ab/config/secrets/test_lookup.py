@@ -11,9 +11,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from ndcg_ab.checks.secret_checks import check_secrets
 from ndcg_ab.config import environment
-from ndcg_ab.config.environment import tracking_uri
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.inputs.sources import PythonSource
 from ndcg_ab.config.secrets import redaction
@@ -167,26 +165,27 @@ def read(folder: Path, arguments: Any) -> Any:
     return read_config(folder / "c.yaml")
 
 
-def test_a_plain_secret_is_used_and_never_kept(tmp_path: Path) -> None:
+def test_a_plain_secret_is_refused_without_being_shown(tmp_path: Path) -> None:
     arguments = {"api_key": "a1b2c3d4e5", "urls": ["https://me:f6g7h8@x/?api_key=i9j0k1l2"], "index": "docs"}
-    evaluation = read(tmp_path, arguments)
-    kept = evaluation.model_dump_json()
-    assert not [text for text in ("a1b2c3d4e5", "f6g7h8", "i9j0k1l2", "pl4in-w0rd") if text in kept]
-    assert evaluation.systems[1].arguments["index"] == "docs"
-    assert reveal_secrets(evaluation.systems[1].arguments, "x", tmp_path) == arguments
-    assert tracking_uri(evaluation) == "http://me:pl4in-w0rd@mlflow"
-    (finding,) = check_secrets(evaluation)
-    assert (finding.code, finding.severity, finding.count) == ("plain_secret", "warning", 3)
-    assert (
-        finding.message.startswith(
-            "mlflow.tracking_uri, systems[1].arguments.api_key, systems[1].arguments.urls[0]: hold"
-        )
-        or "systems[1].arguments.api_key" in finding.message
-    )
-    assert read(tmp_path, arguments) == evaluation, "the same secret has the same mark"
-    other = read(tmp_path, {"api_key": "another-secret"})
-    assert reveal_secrets(other.systems[1].arguments, "x", tmp_path) == {"api_key": "another-secret"}
-    assert reveal_secrets(evaluation.systems[1].arguments, "x", tmp_path) == arguments
+    with pytest.raises(InputError) as refused:
+        read(tmp_path, arguments)
+    path = tmp_path / "c.yaml"
+    rule = "holds what looks like a secret in plain text: name it as {env: NAME}, {file: PATH} or {prefect: BLOCK}, or"
+    keys = ("systems[1].arguments.api_key", "systems[1].arguments.urls[0]", "mlflow.tracking_uri")
+    assert [line.partition(", or write")[0] for line in str(refused.value).splitlines()] == [
+        f"{path}: {key}: {rule.removesuffix(', or')}" for key in keys
+    ]
+    assert redact("a1b2c3d4e5 f6g7h8 i9j0k1l2 pl4in-w0rd") == "••• ••• ••• •••", "whoever says it later"
+
+
+def test_where_a_plain_secret_stands_is_said(tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text("mlflow: {tracking_uri: 'http://me:pl4in-w0rd@mlflow'}\n")
+    (tmp_path / "c.yaml").write_text("extends: base.yaml\nname: t\njudgments: q\nsystems: [{name: a, file: b}]\n")
+    with pytest.raises(InputError, match=r"base\.yaml: mlflow\.tracking_uri: holds what looks like a secret"):
+        read_config(tmp_path / "c.yaml")
+    (tmp_path / "base.yaml").write_text("{}")
+    with pytest.raises(InputError, match=r"^--set: prefect\.api_url: holds what looks like a secret"):
+        read_config(tmp_path / "c.yaml", ["prefect.api_url=http://me:pl4in-w0rd@h/api"])
 
 
 def test_a_function_that_tells_its_key_in_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,13 +201,6 @@ def test_a_function_that_tells_its_key_in_an_error(tmp_path: Path, monkeypatch: 
     assert "k3y" not in "".join(traceback.format_exception(caught.value))
 
 
-def test_a_mark_of_another_process_is_no_secret() -> None:
-    with pytest.raises(
-        InputError, match=r"^x: the secret stood in plain text, and is not kept: name it by \{env: NAME"
-    ):
-        reveal_secrets("•••mlflow.of.another•••", "x", HERE)
-
-
 def test_references_in_a_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "base").mkdir()
     (tmp_path / "base" / "key.txt").write_text("k3y-beside-the-base")
@@ -220,7 +212,6 @@ def test_references_in_a_configuration(tmp_path: Path, monkeypatch: pytest.Monke
     evaluation = read_config(tmp_path / "c.yaml", ["prefect.api_url={env: B}"])
     assert (evaluation.mlflow.tracking_uri, evaluation.prefect.api_url) == ({"file": "uri.txt"}, {"env": "B"})
     assert reveal_secrets(evaluation.systems[0].arguments, "x", tmp_path) == {"key": "k3y-beside-the-base"}
-    assert check_secrets(evaluation) == []
     with pytest.raises(InputError, match=r"prefect\.api_url: must be text, or where the text is: \{env: NAME\}"):
         read_config(tmp_path / "c.yaml", ["prefect.api_url={envi: B}"])
 

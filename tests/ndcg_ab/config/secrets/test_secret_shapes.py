@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.config.secrets.plain_secrets import find_plain_secrets
-from ndcg_ab.config.secrets.secret_shapes import has_secret_name, secrets_in
+from ndcg_ab.config.secrets.secret_shapes import find_plain_secrets, has_secret_name, secrets_in
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTYifQ.dozjgNryP4J3jVmNHl0w"
 
@@ -92,7 +91,8 @@ def test_what_is_none_is_left_alone(content: dict[str, Any]) -> None:
 
 def test_the_key_is_named() -> None:
     content = {"systems": [{"name": "a"}, {"arguments": {"inner": [{"api_key": "a1b2c3d4"}]}}]}
-    assert list(find_plain_secrets(content)) == ["systems[1].arguments.inner[0].api_key"]
+    place = ("systems", 1, "arguments", "inner", 0, "api_key")
+    assert list(find_plain_secrets(content)) == [(place, "a1b2c3d4")]
 
 
 @pytest.mark.parametrize("part", ["a:/", "http://a:", "x=", "-eyJ", "-sk-", "Basic ", "password=", "@:/", "http://a:@"])

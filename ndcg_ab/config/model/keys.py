@@ -1,0 +1,139 @@
+"""What a model declares of its keys beside their types.
+
+A key says in its model, once, that it is a path, holds dates or may hold a secret. Everything that reads or describes a
+configuration asks here, and has no list of keys of its own.
+"""
+
+import enum
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, TypeVar, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
+from pydantic.fields import FieldInfo
+
+from ndcg_ab.config.walking import Place
+
+
+class Trait(enum.Enum):
+    """A trait of a key, written into its type: ``Annotated[Path, Trait.PATH]``."""
+
+    PATH = "a path, relative to the file that names it"
+    INPUT = "a path as well, of what the evaluation reads; or an address"
+    DATED = "texts in which {date} is the date of the evaluation"
+    LATE = "texts and references that may hold a secret, and are looked up when they are used"
+    OPERATIONAL = "a key that changes no result"
+
+
+T = TypeVar("T")
+Operational = Annotated[T, Trait.OPERATIONAL]
+
+
+class Model(BaseModel):
+    """Frozen, strict about keys (one that nobody reads is a mistake), and every number is finite."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    alone: ClassVar[str | None] = None
+    """The key that a text alone stands for; None if all keys must be named."""
+
+    short_form: ClassVar[Any] = None
+    """The type of other values that `expand` takes; None if there is no other short form than a text."""
+
+    @classmethod
+    def expand(cls, value: Any) -> Any:
+        """Return the keys that a short form stands for; anything else as it is."""
+        return {cls.alone: value} if cls.alone and isinstance(value, str | Path) else value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expanded(cls, value: Any) -> Any:
+        return cls.expand(value)
+
+
+def as_several(value: Any) -> Any:
+    """Return a list of one entry for what is no list."""
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+SEVERAL = BeforeValidator(as_several)
+"""For the type of a list whose only entry may be given without the list."""
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def with_keys_of(kinds: Mapping[str, type[BaseModel]]) -> Callable[[type[M]], type[M]]:
+    """Return a decorator that adds the keys of every kind of place to a model, none of which must be given."""
+
+    def add(model: type[M]) -> type[M]:
+        fields: dict[str, Any] = {}
+        for kind in kinds.values():
+            for name, field in kind.model_fields.items():
+                kept: Any = field.annotation
+                default: Any = field
+                if field.is_required():
+                    typed: Any = Annotated[kept, *field.metadata] if field.metadata else kept
+                    kept, default = typed | None, Field(None, description=field.description)
+                fields.setdefault(name, (kept, default))
+        own = {name: given for name, given in fields.items() if name not in model.model_fields}
+        made = create_model(model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, **own)
+        made.kinds = kinds  # type: ignore[attr-defined]
+        return made
+
+    return add
+
+
+def inner_types(annotation: Any) -> Iterator[Any]:
+    """Yield a type, everything that it is made of, and what is annotated there."""
+    yield annotation
+    for inner in get_args(annotation):
+        yield from inner_types(inner)
+
+
+def is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def models_in(annotation: Any) -> list[type[Model]]:
+    """Return the models of a type, such as System for list[System]."""
+    return [kind for kind in inner_types(annotation) if is_model(kind)]
+
+
+def traits_of(field: FieldInfo) -> set[Trait]:
+    """Return the traits that a key's type declares."""
+    return {each for each in (*field.metadata, *inner_types(field.annotation)) if isinstance(each, Trait)}
+
+
+def keys_with(model: type[BaseModel], trait: Trait) -> set[str]:
+    """Return the keys of a model that have a trait."""
+    return {name for name, field in model.model_fields.items() if trait in traits_of(field)}
+
+
+def places_of(model: type[BaseModel]) -> set[str]:
+    """Return the keys of a model at which an input is described."""
+    fields = model.model_fields.items()
+    return {name for name, field in fields if any(keys_with(kind, Trait.INPUT) for kind in models_in(field.annotation))}
+
+
+def walk_keys(model: BaseModel, place: Place = ()) -> Iterator[tuple[Place, set[Trait], Any]]:
+    """Yield every key of a model and of the models in it, with its traits and its value."""
+    for name, field in type(model).model_fields.items():
+        value = getattr(model, name)
+        yield (*place, name), traits_of(field), value
+        entries = enumerate(value) if isinstance(value, list) else [(None, value)]
+        for at, entry in entries:
+            if isinstance(entry, BaseModel):
+                yield from walk_keys(entry, (*place, name) if at is None else (*place, name, at))
+
+
+def change_keys(model: M, change: Callable[[set[Trait], Any], Any]) -> M:
+    """Return a model with the values of its keys, and of the models in it, as a function of traits and value."""
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, list):
+            return [changed(each) for each in value]
+        return change_keys(value, change) if isinstance(value, BaseModel) else value
+
+    fields = type(model).model_fields.items()
+    values = {name: change(traits_of(field), changed(getattr(model, name))) for name, field in fields}
+    return model.model_copy(update={name: value for name, value in values.items() if value != getattr(model, name)})
