@@ -72,7 +72,7 @@ def value_hint(key: str, kind: str, value: Any, expected: str = "") -> str:
         return f"; did you mean {meant}?" if meant else ""
     if key == "systems" and isinstance(value, dict) and value:
         return "; write each as {name: " + str(next(iter(value))) + ", file: FILE}"
-    if isinstance(value, str) and (kind == "list_type" or key in ("metrics", "primary_metrics", "secondary_metrics")):
+    if isinstance(value, str) and kind == "list_type":
         return f"; write [{value}]"
     if kind == "string_type" and isinstance(value, list):
         return ", not in a list"

@@ -2,19 +2,18 @@
 
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from difflib import get_close_matches
 from typing import Annotated, Any, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.keys import Trait, inner_types, is_model, models_in, places_of, traits_of
+from ndcg_ab.config.model.keys import Trait, inner_types, is_model, keys_with, models_in, places_of, traits_of
 from ndcg_ab.config.walking import Place
 
 EXTENDS = "extends"  # the one key of a file that is none of an evaluation
 FILE_ELSEWHERE = ("path", "filename", "file_name", "filepath", "file_path")  # what others call `file`
-METRIC_LISTS = ("metrics", "primary_metrics", "secondary_metrics")  # whose entries may be mappings
 
 
 def near_keys(place: Place) -> list[str]:
@@ -58,12 +57,12 @@ def is_late(place: Place) -> bool:
     return any(Trait.LATE in traits_of(field) for field in fields_of(place))
 
 
-def is_path(place: Place) -> bool:
-    """Return whether a text at a place of the configuration is a path."""
+def is_path(place: Place, traits: Collection[Trait] = (Trait.PATH, Trait.INPUT)) -> bool:
+    """Return whether a text at a place of the configuration is a path; traits: of which kinds."""
     short = [(*place, kind.alone) for kind in models_in(annotation_of(place)) if kind.alone]
     fields = list(fields_of(place))
-    is_own = bool(fields) and bool({Trait.PATH, Trait.INPUT} & traits_of(fields[-1]))
-    return is_own or any(map(is_path, short))
+    is_own = bool(fields) and not traits_of(fields[-1]).isdisjoint(traits)
+    return is_own or any(is_path(each, traits) for each in short)
 
 
 def expand(value: Any, place: Place) -> Any:
@@ -98,7 +97,7 @@ def entry_type(annotation: Any, part: int | str) -> Any:
 
 def has_default(place: Place) -> bool:
     """Whether a key of the configuration, or of a metric's mapping, need not be given."""
-    if len(place) == 3 and place[0] in METRIC_LISTS:
+    if len(place) == 3 and place[0] in keys_with(Evaluation, Trait.METRICS):
         return True
     fields = [model.model_fields.get(str(place[-1])) for model in models_in(annotation_of(place[:-1]))]
     return any(field is not None and not field.is_required() for field in fields)

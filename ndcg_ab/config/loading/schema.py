@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from ndcg_ab.config.loading.keys import EXTENDS
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import System
-from ndcg_ab.config.model.keys import SEVERAL, Model, models_in
+from ndcg_ab.config.model.keys import SEVERAL, Model, Trait, keys_with, models_in
 from ndcg_core.measures.metric import COUNTS, NUMBERS, VALUES, Metric
 from ndcg_core.measures.notation import PRESETS
 from ndcg_core.measures.registry import MEASURES
@@ -35,9 +35,9 @@ def json_schema() -> Schema:
         named = [each["$ref"].rpartition("/")[2] for each in (key, *key.get("anyOf", ())) if "$ref" in each]
         if named and "description" not in key:
             key["description"] = parts[named[0]]["description"]
-    for name in ("metrics", "secondary_metrics"):
-        keys[name]["items"] = {"anyOf": [TEXT, {"$ref": "#/$defs/Metric"}]}
-    keys["primary_metrics"]["anyOf"][0]["items"] = keys["metrics"]["items"]
+    for name in keys_with(Evaluation, Trait.METRICS):
+        lists = [each for each in (keys[name], *keys[name].get("anyOf", ())) if each.get("type") == "array"]
+        lists[0]["items"] = {"anyOf": [TEXT, {"$ref": "#/$defs/Metric"}]}
     models = models_below(Evaluation)
     for name, field in Evaluation.model_fields.items():
         if SEVERAL in field.metadata:

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator
 
 from ndcg_ab.config.model.inputs.external_scores import other_metric
 from ndcg_ab.config.model.inputs.sources import READING_SCORES, DocumentsSource
+from ndcg_ab.config.model.keys import Trait
 from ndcg_ab.config.model.margins import read_margin, read_number
 from ndcg_ab.errors import format_value
 from ndcg_ab.other_measures import named
@@ -16,7 +17,7 @@ from ndcg_core.measures.notation import from_mapping, leaves_own_out
 def read_metrics(value: Any) -> list[str]:
     """Canonical metric names, each once."""
     if not isinstance(value, list):
-        raise ValueError("must be a list")
+        raise ValueError(f"must be a list{f'; write [{value}]' if isinstance(value, str) else ''}")
     return list(dict.fromkeys(map(read_metric, value)))
 
 
@@ -65,7 +66,7 @@ def read_ranges(value: Any) -> Any:
     return read_by_metric(value, read_range)
 
 
-Metrics = Annotated[list[str], BeforeValidator(read_metrics)]
+Metrics = Annotated[list[str], BeforeValidator(read_metrics), Trait.METRICS]
 Margins = Annotated[dict[str, float], BeforeValidator(read_margins)]
 
 

@@ -22,6 +22,7 @@ class Trait(enum.Enum):
     INPUT = "a path as well, of what the evaluation reads; or an address"
     DATED = "texts in which {date} is the date of the evaluation"
     LATE = "texts and references that may hold a secret, and are looked up when they are used"
+    METRICS = "names of metrics, each of which may be a mapping as well"
     OPERATIONAL = "a key that changes no result"
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator
 
 from ndcg_ab.config.model.by_metric import read_metrics
+from ndcg_ab.config.model.keys import Trait
 from ndcg_ab.config.model.settings import Gate, Statistics
 from ndcg_ab.errors import RuleError, Setting
 
@@ -18,11 +19,12 @@ def read_primary(value: Any) -> Any:
     if value is None or value in (FIRST, ALL):
         return value
     if not isinstance(value, list) or not value:
-        raise ValueError("must be a list of metrics, or first, or all")
+        instead = f"; write [{value}]" if isinstance(value, str) else ""
+        raise ValueError(f"must be a list of metrics, or first, or all{instead}")
     return read_metrics(value)
 
 
-Primary = Annotated[list[str] | Literal["first", "all"] | None, BeforeValidator(read_primary)]
+Primary = Annotated[list[str] | Literal["first", "all"] | None, BeforeValidator(read_primary), Trait.METRICS]
 
 
 class Settled(NamedTuple):

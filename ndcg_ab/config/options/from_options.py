@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from ndcg_ab.config.loading.file import describe_problems
+from ndcg_ab.config.loading.keys import is_path
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.keys import Trait
 from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.config.model.roles import FIRST
 from ndcg_ab.config.options.option_parsing import (
@@ -28,7 +30,7 @@ from ndcg_ab.config.options.option_parsing import (
     parse_smallest_effect,
     parse_systems,
 )
-from ndcg_ab.config.walking import general_key
+from ndcg_ab.config.walking import Place, general_key
 from ndcg_ab.errors import InputError, Setting
 
 
@@ -49,6 +51,11 @@ class Option(NamedTuple):
     def parameter(self) -> str:
         """What the functions of commands call it: ``more_judgments`` for ``--more-judgments``."""
         return self.name.removeprefix("--").replace("-", "_")
+
+    @property
+    def place(self) -> Place:
+        """The place of the key, without the numbers of entries."""
+        return tuple(self.key.replace("[]", "").split("."))
 
 
 OPTIONS = (  # a list before what is put into its entries
@@ -97,13 +104,6 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--memory-limit", "memory_limit", "resources.memory_limit"),
     Option("--spill", "spill", "resources.spill"),
 )
-EMPTY = (
-    "queries",
-    "documents",
-    "intended",
-    "cheap_judgments",
-    "careful_unseen",
-)  # with "" not given: `--queries "$QUERIES"`
 
 
 def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) -> Evaluation:
@@ -111,7 +111,10 @@ def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) 
 
     options: the values of a command's parameters, by `Option.parameter`; None and "" are not given, others are ignored.
     """
-    given = {name: None if name in EMPTY and value == "" else value for name, value in options.items()}
+    given = dict(options)
+    for option in OPTIONS:
+        if given.get(option.parameter) == "" and is_path(option.place, {Trait.INPUT}):  # `--queries "$QUERIES"`
+            del given[option.parameter]
     if given.get("scores"):
         refuse_with_scores(given)
     elif (count := len(given.get("system") or ())) < least_systems:
