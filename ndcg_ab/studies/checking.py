@@ -43,16 +43,18 @@ def check_files(
     engine: Engine,
     say: Say,
     words: Mapping[str, float] | None = None,
+    duplicates: str | None = None,
 ) -> tuple[list[Finding], str]:
     """The findings about judgments and rankings, or rankings alone, and what was read in words.
 
-    keys: of the evaluation beside its sources: metrics, findings, strict.  words: the numbers of grades that are words.
+    keys: of the evaluation beside its sources: metrics, findings, strict, documents.  words: the numbers of grades that
+    are words.  duplicates: first, if the first of the places of a document counts.
     """
     found = guess_inputs(files, judgments, systems, None, needs_judgments=False)
     judged = found.judgments.path if found.judgments else "no judgments"  # a path that is not read
     content: dict[str, Any] = {"name": "check", "judgments": {"file": str(judged), "grades": words}, **keys}
     content["systems"] = [
-        {"name": name, "file": str(each.path), "parts": stands_for_many(each.path)}
+        {"name": name, "file": str(each.path), "parts": stands_for_many(each.path), "duplicates": duplicates}
         for name, each in found.systems.items()
     ]
     if found.queries:

@@ -9,7 +9,7 @@ import typer
 from ndcg_ab.errors import InputError
 
 from ..console import Progress, name_written, print_wrapped, warn_of_formulas, write_or_print
-from ..inputs import spread_files
+from ..inputs import refuse_files, spread_files
 from ..light_imports import import_lightly
 from ..options import (
     DOCUMENT_RULES,
@@ -32,7 +32,7 @@ from ..options import (
 from ..outputs import PAGES, TABLES, local_inputs, output_file, refuse_one_file_twice, text_file
 from ..short_help import HelpAll
 from .clicks import numbers
-from .judge_next import evaluation_from_config, refuse_files, refuse_options_of_config
+from .judge_next import evaluation_from_config, refuse_options_of_config
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation

@@ -20,7 +20,7 @@ from ..console import (
     warn_of_formulas,
     write_or_print,
 )
-from ..inputs import place_inputs
+from ..inputs import place_inputs, refuse_files
 from ..light_imports import import_lightly
 from ..options import (
     FORMS,
@@ -96,7 +96,7 @@ def judge_next(
     chosen = parse_metrics("--metric", [metric])[0] if metric else None
     config = Path(files[0]) if files and is_configuration([Path(file) for file in files]) else None
     if config:
-        refuse_files(options)
+        refuse_files(options, OF_FILES)
         evaluation = evaluation_from_config(config, options)
     else:
         evaluation = evaluation_from_files(options | {"files": files, "metric": [chosen] if chosen else None})
@@ -142,14 +142,6 @@ def tell_effects(sentences: Iterable[str], *, is_output_taken: bool) -> None:
             print_to_stderr(line)
     else:
         print_wrapped(sentences)
-
-
-def refuse_files(options: Mapping[str, object], names: Iterable[str] = OF_FILES) -> None:
-    """Options of files beside a configuration, which says the same."""
-    for name in names:
-        if options[name] not in (None, []) and options[name] is not False:
-            option = f"--{name.replace('_', '-')}"
-            raise InputError(f"{option}: goes with files, and a configuration was given: use --set KEY=VALUE")
 
 
 def evaluation_from_config(config: Path, options: Mapping[str, Any]) -> "Evaluation":

@@ -22,8 +22,10 @@ from ..console import (
     write_or_print,
 )
 from ..exit_codes import PENDING, write_error
+from ..inputs import refuse_files
 from ..light_imports import import_special_lightly
 from ..options import (
+    DOCUMENT_RULES,
     OF_CONFIG,
     RESOURCES,
     ConfigFile,
@@ -46,15 +48,16 @@ if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation
     from ndcg_ab.history.bundles.bundle import Finished
 
+OF_FILES = {"grades": JudgmentsGrades, **DOCUMENT_RULES}  # options that go with files, and not with a configuration
 
-@takes(OF_CONFIG, RESOURCES)
+
+@takes(OF_FILES, OF_CONFIG, RESOURCES)
 def check(
     files: Annotated[
         list[Path] | None,
         typer.Argument(metavar="CONFIG|FILE", help="A configuration; or rankings, with or without judgments."),
     ] = None,
     judgments: JudgmentsFile = None,
-    grades: JudgmentsGrades = None,
     system: SystemFiles = None,
     metric: MetricNames = None,
     finding: FindingSeverities = None,
@@ -95,8 +98,7 @@ def check(
         more += [f"metrics=[{', '.join(keys['metrics'])}]"] if metric else []
         evaluation = read_config(given[0], [*settings, *more])
         evaluation = resolve_at(with_resource_options(evaluation, options), parse_moment(at) or datetime.now(UTC))
-        if grades:
-            raise InputError("--grades: goes with files, and a configuration was given: --set judgments.grades=…")
+        refuse_files(options, OF_FILES)
     elif at or settings:
         raise InputError(f"{'--at' if at else '--set'}: goes with a configuration, and files were given")
     if evaluation:
@@ -107,8 +109,9 @@ def check(
             findings, counts = check_only(evaluation, engine, say)
         else:
             named = Path(judgments) if judgments else None
-            words = parse_grades("--grades", grades) if grades else None
-            findings, counts = check_files(given, named, systems, keys, engine, say, words)
+            words = parse_grades("--grades", options["grades"]) if options["grades"] else None
+            keys["documents"] = {"prefix": options["document_prefix"], "own": options["own"]}
+            findings, counts = check_files(given, named, systems, keys, engine, say, words, options["duplicates"])
     inputs = [*given, *systems.values(), *([Path(judgments)] if judgments else [])]
     json_path = text_file("--json", json, inputs + (local_inputs(evaluation) if evaluation else []))
     write_or_print(lambda: checked_to_json(counts, findings), json_path, to_standard_output=json == "-")

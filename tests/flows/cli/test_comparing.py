@@ -240,6 +240,16 @@ def test_check_counts_and_writes_nothing(files: Path) -> None:
     assert sorted(files.rglob("*")) == before
 
 
+def test_check_takes_what_its_message_about_repeated_documents_says(files: Path) -> None:
+    lines = (files / "old.run").read_text().splitlines()
+    (files / "old.run").write_text("".join(f"{line}\n" for line in [*lines, lines[0]]))
+    command = ["check", str(files / "qrels"), str(files / "old.run")]
+    assert "say --duplicates first" in RUNNER.invoke(app, command).stderr
+    found = RUNNER.invoke(app, [*command, "--duplicates", "first"])
+    assert found.exit_code == 0
+    assert "1 copies of documents are left out" in found.stdout
+
+
 @pytest.mark.parametrize("command", ["compare", "run", "check", "publish"])
 def test_every_command_shows_an_example(command: str) -> None:
     found = RUNNER.invoke(app, [command, "--help"])

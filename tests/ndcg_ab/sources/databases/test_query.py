@@ -307,7 +307,9 @@ def test_a_query_may_be_any_statement_that_reads(files: Path, request: pytest.Fi
 def test_a_query_of_postgresql_ends_in_its_time(socket: Path, tmp_path: Path) -> None:
     query = "select 'q' as query_id, 'd' as doc_id, pg_sleep(30) is null as grade"
     began = time.monotonic()
-    with pytest.raises(InputError, match=r"takes more than 0.3 seconds for 0 bytes, .* allow more time with `database: \{"):
+    with pytest.raises(
+        InputError, match=r"takes more than 0.3 seconds for 0 bytes, .* allow more time with `database: \{"
+    ):
         judgments(tmp_path, {"uri": address(socket), "timeout": 0.3}, query)
     assert time.monotonic() - began < 5
     shown = "select 'q' as query_id, 'd' as doc_id, extract(epoch from current_setting('statement_timeout')::interval)"
