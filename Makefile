@@ -125,9 +125,7 @@ pictures: .venv/ready
 	$(BIN)/python docs/pictures.py
 
 benchmark: .venv/ready
-	$(BIN)/python benchmarks/compare.py --format trec gzip parquet
-	$(BIN)/python benchmarks/scale.py
-	$(BIN)/python benchmarks/row_order.py
+	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/memory.py --share 0.2
 	$(BIN)/python benchmarks/signflip.py
 	$(MAKE) --no-print-directory calibration

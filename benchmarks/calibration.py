@@ -4,28 +4,24 @@
 
 Each has its own draws from the seed.  A simulation's table becomes the file NAME.csv of the folder as soon as it is
 made; `verdicts.txt` counts the rows of each that lie outside what is accepted, and names them.  Ends with code 1 if
-there is one.  Those of CAsT 2021 need the folder NDCG_AB_DATA and are left out without it.  Whole it takes about three
+there is one.  Rows of CAsT 2021 need the folder NDCG_AB_DATA and are left out without it.  Whole it takes about three
 hours of one core, with --quick some minutes.
 """
 
 import argparse
 import csv
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 HERE = Path(__file__).parent
-OF_CAST = {"simulate_label_bias"}
-"""What measures nothing without CAsT 2021."""
 COLUMNS = ["what", "setting", "repetitions", "measured", "accepted", "verdict"]
 
 
 def simulations() -> list[str]:
-    """The modules `simulate*` beside this one, but those of CAsT 2021 where it is not there."""
-    names = sorted(path.stem for path in HERE.glob("simulate*.py"))
-    return [name for name in names if name not in OF_CAST or "NDCG_AB_DATA" in os.environ]
+    """Return the names of the modules `simulate*` beside this one."""
+    return sorted(path.stem for path in HERE.glob("simulate*.py"))
 
 
 def read_rows(printed: str) -> list[list[str]]:

@@ -6,8 +6,9 @@ Reads the demo's judgments and makes its five rankings (configs/), and reads fiv
 NDCG_AB_DATA; without that folder it measures the demo alone.  Judged results count as the whole truth: the ten best
 judged results of a query are its ranking.  For every two systems, the baseline drawn by lot, judgments are removed, and
 `ndcg_ab.compare` decides (ndcg@10, smallest effect .01).  A *wrong direction* is `ship` or `ship if cheap` of a
-candidate that is worse by all judgments, or `do not ship` of one that is better.  Prints rows as `simulate.py` does,
-and ends with code 1 if one lies outside its accepted range (docs/calibration.md).
+candidate that is worse by all judgments, or `do not ship` of one that is better.  Also counted is how often a verdict
+has the warning `labels_favour`.  Prints rows as `simulate.py` does, and ends with code 1 if one lies outside its
+accepted range (docs/calibration.md).
 """
 
 import argparse
@@ -15,7 +16,7 @@ import gzip
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
@@ -28,13 +29,14 @@ from simulate import FloatArray, Rng, Row, run
 
 import ndcg_ab
 from ndcg_ab.results.decisions import Choice
+from ndcg_core.statistics.verdicts.verdict import Verdict
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 CAST = ("manual_bm25", "convdr", "convdr_bert", "manual_ance", "manual_ance_bert")
 DEMO = ("body-only", "name-weighted", "general-first", "name-weighted-unstemmed", "all-words")
 QUICK = ("body-only", "general-first")
 CUTOFF = 10
-SELDOM = (0.0, 0.01)
+SELDOM, WARNED_SELDOM, WARNED_MOSTLY = (0.0, 0.01), (0.0, 0.05), (0.9, 1.0)
 DIRECTIONS = {Choice.SHIP: 1, Choice.SHIP_IF_CHEAP: 1, Choice.DO_NOT_SHIP: -1}
 DECIDED = {*DIRECTIONS, Choice.NOTHING_CHANGED}
 Grades = Mapping[str, Mapping[str, int]]
@@ -80,12 +82,14 @@ def by_grade(places: Places, relevant: float, others: float) -> FloatArray:
     return np.where(places.grade > 0, relevant, others)
 
 
+RANDOM, LOSER = ("20 % at random", "half at random"), "all that the candidate alone shows"
 WAYS = (
     Way("20 % at random", lambda places: np.full(len(places.keys), 0.2)),
     Way("half at random", lambda places: np.full(len(places.keys), 0.5)),
     Way("30 % of what the candidate alone shows", lambda places: candidate_alone(places, 0.3)),
     Way("70 % of what the candidate alone shows", lambda places: candidate_alone(places, 0.7)),
     Way("70 % of what one of the two alone shows", lambda places: one_alone(places, 0.7)),
+    Way(LOSER, lambda places: candidate_alone(places, 1.0)),
     Way("all but the baseline's top 10", lambda places: np.where(places.by_baseline, 0.0, 1.0)),
     Way("30 % of the relevant, 10 % of the others", lambda places: by_grade(places, 0.3, 0.1), is_fair=False),
     Way(
@@ -159,8 +163,17 @@ def places_of(of: Collection, baseline: str, candidate: str) -> Places:
     return Places(keys, np.array([of.judgments[query][doc] for query, doc in keys]), *map(np.array, shown))
 
 
-def decide(of: Collection, judgments: Grades, baseline: str, candidate: str) -> tuple[Choice, float]:
-    """Return the decision on the candidate, and its mean difference."""
+class Decided(NamedTuple):
+    """A decision, the mean difference, the sign of the verdict if one is shown, and whether `labels_favour` warns."""
+
+    choice: Choice
+    difference: float
+    sign: int
+    is_warned: bool
+
+
+def decide(of: Collection, judgments: Grades, baseline: str, candidate: str) -> Decided:
+    """Return the decision on the candidate."""
     found = ndcg_ab.compare(
         judgments,
         {name: of.rankings[name] for name in (baseline, candidate)},
@@ -170,8 +183,10 @@ def decide(of: Collection, judgments: Grades, baseline: str, candidate: str) -> 
         bounds=False,
         threads=1,
     )
-    difference = found.comparison().difference
-    return found.decisions[0].decision, 0.0 if difference is None else difference
+    row = found.comparison()
+    sign = {Verdict.IMPROVED: 1, Verdict.REGRESSED: -1}.get(row.conclusion, 0)
+    is_warned = any(finding.code == "labels_favour" for finding in found.findings)
+    return Decided(found.decisions[0].decision, row.difference or 0.0, sign, is_warned)
 
 
 def remove(rng: Rng, places: Places, way: Way) -> Grades:
@@ -192,36 +207,49 @@ class Outcome(NamedTuple):
     is_early: bool
     """It is decided, and all judgments do not decide it so."""
     is_decided_by_all: bool
+    is_warned: bool | None
+    """None if no difference is shown."""
+    is_shown_by_all: bool
+    """All judgments show a difference of the same sign."""
 
 
 def outcomes(of: Collection, seed: int, repetitions: int, ways: tuple[Way, ...]) -> dict[str, list[Outcome]]:
     """Return the decisions on every two systems, for each way of removing judgments."""
     found = defaultdict[str, list[Outcome]](list)
-    by_all: dict[tuple[str, str], tuple[Choice, float]] = {}
+    by_all: dict[tuple[str, str], Decided] = {}
     for repetition in range(repetitions):
         rng = np.random.default_rng([seed, 10, len(of.judgments), repetition])
         for pair in combinations(of.rankings, 2):
             baseline, candidate = pair if rng.random() < 0.5 else pair[::-1]
             if (baseline, candidate) not in by_all:
                 by_all[baseline, candidate] = decide(of, of.judgments, baseline, candidate)
-            whole, difference = by_all[baseline, candidate]
+            whole = by_all[baseline, candidate]
             places = places_of(of, baseline, candidate)
             for way in ways:
-                choice, _ = decide(of, remove(rng, places, way), baseline, candidate)
-                is_decided = choice in DECIDED
-                is_wrong = DIRECTIONS.get(choice, 0) * difference < 0
-                is_early = is_decided and DIRECTIONS.get(choice, 0) != DIRECTIONS.get(whole, 0)
-                found[way.name].append(Outcome(is_decided, is_wrong, is_early, whole in DECIDED))
+                few = decide(of, remove(rng, places, way), baseline, candidate)
+                direction, is_decided = DIRECTIONS.get(few.choice, 0), few.choice in DECIDED
+                is_early = is_decided and direction != DIRECTIONS.get(whole.choice, 0)
+                is_warned = few.is_warned if few.sign else None
+                is_wrong, by_all_too = direction * whole.difference < 0, whole.sign == few.sign
+                found[way.name].append(
+                    Outcome(is_decided, is_wrong, is_early, whole.choice in DECIDED, is_warned, by_all_too)
+                )
     return found
 
 
-def share(values: Iterator[bool]) -> float:
+def share(values: Iterable[bool]) -> float:
     return float(np.mean(list(values)))
 
 
+def warned(what: str, setting: str, every: list[Outcome], accepted: tuple[float, float]) -> list[Row]:
+    """Return how often a verdict that shows a difference has the warning."""
+    shown = [each.is_warned for each in every if each.is_warned is not None]
+    return [Row(f"verdicts warned of, {what}", setting, len(shown), share(shown), accepted)] if shown else []
+
+
 def rows(seed: int, repetitions: int, *, quick: bool = False) -> list[Row]:
-    ways = WAYS[:1] + WAYS[5:6] if quick else WAYS
-    found, fair = list[Row](), list[Outcome]()
+    ways = WAYS[:1] + WAYS[6:7] if quick else WAYS
+    found, fair, random, one_sided = list[Row](), list[Outcome](), list[Outcome](), list[Outcome]()
     for of in collections(quick):
         by_way = outcomes(of, seed, repetitions, ways)
         for way in ways:
@@ -235,8 +263,12 @@ def rows(seed: int, repetitions: int, *, quick: bool = False) -> list[Row]:
             )
             found += [Row(what, setting, len(every), value) for what, value in measured]
             fair += every if way.is_fair else []
+            random += every if way.name in RANDOM else []
+            one_sided += [each for each in every if not each.is_shown_by_all] if way.name == LOSER else []
     wrong = share(each.is_wrong for each in fair)
-    return [*found, Row("wrong direction", "removed at random or from one side, together", len(fair), wrong, SELDOM)]
+    found.append(Row("wrong direction", "removed at random or from one side, together", len(fair), wrong, SELDOM))
+    found += warned("of any kind", "removed at random, together", random, WARNED_SELDOM)
+    return found + warned("which all judgments do not give", f"removed: {LOSER}", one_sided, WARNED_MOSTLY)
 
 
 def all_rows(options: argparse.Namespace) -> list[Row]:

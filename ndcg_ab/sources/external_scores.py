@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.config.model.inputs.external_scores import ScoresSource
-from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.errors import InputError, format_value, shortened
 from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.files import named
 from ndcg_ab.sources.base import Source, places_text
@@ -174,8 +174,8 @@ class Scores(Source):
         if len(found) > 1:
             name = self.described.system
             raise InputError(
-                f"{self.origin}: holds the values of {len(found)} systems ({', '.join(found[:3])}), and is given as"
-                f" those of {name} alone: give the file without a name"
+                f"{self.origin}: holds the values of {len(found)} systems ({', '.join(map(shortened, found[:3]))}), and"
+                f" is given as those of {name} alone: give the file without a name"
             )
 
     def refuse_without_system(self) -> NoReturn:

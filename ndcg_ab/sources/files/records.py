@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from ndcg_ab.config.loading.hints import utf8_command
-from ndcg_ab.errors import InputError, format_value, in_short
+from ndcg_ab.errors import InputError, format_value, in_short, shortened
 from ndcg_ab.files import named
 from ndcg_ab.sources.base import Remark, places_text, remarks_metadata, with_remarks
 from ndcg_ab.sources.files.hints import columns_option, format_hint
@@ -128,7 +128,7 @@ def record_pieces(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) 
             if field.may_lack or field.name in present:
                 values[field.name].append(read_value(field, record.get(field.name), where))
             elif field.name in names:
-                raise InputError(f"{where}: {field.name} appears here, but not in the rows before it")
+                raise InputError(f"{where}: {shortened(field.name)} appears here, but not in the rows before it")
             else:
                 values[field.name].append(None)
         if row % PIECE == 0:

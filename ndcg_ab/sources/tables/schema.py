@@ -217,38 +217,38 @@ def read_value(field: Field, value: object, where: str) -> str | float | int:
     if field.blank is not None and value in (None, "", b""):
         return field.blank
     if value is None:
-        raise InputError(f"{where}: {field.name} is missing: every row needs one")
+        raise InputError(f"{where}: {shortened(field.name)} is missing: every row needs one")
     if isinstance(value, Decimal) and value == value.to_integral_value():
         value = int(value)
     if value in ("", b"") or (field.type != pa.string() and not str(value).strip()):
-        raise InputError(f"{where}: {field.name} is empty: every row needs one")
+        raise InputError(f"{where}: {shortened(field.name)} is empty: every row needs one")
     if field.type == pa.string():
         return read_text(field, value, where)
     text = str(value).strip()
     if re.fullmatch(r"[+-]?(nan|inf|infinity)", text, flags=re.IGNORECASE):
-        raise InputError(f"{where}: {field.name} = {format_value(text)}: must be a finite number")
+        raise InputError(f"{where}: {shortened(field.name)} = {format_value(text)}: must be a finite number")
     if not PLAIN_NUMBER.fullmatch(text):
         with_comma = re.fullmatch(r"[+-]?\d+,\d+", text)
         hint = f"; write it with a point: {text.replace(',', '.')}" if with_comma else ""
         is_word = field.name == "grade" and isinstance(value, str | bytes) and not hint
         kind = WordGradeError if is_word else InputError
-        raise kind(f"{where}: {field.name} = {format_value(value)}: must be a number{hint}")
+        raise kind(f"{where}: {shortened(field.name)} = {format_value(value)}: must be a number{hint}")
     parsed = float(text)
     if not math.isfinite(parsed):
-        raise InputError(f"{where}: {field.name} = {format_value(text)}: must be a finite number")
+        raise InputError(f"{where}: {shortened(field.name)} = {format_value(text)}: must be a finite number")
     if field.type == pa.int64():
         if not parsed.is_integer():
-            raise InputError(f"{where}: {field.name} = {format_value(text)}: must be a whole number")
+            raise InputError(f"{where}: {shortened(field.name)} = {format_value(text)}: must be a whole number")
         whole = int(text) if text.lstrip("+-").isdecimal() else int(parsed)
         if abs(whole) >= MOST_RANK:
-            raise InputError(f"{where}: {field.name} = {format_value(text)}: must be between -2^53 and 2^53")
+            raise InputError(f"{where}: {shortened(field.name)} = {format_value(text)}: must be between -2^53 and 2^53")
         return whole
     digits = text.lstrip("+-0")
     is_exact = abs(parsed) < MOST_RANK or not digits.isdecimal() or int(digits) == abs(int(parsed))
     if not is_exact and field.blank is None:
         raise InputError(
-            f"{where}: {field.name} = {format_value(text)}: is a whole number beyond 2^53 that a double cannot hold"
-            f" ({int(parsed)} is next to it), so that different numbers become equal: divide all, or write their ranks"
+            f"{where}: {shortened(field.name)} = {format_value(text)}: is a whole number beyond 2^53 that a double"
+            f" cannot hold ({int(parsed)} is next to it), so that different numbers become equal: divide all, or write their ranks"
         )
     return parsed
 
@@ -264,16 +264,18 @@ def is_written(value: object) -> bool:
 def read_text(field: Field, value: object, where: str) -> str:
     kinds = (str, bytes, int, float, Decimal) if field.is_word else (str, bytes, int)
     if isinstance(value, bool) or not isinstance(value, kinds):
-        raise InputError(f"{where}: {field.name} = {format_value(value)}: must be text or a whole number")
+        raise InputError(f"{where}: {shortened(field.name)} = {format_value(value)}: must be text or a whole number")
     try:
         text = value.decode() if isinstance(value, bytes) else str(value)
         text.encode()
     except UnicodeError:
-        raise InputError(f"{where}: {field.name} = {format_value(value)}: must be text that UTF-8 can hold") from None
+        raise InputError(
+            f"{where}: {shortened(field.name)} = {format_value(value)}: must be text that UTF-8 can hold"
+        ) from None
     if len(text) > LONGEST_ID and field.name.rpartition(".")[2] in IDS:
         raise InputError(
-            f"{where}: {field.name} = {format_value(value)}: is {len(text):,} characters long, and must be no longer"
-            f" than {LONGEST_ID:,}: is it an id?"
+            f"{where}: {shortened(field.name)} = {format_value(value)}: is {len(text):,} characters long, and must be"
+            f" no longer than {LONGEST_ID:,}: is it an id?"
         )
     return text
 

@@ -6,7 +6,6 @@ from io import StringIO
 from typing import Any
 
 import pytest
-import simulate_label_bias
 from rich.console import Console
 
 import ndcg_ab
@@ -21,7 +20,6 @@ from ndcg_core.statistics.verdicts.record import Labels, Unjudged
 from ndcg_core.statistics.verdicts.state import State
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.laboratory import Judgments, Ranking, fill, in_order, outcome_of, plant
-from tests.places import shared
 
 pytestmark = pytest.mark.slow
 
@@ -265,18 +263,3 @@ def test_slices_and_pairs_have_none() -> None:
     )
     assert {row.family for row in outcome.comparisons if row.labels} == {"primary"}
     assert len({row.family for row in outcome.comparisons}) == 3
-
-
-# ---- CAsT 2021, with judgments hidden
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shared() is None, reason="needs CAsT 2021")
-@pytest.mark.soak  # by hand: the tests above
-def test_it_comes_where_one_side_is_hidden_and_not_where_judgments_are_missing_at_random(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("NDCG_AB_DATA", str(shared()))
-    rows = simulate_label_bias.rows(1, 1, simulate_label_bias.QUICK)
-    assert [row for row in rows if not row.holds()] == []
-    assert sum(row.repetitions for row in rows if row.measured == 1) >= 5

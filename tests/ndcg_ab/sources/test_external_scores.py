@@ -181,3 +181,14 @@ def test_what_is_refused_says_where(what: str, tmp_path: Path) -> None:
         read(tmp_path / name, text, system=system)
     assert str(tmp_path / name) in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f"query_id,{'9' * 5000},other\nq1,x,1\n", f"system_id,query_id,metric,value\n{'s' * 5000},q1,m,1\nb,q1,m,1\n"],
+)
+def test_long_names_are_shortened_in_messages(text: str, tmp_path: Path) -> None:
+    (tmp_path / "v.csv").write_text(text)
+    with pytest.raises(InputError) as caught:
+        pull_source(ScoresSource(file=Path("v.csv"), system="a"), PULLED, tmp_path)
+    assert len(str(caught.value).removeprefix(str(tmp_path))) < 500
