@@ -248,7 +248,8 @@ def read_value(field: Field, value: object, where: str) -> str | float | int:
     if not is_exact and field.blank is None:
         raise InputError(
             f"{where}: {shortened(field.name)} = {format_value(text)}: is a whole number beyond 2^53 that a double"
-            f" cannot hold ({int(parsed)} is next to it), so that different numbers become equal: divide all, or write their ranks"
+            f" cannot hold ({int(parsed)} is next to it), so that different numbers become equal: divide all, or write"
+            " their ranks"
         )
     return parsed
 
