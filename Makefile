@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: help soak soaked stops full-disks leaving bombing hiding demo demo-night demo-http check test tested coverage oldest lint fuzz kills audit docs reference site
-.PHONY: pictures benchmark calibration clean
+.PHONY: pictures benchmark calibration clean wheel
 
 # What there is to make: the first line of what stands above each target.
 help:
@@ -154,6 +154,10 @@ WANTED := --editable ".[test]"
 	$(PYTHON) -m venv .oldest
 	$(BIN)/uv pip install --quiet --python .oldest/bin/python --resolution lowest-direct $(WANTED)
 	touch .oldest/ready
+
+# The wheel and the sources, into dist: what a release holds.
+wheel: .venv/ready
+	$(BIN)/uv build --quiet --out-dir dist
 
 clean:
 	rm -rf .venv .oldest build dist

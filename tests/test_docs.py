@@ -214,6 +214,24 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in {re.sub(r"[^\w-]", "", head.lower().replace(" ", "-")) for head in heads}, target
 
 
+OF_READERS = {"dbt.md", "pull-requests.md", "python.md"}  # whose examples stand in projects of their own
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in OF_READERS], ids=lambda page: page.name)
+def test_files_that_are_named_exist(page: Path) -> None:
+    """But NAME and NNN stand for what is added."""
+    tops = {path.name for path in ROOT.iterdir() if path.is_dir()} - {"build", "dist"}
+    named = re.findall(r"`([\w.*-]+(?:/[\w.*-]+)+/?)`", page.read_text(encoding="utf-8"))
+    of_ours = {name for name in named if name.partition("/")[0] in tops and not re.search("NAME|NNN", name)}
+    assert {name for name in of_ours if not list(ROOT.glob(name.rstrip("/")))} == set()
+
+
+def test_the_changes_of_a_version_are_short_and_begin_with_what_to_do() -> None:
+    for version in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1:]:
+        assert len(version.splitlines()) <= 60
+        assert re.findall(r"^\*\*(.+?)\*\*", version, flags=re.MULTILINE)[0] == "What to do"
+
+
 def keys(model: type, found: set[str]) -> set[str]:
     from ndcg_ab.config.loading.keys import inner_types
 
