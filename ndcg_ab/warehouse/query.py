@@ -28,6 +28,8 @@ def write_query(metric: Metric, dialect: str, tables: Tables = Tables(), *, mean
     if dialect not in DIALECTS:
         raise InputError(Setting("--dialect"), unknown_value_message("", dialect, DIALECTS))
     chosen = DIALECTS[dialect]
+    if metric.measure not in expressions.MEASURES:
+        raise InputError(f"metric {metric.name}: {metric.measure} is not written as one query: choose another measure")
     if metric.score_precision == "float32" and not chosen.real32:
         raise InputError(
             f"metric {metric.name}: score_precision = float32 cannot be said in {chosen.title}, which has no 32-bit"

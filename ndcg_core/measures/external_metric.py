@@ -63,7 +63,7 @@ class GivenMetric(Metric):
         """Values lie in [0, 1] where ours of this name do; of other names no bounds are known."""
         ours = find_our_metric(self.given)
         is_bounded = ours is not None and ours.traits.is_bounded
-        return Measure(self.given, unknown_quotient, Divisor.OTHER, is_bounded=is_bounded)
+        return Measure(self.given, unknown_quotient, Divisor.OTHER, is_additive=True, is_bounded=is_bounded)
 
     @property
     def tracker_name(self) -> str:

@@ -48,7 +48,7 @@ NEAREST = {
 
 # A name and a cutoff: P@10, P_10, ndcg_cut.10, ndcg10, ndcg_at_10.
 NAMED = re.compile(r"\s*([a-z][a-z_]*?|f1)(?:(?:_at)?\s*[@_. ]?\s*([0-9]+))?\s*")
-CHOSEN = re.compile(r"(\s*)([A-Za-z][A-Za-z_-]*)(\s*\(.*)", flags=re.DOTALL)  # a name and its choices
+CHOSEN = re.compile(r"(\s*)([A-Za-z][A-Za-z0-9_-]*)(\s*\(.*)", flags=re.DOTALL)  # a name and its choices
 PERSISTENCE = re.compile(r"\s*rbp\s*\.\s*([0-9]+)\s*")
 
 
@@ -81,7 +81,7 @@ def translate_measure(name: str) -> str:
 
 def is_ours(text: str) -> bool:
     """Whether a text is a name of ours as it stands, but for capitals."""
-    found = re.fullmatch(r"\s*([a-z]+)\s*(@\s*[0-9]+\s*)?", text.lower())
+    found = re.fullmatch(r"\s*([a-z][a-z0-9_]*)\s*(@\s*[0-9]+\s*)?", text.lower())
     return found is not None and found[1] in MEASURES
 
 

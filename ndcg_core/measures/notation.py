@@ -63,7 +63,9 @@ def parse(text: str) -> Metric:
     """
     if answer := translation_hint(text):
         raise MetricError(f"metric {text!r}: {answer}")
-    found = re.fullmatch(r"\s*([A-Za-z_]+)\s*(?:\((.*)\))?\s*(?:@\s*([^\s()]+))?\s*", translate(text), flags=re.DOTALL)
+    found = re.fullmatch(
+        r"\s*([A-Za-z][A-Za-z0-9_]*)\s*(?:\((.*)\))?\s*(?:@\s*([^\s()]+))?\s*", translate(text), flags=re.DOTALL
+    )
     if not found or not re.fullmatch(r"[^\s,]*", found[3] or ""):
         several = split_metrics(text)
         if found and all(part.isdecimal() for part in several[1:]):

@@ -7,7 +7,7 @@ new one is an entry here with its function, its SQL (`sql/3_grade/320_gain.sql`,
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
@@ -210,11 +210,11 @@ class Measure:
     name: str
     quotient: Callable[[Counted], Quotient]
     divisor: Divisor
+    is_additive: bool = field(kw_only=True)
+    is_bounded: bool = field(kw_only=True)
     gain: str = "binary"
     discount: str = "none"
     ideal: str | None = None
-    is_additive: bool = True
-    is_bounded: bool = True
     factors: Callable[[Walk], list[float]] | None = None
     is_monotone: bool = True
     is_decided_by_first: bool = False
@@ -308,32 +308,54 @@ IDEALS = _by_name(
 )
 MEASURES = _by_name(
     [
-        Measure("ndcg", normalised, Divisor.IDEAL, gain=CHOSEN, discount=CHOSEN, ideal=CHOSEN),
-        Measure("dcg", cumulated, Divisor.NOTHING, gain=CHOSEN, discount=CHOSEN, is_bounded=False),
-        Measure("cg", cumulated, Divisor.NOTHING, gain=CHOSEN, is_bounded=False),
-        Measure("accuracy", accuracy, Divisor.NOTHING, is_additive=False, is_decided_by_first=True),
-        Measure("precision", precision, Divisor.LENGTH),
-        Measure("recall", recall, Divisor.IDEAL, ideal="global"),
-        Measure("rr", reciprocal_rank, Divisor.NOTHING, is_additive=False, is_decided_by_first=True),
-        Measure("judged", judged_share, Divisor.SHOWN, gain="judged"),
-        Measure("ap", recall, Divisor.IDEAL, ideal="global", is_additive=False, factors=precision_factors),
-        Measure("rbp", cumulated, Divisor.NOTHING, discount="geometric"),
+        Measure(
+            "ndcg",
+            normalised,
+            Divisor.IDEAL,
+            is_additive=True,
+            is_bounded=True,
+            gain=CHOSEN,
+            discount=CHOSEN,
+            ideal=CHOSEN,
+        ),
+        Measure("dcg", cumulated, Divisor.NOTHING, is_additive=True, is_bounded=False, gain=CHOSEN, discount=CHOSEN),
+        Measure("cg", cumulated, Divisor.NOTHING, is_additive=True, is_bounded=False, gain=CHOSEN),
+        Measure("accuracy", accuracy, Divisor.NOTHING, is_additive=False, is_bounded=True, is_decided_by_first=True),
+        Measure("precision", precision, Divisor.LENGTH, is_additive=True, is_bounded=True),
+        Measure("recall", recall, Divisor.IDEAL, is_additive=True, is_bounded=True, ideal="global"),
+        Measure("rr", reciprocal_rank, Divisor.NOTHING, is_additive=False, is_bounded=True, is_decided_by_first=True),
+        Measure("judged", judged_share, Divisor.SHOWN, is_additive=True, is_bounded=True, gain="judged"),
+        Measure(
+            "ap", recall, Divisor.IDEAL, is_additive=False, is_bounded=True, ideal="global", factors=precision_factors
+        ),
+        Measure("rbp", cumulated, Divisor.NOTHING, is_additive=True, is_bounded=True, discount="geometric"),
         Measure(
             "err",
             cumulated,
             Divisor.NOTHING,
-            gain="exponential",
             is_additive=False,
+            is_bounded=True,
+            gain="exponential",
             factors=stopping_factors,
             choices=("max_grade",),
         ),
-        Measure("rprec", recall, Divisor.IDEAL, ideal="global", factors=within_relevant_factors, has_cutoff=False),
+        Measure(
+            "rprec",
+            recall,
+            Divisor.IDEAL,
+            is_additive=True,
+            is_bounded=True,
+            ideal="global",
+            factors=within_relevant_factors,
+            has_cutoff=False,
+        ),
         Measure(
             "bpref",
             recall,
             Divisor.IDEAL,
-            ideal="global",
             is_additive=False,
+            is_bounded=True,
+            ideal="global",
             factors=preference_factors,
             counts_nonrelevant=True,
             has_cutoff=False,
@@ -343,8 +365,9 @@ MEASURES = _by_name(
             "infap",
             recall,
             Divisor.IDEAL,
-            ideal="global",
             is_additive=False,
+            is_bounded=True,
+            ideal="global",
             factors=inferred_precision_factors,
             counts_nonrelevant=True,
             is_monotone=False,

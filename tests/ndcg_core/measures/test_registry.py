@@ -122,7 +122,7 @@ def test_a_new_measure_is_an_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     def hits(counted: Counted) -> Quotient:
         return Quotient(counted.total)
 
-    monkeypatch.setitem(MEASURES, "hits", Measure("hits", hits, Divisor.NOTHING, is_bounded=False))
+    monkeypatch.setitem(MEASURES, "hits", Measure("hits", hits, Divisor.NOTHING, is_additive=True, is_bounded=False))
     metric = parse("hits(relevant_from=2)@3")
     assert metric.name == "hits(relevant_from=2)@3"
     assert score_query(metric, in_order("a", "b", "c", "d"), {"a": 2, "b": 1, "c": 3, "d": 3}) == 2.0

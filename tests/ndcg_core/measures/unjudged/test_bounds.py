@@ -38,7 +38,7 @@ def test_bounds_are_the_extremes_of_all_completions(name: str) -> None:
 
 
 def test_a_measure_with_another_divisor_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(MEASURES, "f1", Measure("f1", cumulated, Divisor.OTHER))
+    monkeypatch.setitem(MEASURES, "f1", Measure("f1", cumulated, Divisor.OTHER, is_additive=True, is_bounded=True))
     pair = draw_pair(Random(1)).shown(Metric("f1", 3))
     assert not has_bounds(pair.metric, pair.judged)
     with pytest.raises(ValueError, match="no closed form"):

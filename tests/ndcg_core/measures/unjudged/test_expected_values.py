@@ -75,7 +75,7 @@ def test_better_unjudged_results_of_the_candidate_never_lower_the_difference(nam
 
 def test_a_measure_that_divides_by_something_else_has_no_expected_value(monkeypatch: pytest.MonkeyPatch) -> None:
     """An F-measure, added by CONTRIBUTING's recipe: its divisor must be said, and OTHER is refused."""
-    f_measure = Measure("f1", cumulated, Divisor.OTHER)
+    f_measure = Measure("f1", cumulated, Divisor.OTHER, is_additive=True, is_bounded=True)
     monkeypatch.setitem(MEASURES, "f1", f_measure)
     metric = Metric("f1", 3)
     assert lacks_expected_value(metric)
