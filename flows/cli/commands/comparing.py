@@ -27,13 +27,12 @@ from ..options import (
     JUDGES,
     RESOURCES,
     TESTS,
-    BaselineName,
     Details,
     Explain,
     JsonFile,
     MetricNames,
-    QueriesFile,
     Quiet,
+    of_groups,
     of_output,
     takes,
 )
@@ -129,7 +128,7 @@ def compare(
     end_where_a_gate_failed(outcome)
 
 
-@takes(FILES, JUDGES, {"queries": QueriesFile}, FORMS)
+@takes(FILES, JUDGES, of_groups("queries"), FORMS)
 def explain(
     query: Annotated[str, typer.Option(metavar="QUERY_ID", help="The query to explain.")],
     metric: MetricNames = None,
@@ -153,7 +152,7 @@ def explain(
     name_written(json_path)
 
 
-@takes(FILES, JUDGES, {"baseline": BaselineName, "queries": QueriesFile}, TESTS, CLUSTERS, FORMS, RESOURCES)
+@takes(FILES, JUDGES, of_groups("baseline", "queries"), TESTS, CLUSTERS, FORMS, RESOURCES)
 def sensitivity(
     gain: Annotated[list[str] | None, typer.Option(metavar="GAIN", help="Gains to try. (default three)")] = None,
     discount: Annotated[list[str] | None, typer.Option(metavar="DISCOUNT", help="Discounts. (default four)")] = None,

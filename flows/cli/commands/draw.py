@@ -14,15 +14,12 @@ from ..light_imports import import_lightly
 from ..options import (
     DOCUMENT_RULES,
     OF_CONFIG,
+    OF_KEYS,
     RANKINGS_FORM,
     RESOURCES,
-    BaselineName,
-    DocumentsFile,
     MetricNames,
     Quiet,
-    SmallestEffects,
     SystemFiles,
-    Unweighted,
     of_data,
     of_metrics,
     of_output,
@@ -40,16 +37,16 @@ if TYPE_CHECKING:
 FEW, POWER = 80, 0.8
 OF_FILES = {  # options that go with files, and not with a configuration
     "system": SystemFiles,
-    "baseline": BaselineName,
-    "documents": DocumentsFile,
+    "baseline": OF_KEYS["baseline"],
+    "documents": OF_KEYS["documents"],
     "seed": Annotated[int | None, of_statistics(metavar="N", help="Seed of the draw. (default 1935)")],
     "alpha": Annotated[str | None, of_statistics(metavar="A", help="Level of the planned test. (default 0.05)")],
     "slice": Annotated[
         list[str] | None,
         of_data("--slice", metavar="ATTRIBUTE", help="A column of the log that is kept, for slices; again for more."),
     ],
-    "smallest_effect": SmallestEffects,
-    "unweighted": Unweighted,
+    "smallest_effect": OF_KEYS["smallest_effect"],
+    "unweighted": OF_KEYS["unweighted"],
     **RANKINGS_FORM,
     **DOCUMENT_RULES,
 }

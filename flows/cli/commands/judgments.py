@@ -12,15 +12,13 @@ from ..inputs import place_inputs
 from ..light_imports import import_lightly
 from ..options import (
     CLUSTERS,
+    OF_KEYS,
     RANKINGS_FORM,
     RESOURCES,
     TESTS,
-    BaselineName,
     JsonFile,
     MetricNames,
-    QueriesFile,
     Quiet,
-    SmallestEffects,
     SystemFiles,
     of_data,
     takes,
@@ -30,10 +28,10 @@ from ..short_help import HelpAll
 
 NO_SYSTEM = ("judgments", "judgments")  # an evaluation has a system; this one is not read
 OF_SYSTEMS = {
-    "baseline": BaselineName,
+    "baseline": OF_KEYS["baseline"],
     "metric": MetricNames,
-    "smallest_effect": SmallestEffects,
-    "queries": QueriesFile,
+    "smallest_effect": OF_KEYS["smallest_effect"],
+    "queries": OF_KEYS["queries"],
     **CLUSTERS,
     **TESTS,
     **RANKINGS_FORM,

@@ -6,11 +6,11 @@ taken from `guardrails` to `costs.guardrails` before anything reads the names of
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, field_validator, model_validator
 
-from ndcg_ab.config.model.keys import Model
+from ndcg_ab.config.model.keys import MEASURED, Model, Option
 from ndcg_ab.config.model.margins import read_number
 from ndcg_ab.errors import RuleError, Setting, format_value
 from ndcg_core.statistics.averages import STATISTICS, quantile_share
@@ -43,9 +43,11 @@ class Costs(Model):
 
     short_form = str | list[str]
 
-    record: list[str] = Field(
-        default_factory=list,
-        description="Names of costs: latency_ms, which is measured; of `http.costs`; columns of files.",
+    record: Annotated[list[str], Option("--cost", "compared", MEASURED, "COLUMN", argument="costs", read="as_list")] = (
+        Field(
+            default_factory=list,
+            description="Names of costs: latency_ms, which is measured; of `http.costs`; columns of files.",
+        )
     )
     warm_up: int = Field(
         0, strict=True, ge=0, le=10_000, description="Requests to each system before those that are counted."

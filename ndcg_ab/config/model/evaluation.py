@@ -12,14 +12,13 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_core import InitErrorDetails
 
-from ndcg_ab.config.loading.hints import closest_hint
 from ndcg_ab.config.model import roles as metric_roles
 from ndcg_ab.config.model.by_metric import Margins, Metrics, drop_own
+from ndcg_ab.config.model.consistency import check_consistency, missing_places
 from ndcg_ab.config.model.costs import Costs, split_guardrails
 from ndcg_ab.config.model.inputs.external_scores import ScoresSource
-from ndcg_ab.config.model.inputs.judgments import JudgmentSource, refuse_judging_function
+from ndcg_ab.config.model.inputs.judgments import JudgmentSource
 from ndcg_ab.config.model.inputs.sources import (
     READING_SCORES,
     DocumentsSource,
@@ -29,7 +28,7 @@ from ndcg_ab.config.model.inputs.sources import (
     System,
     TableSource,
 )
-from ndcg_ab.config.model.keys import SEVERAL, Model, Operational
+from ndcg_ab.config.model.keys import DATA, MEASURED, OUTPUT, SEVERAL, Model, Operational, Option
 from ndcg_ab.config.model.operation import (
     EngineChoice,
     GivenPath,
@@ -41,10 +40,9 @@ from ndcg_ab.config.model.operation import (
     Tracking,
     matching_text,
 )
-from ndcg_ab.config.model.settings import Gate, Slices, Statistics
+from ndcg_ab.config.model.settings import GATE_CONDITIONS, Gate, Slices, Statistics
 from ndcg_ab.config.model.units import NamedDifference
 from ndcg_ab.config.secrets.redaction import remember_plain_secrets
-from ndcg_ab.errors import RuleError, Setting
 from ndcg_ab.files import resolved
 from ndcg_ab.finding_codes import checked_severities
 from ndcg_ab.other_measures import named
@@ -54,7 +52,6 @@ from ndcg_core.measures.ranges import Range, value_range
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 LONGEST_NAME = 200  # characters; it is a folder's
-SCORES = Setting("scores")
 Name = Annotated[
     str, matching_text(NAME, "must be letters, digits, '.', '_' and '-' only, the first a letter or a digit")
 ]
@@ -66,60 +63,154 @@ class Evaluation(Model):
     name: Name = Field(
         description="Names the evaluation, its folder and its MLflow experiment.", max_length=LONGEST_NAME
     )
-    judgments: JudgmentSource | None = Field(
-        None, description="The judgments: a file name, or file, format and columns."
-    )
-    cheap_judgments: JudgmentSource | None = Field(
-        None, description="Proxy judgments (a model's, clicks) of those queries and of more: docs/statistics.md."
-    )
-    careful_unseen: FileSource | None = Field(
-        None, description="Ids of the queries judged after the judge of cheap_judgments was fixed: docs/statistics.md."
-    )
-    more_judgments: Annotated[list[JudgmentSource], SEVERAL] = Field(
+    judgments: Annotated[
+        JudgmentSource | None,
+        Option(
+            *("--judgments", "files", DATA, "FILE", ".file"),
+            help="The judgments (qrels), instead of the first argument.",
+            near=("judgments",),
+            also="--qrels",
+        ),
+        Option("--judgments-format", "forms", DATA, "FORMAT", ".format"),
+        Option(
+            *("--judgments-columns", "forms", DATA, "FIELD=COLUMN,…", ".columns"),
+            read="parse_columns",
+            help="Names of columns: query_id=qid,doc_id=url,grade=rating",
+        ),
+        Option(
+            *("--grades", "forms", DATA, "WORD=NUMBER,…", ".grades"),
+            read="parse_grades",
+            help="Numbers of grades that are words: E=3,S=2,C=1,I=0",
+        ),
+        Option("--complete-judgments", "compared", DATA, None, ".complete"),
+    ] = Field(None, description="The judgments: a file name, or file, format and columns.")
+    more_judgments: Annotated[
+        list[JudgmentSource],
+        SEVERAL,
+        Option("--more-judgments", "judges", DATA, "FILE", read="as_list", near=("more_judgments[].file",)),
+    ] = Field(
         default_factory=list,
-        description="More files of judgments, each as `judgments`; later ones correct earlier ones.",
+        description="More judgments, each as `judgments`; they add to and correct earlier ones.",
     )
-    judgments_precedence: Literal["last", "first", "highest", "lowest", "together"] = Field(
-        "last", description="Which grade counts where several files judge a document; together: as several judges do."
+    judgments_precedence: Annotated[
+        Literal["last", "first", "highest", "lowest", "together"],
+        Option("--judgments-precedence", "judges", DATA, "RULE"),
+    ] = Field("last", description="If files judge the same document: last, first, highest, lowest, together.")
+    combine: Annotated[
+        Literal["majority", "median", "mean", "highest", "lowest"] | None, Option("--combine", "judges", DATA, "RULE")
+    ] = Field(None, description="If judges disagree: majority, median, mean, highest or lowest.")
+    cheap_judgments: Annotated[
+        JudgmentSource | None,
+        Option("--cheap-judgments", "compared", DATA, "FILE", near=("cheap_judgments.file",)),
+    ] = Field(
+        None,
+        description="Proxy judgments of more queries: clicks, or a model that saw no human grade.",
     )
-    combine: Literal["majority", "median", "mean", "highest", "lowest"] | None = Field(
-        None, description="The grade of a document that several judges judge; must be named where they disagree."
+    careful_unseen: Annotated[
+        FileSource | None, Option("--careful-unseen", "compared", DATA, "FILE", near=("careful_unseen.file",))
+    ] = Field(None, description="Ids of queries judged after that model was fixed: only these correct it.")
+    queries: Annotated[TableSource | None, Option("--queries", "queries", DATA, "FILE")] = Field(
+        None, description="The queries: texts, which python and http sources need, attributes and weights."
     )
-    queries: TableSource | None = Field(None, description="The queries' texts; python and http sources need them.")
-    documents: Operational[DocumentsSource | None] = Field(
-        None, description="Titles and addresses of documents, for the page; prefix and own: what a document is."
+    documents: Annotated[
+        Operational[DocumentsSource | None],
+        Option(
+            *("--documents", "documents", DATA, "FILE", ".file"),
+            help="Titles and addresses of documents for the page: doc_id, title, url.",
+            near=("documents",),
+        ),
+        Option("--document-prefix", "rules", DATA, "SIGN", ".prefix"),
+        Option("--own", "rules", DATA, "drop", ".own"),
+    ] = Field(None, description="Titles and addresses of documents, for the page; prefix and own: what a document is.")
+    intended: Annotated[FileSource | None, Option("--intended", "compared", DATA, "FILE", near=("intended.file",))] = (
+        Field(None, description="Ids of the queries that the change was meant for, tested apart: docs/changes.md.")
     )
-    intended: FileSource | None = Field(
-        None, description="Ids of the queries that the change was meant for, tested apart: docs/changes.md."
+    systems: Annotated[
+        list[System],
+        Option(
+            *("--system", "files", DATA, "[NAME=]FILE"),
+            argument="systems",
+            read="parse_systems",
+            help="A system and its rankings; the first is the baseline.",
+            near=("systems[].name",),
+            also="--run",
+        ),
+        Option(
+            *("--format", "rankings", DATA, "FORMAT", "[].format"),
+            help="Format of every ranking: trec, csv, tsv, jsonl or parquet; by default told by the file's name.",
+            near=("scores[].format",),
+        ),
+        Option(
+            *("--columns", "rankings", DATA, "FIELD=COLUMN,…", "[].columns"),
+            read="parse_columns",
+            help="Names of columns of every ranking: query_id=qid,doc_id=url,score=s",
+            near=("scores[].columns",),
+        ),
+        Option("--duplicates", "rules", DATA, "first", "[].duplicates"),
+    ] = Field(default_factory=list, description="The systems compared; the first is the baseline.")
+    baseline: Annotated[str | None, Option("--baseline", "baseline", DATA, "NAME")] = Field(
+        None, description="The system that the others are compared with; by default the first."
     )
-    systems: list[System] = Field(default_factory=list, description="The systems compared; the first is the baseline.")
-    baseline: str | None = Field(None, description="The system that the others are compared with.")
-    scores: Annotated[list[ScoresSource], SEVERAL] = Field(
+    scores: Annotated[
+        list[ScoresSource], SEVERAL, Option("--scores", "compared", DATA, "[NAME=]FILE", read="parse_scores")
+    ] = Field(
         default_factory=list,
         description="Values per query that another tool computed, in the place of judgments and rankings.",
     )
-    metrics: Metrics = Field(
+    metrics: Annotated[
+        Metrics,
+        Option(
+            *("--metric", "metric", MEASURED, "METRIC"),
+            argument="metrics",
+            read="parse_metrics",
+            help="A metric: the first one decides; by default ndcg@10",
+        ),
+    ] = Field(
         default=["ndcg@10"],
         min_length=1,
         description="Metrics, as ndcg@10 or as a mapping with measure and cutoff; the first decides, others describe.",
     )
-    primary_metrics: metric_roles.Primary = Field(
-        None, description="Which metrics decide: a list, first, or all; by default all where other roles are named."
-    )
-    secondary_metrics: Metrics = Field(
-        default_factory=list, description="Metrics of a second, exploratory family of comparisons."
-    )
-    guardrails: Margins = Field(
-        default_factory=dict, description="METRIC: DIFFERENCE by which no candidate may be worse (one-sided)."
-    )
+    primary_metrics: Annotated[
+        metric_roles.Primary,
+        Option(
+            *("--primary", "compared", MEASURED, "METRIC"),
+            argument="primary_metrics",
+            read="parse_primary",
+            help="A metric that decides; all: every --metric does.",
+        ),
+    ] = Field(None, description="Which metrics decide: a list, first, or all; by default all if other roles are named.")
+    secondary_metrics: Annotated[
+        Metrics,
+        Option("--secondary", "compared", MEASURED, "METRIC", argument="secondary_metrics", read="parse_metrics"),
+    ] = Field(default_factory=list, description="Exploratory metrics, which do not decide.")
+    guardrails: Annotated[
+        Margins,
+        Option(
+            *("--guardrail", "compared", MEASURED, "METRIC=D"),
+            argument="guardrails",
+            read="parse_margins",
+            help="No candidate may be worse by D on this metric (one-sided).",
+            near=("costs.guardrails",),
+        ),
+    ] = Field(default_factory=dict, description="METRIC: DIFFERENCE by which no candidate may be worse (one-sided).")
     costs: Costs = Costs()
     slices: Slices = Slices()
     statistics: Statistics = Statistics()
     checks: list[str] = Field(default_factory=list, description="Checks of installed packages that are run, by name.")
-    findings: dict[str, Literal["error", "warning", "note", "ignore"]] = Field(
+    findings: Annotated[
+        dict[str, Literal["error", "warning", "note", "ignore"]],
+        Option(
+            *("--finding", "compared", DATA, "CODE=SEVERITY"),
+            argument="findings",
+            read="parse_severities",
+            help="Severity of a finding: error, warning, note or ignore.",
+        ),
+    ] = Field(
         default_factory=dict, description="CODE: SEVERITY of what the data check notices: error, warning, note, ignore."
     )
-    strict: bool = Field(False, strict=True, description="Warnings are errors, unless `findings` says otherwise.")
+    strict: Annotated[bool, Option("--strict", "compared", DATA)] = Field(
+        False, strict=True, description="Warnings are errors, unless `findings` says otherwise."
+    )
     output: Operational[GivenPath] = Field(
         Path("ndcg-ab-results"), description="Directory for results, relative to the configuration."
     )
@@ -130,7 +221,9 @@ class Evaluation(Model):
     mlflow: Operational[Tracking] = Tracking()
     prefect: Operational[Prefect] = Prefect()
     schedule: Operational[Schedule | None] = None
-    gate: Gate | None = None  # true: no regression and the guardrails; false: none
+    gate: Annotated[
+        Gate | None, Option("--require", "", OUTPUT, argument="gate", read="parse_gate", near=GATE_CONDITIONS)
+    ] = None  # true: no regression and the guardrails; false: none
     retention: Operational[Retention] = Retention()
     resources: Operational[Resources] = Resources()
     engine: Operational[EngineChoice] = EngineChoice()
@@ -153,7 +246,7 @@ class Evaluation(Model):
             found = handler(value)
         finally:
             READING_SCORES.reset(before)
-        if missing := found.missing_places(value):
+        if missing := missing_places(found, value):
             raise ValidationError.from_exception_data("Evaluation", missing)
         return found
 
@@ -178,99 +271,10 @@ class Evaluation(Model):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Evaluation":
-        self._check_places()
-        self._check_tables()
-        refuse_judging_function(
-            self.judgments, self.more_judgments, self.cheap_judgments, self.queries, self.engine.spark is not None
-        )
-        names = [system.name for system in self.systems]
-        is_open = any(system.stands_for_many for system in self.systems)
-        for name in names:
-            if names.count(name) > 1 and not is_open:
-                raise RuleError(Setting("systems"), f": the name {name!r} is given twice; every system needs its own")
-        if self.baseline is not None and names and self.baseline not in names and not is_open:
-            hint = closest_hint(self.baseline, names)
-            rule = f" = {self.baseline!r}: must be one of the systems ({', '.join(names)}){hint}"
-            raise RuleError(Setting("baseline"), rule)
+        check_consistency(self)
         if not self.scores or self.names_metrics:
             self._check_metrics()
-        if self.queries is None and (self.slices.by or self.statistics.weighted):
-            key = "slices.by" if self.slices.by else "statistics.weighted"
-            raise RuleError(
-                Setting("queries"), ": missing; ", Setting(key), " needs a file of queries with the columns it names"
-            )
-        if self.gate is not None and self.gate.slice_regression is not None and not self.slices.by:
-            raise RuleError(
-                Setting("gate.slice_regression"),
-                ": there are no slices to look at; name attributes with `",
-                Setting("slices.by"),
-                "`",
-            )
-        if self.queries is None and not self.scores:
-            for system in self.systems:
-                if system.source.needs_queries:
-                    raise RuleError(
-                        Setting("queries"),
-                        f": missing; system {system.name!r} is a {system.kind} source and needs them",
-                    )
         return self
-
-    def missing_places(self, value: Any) -> list[InitErrorDetails]:
-        """Judgments and systems that are not given, and must be where there are no scores."""
-        if self.scores:
-            return []
-        keys = [key for key in ("judgments", "systems") if not getattr(self, key)]
-        lacking = [InitErrorDetails(type="missing", loc=(key,), input=value) for key in keys]
-        if "systems" in keys and "systems" in self.model_fields_set:
-            length = {"field_type": "List", "min_length": 1, "actual_length": 0}
-            lacking[-1] = InitErrorDetails(type="too_short", loc=("systems",), input=[], ctx=length)
-        return lacking
-
-    def _check_tables(self) -> None:
-        """Tables of Spark are read by Spark."""
-        given = [("judgments", self.judgments)] if self.judgments else []
-        given += [(f"more_judgments[{at}]", place) for at, place in enumerate(self.more_judgments)]
-        if self.cheap_judgments:
-            given.append(("cheap_judgments", self.cheap_judgments))
-        for key, place in [*given, *((f"system {system.name!r}", system) for system in self.systems)]:
-            if isinstance(place, System) and self.scores:
-                continue
-            place.read_by(self.engine.spark)
-            if place.kind == "table" and self.engine.spark is None:
-                raise RuleError(
-                    Setting(key), ": table is read by Spark, and there is none: say where, with engine: {spark: …}"
-                )
-        if self.more_judgments and any(place.kind == "table" for key, place in given if "judgments" in key):
-            raise RuleError(
-                Setting("more_judgments"),
-                ": are put together on this machine, and rows of a `table` stay with Spark: give files",
-            )
-        for name in (*self.metrics, *self.secondary_metrics, *self.guardrails) if self.engine.spark else ():
-            if not self.scores and isinstance(named(name), GivenMetric):
-                raise ValueError(f"engine.spark: the rankings stay there, and {name} is computed here: leave it out")
-        if self.careful_unseen is not None and self.cheap_judgments is None:
-            raise RuleError(Setting("careful_unseen"), ": goes with `", Setting("cheap_judgments"), "`: give them, too")
-        if self.cheap_judgments is not None and self.engine.spark is not None:
-            raise ValueError("cheap_judgments: are not scored by Spark: take them or engine.spark out")
-        if self.scores and self.engine.spark is not None:
-            raise RuleError(
-                "engine.spark: makes scores from rankings, and `", SCORES, "` hold none: take one of the two out"
-            )
-
-    def _check_places(self) -> None:
-        """Rankings are scored by judgments, and scores need neither."""
-        if not self.scores:
-            return
-        for key in ("judgments", "more_judgments", "cheap_judgments", "documents", "costs"):
-            if getattr(self, key):
-                raise RuleError(
-                    Setting(key), ": goes with rankings, and `", SCORES, "` hold none: take one of the two out"
-                )
-        for key in ("judged", "unanswered"):
-            if self.gate is not None and getattr(self.gate, key) is not None:
-                raise RuleError(
-                    Setting(f"gate.{key}"), ": is not known of scores that another tool computed; take it out"
-                )
 
     @property
     def names_metrics(self) -> bool:

@@ -4,6 +4,7 @@ A key says in its model, once, that it is a path, holds dates or may hold a secr
 configuration asks here, and has no list of keys of its own.
 """
 
+import dataclasses
 import enum
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -25,6 +26,47 @@ class Trait(enum.Enum):
     METRICS = "names of metrics, each of which may be a mapping as well"
     OPERATIONAL = "a key that changes no result"
 
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """How commands and the Python API give a key, written into the type of the key or of the place that has it.
+
+    name: of the option. group: of the commands that have it (`flows/cli/options.py`). panel: of help. metavar: what
+    help calls its value. below: the key of a place that it gives, as `.format`. argument: of the Python API, by default
+    called as the option. read: the function of `option_parsing` that reads the text, by its name. help: by default the
+    key's own description. near: other keys that problems with it name. also: a second name. key: the key that it gives,
+    dotted; `[]` stands for every entry of a list.
+    """
+
+    name: str
+    group: str
+    panel: str
+    metavar: str | None = None
+    below: str = ""
+    argument: str = ""
+    read: str = "as_given"
+    help: str = ""
+    near: tuple[str, ...] = ()
+    also: str = ""
+    key: str = ""
+
+    @property
+    def parameter(self) -> str:
+        """What the functions of commands call it: ``more_judgments`` for ``--more-judgments``."""
+        return self.name.removeprefix("--").replace("-", "_")
+
+    @property
+    def given(self) -> str:
+        """What the functions of the Python API call it."""
+        return self.argument or self.parameter
+
+    @property
+    def place(self) -> Place:
+        """The place of the key, without the numbers of entries."""
+        return tuple(self.key.replace("[]", "").split("."))
+
+
+DATA, MEASURED, TESTED, OUTPUT = "Data", "Metrics", "Statistics", "Output"  # the panels of help
 
 T = TypeVar("T")
 Operational = Annotated[T, Trait.OPERATIONAL]
@@ -114,6 +156,16 @@ def places_of(model: type[BaseModel]) -> set[str]:
     """Return the keys of a model at which an input is described."""
     fields = model.model_fields.items()
     return {name for name, field in fields if any(keys_with(kind, Trait.INPUT) for kind in models_in(field.annotation))}
+
+
+def options_of(model: type[BaseModel], above: str = "") -> Iterator[Option]:
+    """Yield the options of a model's keys; above: the dotted key of the model, with a dot behind it."""
+    for name, field in model.model_fields.items():
+        for option in field.metadata:
+            if isinstance(option, Option):
+                yield dataclasses.replace(option, key=f"{above}{name}{option.below}")
+        for inner in models_in(field.annotation):
+            yield from options_of(inner, f"{above}{name}.")
 
 
 def walk_keys(model: BaseModel, place: Place = ()) -> Iterator[tuple[Place, set[Trait], Any]]:

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from ndcg_ab.config.model import cron
-from ndcg_ab.config.model.keys import Model, Trait
+from ndcg_ab.config.model.keys import OUTPUT, Model, Option, Trait
 from ndcg_ab.config.model.references import SecretText
 from ndcg_ab.files import unusable
 from ndcg_ab.memory import too_little
@@ -192,11 +192,13 @@ class Retention(Model):
 class Resources(Model):
     """What an evaluation may use."""
 
-    threads: int | None = Field(None, strict=True, ge=1, le=10_000, description="Threads; by default every core.")
-    memory_limit: MemorySize | None = Field(
-        None, description="Of the whole process, as 4GB; by default DuckDB takes 80 % of the memory."
+    threads: Annotated[int | None, Option("--threads", "resources", OUTPUT, "N")] = Field(
+        None, strict=True, ge=1, le=10_000, description="Threads; by default every core."
     )
-    spill: GivenPath | None = Field(
+    memory_limit: Annotated[MemorySize | None, Option("--memory-limit", "resources", OUTPUT, "SIZE")] = Field(
+        None, description="Memory limit of the process, as 4GB or 50%; by default DuckDB takes 80 % of the memory."
+    )
+    spill: Annotated[GivenPath | None, Option("--spill", "resources", OUTPUT, "FOLDER")] = Field(
         None,
         description="Folder for what does not fit into memory, relative to the configuration;"
         " by default the one of temporary files, of `run` the output directory.",

@@ -6,34 +6,55 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from ndcg_ab.config.model.by_metric import Margins, read_margins, read_ranges
-from ndcg_ab.config.model.keys import Model
+from ndcg_ab.config.model.keys import MEASURED, TESTED, Model, Option
 from ndcg_ab.config.model.margins import read_margin
 from ndcg_ab.errors import RuleError, Setting
-from ndcg_core.statistics.hypothesis_tests.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
+from ndcg_core.statistics.hypothesis_tests import DEFAULT_RESAMPLES, DEFAULT_SEED
 
 
 class Statistics(Model):
     """How the differences are tested."""
 
-    alpha: float = Field(0.05, strict=True, ge=1e-9, lt=0.5, description="Threshold of the adjusted p-value.")
-    resamples: int = Field(
+    alpha: Annotated[float, Option("--alpha", "tests", TESTED, "A", read="parse_alpha")] = Field(
+        0.05, strict=True, ge=1e-9, lt=0.5, description="Threshold of the adjusted p-value."
+    )
+    resamples: Annotated[int, Option("--resamples", "tests", TESTED, "N")] = Field(
         DEFAULT_RESAMPLES, strict=True, ge=100, le=10_000_000, description="Sign flips, and most bootstrap resamples."
     )
-    seed: int = Field(
+    seed: Annotated[int, Option("--seed", "tests", TESTED, "N")] = Field(
         DEFAULT_SEED, strict=True, ge=0, lt=2**63, description="Seed of the flips; kept with the results."
     )
-    smallest_effect: dict[str, float] | float | None = Field(
-        None, description="The smallest difference that matters, for every metric or as METRIC: DIFFERENCE."
-    )
-    weighted: bool | None = Field(
-        None, strict=True, description="Weigh queries; by default where the queries have a weight."
-    )
-    clustered: bool | None = Field(
+    smallest_effect: Annotated[
+        dict[str, float] | float | None,
+        Option(
+            *("--smallest-effect", "effects", MEASURED, "[METRIC=]D"),
+            read="parse_smallest_effect",
+            help="The smallest difference that matters, for all metrics or for one.",
+        ),
+    ] = Field(None, description="The smallest difference that matters, for every metric or as METRIC: DIFFERENCE.")
+    weighted: Annotated[
+        bool | None,
+        Option(
+            *("--unweighted", "weights", TESTED),
+            argument="weighted",
+            read="negate",
+            help="Ignore the queries' weights.",
+        ),
+    ] = Field(None, strict=True, description="Weigh queries; by default where the queries have a weight.")
+    clustered: Annotated[
+        bool | None,
+        Option(
+            *("--unclustered", "compared", TESTED),
+            argument="clustered",
+            read="negate",
+            help="Ignore the queries' clusters.",
+        ),
+    ] = Field(
         None,
         strict=True,
         description="Test clusters of queries as wholes; by default where the queries have a cluster.",
     )
-    cluster_prefix: str | None = Field(
+    cluster_prefix: Annotated[str | None, Option("--cluster-prefix", "clusters", TESTED, "TEXT")] = Field(
         None,
         min_length=1,
         description="Ids that agree up to the last of this text make a cluster: _ for 106_1.",
@@ -42,13 +63,15 @@ class Statistics(Model):
         default_factory=dict,
         description="METRIC: [LOW, HIGH] that its values lie in, for guardrails; known of ours within [0, 1].",
     )
-    all_pairs: bool = Field(False, strict=True, description="Compare every two systems too, as a family of its own.")
-    bounds: bool = Field(
+    all_pairs: Annotated[bool, Option("--all-pairs", "compared", MEASURED)] = Field(
+        False, strict=True, description="Compare every two systems too, as a family of its own."
+    )
+    bounds: Annotated[bool, Option("--bounds", "compared", TESTED, also="--bounds/--no-bounds")] = Field(
         True,
         strict=True,
         description="Show the lowest and highest difference over all grades of unjudged results; decides nothing.",
     )
-    label_factor: float = Field(
+    label_factor: Annotated[float, Option("--label-factor", "compared", TESTED, "F")] = Field(
         1.2,
         strict=True,
         ge=1,
@@ -83,8 +106,13 @@ class Statistics(Model):
 class Slices(Model):
     """Parts of the queries that are compared on their own."""
 
-    by: list[str] = Field(default_factory=list, description="Attributes: columns of the queries' file.")
-    smallest: int = Field(25, strict=True, ge=6, description="A slice of fewer queries is shown, but not tested.")
+    by: Annotated[
+        list[str],
+        Option("--slice", "slices", MEASURED, "ATTRIBUTE", argument="slices", read="as_list"),
+    ] = Field(default_factory=list, description="Attributes that are compared on their own: columns of the queries.")
+    smallest: Annotated[int, Option("--smallest-slice", "compared", MEASURED, "N")] = Field(
+        25, strict=True, ge=6, description="A slice of fewer queries is shown, but not tested."
+    )
 
     @field_validator("by")
     @classmethod
@@ -95,6 +123,9 @@ class Slices(Model):
             if value.count(name) > 1:
                 raise ValueError(f"{name!r} is named twice")
         return value
+
+
+GATE_CONDITIONS = tuple(f"gate.{key}" for key in ("scored", "judged", "unanswered", "slice_regression", "not_worse"))
 
 
 class Gate(Model):

@@ -3,107 +3,27 @@
 import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import ValidationError
 
 from ndcg_ab.config.loading.file import describe_problems
 from ndcg_ab.config.loading.keys import is_path
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.keys import Trait
+from ndcg_ab.config.model.keys import Option, Trait, options_of
 from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.config.model.roles import FIRST
-from ndcg_ab.config.options.option_parsing import (
-    SINGLE_GATES,
-    as_given,
-    as_list,
-    negate,
-    parse_alpha,
-    parse_columns,
-    parse_gate,
-    parse_grades,
-    parse_margins,
-    parse_metrics,
-    parse_primary,
-    parse_scores,
-    parse_severities,
-    parse_smallest_effect,
-    parse_systems,
-)
-from ndcg_ab.config.walking import Place, general_key
+from ndcg_ab.config.options import option_parsing
+from ndcg_ab.config.options.option_parsing import SINGLE_GATES
+from ndcg_ab.config.walking import general_key
 from ndcg_ab.errors import InputError, Setting
 
-
-class Option(NamedTuple):
-    """One option of the command, one argument of the Python API and one key of an evaluation.
-
-    given: the argument. key: dotted; `[]` stands for every entry of a list. read: the key's value from the option's
-        name and the text given. near: other keys that problems with it name.
-    """
-
-    name: str
-    given: str
-    key: str
-    read: Callable[[str, Any], Any] = as_given
-    near: tuple[str, ...] = ()
-
-    @property
-    def parameter(self) -> str:
-        """What the functions of commands call it: ``more_judgments`` for ``--more-judgments``."""
-        return self.name.removeprefix("--").replace("-", "_")
-
-    @property
-    def place(self) -> Place:
-        """The place of the key, without the numbers of entries."""
-        return tuple(self.key.replace("[]", "").split("."))
+OPTIONS = tuple(sorted(options_of(Evaluation), key=lambda option: "[]" in option.key))  # lists before their entries
 
 
-OPTIONS = (  # a list before what is put into its entries
-    Option("--judgments", "judgments", "judgments.file", near=("judgments",)),
-    Option("--judgments-format", "judgments_format", "judgments.format"),
-    Option("--judgments-columns", "judgments_columns", "judgments.columns", parse_columns),
-    Option("--grades", "grades", "judgments.grades", parse_grades),
-    Option("--complete-judgments", "complete_judgments", "judgments.complete"),
-    Option("--more-judgments", "more_judgments", "more_judgments", as_list, near=("more_judgments[].file",)),
-    Option("--judgments-precedence", "judgments_precedence", "judgments_precedence"),
-    Option("--combine", "combine", "combine"),
-    Option("--cheap-judgments", "cheap_judgments", "cheap_judgments", near=("cheap_judgments.file",)),
-    Option("--careful-unseen", "careful_unseen", "careful_unseen", near=("careful_unseen.file",)),
-    Option("--system", "systems", "systems", parse_systems, near=("systems[].name",)),
-    Option("--scores", "scores", "scores", parse_scores),
-    Option("--format", "format", "systems[].format", near=("scores[].format",)),
-    Option("--columns", "columns", "systems[].columns", parse_columns, near=("scores[].columns",)),
-    Option("--baseline", "baseline", "baseline"),
-    Option("--metric", "metrics", "metrics", parse_metrics),
-    Option("--primary", "primary_metrics", "primary_metrics", parse_primary),
-    Option("--secondary", "secondary_metrics", "secondary_metrics", parse_metrics),
-    Option("--guardrail", "guardrails", "guardrails", parse_margins, near=("costs.guardrails",)),
-    Option("--cost", "costs", "costs.record", as_list),
-    Option("--queries", "queries", "queries"),
-    Option("--documents", "documents", "documents.file", near=("documents",)),
-    Option("--document-prefix", "document_prefix", "documents.prefix"),
-    Option("--duplicates", "duplicates", "systems[].duplicates"),
-    Option("--own", "own", "documents.own"),
-    Option("--intended", "intended", "intended", near=("intended.file",)),
-    Option("--slice", "slices", "slices.by", as_list),
-    Option("--smallest-slice", "smallest_slice", "slices.smallest"),
-    Option("--smallest-effect", "smallest_effect", "statistics.smallest_effect", parse_smallest_effect),
-    Option("--require", "gate", "gate", parse_gate, near=tuple(f"gate.{key}" for key in (*SINGLE_GATES, "not_worse"))),
-    Option("--alpha", "alpha", "statistics.alpha", parse_alpha),
-    Option("--resamples", "resamples", "statistics.resamples"),
-    Option("--seed", "seed", "statistics.seed"),
-    Option("--unweighted", "weighted", "statistics.weighted", negate),
-    Option("--cluster-prefix", "cluster_prefix", "statistics.cluster_prefix"),
-    Option("--unclustered", "clustered", "statistics.clustered", negate),
-    Option("--all-pairs", "all_pairs", "statistics.all_pairs"),
-    Option("--bounds", "bounds", "statistics.bounds"),
-    Option("--label-factor", "label_factor", "statistics.label_factor"),
-    Option("--finding", "findings", "findings", parse_severities),
-    Option("--strict", "strict", "strict"),
-    Option("--threads", "threads", "resources.threads"),
-    Option("--memory-limit", "memory_limit", "resources.memory_limit"),
-    Option("--spill", "spill", "resources.spill"),
-)
+def read_option(option: Option, value: Any) -> Any:
+    """Return the value of the key from what was given as an option."""
+    return getattr(option_parsing, option.read)(option.name, value)
 
 
 def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) -> Evaluation:
@@ -132,7 +52,7 @@ def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) 
     for option in OPTIONS:
         value = given.get(option.parameter)
         if value is not None and (value not in ([], ()) or (option.given == "gate" and given.get("gate"))):
-            set_key(content, evaluation_key(option, content), option.read(option.name, value))
+            set_key(content, evaluation_key(option, content), read_option(option, value))
     if given.get("cheap_judgments") and "judgments" in content:
         content["cheap_judgments"] = content["judgments"] | {"file": given["cheap_judgments"]}
     return validate_evaluation(one_deciding(content), name_option)

@@ -149,7 +149,7 @@ def refusal_text(option: str, text: str, number: str, rule: str) -> InputError:
     return InputError(f"{option} {text!r}: {number!r} {rule}{hint}")
 
 
-def parse_alpha(option: str, value: Any) -> float:
+def parse_alpha(option: str, value: str | float) -> float:
     """A threshold; what is out of the range is refused where all of the evaluation is."""
     text = str(value)
     if not is_number(text):

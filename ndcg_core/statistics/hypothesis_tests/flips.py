@@ -23,8 +23,6 @@ BitTiles = Iterator[tuple[slice, NDArray[np.uint8]]]
 
 TIE_TOLERANCE = 1e-9
 """A difference of this size or smaller is a tie: sums taken in different orders differ by 1e-16."""
-DEFAULT_SEED = 1935
-DEFAULT_RESAMPLES = 10_000
 ENUMERABLE = 16
 """Up to so many differing queries every pattern of signs is counted, instead of a sample of them."""
 

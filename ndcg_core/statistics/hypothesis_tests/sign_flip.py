@@ -17,9 +17,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ndcg_core.statistics.hypothesis_tests import DEFAULT_RESAMPLES, DEFAULT_SEED
 from ndcg_core.statistics.hypothesis_tests.flips import (
-    DEFAULT_RESAMPLES,
-    DEFAULT_SEED,
     ENUMERABLE,
     Family,
     FloatArray,

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ndcg_core.statistics.estimates.mean_difference import check_probability
+from ndcg_core.statistics.hypothesis_tests import DEFAULT_RESAMPLES, DEFAULT_SEED
 from ndcg_core.statistics.hypothesis_tests.flips import (
-    DEFAULT_RESAMPLES,
-    DEFAULT_SEED,
     ENUMERABLE,
     Family,
     FloatArray,

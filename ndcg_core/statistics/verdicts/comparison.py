@@ -26,8 +26,7 @@ from ndcg_core.statistics.estimates.mean_difference import (
     reach_alone,
 )
 from ndcg_core.statistics.estimates.power import queries_to_detect
-from ndcg_core.statistics.hypothesis_tests import guardrails
-from ndcg_core.statistics.hypothesis_tests.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
+from ndcg_core.statistics.hypothesis_tests import DEFAULT_RESAMPLES, DEFAULT_SEED, guardrails
 from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, adjust_family
 from ndcg_core.statistics.paired import (
     Column,

@@ -20,9 +20,11 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import DescribedPlace, GivenFile
 from ndcg_ab.config.model.inputs.judgments import JUDGMENT_KINDS, JudgmentSource
 from ndcg_ab.config.model.inputs.sources import KINDS, System
-from ndcg_ab.config.model.keys import Trait, with_keys_of
+from ndcg_ab.config.model.keys import Option, Trait, options_of, with_keys_of
 from ndcg_ab.config.model.references import SecretText
+from ndcg_ab.config.options import from_options
 from ndcg_ab.errors import InputError
+from ndcg_ab.flows.cli.options import make_option, type_of
 from ndcg_ab.flows.cli.outputs import local_inputs
 from ndcg_ab.history.database import configuration_key
 from ndcg_ab.sources.registry import SOURCES, make_source
@@ -54,7 +56,9 @@ class WideEvaluation(Evaluation):
 
     judgments: WideJudgments | None = Field(None, description="The judgments.")
     systems: list[WideSystem] = Field(default_factory=list, description="The systems.")
-    lantern: int = Field(3, strict=True, ge=1, description="The dummy key.")
+    lantern: Annotated[int, Option("--lantern", "compared", "Metrics", "N")] = Field(
+        3, strict=True, ge=1, description="The dummy key."
+    )
     ledger: Annotated[Path | None, Trait.PATH, Trait.OPERATIONAL] = Field(None, description="A dummy path.")
 
 
@@ -76,6 +80,9 @@ def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
         if name.startswith("ndcg_ab.") and getattr(module, "Evaluation", None) is Evaluation:
             monkeypatch.setattr(module, "Evaluation", WideEvaluation)
     monkeypatch.setattr(schema, "System", WideSystem)
+    added = [option for option in options_of(WideEvaluation) if option.key == "lantern"]
+    monkeypatch.setattr(from_options, "OPTIONS", (*from_options.OPTIONS, *added))
+    monkeypatch.setattr(from_options, "BY_KEY", from_options.BY_KEY | {"lantern": added[0]})
     monkeypatch.setitem(SOURCES, ShelfSource, lambda described, directory: (described, directory))
 
 
@@ -113,6 +120,23 @@ def test_its_own_rules_are_said_in_a_sentence(tmp_path: Path) -> None:
             read(tmp_path, CONFIG.replace("boards: 4", f"boards: {boards}"))
     with pytest.raises(InputError, match=r"lantern = 0: must be 1 or more"):
         read(tmp_path, CONFIG.replace("lantern: 5", "lantern: 0"))
+
+
+def test_commands_and_the_python_api_give_it() -> None:
+    (option,) = (each for each in from_options.OPTIONS if each.name == "--lantern")
+    made = make_option(option)
+    assert (type_of(option), made.default, made.metavar) == (int | None, "--lantern", "N")
+    assert (made.help, made.rich_help_panel) == ("The dummy key. (default 3)", "Metrics")
+    files: dict[str, Any] = {"judgments": "q", "system": ["a=a.run", "b=b.run"]}
+    given: Any = from_options.evaluation_from_options(files | {"lantern": 7})
+    assert given.lantern == 7
+    systems = [{"name": "a", "file": "a.run"}]
+    called: Any = from_options.evaluation_from_arguments({"judgments": "q", "systems": systems, "lantern": 8})
+    assert called.lantern == 8
+    with pytest.raises(InputError, match=r"^--lantern = 0: must be 1 or more$"):
+        from_options.evaluation_from_options(files | {"lantern": 0})
+    with pytest.raises(InputError, match=r"^lantern = 0: must be 1 or more$"):
+        from_options.evaluation_from_arguments({"judgments": "q", "systems": systems, "lantern": 0})
 
 
 def test_its_paths_start_from_the_file_that_names_them(tmp_path: Path) -> None:

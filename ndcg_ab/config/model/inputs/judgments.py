@@ -1,7 +1,6 @@
 """What a configuration says of judgments: a table of them, a function that judges, or clicks."""
 
 import math
-from collections.abc import Sequence
 from typing import Any, Literal, cast
 
 from pydantic import Field, field_validator, model_validator
@@ -14,10 +13,8 @@ from ndcg_ab.config.model.inputs.sources import (
     Place,
     Source,
     SparkSource,
-    TableSource,
 )
 from ndcg_ab.config.model.keys import with_keys_of
-from ndcg_ab.errors import RuleError, Setting
 
 JUDGMENT_KINDS: dict[str, type[Source]] = {key: kind for key, kind in KINDS.items() if kind.has_tables} | {
     "table": SparkSource,
@@ -66,34 +63,3 @@ class JudgmentSource(Place):
         if isinstance(self.grades, dict) and self.kind in ("table", "clicks"):
             raise ValueError(f"grades: name the numbers of words, and those of {self.kind} are numbers: take them out")
         return self
-
-
-def refuse_judging_function(
-    judgments: JudgmentSource | None,
-    more: Sequence[JudgmentSource],
-    proxy: JudgmentSource | None,
-    queries: TableSource | None,
-    with_spark: bool,
-) -> None:
-    """A function judges what the systems return: there is one, it needs texts, and rows that are here."""
-    if proxy is not None and proxy.kind == "python":
-        raise RuleError(
-            Setting("cheap_judgments"), ": a function judges for `judgments` or `more_judgments`: name it there"
-        )
-    places = [("judgments", judgments), *((f"more_judgments[{at}]", place) for at, place in enumerate(more))]
-    keys = [key for key, place in places if place is not None and place.kind == "python"]
-    if not keys:
-        return
-    if len(keys) > 1:
-        raise RuleError(
-            Setting(keys[1]), f": {keys[0]} names a function that judges, and there can be one: take one out"
-        )
-    if with_spark:
-        raise RuleError(
-            Setting(keys[0]), ": a function judges rankings that are here, and Spark's stay there: give files"
-        )
-    if proxy is not None:
-        rule = f": go with judgments of files alone: take it or the python of {keys[0]} out"
-        raise RuleError(Setting("cheap_judgments"), rule)
-    if queries is None:
-        raise RuleError(Setting("queries"), f": missing; the function of {keys[0]} is given their texts")

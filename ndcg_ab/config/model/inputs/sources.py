@@ -74,7 +74,9 @@ class FileSource(Readable, DescribedPlace):
         description="Path, relative to the configuration, or address (s3://, gs://, az://, https://); or a folder of"
         " one table."
     )
-    format: FileFormat | None = Field(None, description="The file's format; by default told by its name.")
+    format: FileFormat | None = Field(
+        None, description="trec, csv, tsv, jsonl or parquet; by default told by the file's name."
+    )
     columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
     parts: bool = Field(
         False,

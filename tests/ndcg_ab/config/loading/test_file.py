@@ -11,7 +11,7 @@ from ndcg_ab.config.loading.hints import REMOVED_KEYS
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource, PythonSource
 from ndcg_ab.errors import InputError
-from ndcg_core.statistics.hypothesis_tests.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
+from ndcg_core.statistics.hypothesis_tests import DEFAULT_RESAMPLES, DEFAULT_SEED
 from tests.places import ROOT
 
 SYSTEMS: list[dict[str, Any]] = [{"name": "old", "file": "old.run"}, {"name": "new", "file": "runs/new.csv"}]
@@ -148,7 +148,7 @@ UNKNOWN = {
     "resources.thread": (with_keys(resources={"thread": 1}), "did you mean 'threads'?"),
     "colour": (
         with_keys(colour="red"),
-        "is unknown (known here: name, judgments, cheap_judgments, careful_unseen, more_judgments, ",
+        "is unknown (known here: name, judgments, more_judgments, judgments_precedence, combine, ",
     ),
 }
 

@@ -1,0 +1,143 @@
+"""What keys of a configuration demand of each other: rules that an `Evaluation` holds itself to."""
+
+from typing import Any
+
+from pydantic_core import InitErrorDetails
+
+from ndcg_ab.config.loading.hints import closest_hint
+from ndcg_ab.config.model.inputs.sources import System
+from ndcg_ab.errors import RuleError, Setting
+from ndcg_ab.other_measures import named
+from ndcg_core.measures.external_metric import GivenMetric
+
+SCORES = Setting("scores")
+
+
+def check_consistency(evaluation: Any) -> None:
+    """Raise RuleError if keys of an evaluation contradict each other, or one lacks another."""
+    check_places(evaluation)
+    check_tables(evaluation)
+    refuse_judging_function(evaluation)
+    check_names(evaluation)
+    check_queries(evaluation)
+
+
+def missing_places(evaluation: Any, value: Any) -> list[InitErrorDetails]:
+    """Return the errors for judgments and systems that are not given, and must be without scores."""
+    if evaluation.scores:
+        return []
+    keys = [key for key in ("judgments", "systems") if not getattr(evaluation, key)]
+    lacking = [InitErrorDetails(type="missing", loc=(key,), input=value) for key in keys]
+    if "systems" in keys and "systems" in evaluation.model_fields_set:
+        length = {"field_type": "List", "min_length": 1, "actual_length": 0}
+        lacking[-1] = InitErrorDetails(type="too_short", loc=("systems",), input=[], ctx=length)
+    return lacking
+
+
+def check_names(evaluation: Any) -> None:
+    """Raise RuleError for a name that two systems have, or a baseline that no system is."""
+    names = [system.name for system in evaluation.systems]
+    is_open = any(system.stands_for_many for system in evaluation.systems)
+    for name in names:
+        if names.count(name) > 1 and not is_open:
+            raise RuleError(Setting("systems"), f": the name {name!r} is given twice; every system needs its own")
+    if evaluation.baseline is not None and names and evaluation.baseline not in names and not is_open:
+        hint = closest_hint(evaluation.baseline, names)
+        rule = f" = {evaluation.baseline!r}: must be one of the systems ({', '.join(names)}){hint}"
+        raise RuleError(Setting("baseline"), rule)
+
+
+def check_queries(evaluation: Any) -> None:
+    """Raise RuleError if queries are missing that another key needs, or slices."""
+    if evaluation.queries is None and (evaluation.slices.by or evaluation.statistics.weighted):
+        key = "slices.by" if evaluation.slices.by else "statistics.weighted"
+        raise RuleError(
+            Setting("queries"), ": missing; ", Setting(key), " needs a file of queries with the columns it names"
+        )
+    if evaluation.gate is not None and evaluation.gate.slice_regression is not None and not evaluation.slices.by:
+        raise RuleError(
+            Setting("gate.slice_regression"),
+            ": there are no slices to look at; name attributes with `",
+            Setting("slices.by"),
+            "`",
+        )
+    if evaluation.queries is None and not evaluation.scores:
+        for system in evaluation.systems:
+            if system.source.needs_queries:
+                raise RuleError(
+                    Setting("queries"),
+                    f": missing; system {system.name!r} is a {system.kind} source and needs them",
+                )
+
+
+def check_tables(evaluation: Any) -> None:
+    """Raise RuleError if a table has no Spark to read it, or Spark is asked for what is made here."""
+    given = [("judgments", evaluation.judgments)] if evaluation.judgments else []
+    given += [(f"more_judgments[{at}]", place) for at, place in enumerate(evaluation.more_judgments)]
+    if evaluation.cheap_judgments:
+        given.append(("cheap_judgments", evaluation.cheap_judgments))
+    for key, place in [*given, *((f"system {system.name!r}", system) for system in evaluation.systems)]:
+        if isinstance(place, System) and evaluation.scores:
+            continue
+        place.read_by(evaluation.engine.spark)
+        if place.kind == "table" and evaluation.engine.spark is None:
+            raise RuleError(
+                Setting(key), ": table is read by Spark, and there is none: say where, with engine: {spark: …}"
+            )
+    if evaluation.more_judgments and any(place.kind == "table" for key, place in given if "judgments" in key):
+        raise RuleError(
+            Setting("more_judgments"),
+            ": are put together on this machine, and rows of a `table` stay with Spark: give files",
+        )
+    for name in (
+        (*evaluation.metrics, *evaluation.secondary_metrics, *evaluation.guardrails) if evaluation.engine.spark else ()
+    ):
+        if not evaluation.scores and isinstance(named(name), GivenMetric):
+            raise ValueError(f"engine.spark: the rankings stay there, and {name} is computed here: leave it out")
+    if evaluation.careful_unseen is not None and evaluation.cheap_judgments is None:
+        raise RuleError(Setting("careful_unseen"), ": goes with `", Setting("cheap_judgments"), "`: give them, too")
+    if evaluation.cheap_judgments is not None and evaluation.engine.spark is not None:
+        raise ValueError("cheap_judgments: are not scored by Spark: take them or engine.spark out")
+    if evaluation.scores and evaluation.engine.spark is not None:
+        raise RuleError(
+            "engine.spark: makes scores from rankings, and `", SCORES, "` hold none: take one of the two out"
+        )
+
+
+def check_places(evaluation: Any) -> None:
+    """Raise RuleError for keys of rankings beside scores, which need neither judgments nor rankings."""
+    if not evaluation.scores:
+        return
+    for key in ("judgments", "more_judgments", "cheap_judgments", "documents", "costs"):
+        if getattr(evaluation, key):
+            raise RuleError(Setting(key), ": goes with rankings, and `", SCORES, "` hold none: take one of the two out")
+    for key in ("judged", "unanswered"):
+        if evaluation.gate is not None and getattr(evaluation.gate, key) is not None:
+            raise RuleError(Setting(f"gate.{key}"), ": is not known of scores that another tool computed; take it out")
+
+
+def refuse_judging_function(evaluation: Any) -> None:
+    """A function judges what the systems return: there is one, it needs texts, and rows that are here."""
+    proxy = evaluation.cheap_judgments
+    if proxy is not None and proxy.kind == "python":
+        raise RuleError(
+            Setting("cheap_judgments"), ": a function judges for `judgments` or `more_judgments`: name it there"
+        )
+    judgments, more = evaluation.judgments, evaluation.more_judgments
+    places = [("judgments", judgments), *((f"more_judgments[{at}]", place) for at, place in enumerate(more))]
+    keys = [key for key, place in places if place is not None and place.kind == "python"]
+    if not keys:
+        return
+    if len(keys) > 1:
+        raise RuleError(
+            Setting(keys[1]), f": {keys[0]} names a function that judges, and there can be one: take one out"
+        )
+    if evaluation.engine.spark is not None:
+        raise RuleError(
+            Setting(keys[0]), ": a function judges rankings that are here, and Spark's stay there: give files"
+        )
+    if proxy is not None:
+        rule = f": go with judgments of files alone: take it or the python of {keys[0]} out"
+        raise RuleError(Setting("cheap_judgments"), rule)
+    if evaluation.queries is None:
+        raise RuleError(Setting("queries"), f": missing; the function of {keys[0]} is given their texts")
