@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 
 from ndcg_ab.config.loading.file import read_config
-from ndcg_ab.config.model.inputs.external_scores import ScoresSource
+from ndcg_ab.config.model.inputs.sources import ScoresSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout, pull_source
 from ndcg_ab.sources.external_scores import PULLED

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.config.model.inputs.external_scores import ScoresSource
+from ndcg_ab.config.model.inputs.sources import ScoresSource
 from ndcg_ab.errors import InputError, format_value, shortened
 from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.files import named

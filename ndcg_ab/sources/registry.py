@@ -9,10 +9,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from ndcg_ab.config.model.inputs.clicks import ClicksSource
-from ndcg_ab.config.model.inputs.external_scores import ScoresSource
 from ndcg_ab.config.model.inputs.http import HttpSource
-from ndcg_ab.config.model.inputs.sources import DatabaseSource, ExtensionSource, FileSource, PythonSource, SparkSource
+from ndcg_ab.config.model.inputs.judgments import ClicksSource
+from ndcg_ab.config.model.inputs.sources import (
+    DatabaseSource,
+    ExtensionSource,
+    FileSource,
+    PythonSource,
+    ScoresSource,
+    SparkSource,
+)
 from ndcg_ab.config.model.inputs.sources import Source as Described
 from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.errors import InputError

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_ab.checks.unjudged_checks import check_rankings_alone
-from ndcg_ab.config.loading.patterns import stands_for_many
+from ndcg_ab.config.loading.templates import stands_for_many
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.options.from_options import validate_evaluation
 from ndcg_ab.engines.base import Engine

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, cast
 
 from ndcg_ab.checks.ranking_checks import findings_of
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.inputs.clicks import Clicks
+from ndcg_ab.config.model.inputs.judgments import Clicks
 from ndcg_ab.config.options.from_options import validate_evaluation
 from ndcg_ab.errors import Setting
 from ndcg_ab.results.codec import encode

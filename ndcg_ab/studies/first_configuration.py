@@ -12,8 +12,7 @@ import yaml
 from pydantic import ValidationError
 
 from ndcg_ab.config.loading.file import describe_problems
-from ndcg_ab.config.loading.patterns import stands_for_many
-from ndcg_ab.config.loading.templates import resolve_at
+from ndcg_ab.config.loading.templates import resolve_at, stands_for_many
 from ndcg_ab.config.loading.variables import fill_in_content
 from ndcg_ab.config.loading.yaml_files import Loader
 from ndcg_ab.config.model.evaluation import NAME, Evaluation

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.config.model.inputs.external_scores import ScoresSource
+from ndcg_ab.config.model.inputs.sources import ScoresSource
 from ndcg_ab.errors import InputError, format_value, shortened
 from ndcg_ab.sources import external_scores
 from ndcg_ab.sources.external_scores import LARGEST, SCORE

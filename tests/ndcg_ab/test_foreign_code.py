@@ -14,13 +14,13 @@ from typer.testing import CliRunner
 from flows.cli.app import app
 from ndcg_ab import extensions
 from ndcg_ab.checks.added_checks import run_added_checks
-from ndcg_ab.config.model.inputs.external_scores import ScoresSource
 from ndcg_ab.config.model.inputs.sources import (
     ExtensionSource,
     FileSource,
     InMemoryData,
     JudgeSource,
     PythonSource,
+    ScoresSource,
 )
 from ndcg_ab.deadlines import Budget
 from ndcg_ab.errors import InputError, TrackingError

@@ -9,7 +9,7 @@ from click_models import MODELS, click_grades, click_values, logged_rates
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ndcg_ab.config.model.inputs.clicks import Clicks
+from ndcg_ab.config.model.inputs.judgments import Clicks
 from ndcg_ab.engines import open_engine
 from ndcg_ab.engines.sql_files import click_files
 from ndcg_ab.sources.clicks.events import EVENTS, ReadEvents

@@ -1,15 +1,16 @@
 """What is settled when a run starts: dates in paths, versions and arguments, and files that are named by a pattern."""
 
+import glob
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel
 
-from ndcg_ab.config.loading.patterns import SHOWN, WILD, matching_files, nothing_matches_text
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import plain_address
 from ndcg_ab.config.model.inputs.sources import PACKED_SUFFIXES, STEM, System
@@ -39,6 +40,33 @@ ENDINGS = (
     ".ipc",
 )
 P = TypeVar("P", bound=BaseModel)
+
+
+WILD = re.compile(r"[*?\[]")
+SHOWN = 3  # files in a message
+
+
+def stands_for_many(path: Path) -> bool:
+    """Return whether a path is a folder, or a pattern that is no file's own name."""
+    return path.is_dir() or bool(WILD.search(str(path)) and not path.exists())
+
+
+def matching_files(path: Path, directory: Path) -> list[Path]:
+    """The files that match, by name; relative to the directory where the pattern is."""
+    names = glob.glob(str(path), root_dir=directory, recursive=True)  # noqa: PTH207 (absolute ones too)
+    return [Path(name) for name in sorted(names) if (directory / name).is_file()]
+
+
+def nothing_matches_text(path: Path) -> str:
+    """What there is in the folder of a pattern that nothing matches."""
+    folder = path.parent
+    while WILD.search(str(folder)) and not folder.exists():
+        folder = folder.parent
+    if not folder.is_dir():
+        return f"there is no folder {folder}"
+    names = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith("."))
+    near = get_close_matches(path.name, names, n=SHOWN, cutoff=0.3) or names[:SHOWN]
+    return f"in {folder} there is {', '.join(near)}" if near else f"the folder {folder} is empty"
 
 
 def resolve_at(evaluation: Evaluation, moment: datetime) -> Evaluation:

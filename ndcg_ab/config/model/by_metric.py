@@ -5,10 +5,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from ndcg_ab.config.model.inputs.external_scores import other_metric
-from ndcg_ab.config.model.inputs.sources import READING_SCORES, DocumentsSource
+from ndcg_ab.config.model.inputs.sources import READING_SCORES, DocumentsSource, other_metric
 from ndcg_ab.config.model.keys import Trait
-from ndcg_ab.config.model.margins import read_margin, read_number
+from ndcg_ab.config.model.units import read_margin, read_number
 from ndcg_ab.errors import format_value
 from ndcg_ab.other_measures import named
 from ndcg_core.measures.notation import from_mapping, leaves_own_out

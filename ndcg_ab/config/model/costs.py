@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field, field_validator, model_validator
 
 from ndcg_ab.config.model.keys import MEASURED, Model, Option
-from ndcg_ab.config.model.margins import read_number
+from ndcg_ab.config.model.units import read_number
 from ndcg_ab.errors import RuleError, Setting, format_value
 from ndcg_core.statistics.averages import STATISTICS, quantile_share
 

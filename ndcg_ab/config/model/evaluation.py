@@ -17,13 +17,13 @@ from ndcg_ab.config.model import roles as metric_roles
 from ndcg_ab.config.model.by_metric import Margins, Metrics, drop_own
 from ndcg_ab.config.model.consistency import check_consistency, missing_places
 from ndcg_ab.config.model.costs import Costs, split_guardrails
-from ndcg_ab.config.model.inputs.external_scores import ScoresSource
 from ndcg_ab.config.model.inputs.judgments import JudgmentSource
 from ndcg_ab.config.model.inputs.sources import (
     READING_SCORES,
     DocumentsSource,
     FileSource,
     JudgeSource,
+    ScoresSource,
     Source,
     System,
     TableSource,

@@ -4,9 +4,11 @@
 effect of it cannot be reached.
 """
 
-from typing import NamedTuple
+import sys
+from typing import Any, NamedTuple
 
-from ndcg_ab.errors import RuleError, Setting
+from ndcg_ab.config.loading.hints import plain_number
+from ndcg_ab.errors import RuleError, Setting, format_value
 from ndcg_core.measures.ranges import Range
 
 QUESTIONED = 0.5  # of the largest possible difference; one so large is asked about
@@ -48,3 +50,19 @@ class NamedDifference(NamedTuple):
         """The number that was meant, where it was written as a percentage."""
         meant = self.difference / 100
         return f"; did you mean {meant:.12g}?" if meant < QUESTIONED * known.width else ""
+
+
+def read_number(value: Any) -> float | None:
+    """A number that a double can hold; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+        return None
+    return float(value)
+
+
+def read_margin(value: Any) -> float:
+    """A difference that matters: a number above 0."""
+    found = read_number(value)
+    if found is None or found <= 0:
+        meant = plain_number(str(value)) if isinstance(value, str) or found is not None else None
+        raise ValueError(f"{format_value(value)}: must be a number above 0{f'; write {meant}' if meant else ''}")
+    return found

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ndcg_ab.config.loading.patterns import matching_files, nothing_matches_text, stands_for_many
-from ndcg_ab.config.loading.templates import file_stem
+from ndcg_ab.config.loading.templates import file_stem, matching_files, nothing_matches_text, stands_for_many
 from ndcg_ab.config.options.option_parsing import parse_system
 from ndcg_ab.errors import InputError, format_value
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ndcg_ab.config.model.inputs.clicks import ClicksSource
+from ndcg_ab.config.model.inputs.judgments import ClicksSource
 from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.engines import open_engine
 from ndcg_ab.engines.sql_files import click_files

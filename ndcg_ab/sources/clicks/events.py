@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.config.model.inputs.clicks import Clicks
+from ndcg_ab.config.model.inputs.judgments import Clicks
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import PullRequest, Remark, Source

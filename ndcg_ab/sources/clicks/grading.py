@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.config.model.inputs.clicks import Clicks
+from ndcg_ab.config.model.inputs.judgments import Clicks
 from ndcg_ab.engines import Engine
 from ndcg_ab.engines.base import InFiles
 from ndcg_ab.errors import InputError

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from ndcg_ab.config.loading.patterns import SHOWN, WILD, matching_files
+from ndcg_ab.config.loading.templates import SHOWN, WILD, matching_files
 from ndcg_ab.config.model.inputs.connections import plain_address
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from ndcg_ab import deadlines
-from ndcg_ab.config.model.inputs.clicks import Clicks, ClicksSource
+from ndcg_ab.config.model.inputs.judgments import Clicks, ClicksSource
 from ndcg_ab.config.model.inputs.sources import System
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import JUDGMENT, RANKING, boundary, pull_source, registry

@@ -8,8 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
-from ndcg_ab.config.model.inputs.external_scores import ScoresSource
-from ndcg_ab.config.model.inputs.sources import InMemoryData
+from ndcg_ab.config.model.inputs.sources import InMemoryData, ScoresSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import pull_source
 from ndcg_ab.sources.external_scores import PULLED

@@ -20,7 +20,8 @@ from ndcg_ab.config.model.inputs.connections import (
 )
 from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.config.model.keys import Model, Trait, with_keys_of
-from ndcg_ab.config.model.operation import Spark
+from ndcg_ab.config.model.operation import GivenPath, Spark
+from ndcg_core.measures.external_metric import GivenMetric, canonical_name
 
 FileFormat = Literal["trec", "csv", "tsv", "jsonl", "parquet"]
 PACKED_SUFFIXES = (".gz", ".zst", ".lz4", ".xz", ".bz2", ".zip")  # say nothing of the format
@@ -343,3 +344,38 @@ class System(Place):
     def stands_for_many(self) -> bool:
         """Whether it is one system for each file that its pattern matches (`ndcg_ab.config.loading.templates`)."""
         return self.file is not None and STEM in self.name
+
+
+ScoresFormat = Literal["csv", "tsv", "jsonl", "parquet", "trec_eval", "ir_measures", "pytrec_eval"]
+
+
+class ScoresSource(Readable):
+    """A file of values per query: of one system, or of those that its column system_id names."""
+
+    alone = "file"
+
+    file: Annotated[GivenPath, Trait.INPUT, Trait.DATED] = Field(
+        description="Path of the file, relative to the configuration."
+    )
+    system: str | None = Field(None, description="Whose values these are; without it the column system_id says it.")
+    format: ScoresFormat | None = Field(None, description="The file's format; by default told by its name and lines.")
+    columns: dict[str, str] = Field(
+        default_factory=dict, description="Names of columns that differ: system_id, query_id, metric, value."
+    )
+
+    @property
+    def shown(self) -> str:
+        """Its name in tables of what was read."""
+        return self.system or self.file.name
+
+    @property
+    def origin(self) -> str:
+        """The place as it was given, for the page."""
+        return str(self.file)
+
+
+def other_metric(text: Any) -> str:
+    """The name of a metric that another tool computed; MetricError where it cannot be one."""
+    if not isinstance(text, str):
+        raise ValueError(f"{text!r}: must be the name of a metric in the scores")
+    return GivenMetric(given=canonical_name(text)).name

@@ -11,7 +11,7 @@ import pytest
 
 from ndcg_ab import thresholds
 from ndcg_ab.checks.ranking_checks import findings_of
-from ndcg_ab.config.model.inputs.clicks import Clicks
+from ndcg_ab.config.model.inputs.judgments import Clicks
 from ndcg_ab.errors import InputError
 from ndcg_ab.memory import Memory
 from ndcg_ab.sources.clicks import json_events

@@ -20,7 +20,7 @@ from ndcg_ab.config.loading.schema import json_schema
 from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.loading.yaml_files import read_yaml
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.inputs.clicks import ClicksSource
+from ndcg_ab.config.model.inputs.judgments import ClicksSource
 from ndcg_ab.config.model.inputs.sources import System, TableSource
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.memory import Memory

@@ -13,9 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
-from ndcg_ab.config.model.inputs.external_scores import ScoresSource
 from ndcg_ab.config.model.inputs.http import HttpRequest, HttpSource
-from ndcg_ab.config.model.inputs.sources import FileSource, System
+from ndcg_ab.config.model.inputs.sources import FileSource, ScoresSource, System
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import JUDGMENT, RANKING, pull_source
 from ndcg_ab.sources.documents import Documents
