@@ -28,7 +28,6 @@ from .commands import (
 from .exit_codes import TOPICS, Program
 from .mistakes import Command
 from .short_help import ShortHelp
-from .streams import prepare_streams
 
 OBJECTS = 50_000  # new ones after which Python looks for circles; after 700 it takes a fifth of MLflow's import
 
@@ -57,7 +56,6 @@ def main(
     ] = False,
 ) -> None:
     gc.set_threshold(OBJECTS, *gc.get_threshold()[1:])
-    prepare_streams()
 
 
 explaining = typer.Typer(name="help", no_args_is_help=True, help="Explain what there is, or another command.")

@@ -21,6 +21,7 @@ from ndcg_ab.temporary import remove_open_folders, write_kept
 from ndcg_ab.visible import visible
 
 from ..stopping import CLEAN_UP, Stopped, end, obey_signals
+from .streams import prepare_streams
 
 GATE_FAILED = 1  # and nothing else
 UNUSABLE = 2  # usage, configuration, data, or what the machine has room for
@@ -44,12 +45,17 @@ class Program(TyperGroup):
         return parsed
 
     def invoke(self, ctx: Any) -> Any:
+        prepare_streams()
+        streams = sys.stdout, sys.stderr
         try:
             return super().invoke(ctx)
         except PASSING:
             raise
         except BaseException as error:  # SystemExit(0) of somebody else's code is no success
+            sys.stdout, sys.stderr = streams  # somebody else's code may have replaced them
             raise typer.Exit(exit_code_for(error)) from None
+        finally:
+            sys.stdout, sys.stderr = streams
 
     def main(self, args: Sequence[str] | None = None, *more: Any, **settings: Any) -> Any:
         if args is not None:  # inside somebody else's process

@@ -47,6 +47,10 @@ class Guarded:
         except OSError as error:
             raise self._named(error) from None
 
+    def close(self) -> None:
+        """Keep the stream open: code of others closes it, and what follows is still to be said."""
+        self.flush()
+
     def _named(self, error: OSError) -> OSError:
         """The same error, which says where there was no place."""
         if error.errno is not None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import builtins
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -306,6 +307,20 @@ def test_the_command_ends_with_2(words: str, tmp_path: Path, monkeypatch: pytest
     config = configuration(small(tmp_path, checks=["foreign"]), tmp_path)
     found = CliRunner().invoke(app, ["check", str(config), "--quiet"])
     assert (found.exit_code, found.stderr) == (2, f"ndcg-ab: checks: foreign: fails: {words}\n")
+
+
+@pytest.mark.parametrize("does", ["sys.stdout.close()", "sys.stderr.close()", "sys.stdout = sys.stderr = None"])
+def test_what_it_does_to_the_streams_ends_with_2(does: str, tmp_path: Path) -> None:
+    config = configuration(small(tmp_path, checks=["foreign"]), tmp_path)
+    program = (
+        "import sys\nfrom ndcg_ab import extensions\nfrom ndcg_ab.flows.cli.main import main\n"
+        f"def check(*_):\n    {does}\n    raise ValueError('\\x1b[2J')\n"
+        "class Entry:\n    name = value = group = 'foreign'\n    dist, load = None, staticmethod(lambda: check)\n"
+        "extensions.entry_points = lambda **_: [Entry]\n"
+        f"sys.argv = ['ndcg-ab', 'check', {str(config)!r}, '--quiet']\nmain()\n"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr) == (2, "ndcg-ab: checks: foreign: fails: ValueError: \\x1b[2J\n")
 
 
 @pytest.mark.parametrize("words", ERRORS)

@@ -7,7 +7,7 @@ from typing import Any, get_args, get_origin
 
 import yaml
 
-from ndcg_ab.config.loading.hints import similar_file_hint
+from ndcg_ab.config.loading.hints import removed_key_text, similar_file_hint
 from ndcg_ab.config.loading.keys import (
     EXTENDS,
     annotation_of,
@@ -230,7 +230,8 @@ def next_part(holder: Any, place: Place, rest: str, text: str) -> tuple[int | st
     if values and Any not in values:
         return rest, ""  # the names of metrics and columns may hold points
     if not values and annotation is not Any and first not in known_keys(place):
-        hint = key_hint((*place, first))
+        key = dotted_key((*place, first))
         known = ", ".join(known_keys(place))
-        raise InputError(f"{SET} {text!r}: key {dotted_key((*place, first))!r} is unknown{hint} (known here: {known})")
+        problem = removed_key_text(key) or f"is unknown{key_hint((*place, first))} (known here: {known})"
+        raise InputError(f"{SET} {text!r}: key {key!r} {problem}")
     return first, others
