@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ndcg_ab.checks.order_checks import check_order
+from ndcg_ab.checks.score_checks import NO_GAIN
 from ndcg_ab.checks.severities import apply_severities, refuse_errors
 from ndcg_ab.comparing.drawn_queries import with_drawn_findings
 from ndcg_ab.comparing.families import compare_columns, paired_columns
@@ -72,6 +73,8 @@ def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sen
     few = sorted(evaluation.metric_list, key=lambda metric: (metric.cutoff or 0, metric.name))[:TRIED]
     noticed = with_drawn_findings(findings, engine, evaluation, sampling.drawn)
     noticed += check_order(engine, few, sampling.weights)
+    if found and not any(comparison.queries for comparison in found.values()):
+        noticed += [Finding("nothing_scored", "error", NO_GAIN, 0)]
     refuse_errors(noticed, evaluation)
     told = tuple(apply_severities(noticed, evaluation))
     return Sensitivity(evaluation.baseline_name, candidates, tuple(evaluation.metric_list), found, told)

@@ -136,6 +136,16 @@ def test_every_definition_can_be_read(width: int, tables: int, monkeypatch: pyte
     assert max(map(len, found.stdout.splitlines())) <= width and "…" not in found.stdout
 
 
+def test_sensitivity_is_of_something(tmp_path: Path) -> None:
+    judgments = tmp_path / "zero.qrels"
+    judgments.write_text("pasta 0 d1 0\n")
+    run = tmp_path / "a.run"
+    run.write_text("pasta Q0 d1 1 1 a\n")
+    found = CliRunner().invoke(app, ["sensitivity", str(judgments), f"a={run}", f"b={run}"])
+    assert found.exit_code == 2
+    assert "no query can be scored" in found.stderr
+
+
 def test_sensitivity_takes_other_choices() -> None:
     text = run(
         "sensitivity",
