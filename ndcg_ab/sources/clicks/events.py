@@ -91,7 +91,7 @@ def read_events(described: Clicks, source: Source, directory: Path, keep: TableW
     kind = described.events or guess_kind(place, directory)
     if kind == "table":
         return read_counts(next(passage.each([source.pull(COUNTS, {})])), source.origin)
-    if isinstance(place, FileSource) and is_json(place):
+    if isinstance(place, FileSource) and (kind == "lines" or is_json(place)):
         UBI.refuse_unknown(str(place.file), place.columns)
         pieces = file_pieces(place, directory)
     else:
@@ -120,15 +120,16 @@ def table_pieces(source: Source, keep: TableWriter | None) -> Iterator[pa.Table]
 
 
 def guess_kind(place: Any, directory: Path) -> str:
-    """By the columns of a file of this machine: a table has one of how often a document was shown; all else is UBI."""
+    """Return how a file of this machine is read, by its first lines: a table of counts, lines of JSON, or UBI else."""
     if not isinstance(place, FileSource) or not isinstance(place.file, Path):
         return "ubi"
     with list_parts(place, directory, {}) as parts:
         path = parts[0].path
         refuse_no_file(path)
-        names = Sample.of_file(path).column_names
-    is_table = any(field.name in place.columns or {field.name, field.other} & {*names} for field in COUNTS.fields[2:])
-    return "table" if is_table else "ubi"
+        sample = Sample.of_file(path)
+        names = {*sample.column_names}
+    is_table = any(field.name in place.columns or {field.name, field.other} & names for field in COUNTS.fields[2:])
+    return "table" if is_table else "lines" if sample.is_json and not place.format else "ubi"
 
 
 def with_numbers(table: pa.Table, origin: str, before: int) -> pa.Table:

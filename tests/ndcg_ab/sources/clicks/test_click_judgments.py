@@ -50,8 +50,9 @@ def remarks_of(folder: Path, log: Iterable[list[dict[str, Any]]], **keys: Any) -
     return {remark.code: remark for remark in found.remarks}
 
 
-def test_without_queries_a_text_is_its_own_query(tmp_path: Path) -> None:
-    found = source_of(click_log(tmp_path / "log.jsonl", LOG)).grade({})
+@pytest.mark.parametrize("name", ["log.jsonl", "log.txt", "log"])
+def test_without_queries_a_text_is_its_own_query(name: str, tmp_path: Path) -> None:
+    found = source_of(click_log(tmp_path / name, LOG)).grade({})
     rows = {(row["query_id"], row["doc_id"]): row for row in found.table.to_pylist()}
     assert list(rows) == [
         ("Pasta  carbonara", "d1"),
