@@ -4,15 +4,18 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
 
 import pyarrow as pa
 
 from ndcg_ab.api.data import read_argument
+from ndcg_ab.config.loading.keys import fields_of
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import InMemoryData
+from ndcg_ab.config.model.keys import Option, models_in
 from ndcg_ab.config.model.roles import ALL, FIRST
-from ndcg_ab.config.options.from_options import evaluation_from_arguments
+from ndcg_ab.config.options.from_options import OPTIONS, evaluation_from_arguments
 from ndcg_ab.config.options.positional import distinct_names
 from ndcg_ab.errors import InputError, Setting, format_value, write_sentence
 from ndcg_ab.sources.tables.in_memory import is_table, python_number, type_name
@@ -21,13 +24,19 @@ from ndcg_core.measures.metric import Metric
 RANKED = ("judgments", "more_judgments", "cheap_judgments", "systems")  # what rankings are scored by and with
 IDS = ("intended", "careful_unseen")  # of queries: a list of them, or a source
 OPTIONAL = ("queries", "documents", *IDS)  # sources that need not be given
-LISTS = ("metrics", "primary_metrics", "secondary_metrics", "costs", "slices")  # one alone may be given without a list
-MAPPINGS = (
-    *("guardrails", "gate", "findings", "grades"),
-    *("columns", "judgments_columns", "queries_columns", "documents_columns"),
-)
 
 
+def is_of(option: Option, kind: type) -> bool:
+    """Return whether a key is always a list, or a mapping; places of data, which are models, are neither."""
+    *_, field = fields_of(option.place)
+    is_union = get_origin(field.annotation) in (Union, UnionType)
+    choices = get_args(field.annotation) if is_union else (field.annotation,)
+    return kind in {get_origin(each) for each in choices} and float not in choices and not models_in(field.annotation)
+
+
+LISTS = {option.given for option in OPTIONS if is_of(option, list)}  # one alone may be given without a list
+MAPPINGS = {option.given for option in OPTIONS if is_of(option, dict)} | {"gate"}
+MAPPINGS |= {f"{name}_columns" for name in ("queries", "documents")}
 ARGUMENTS = {"--candidate": "candidates", "--effect": "effects", "--metric": "metrics", "--system": "systems"}
 
 

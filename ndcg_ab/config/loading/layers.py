@@ -22,8 +22,7 @@ from ndcg_ab.config.loading.keys import (
 from ndcg_ab.config.loading.variables import fill_in_content
 from ndcg_ab.config.loading.yaml_files import Loader, read_yaml
 from ndcg_ab.config.model.inputs.connections import ADDRESS
-from ndcg_ab.config.model.keys import inner_types, is_model
-from ndcg_ab.config.model.references import is_reference
+from ndcg_ab.config.model.keys import inner_types, is_model, is_reference
 from ndcg_ab.config.walking import Place, dotted_key
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolved

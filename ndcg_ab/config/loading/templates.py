@@ -11,12 +11,13 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel
 
+from ndcg_ab.config.model.consistency import check_names
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import plain_address
 from ndcg_ab.config.model.inputs.sources import PACKED_SUFFIXES, STEM, System
 from ndcg_ab.config.model.keys import Trait, change_keys, traits_of, walk_keys
 from ndcg_ab.config.walking import Place, dotted_key, map_texts, walk_texts
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, RuleError
 
 DATE = re.compile(r"(?<!\$)\{date(:(?P<form>[^{}]*))?\}")
 ISO = "%Y-%m-%d"
@@ -80,21 +81,11 @@ def resolve_at(evaluation: Evaluation, moment: datetime) -> Evaluation:
     settled = resolve_files(dated, evaluation, ())
     if settled == evaluation and not any(system.stands_for_many for system in evaluation.systems):
         return evaluation
-    return check_again(settled)
-
-
-def check_again(evaluation: Evaluation) -> Evaluation:
-    """The systems may have other names now: one name twice, or a baseline that is none of them, is refused."""
-    names = [system.name for system in evaluation.systems]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(
-                f"{evaluation.name}: systems: the name {name!r} comes from two entries; every system needs its own"
-            )
-    if evaluation.baseline is not None and names and evaluation.baseline not in names:
-        known = ", ".join(names)
-        raise InputError(f"{evaluation.name}: baseline = {evaluation.baseline!r}: must be one of the systems ({known})")
-    return evaluation
+    try:  # systems may have other names now
+        check_names(settled)
+    except RuleError as error:
+        raise InputError(f"{evaluation.name}: {error}") from None
+    return settled
 
 
 # ---- dates

@@ -2,13 +2,16 @@
 
 A key says in its model, once, that it is a path, holds dates or may hold a secret. Everything that reads or describes a
 configuration asks here, and has no list of keys of its own.
+
+A key that may hold a secret takes a text, in which ``${NAME}`` is looked up when it is used, or a reference:
+{env: NAME}, {file: PATH} or {prefect: BLOCK} (`ndcg_ab.config.secrets.lookup`).
 """
 
 import dataclasses
 import enum
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 from pydantic.fields import FieldInfo
@@ -190,3 +193,25 @@ def change_keys(model: M, change: Callable[[set[Trait], Any], Any]) -> M:
     fields = type(model).model_fields.items()
     values = {name: change(traits_of(field), changed(getattr(model, name))) for name, field in fields}
     return model.model_copy(update={name: value for name, value in values.items() if value != getattr(model, name)})
+
+
+ReferenceKind = Literal["env", "file", "prefect"]
+REFERENCES: tuple[str, ...] = get_args(ReferenceKind)
+
+
+def is_reference(content: Any) -> bool:
+    """Whether it is {env: NAME}, {file: PATH} or {prefect: NAME}."""
+    return isinstance(content, dict) and len(content) == 1 and next(iter(content)) in REFERENCES
+
+
+def text_or_reference(content: Any) -> Any:
+    """The same; ValueError for what is neither text nor a reference."""
+    if content is None or isinstance(content, str):
+        return content
+    if is_reference(content) and all(isinstance(name, str) and name for name in content.values()):
+        return content
+    raise ValueError("must be text, or where the text is: {env: NAME}, {file: PATH} or {prefect: BLOCK}")
+
+
+SecretText = Annotated[str | dict[ReferenceKind, str], BeforeValidator(text_or_reference)]
+"""A text that may be a secret, or hold one."""

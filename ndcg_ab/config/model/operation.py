@@ -14,8 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from ndcg_ab.config.model import cron
-from ndcg_ab.config.model.keys import OUTPUT, Model, Option, Trait
-from ndcg_ab.config.model.references import SecretText
+from ndcg_ab.config.model.keys import OUTPUT, Model, Option, SecretText, Trait
 from ndcg_ab.files import unusable
 from ndcg_ab.memory import too_little
 

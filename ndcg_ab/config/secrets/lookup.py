@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ndcg_ab.config.loading.variables import VARIABLE, fill_variables
-from ndcg_ab.config.model.references import SecretText, is_reference
+from ndcg_ab.config.model.keys import SecretText, is_reference
 from ndcg_ab.config.secrets.redaction import redact, remember_secret
 from ndcg_ab.config.secrets.secret_shapes import ASSIGNED, USERINFO, has_secret_name
 from ndcg_ab.errors import InputError

@@ -20,8 +20,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import DescribedPlace, GivenFile
 from ndcg_ab.config.model.inputs.judgments import JUDGMENT_KINDS, JudgmentSource
 from ndcg_ab.config.model.inputs.sources import KINDS, System
-from ndcg_ab.config.model.keys import Option, Trait, options_of, with_keys_of
-from ndcg_ab.config.model.references import SecretText
+from ndcg_ab.config.model.keys import Option, SecretText, Trait, options_of, with_keys_of
 from ndcg_ab.config.options import from_options
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.options import make_option, type_of
@@ -199,7 +198,7 @@ def test_the_example_and_the_documentation_must_name_it() -> None:
 
 # Where keys are named together for what they mean, not for what they are: module -> why.
 NAMED_TOGETHER = {
-    "ndcg_ab/api/arguments.py": "what the functions take is written out for type checkers",
+    "ndcg_ab/api/arguments.py": "what goes with rankings, and not with scores of another tool",
 }
 
 

@@ -6,9 +6,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PlainValidator, WithJsonSchema, field_validator
 
-from ndcg_ab.config.model.keys import Model, Trait
+from ndcg_ab.config.model.keys import Model, SecretText, Trait, is_reference
 from ndcg_ab.config.model.operation import expand_home
-from ndcg_ab.config.model.references import SecretText, is_reference
 
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 

@@ -132,7 +132,7 @@ def test_patterns(name: str, file: str, expected: dict[str, Any], tmp_path: Path
         ),
         (
             {"systems": [{"name": "{stem}", "file": "runs/a*"}, {"name": "a", "file": "x"}]},
-            "t: systems: the name 'a' comes from two entries",
+            "t: systems: the name 'a' is given twice",
         ),
         (
             {"systems": [{"name": "{stem}", "file": "runs/*.run"}], "baseline": "c"},
