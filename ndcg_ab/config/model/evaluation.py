@@ -116,7 +116,6 @@ class Evaluation(Model):
         Operational[DocumentsSource | None],
         Option(
             *("--documents", "documents", DATA, "FILE", ".file"),
-            help="Titles and addresses of documents for the page: doc_id, title, url.",
             near=("documents",),
         ),
         Option("--document-prefix", "rules", DATA, "SIGN", ".prefix"),

@@ -21,11 +21,6 @@ from ndcg_ab.errors import InputError, Setting
 OPTIONS = tuple(sorted(options_of(Evaluation), key=lambda option: "[]" in option.key))  # lists before their entries
 
 
-def read_option(option: Option, value: Any) -> Any:
-    """Return the value of the key from what was given as an option."""
-    return getattr(option_parsing, option.read)(option.name, value)
-
-
 def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) -> Evaluation:
     """The evaluation that the options describe; InputError names the option.
 
@@ -52,7 +47,8 @@ def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) 
     for option in OPTIONS:
         value = given.get(option.parameter)
         if value is not None and (value not in ([], ()) or (option.given == "gate" and given.get("gate"))):
-            set_key(content, evaluation_key(option, content), read_option(option, value))
+            read = getattr(option_parsing, option.read)
+            set_key(content, evaluation_key(option, content), read(option.name, value))
     if given.get("cheap_judgments") and "judgments" in content:
         content["cheap_judgments"] = content["judgments"] | {"file": given["cheap_judgments"]}
     return validate_evaluation(one_deciding(content), name_option)

@@ -80,15 +80,9 @@ def remember_address(text: str) -> str:
     for found in ASSIGNED.finditer(text):
         if has_secret_name(found["name"]):
             remember_secret(unquote(remember_secret(found["secret"])))
-    if token := address_token(text):
-        remember_secret(unquote(remember_secret(token)))
+    if alone := re.match(r"https?://([^/:@?#\s]{8,})@", text):  # before the @ alone, and long enough for a secret
+        remember_secret(unquote(remember_secret(alone[1])))
     return text
-
-
-def address_token(text: str) -> str | None:
-    """What comes before the @ of an http address alone, and is long enough to be a secret."""
-    found = re.match(r"https?://([^/:@?#\s]{8,})@", text)
-    return found[1] if found else None
 
 
 def split_address(text: str) -> tuple[str, str | None]:

@@ -103,7 +103,7 @@ class DocumentsSource(FileSource):
     """What a document of the rankings is, and a file of titles and addresses."""
 
     file: GivenFile | None = Field(  # type: ignore[assignment]
-        None, description="Path, relative to the configuration, or address (s3://, gs://, az://, https://)."
+        None, description="Titles and addresses of documents for the page: doc_id, title, url; as a path or address."
     )
     prefix: str | None = Field(
         None, description="Rankings hold chunks: ids are cut at this sign, and the best chunk counts.", min_length=1
