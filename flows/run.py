@@ -9,9 +9,12 @@ from pathlib import Path
 
 from ndcg_ab.config.environment import profiles_path
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.deadlines import BackgroundTask
 from ndcg_ab.history.bundles.bundle import Finished
+from ndcg_ab.history.bundles.working_folders import abandon_working_folders
+from ndcg_ab.runs.run import complete_run, finished_run, open_run, perform_patiently
 
-from .unobserved import run_unobserved
+from .stopping import CLEAN_UP
 
 API_URL = "PREFECT_API_URL"
 
@@ -23,12 +26,26 @@ def run_evaluation(
     force: bool = False,
     at: datetime | None = None,
 ) -> Finished:
-    """Runs the evaluation, as a flow of Prefect where a server is named.  Raises what a stage raised."""
-    if not is_server_named(evaluation):
-        return run_unobserved(evaluation, say, force=force, at=at)
-    from .evaluation import run_observed
+    """Do the evaluation, as a flow of Prefect if a server is named.  Raises what a stage raised.
 
-    return run_observed(evaluation, say, force=force, at=at)
+    If that server is away, goes away or hangs, what is left of the run is done without it.  The work is done in a
+    thread of its own, so that whatever interrupts this call is obeyed at once.
+    """
+
+    def work() -> Finished:
+        trouble = None
+        with open_run(evaluation, say, force=force, at=at) as run:
+            if is_server_named(evaluation):
+                from .observed import observe
+
+                if trouble := observe(run, evaluation, force, at):
+                    say(f"going on without Prefect ({trouble})")
+            complete_run(run, perform_patiently)
+            return finished_run(run, trouble)
+
+    if abandon_working_folders not in CLEAN_UP:
+        CLEAN_UP.append(abandon_working_folders)
+    return BackgroundTask(work).wait()
 
 
 def is_server_named(evaluation: Evaluation) -> bool:
@@ -42,7 +59,7 @@ def is_server_named(evaluation: Evaluation) -> bool:
         return False
     if "prefect" not in sys.modules and not may_name_server(profiles_path()):
         return False
-    from .evaluation import named_server
+    from .observed import named_server
 
     return bool(named_server())
 

@@ -15,7 +15,7 @@ from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLi
 from prefect.deployments.runner import RunnerDeployment
 from prefect.exceptions import ObjectNotFound
 from prefect.runner import Runner, runner
-from prefect.runner._starter_engine import EngineCommandStarter
+from prefect.runner._starter_engine import EngineCommandStarter  # no setting names the command (Prefect 3.8)
 from prefect.schedules import Cron
 from prefect.server.schemas.schedules import CronSchedule
 from prefect.settings import PREFECT_API_URL
@@ -28,7 +28,8 @@ from ndcg_ab.config.secrets.lookup import without_password
 from ndcg_ab.errors import LONGEST, InputError, on_one_line
 from ndcg_ab.visible import visible
 
-from .evaluation import evaluation_flow, explain_no_answer, is_prefect_error
+from .evaluation import evaluation_flow
+from .observed import explain_no_answer
 
 GRACE = 30.0  # seconds that an orderly end may take
 SLUG = "nightly"  # names the schedule, so that deploying again changes it
@@ -138,6 +139,12 @@ def find_server() -> Iterator[str]:
             raise
         said = on_one_line(str(error), 300)
         raise InputError(f"Prefect server {without_password(url)}: {said}") from None
+
+
+def is_prefect_error(error: BaseException) -> bool:
+    """Return whether an error comes from talking to Prefect."""
+    module = type(error).__module__.partition(".")[0]
+    return module in ("prefect", "httpx", "httpcore", "websockets") or "Failed to reach API" in str(error)
 
 
 def print_now(text: str) -> None:

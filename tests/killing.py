@@ -27,7 +27,7 @@ from ndcg_ab.history import input_cache as known_inputs
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles.published import PUBLISHED
 from ndcg_ab.history.timeline.timeline import read_timeline
-from ndcg_ab.pipeline import Context
+from ndcg_ab.pipeline import Context, Stage, stages
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources.files.content import digest_of_file
@@ -58,12 +58,15 @@ class Shelf(Tracker):
 def night(evaluation: Evaluation) -> None:
     """Perform one whole night, and write down its bundle as soon as that is called safe."""
 
-    def say(context: Context) -> None:
-        assert context.bundle is not None
-        with (evaluation.output_directory / SAID).open("a") as file:
-            file.write(f"{context.bundle.name}\n")
+    def call(stage: Stage, context: Context, part: str) -> str | None:
+        found = stage.perform(context, part)
+        if stage is stages.KEEP:
+            assert context.bundle is not None
+            with (evaluation.output_directory / SAID).open("a") as file:
+                file.write(f"{context.bundle.name}\n")
+        return found
 
-    if pending := perform_run(evaluation, force=True, when_kept=say).published["pending"]:
+    if pending := perform_run(evaluation, call, force=True).pending:
         raise RuntimeError(f"the tracker has no bundle: {pending}")
 
 

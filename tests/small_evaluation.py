@@ -13,10 +13,11 @@ from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.history import database
 from ndcg_ab.history import input_cache as known_inputs
 from ndcg_ab.history.bundles import bundle as bundles
+from ndcg_ab.history.bundles.bundle import Finished
 from ndcg_ab.pipeline import Context, Stage, stages
-from ndcg_ab.pipeline.run import Call, announce
+from ndcg_ab.pipeline.run import Call
 from ndcg_ab.report import bundle_files
-from ndcg_ab.runs.run import Performed, perform_run
+from ndcg_ab.runs.run import perform_run
 from tests.places import ROOT
 from tests.stores import made_once
 
@@ -62,7 +63,7 @@ def calling(**works: Callable[..., Any]) -> Call:
     def call(stage: Stage, context: Context, part: str) -> str | None:
         work = others.get(stage)
         if work is None:
-            return stage.run(context, part)
+            return stage.perform(context, part)
         if stage is stages.DRAW_PAGE:
             work(context.bundle)
         elif stage is stages.PUBLISH:
@@ -74,12 +75,12 @@ def calling(**works: Callable[..., Any]) -> Call:
     return call
 
 
-def unlogged(evaluation: Evaluation, **options: Any) -> Performed:
+def unlogged(evaluation: Evaluation, **options: Any) -> Finished:
     """A run whose publishing does nothing."""
     return perform_run(evaluation, calling(PUBLISH=no_tracker), **options)
 
 
-def undrawn(evaluation: Evaluation, **options: Any) -> Performed:
+def undrawn(evaluation: Evaluation, **options: Any) -> Finished:
     """The same without the page."""
     return perform_run(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page), **options)
 
@@ -95,7 +96,7 @@ def compute(*_: Any) -> None:
 def is_known(evaluation: Evaluation, say: Callable[[str], None] = lambda step: None) -> bool:
     """Whether a run reuses an earlier evaluation: it ends where it would begin to compute."""
     try:
-        return perform_run(evaluation, announce(say, calling(CHECK_DATA=compute, PUBLISH=no_tracker))).reused
+        return perform_run(evaluation, calling(CHECK_DATA=compute, PUBLISH=no_tracker), say=say).reused
     except WouldComputeError:
         return False
 

@@ -39,7 +39,10 @@ DEPTH = {package: depth for depth, packages in enumerate(LAYERS) for package in 
 CORE_MAY_IMPORT = {"ndcg_core", "numpy", "scipy", "threadpoolctl"}
 DOORS = {  # library -> the packages and modules that may import it
     "typer": ("ndcg_ab.flows.cli",),
-    "prefect": ("ndcg_ab.flows.evaluation", "ndcg_ab.flows.schedules", "ndcg_ab.config.secrets.lookup"),
+    "prefect": (
+        *("ndcg_ab.flows.evaluation", "ndcg_ab.flows.flow_page", "ndcg_ab.flows.observed", "ndcg_ab.flows.schedules"),
+        "ndcg_ab.config.secrets.lookup",
+    ),
     "mlflow": ("ndcg_ab.trackers.mlflow",),
     "duckdb": ("ndcg_ab.engines.duckdb",),
     "adbc_driver_manager": ("ndcg_ab.sources.databases.drivers",),

@@ -10,7 +10,9 @@ import pyarrow as pa
 
 from ndcg_ab.comparing.since_last import SinceLast
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.deadlines import Budget
+from ndcg_ab.config.model.operation import Prefect
+from ndcg_ab.deadlines import Budget, OverdueError, run_with_timeout
+from ndcg_ab.errors import InputError
 from ndcg_ab.pipeline.store import Store
 from ndcg_ab.results.judge_records import Judges
 from ndcg_ab.results.ledger import LedgerRow
@@ -18,6 +20,7 @@ from ndcg_ab.results.outcome import Finding, LeftOut, Outcome
 
 Say = Callable[[str], object]
 PUBLISHING = 180.0  # seconds that all publishing of a run may take, however often it is tried
+UNPUBLISHED = {"url": None, "trend_url": None, "dashboard": None, "delivered": 0}
 
 
 @dataclasses.dataclass
@@ -28,7 +31,9 @@ class Context:
     say: told what goes on inside a long stage.  force: read and compute again what an earlier evaluation has already.
     moment: that it stands for.  summed_up: say something of each system by itself, beside the differences.
     measures: ask again for what requests cost, where the configuration says so.
-    publishing: the time for it, which all attempts share.  The rest is what stages found: see those of these names.
+    publishing: the time for it, which all attempts share.  done: the parts of stages that need not be done again.
+    error: what the last part of a stage raised.  pending: why the page or the tracker lacks the kept evaluation.
+    is_full: that is because a disk is full.  The rest is what stages found: see those of these names.
     """
 
     evaluation: Evaluation
@@ -49,8 +54,12 @@ class Context:
     extremes: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     bundle: Path | None = None
     reused: bool = False
-    published: dict[str, Any] = dataclasses.field(default_factory=dict)
+    published: dict[str, Any] = dataclasses.field(default_factory=lambda: dict(UNPUBLISHED))
     publishing: Budget = dataclasses.field(default_factory=lambda: Budget(PUBLISHING))
+    done: set[tuple[str, str]] = dataclasses.field(default_factory=set)
+    error: Exception | None = None
+    pending: str | None = None
+    is_full: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,8 +69,8 @@ class Stage:
     name: what people see of it; ``{name}`` in it stands for the part.  run: does one part of it, and returns what there
     is to say of the result, or None.  parts: the names of its parts; one without a name where it has none.
     applies: whether it is to be done, as far as is known by now.
-    outside: whether it talks to the outside world: then Prefect tries it again when it fails, and gives it up after a
-    time.  most_retries: how often at the most, whatever the configuration says; None: as often as that.
+    outside: whether it talks to the outside world: then it is tried again when it fails, and given up after a time.
+    most_retries: how often at the most, of a stage with a time of its own; None: as the configuration says.
     task: what Prefect calls all of its parts; None: each by its own name.
     """
 
@@ -79,4 +88,29 @@ class Stage:
 
     def parts_left(self, context: Context) -> list[str]:
         """The parts that are to be done; none where the stage does not apply."""
-        return list(self.parts(context)) if self.applies(context) else []
+        parts = self.parts(context) if self.applies(context) else ()
+        return [part for part in parts if (self.name, part) not in context.done]
+
+    def retries(self, prefect: Prefect) -> int:
+        """Return how often a part that failed is tried again."""
+        if not self.outside:
+            return 0
+        return prefect.retries if self.most_retries is None else min(prefect.retries, self.most_retries)
+
+    def perform(self, context: Context, part: str) -> str | None:
+        """Do one part and note that it is done; raise InputError if a pull takes longer than it may."""
+        seconds = context.evaluation.prefect.timeout_seconds
+        try:
+            if seconds is None or not self.outside or self.most_retries is not None:
+                found = self.run(context, part)
+            else:
+                found = run_with_timeout(seconds, lambda: self.run(context, part))
+        except OverdueError:
+            context.error = InputError(f"prefect.timeout_seconds = {seconds:g}: a pull took longer and was given up")
+            raise context.error from None
+        except Exception as error:
+            context.error = error
+            raise
+        context.error = None
+        context.done.add((self.name, part))
+        return found

@@ -21,35 +21,13 @@ from ndcg_ab.scoring.scoring import PulledInputs, refuse_missing_gains
 Call = Callable[[Stage, Context, str], str | None]  # does one part of a stage; returns what there is to say of it
 
 
-def call_directly(stage: Stage, context: Context, part: str) -> str | None:
-    """A stage as a function call."""
-    return stage.run(context, part)
-
-
-def run_stages(context: Context, stages: Sequence[Stage] = STAGES, call: Call = call_directly) -> None:
-    """Every stage that applies, part by part.  Raises what a stage raises."""
+def run_stages(context: Context, stages: Sequence[Stage] = STAGES, call: Call = Stage.perform) -> None:
+    """Do every stage that applies and is not done yet, part by part.  Raises what a stage raises."""
     for stage in stages:
         for part in stage.parts_left(context):
-            call(stage, context, part)
-
-
-def announce(say: Say, call: Call = call_directly, done: Callable[[], None] = lambda: None) -> Call:
-    """The same call; `say` is told what begins and what there is to say of its result, `done` that it ended."""
-
-    def announcing(stage: Stage, context: Context, part: str) -> str | None:
-        say(stage.shown(part))
-        found = call(stage, context, part)
-        if found:
-            say(f"{stage.shown(part)}: {found}")
-        done()
-        return found
-
-    return announcing
-
-
-def parts_left(context: Context, stages: Sequence[Stage] = STAGES) -> int:
-    """How many parts of stages are to be done, as far as is known by now."""
-    return sum(len(stage.parts_left(context)) for stage in stages)
+            context.say(stage.shown(part))
+            if found := call(stage, context, part):
+                context.say(f"{stage.shown(part)}: {found}")
 
 
 def evaluate(
@@ -62,7 +40,7 @@ def evaluate(
     store = MemoryStore(evaluation, engine, whole=whole)
     context = Context(evaluation, store, say)
     tell_spill_folder(engine, say)
-    run_stages(context, call=announce(say))
+    run_stages(context)
     assert context.outcome is not None
     return context.outcome, store
 
@@ -76,7 +54,7 @@ def score_systems(
     """
     store = MemoryStore(evaluation, engine, whole=False)
     context = Context(evaluation, store, say, summed_up=summed_up, measures=False)
-    run_stages(context, STAGES[: STAGES.index(VERIFY) + 1], announce(say))
+    run_stages(context, STAGES[: STAGES.index(VERIFY) + 1])
     return context.findings
 
 
@@ -89,7 +67,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     """Reads and checks everything, scores nothing: the findings, and a sentence that counts what is there."""
     store = MemoryStore(evaluation, engine, whole=False)
     context = Context(evaluation, store, say, measures=False)
-    run_stages(context, STAGES[: STAGES.index(CHECK_DATA) + 1], announce(say))
+    run_stages(context, STAGES[: STAGES.index(CHECK_DATA) + 1])
     evaluation, findings, read = context.evaluation, context.findings, store.inputs()
     if read.proxy is not None:
         with score_by_proxy(evaluation, read) as other:
@@ -115,5 +93,5 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
 def pull_inputs(evaluation: Evaluation, say: Say = lambda step: None, *, whole: bool = True) -> PulledInputs:
     """The inputs alone.  whole: every row of the rankings, whatever the metrics look at."""
     store = MemoryStore(evaluation, whole=whole)
-    run_stages(Context(evaluation, store, say, measures=False), PULLS, announce(say))
+    run_stages(Context(evaluation, store, say, measures=False), PULLS)
     return store.inputs()

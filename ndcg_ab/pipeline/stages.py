@@ -146,6 +146,10 @@ def publish(context: Context, _: str) -> None:
     context.published = context.store.publish(context.evaluation, context.bundle, context.publishing)
 
 
+def remove_old(context: Context, _: str) -> None:
+    context.store.remove_old(context.evaluation)
+
+
 # ---- the list
 
 
@@ -160,6 +164,17 @@ def has_scores(context: Context) -> bool:
 def is_new(context: Context) -> bool:
     """No earlier evaluation stands for this one."""
     return context.bundle is None
+
+
+def keeps_some(context: Context) -> bool:
+    """Whether old evaluations, or their values, are removed."""
+    retention = context.evaluation.retention
+    return context.store.keeps and (retention.bundles, retention.query_scores) != (None, None)
+
+
+def is_safe(context: Context) -> bool:
+    """Whether the evaluation is kept, and nothing was in the way of what comes after that."""
+    return context.store.keeps and context.pending is None
 
 
 def of_rankings(context: Context) -> bool:
@@ -231,16 +246,17 @@ LEAVE_OUT = Stage(
 )
 TEST_DIFFERENCES = Stage("test the differences", test_differences, applies=is_new)
 KEEP = Stage("write results and history", keep, applies=lambda context: context.store.keeps and is_new(context))
-DRAW_PAGE = Stage("draw the page", draw_page, applies=lambda context: context.store.keeps)
+DRAW_PAGE = Stage("draw the page", draw_page, applies=is_safe)
 # A tracker's client has tried again by itself, and the next run delivers what is pending: one more attempt.
 PUBLISH = Stage(
     "publish to {name}",
     publish,
     parts=lambda context: (context.store.tracker_label,),
-    applies=lambda context: context.store.keeps,
+    applies=is_safe,
     outside=True,
     most_retries=1,
 )
+REMOVE_OLD = Stage("remove what is too old", remove_old, applies=keeps_some)
 
 STAGES = (
     PULL_QUERIES,
@@ -263,6 +279,7 @@ STAGES = (
     KEEP,
     DRAW_PAGE,
     PUBLISH,
+    REMOVE_OLD,
 )
 PULLS = STAGES[: STAGES.index(SETTLE)]
-UNTIL_KEPT, AFTERWARDS = STAGES[: STAGES.index(DRAW_PAGE)], STAGES[STAGES.index(DRAW_PAGE) :]
+UNTIL_KEPT = STAGES[: STAGES.index(DRAW_PAGE)]

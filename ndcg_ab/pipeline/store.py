@@ -192,6 +192,10 @@ class Store(ABC):
         """
         raise NotImplementedError
 
+    def remove_old(self, evaluation: Evaluation) -> None:
+        """Remove what `retention` no longer keeps."""
+        raise NotImplementedError
+
     @property
     def tracker_label(self) -> str:
         """The tracker's name in messages."""

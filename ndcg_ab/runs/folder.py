@@ -269,12 +269,16 @@ class RunFolder(Store):
         with self.engine() as engine:
             engine.keep(self.folder / bundles.TABLES)
             judged = query_set(engine)
+        self._open.close()  # what draws and publishes reads the bundle, and needs the memory
         return bundles.keep_bundle(self.folder, evaluation, outcome, self.inputs(), extremes, judged, since)
 
     def remember(self, evaluation: Evaluation) -> None:
         """Lets later runs know what was read; one that cannot be told reads it again."""
         if problem := input_cache.enter_entries(evaluation, self.pulled):
             print(visible(f"ndcg-ab: {problem}"), file=sys.stderr)
+
+    def remove_old(self, evaluation: Evaluation) -> None:
+        bundles.remove_old_bundles(evaluation)
 
     def draw_page(self, bundle: Path) -> None:
         from ndcg_ab.report.bundle_files import render_bundle_page

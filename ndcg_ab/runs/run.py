@@ -1,81 +1,117 @@
 """A kept evaluation from its configuration to its bundle, page and tracker."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
 
 from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.redaction import redact
-from ndcg_ab.errors import InputError, TrackingError, words_of
+from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError, TrackingError, in_short, words_of
 from ndcg_ab.full_disks import is_full, no_room
 from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.pipeline import Context, Say, run_stages
-from ndcg_ab.pipeline.run import Call, call_directly
-from ndcg_ab.pipeline.stages import AFTERWARDS, UNTIL_KEPT
+from ndcg_ab.history.bundles.bundle import Finished, read_bundle
+from ndcg_ab.pipeline import Context, Say, Stage, run_stages
+from ndcg_ab.pipeline.run import Call
+from ndcg_ab.pipeline.stages import DRAW_PAGE, PUBLISH, REMOVE_OLD, UNTIL_KEPT
 from ndcg_ab.runs.folder import RunFolder
 from ndcg_ab.trackers import refuse_unknown_tracker
 
 
-@dataclass(frozen=True)
-class Performed:
-    """What a run came to: its bundle, whether that is an earlier one with the same content, and the tracker's word.
+@contextlib.contextmanager
+def open_run(
+    evaluation: Evaluation, say: Say = lambda text: None, *, force: bool = False, at: datetime | None = None
+) -> Iterator[Context]:
+    """Yield an evaluation that is to be done and kept, with a folder to work in.
 
-    published: tracker (its name), url, trend_url and dashboard, delivered (earlier bundles that were pending), or
-    pending: why not.
-    """
-
-    bundle: Path
-    reused: bool
-    published: dict[str, Any]
-
-
-def perform_run(
-    evaluation: Evaluation,
-    call: Call = call_directly,
-    *,
-    say: Say = lambda text: None,
-    force: bool = False,
-    at: datetime | None = None,
-    when_begun: Callable[[Context], None] = lambda context: None,
-    when_kept: Callable[[Context], None] = lambda context: None,
-) -> Performed:
-    """The whole run.
-
-    call: how a part of a stage is called; see `call_directly`.  say: told what goes on inside a long stage.
-    force: read and compute again what an earlier evaluation has already.
+    say: told what is done.  force: read and compute again what an earlier evaluation has already.
     at: the moment that it stands for, and that its dates are of; by default now.
-    when_begun: told the context before the first stage.  when_kept: told it as soon as the bundle is safe,
-    before anything else can fail.
     """
     refuse_unknown_tracker(evaluation)
     moment = at or datetime.now(UTC)
     evaluation = resolve_at(evaluation, moment)
     with bundles.working_folder(evaluation, moment) as folder, RunFolder(evaluation, folder) as store:
-        context = Context(evaluation, store, say, force=force, moment=moment)
-        when_begun(context)
-        run_stages(context, UNTIL_KEPT, call)
-    assert context.bundle is not None
-    when_kept(context)
-    return finish_run(context, call)
+        yield Context(evaluation, store, say, force=force, moment=moment)
 
 
-def finish_run(context: Context, call: Call = call_directly) -> Performed:
-    """The end of a run, when the bundle is safe: its page is drawn, the tracker gets it, and what is too old goes."""
-    assert context.bundle is not None
-    pending = None
+def complete_run(run: Context, call: Call = Stage.perform) -> None:
+    """Do what is left of a run, each part of a stage by `call`."""
+    run_stages(run, UNTIL_KEPT, call)
+    with publishing_errors_pending(run):
+        run_stages(run, (DRAW_PAGE, PUBLISH), call)
+    run_stages(run, (REMOVE_OLD,), call)
+
+
+@contextlib.contextmanager
+def publishing_errors_pending(run: Context) -> Iterator[None]:
+    """Note as pending what goes wrong once the bundle is safe: the work is done, whatever page or tracker do."""
+    assert run.bundle is not None
     try:
-        run_stages(context, AFTERWARDS, call)
-    except Exception as error:  # whatever the tracker does, the work is done
-        told = no_room(error, context.bundle) if is_full(error) and not isinstance(error, TrackingError) else error
-        reason = (
-            str(told) if isinstance(told, TrackingError | InputError) else f"{type(error).__name__}: {words_of(error)}"
-        )
-        context.published = {"url": None, "trend_url": None, "dashboard": None, "delivered": 0}
-        context.published["is_full"] = is_full(error)
-        pending = redact(reason)
-    bundles.remove_old_bundles(context.evaluation)
-    published = {**context.published, "pending": pending, "tracker": context.store.tracker_label}
-    return Performed(context.bundle, context.reused, published)
+        yield
+    except Exception as error:
+        told = no_room(error, run.bundle) if is_full(error) and not isinstance(error, TrackingError) else error
+        known = isinstance(told, TrackingError | InputError)
+        run.pending = redact(str(told) if known else f"{type(error).__name__}: {words_of(error)}")
+        run.is_full, run.error = is_full(error), None
+
+
+def finished_run(run: Context, unobserved: str | None = None) -> Finished:
+    """Return what came of a run, as its bundle has it.  unobserved: why Prefect has no record of it."""
+    assert run.bundle is not None
+    bundle = read_bundle(run.bundle).as_of(reused=run.reused)
+    return Finished(
+        bundle=bundle.folder,
+        outcome=bundle.outcome,
+        extremes=bundle.extremes,
+        reused=run.reused,
+        pending=run.pending,
+        unobserved=unobserved,
+        inputs=bundle.inputs,
+        since_last=bundle.since_last,
+        is_full=run.is_full,
+        tracker=run.store.tracker_label,
+        **run.published,
+    )
+
+
+def perform_run(
+    evaluation: Evaluation,
+    call: Call = Stage.perform,
+    *,
+    say: Say = lambda text: None,
+    force: bool = False,
+    at: datetime | None = None,
+) -> Finished:
+    """Do the whole run, each part of a stage by `call`; for the other parameters see `open_run`."""
+    with open_run(evaluation, say, force=force, at=at) as run:
+        complete_run(run, call)
+        return finished_run(run)
+
+
+# ---- trying again
+
+
+def is_worth_retrying(error: BaseException) -> bool:
+    """Return False if an error will not mend itself: data that break a rule, other than a place that gave no answer."""
+    return isinstance(error, SilentError) or not isinstance(error, InputError | ParityError | SqlError)
+
+
+def perform_patiently(stage: Stage, run: Context, part: str) -> str | None:
+    """Do one part of a stage; try it again if it talks to the outside, fails, and may answer later."""
+    prefect = run.evaluation.prefect
+    if not stage.outside:
+        return stage.perform(run, part)
+    from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_fixed
+
+    def say_why(state: RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome else None
+        run.say(f"{stage.shown(part)}: tried again in {prefect.retry_seconds:g} s ({in_short(error) if error else ''})")
+
+    attempts = Retrying(
+        stop=stop_after_attempt(1 + stage.retries(prefect)),
+        wait=wait_fixed(prefect.retry_seconds),
+        retry=retry_if_exception(is_worth_retrying),
+        before_sleep=say_why,
+        reraise=True,
+    )
+    return attempts(stage.perform, run, part)

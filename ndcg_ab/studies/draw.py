@@ -21,7 +21,7 @@ from ndcg_ab.errors import InputError, Setting, format_value
 from ndcg_ab.labels.proxy_judgments import PROXY_ALONE
 from ndcg_ab.labels.rescoring import load_for_rescoring
 from ndcg_ab.pipeline.context import Context, Say
-from ndcg_ab.pipeline.run import announce, run_stages
+from ndcg_ab.pipeline.run import run_stages
 from ndcg_ab.pipeline.stages import PULL_QUERIES, PULL_RANKING
 from ndcg_ab.pipeline.store import MemoryStore
 from ndcg_ab.results.outcome import Finding
@@ -216,7 +216,7 @@ def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> ReadLog:
     changes = {"intended": None, "cheap_judgments": None, "findings": evaluation.findings | of_judgments}
     plain = evaluation.model_copy(update=changes)
     store = MemoryStore(plain, engine, whole=True)
-    run_stages(Context(plain, store, say), (PULL_QUERIES, PULL_RANKING), announce(say))
+    run_stages(Context(plain, store, say), (PULL_QUERIES, PULL_RANKING))
     queries = store.queries()
     assert queries.pulled is not None
     query_ids = queries.pulled.table["query_id"].to_pylist()

@@ -1,5 +1,6 @@
 """The whole flow, against a temporary Prefect server and a real MLflow store."""
 
+import dataclasses
 import json
 import re
 import subprocess
@@ -18,11 +19,10 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.errors import InputError, ParityError
 from ndcg_ab.flows.cli.app import app
+from ndcg_ab.flows.run import run_evaluation
 from ndcg_ab.flows.temporary_server import TemporaryServer
-from ndcg_ab.flows.unobserved import read_finished
 from ndcg_ab.history.bundles.bundle import Finished, read_bundle
 from ndcg_ab.pipeline import stages
-from ndcg_ab.runs.run import Performed
 from tests import servers
 from tests.places import DATA, ROOT
 from tests.planted_secrets import PLANTED, everything_below, found_in, planted_config
@@ -68,15 +68,13 @@ class Nights(NamedTuple):
 @pytest.fixture(scope="module")
 def two_nights(server: str, tmp_path_factory: pytest.TempPathFactory) -> Nights:
     """By `ndcg-ab run`, and by what it calls, with one Prefect server for both."""
-    from ndcg_ab.flows.evaluation import run_observed
-
     output, folder = with_store(tmp_path_factory.mktemp("results")), tmp_path_factory.mktemp("demo")
     said = run_command(folder, output, server)
     (first,) = (output / "demo").glob("2*")
+    kept = read_bundle(first)
+    second = run_evaluation(read_config(folder / "demo.yaml"), force=True)
     url = json.loads((first / "published.json").read_text())["url"]
-    published = {"tracker": "MLflow", "url": url, "trend_url": None, "dashboard": None, "delivered": 0, "pending": None}
-    second = run_observed(read_config(folder / "demo.yaml"), force=True)
-    return Nights(output, [read_finished(Performed(first, False, published)), second], said)
+    return Nights(output, [dataclasses.replace(second, bundle=first, outcome=kept.outcome, url=url), second], said)
 
 
 def run_command(folder: Path, output: Path, server: str) -> tuple[str, str]:
@@ -250,8 +248,6 @@ def test_a_half_published_bundle_is_published_whole(two_nights: Nights, tmp_path
 def test_a_failed_run_leaves_nothing_behind(
     broken: str, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ndcg_ab.flows import evaluation as flow
-
     changes: dict[str, object] = {}
     expected: type[Exception] = InputError
     if broken == "judgments":
@@ -265,7 +261,7 @@ def test_a_failed_run_leaves_nothing_behind(
 
         monkeypatch.setattr(stages, "recompute_sample", disagree)
     with pytest.raises(expected) as caught:
-        flow.run_observed(demo(tmp_path / "results", **changes))
+        run_evaluation(demo(tmp_path / "results", **changes))
     assert ("bad.tsv, line 2: grade = 'three'" if broken == "judgments" else "planted") in str(caught.value)
     assert not [path for path in (tmp_path / "results").rglob("*") if path.is_file()]
 
@@ -318,8 +314,6 @@ def test_a_run_leaves_no_secret_anywhere(server: str, tmp_path: Path, monkeypatc
 
 @pytest.mark.soak
 def test_a_database_that_restarts_in_the_midst_of_a_pull_is_asked_again(server: str, tmp_path: Path) -> None:
-    from ndcg_ab.flows.evaluation import run_observed
-
     rows = [line.split() for line in (DATA / "judgments.qrels").read_text().splitlines()]
     values = ", ".join(f"('{query}', '{document}', {grade})" for query, _, document, grade in rows)
     table = f"create table judgment (query_id text, doc_id text, grade int); insert into judgment values {values}"
@@ -343,7 +337,7 @@ def test_a_database_that_restarts_in_the_midst_of_a_pull_is_asked_again(server: 
             if step == "pull judgments":
                 restart.start()
 
-        finished = run_observed(small(with_store(tmp_path), judgments=judgments, prefect=prefect), say)
+        finished = run_evaluation(small(with_store(tmp_path), judgments=judgments, prefect=prefect), say)
         assert "terminating connection due to administrator command" in (folder / "log").read_text()
     assert finished.unobserved is None
     assert finished.inputs[0]["rows"] == len(rows)

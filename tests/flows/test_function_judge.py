@@ -18,13 +18,13 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.schema import json_schema
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError, SilentError
-from ndcg_ab.history.bundles.bundle import read_bundle
+from ndcg_ab.history.bundles.bundle import Finished, read_bundle
 from ndcg_ab.pipeline import Stage
 from ndcg_ab.pipeline.stages import CHECK_DATA
 from ndcg_ab.report.comment.markdown import finding_items
 from ndcg_ab.report.words.escaping import escape_text
 from ndcg_ab.report.words.text import function_note
-from ndcg_ab.runs.run import Performed, perform_run
+from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources.judgments.grade_cache import cache_folder
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
@@ -204,7 +204,7 @@ def asked(folder: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-def performed(evaluation: Evaluation, **options: Any) -> Performed:
+def performed(evaluation: Evaluation, **options: Any) -> Finished:
     return perform_run(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page), **options)
 
 

@@ -134,7 +134,7 @@ def test_a_deployment_keeps_what_each_run_finds_for_itself(tmp_path: Path, monke
 
 
 def test_a_server_that_does_not_answer_is_named_without_its_password() -> None:
-    from ndcg_ab.flows.evaluation import explain_no_answer
+    from ndcg_ab.flows.observed import explain_no_answer
 
     said = str(explain_no_answer("http://me:pl4in-w0rd@127.0.0.1:9/api?api_key=a1b2c3d4"))
     assert said.startswith("http://127.0.0.1:9/api?api_key=••• does not answer: ")

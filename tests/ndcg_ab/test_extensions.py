@@ -43,7 +43,7 @@ def test_its_tracker_and_its_check(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         tmp_path, tracker={"lines": {"mark": "x"}}, checks=["long_ids"], findings={"long_ids": "warning"}
     )
     night = perform_run(evaluation)
-    assert (night.published["tracker"], night.published["pending"]) == ("lines", None)
+    assert (night.tracker, night.pending) == ("lines", None)
     assert (evaluation.output_directory / "lines.txt").read_text() == f"small/{night.bundle.name}\n"
     found = [row for row in evaluate(evaluation).findings if row.code == "long_ids"]
     assert [(row.severity, row.message[:29]) for row in found] == [("warning", "100 ids are longer than 2 let")]

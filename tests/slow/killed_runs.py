@@ -21,8 +21,8 @@ from sqlalchemy.orm import configure_mappers
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.pipeline import STAGES, Stage, stages
-from ndcg_ab.pipeline.run import Call, call_directly
+from ndcg_ab.pipeline import STAGES, Context, Stage, stages
+from ndcg_ab.pipeline.run import Call
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.trackers import base as tracking
@@ -33,7 +33,7 @@ configure_mappers()  # once for all forks, as is what MLflow and pyarrow import 
 NAMES = {step: name for name, step in vars(stages).items() if isinstance(step, Stage)}
 NOT_TAKEN = {  # by these nights
     *(stages.PULL_SCORES, stages.PULL_PROXY, stages.SCORE_BY_PROXY, stages.PULL_MORE, stages.JUDGE),
-    *(stages.SETTLE, stages.SCORE_BY_JUDGES, stages.LEAVE_OUT),
+    *(stages.SETTLE, stages.SCORE_BY_JUDGES, stages.LEAVE_OUT, stages.REMOVE_OLD),
 }
 STEPS = [NAMES[step] for step in STAGES if step not in NOT_TAKEN]
 IN_KEEPING = ["bundle half written", "before renaming", "between renaming and commit", "after commit"]
@@ -88,7 +88,14 @@ def dying_at(place: str) -> Call:
         tracking.mark_published = die
     elif place == "a bundle half removed":
         shutil.rmtree = remove_half
-    return call_directly
+    elif place == "after commit":
+        return calling(KEEP=keep_and_die)
+    return Stage.perform
+
+
+def keep_and_die(context: Context, part: str) -> None:
+    stages.keep(context, part)
+    die()
 
 
 REMOVE = shutil.rmtree
@@ -109,8 +116,7 @@ def night(evaluation: Evaluation, place: str | None = None, after: str | None = 
     """One that is killed at a place, or the one after."""
     bundle_files.write_report = plain_page
     quiet = calling(PUBLISH=no_tracker)
-    call = dying_at(place) if place else quiet if after in BEFORE_PUBLISHING else call_directly
-    perform_run(evaluation, call, when_kept=die if place == "after commit" else lambda *_: None)
+    perform_run(evaluation, dying_at(place) if place else quiet if after in BEFORE_PUBLISHING else Stage.perform)
 
 
 def forked(work: Callable[[], Any]) -> Any:

@@ -20,11 +20,12 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import TrackingError
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.pipeline import Stage, context, stages
+from ndcg_ab.history.bundles.bundle import Finished
+from ndcg_ab.pipeline import Stage, context, run_stages, stages
+from ndcg_ab.pipeline.run import Call
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import run as runs_run
 from ndcg_ab.runs.folder import RunFolder
-from ndcg_ab.runs.run import Performed
 from ndcg_ab.trackers import base
 from ndcg_ab.trackers import make_tracker as tracker_of_ours
 from tests.repeated import mostly_soaked
@@ -117,14 +118,22 @@ def logged_to(tracker: Tracker, folder: Path, **changes: Any) -> Evaluation:
     return small(folder, mlflow={"tracking_uri": tracker.uri, "experiment": folder.name}, **changes)
 
 
-def perform(evaluation: Evaluation, at: datetime | None = None) -> Performed:
+def perform(evaluation: Evaluation, at: datetime | None = None) -> Finished:
     return runs_run.perform_run(evaluation, at=at)
 
 
-def publish_one(evaluation: Evaluation, folder: Path) -> Performed:
+def publish_one(evaluation: Evaluation, folder: Path) -> Finished:
     """A night from the moment when its bundle is kept."""
     (bundle,) = nights(folder, 1)
-    return runs_run.finish_run(context.Context(evaluation, RunFolder(evaluation, folder), bundle=bundle))
+    kept = context.Context(evaluation, RunFolder(evaluation, folder), bundle=bundle)
+    finish(kept)
+    return runs_run.finished_run(kept)
+
+
+def finish(kept: context.Context, call: Call = Stage.perform) -> None:
+    """What a run does once its bundle is kept."""
+    with runs_run.publishing_errors_pending(kept):
+        run_stages(kept, (stages.DRAW_PAGE, stages.PUBLISH), call)
 
 
 def found_runs(tracker: Tracker, evaluation: Evaluation) -> list[tuple[int, str, bool, str]]:
@@ -147,7 +156,7 @@ def test_a_night_without_mlflow_is_whole(outage: str, tmp_path: Path) -> None:
         began = time.monotonic()
         night = perform(evaluation)
         assert time.monotonic() - began < 20
-    assert f"http://127.0.0.1:{port}: " in night.published["pending"]
+    assert f"http://127.0.0.1:{port}: " in night.pending
     assert bundles.read_bundle(night.bundle).ordinal == 1
     assert rows_of(evaluation, "select ordinal from evaluation") == [(1,)]
     assert bundles.unpublished_bundles(evaluation) == [night.bundle]
@@ -165,7 +174,7 @@ def test_a_server_that_answers_byte_by_byte_is_given_up(tmp_path: Path, monkeypa
     with dripping() as port:
         evaluation = small(tmp_path, mlflow={"tracking_uri": f"http://127.0.0.1:{port}"})
         night = publish_one(evaluation, tmp_path)
-        assert night.published["pending"] == "was given up after 2 s: the server answers, but too slowly"
+        assert night.pending == "was given up after 2 s: the server answers, but too slowly"
         assert bundles.unpublished_bundles(evaluation) == [night.bundle]
         with pytest.raises(TrackingError, match="was given up after 2 s"):
             tracker_of_ours(evaluation).publish(night.bundle, evaluation)
@@ -198,10 +207,10 @@ def test_attempts_and_pending_nights_share_the_time_for_publishing(
         evaluation = small(tmp_path, mlflow={"tracking_uri": f"http://127.0.0.1:{port}"})
         began = time.monotonic()
         kept = context.Context(evaluation, RunFolder(evaluation, tmp_path), bundle=nights[-1])
-        night = runs_run.finish_run(kept, thrice)
+        finish(kept, thrice)
     assert 3.0 <= time.monotonic() - began < 7.5
     assert seconds[-1] < 0.5, "nothing was left for another attempt"
-    assert night.published["pending"] == "was given up after 3 s: the server answers, but too slowly"
+    assert kept.pending == "was given up after 3 s: the server answers, but too slowly"
     assert len(bundles.unpublished_bundles(evaluation)) == 3
 
 
@@ -209,7 +218,7 @@ def test_a_server_of_something_else_is_said(tmp_path: Path) -> None:
     with failing(200, b"{}") as port:
         night = publish_one(small(tmp_path, mlflow={"tracking_uri": f"http://127.0.0.1:{port}"}), tmp_path)
     said = f"http://127.0.0.1:{port}: answers, but not as an MLflow server does; is it one?"
-    assert night.published["pending"] == said
+    assert night.pending == said
 
 
 def test_uploads_get_more_time_unless_the_user_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,8 +240,8 @@ def test_three_pending_nights_are_delivered_by_the_next(tracker: Tracker, tmp_pa
     changed_run(tmp_path, 3)
     with tracker.up():
         night = perform(evaluation)
-        assert (night.published["pending"], night.published["delivered"]) == (None, 2)
-        assert perform(evaluation).published["delivered"] == 0
+        assert (night.pending, night.delivered) == (None, 2)
+        assert perform(evaluation).delivered == 0
     assert found_runs(tracker, evaluation) == [row for row in whole(4) if row[0] != 2]
 
 
@@ -241,12 +250,12 @@ def test_a_night_in_which_nothing_changed_reaches_mlflow_once(tracker: Tracker, 
     evaluation = logged_to(tracker, tmp_path)
     days = [datetime(2026, 11, day, tzinfo=UTC) for day in (20, 21, 22)]
     with tracker.up():
-        assert perform(evaluation, at=days[0]).published["pending"] is None
+        assert perform(evaluation, at=days[0]).pending is None
     night = perform(evaluation, at=days[1])
     assert (night.reused, bundles.unpublished_bundles(evaluation)) == (True, [night.bundle])
     for _ in range(2):
         with tracker.up():
-            assert perform(evaluation, at=days[2]).published["pending"] is None
+            assert perform(evaluation, at=days[2]).pending is None
             tags = parent_tags(tracker, evaluation)
         assert (tags["reused"], tags["reused_last"]) == ("2", days[2].isoformat())
     assert bundles.unpublished_bundles(evaluation) == []
@@ -269,11 +278,11 @@ def test_a_server_that_dies_half_way_has_the_night_once(requests: int, tracker: 
     with tracker.up(requests):
         night = perform(evaluation)
     if requests < 30:
-        assert night.published["pending"], tracker.lost
+        assert night.pending, tracker.lost
     with tracker.up():
         again = perform(evaluation)
     assert again.reused
-    assert again.published["pending"] is None
+    assert again.pending is None
     assert found_runs(tracker, evaluation) == whole(1)
     with tracker.up():
         assert model_values(tracker, evaluation) == [("new", 9), ("old", 2)]
@@ -337,10 +346,10 @@ def test_an_experiment_that_is_deleted_is_said(tmp_path: Path) -> None:
     client.delete_experiment(experiment_id)
     changed_run(tmp_path, 1)
     night = perform(evaluation)
-    assert "experiment 'small' is deleted" in night.published["pending"]
-    assert "restore it, or name another one" in night.published["pending"]
+    assert "experiment 'small' is deleted" in night.pending
+    assert "restore it, or name another one" in night.pending
     client.restore_experiment(experiment_id)
-    assert perform(evaluation).published["pending"] is None
+    assert perform(evaluation).pending is None
     assert [run["ordinal"] for run in runs(evaluation)] == [1, 1, 1, 2, 2, 2]
 
 
@@ -356,8 +365,8 @@ def test_a_store_that_cannot_be_written_is_said(tmp_path: Path) -> None:
         database.commit()
     changed_run(tmp_path, 1)
     second = perform(evaluation)
-    assert "readonly database" in second.published["pending"]
-    assert "\n" not in second.published["pending"]
+    assert "readonly database" in second.pending
+    assert "\n" not in second.pending
     with pytest.raises(TrackingError, match="readonly database"):
         tracker_for_bundle(None, second.bundle).publish(second.bundle)
     (tmp_path / "words.db").write_text("no database\n" * 1000)
@@ -368,7 +377,7 @@ def test_a_store_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     with contextlib.closing(sqlite3.connect(tmp_path / "mlflow.db")) as database:
         database.execute("drop trigger t")
         database.commit()
-    assert perform(evaluation).published["pending"] is None
+    assert perform(evaluation).pending is None
     assert [run["ordinal"] for run in runs(evaluation)] == [1, 1, 1, 2, 2, 2]
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ndcg_ab.config.environment import prepare_environment
+from ndcg_ab.flows import run
 from ndcg_ab.flows.temporary_server import TemporaryServer
-from ndcg_ab.flows.unobserved import retrying
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.report import bundle_files
 from tests.places import ROOT
@@ -26,14 +26,14 @@ prepare_environment()
 def test_a_night_without_prefect_goes_on(outage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
-    from ndcg_ab.flows import evaluation as flow
+    from ndcg_ab.flows import observed
 
-    monkeypatch.setattr(flow, "PATIENCE", 1.0)
+    monkeypatch.setattr(observed, "PATIENCE", 1.0)
     monkeypatch.setattr(bundle_files, "write_report", plain_page)
-    monkeypatch.setattr(retrying, "__defaults__", (calling(PUBLISH=no_tracker),))
+    monkeypatch.setattr(run, "perform_patiently", calling(PUBLISH=no_tracker))
     said: list[str] = []
     with OUTAGES[outage]() as port, temporary_settings({PREFECT_API_URL: f"http://127.0.0.1:{port}/api"}):
-        finished = flow.run_observed(small(tmp_path), said.append)
+        finished = run.run_evaluation(small(tmp_path), said.append)
     assert finished.unobserved is not None
     assert f"http://127.0.0.1:{port}/api" in finished.unobserved
     assert said[0].startswith("going on without Prefect (")

@@ -16,7 +16,6 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.engines.duckdb import KeptTables
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles.bundle import read_bundle
-from ndcg_ab.pipeline.run import announce
 from ndcg_ab.runs.run import perform_run
 from tests.asked import asked_for
 from tests.small_evaluation import calling, is_known, no_tracker, plain_page
@@ -197,7 +196,7 @@ def test_a_kept_evaluation_keeps_each_file_and_each_judgment(
     evaluation = read_config(configured(case, tmp_path, "second.csv"))
     call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
     told: list[str] = []
-    performed = perform_run(evaluation, announce(told.append, call))
+    performed = perform_run(evaluation, call, say=told.append)
     assert "pull judgments second.csv" in told and "score by each judge" in told
     bundle = read_bundle(performed.bundle)
     assert json.loads(bundle.outcome.to_json())["comparisons"] == expected["comparisons"]

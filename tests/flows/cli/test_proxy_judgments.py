@@ -14,7 +14,6 @@ from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.pipeline import pulls
-from ndcg_ab.pipeline.run import announce, parts_left
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources import RANKING
 from ndcg_core.statistics.estimates.prediction_powered import correct_difference
@@ -288,11 +287,7 @@ def test_a_kept_evaluation_has_it_too(case: Case, found: dict[str, Any], tmp_pat
     evaluation = ndcg_ab.config.model.evaluation.Evaluation.model_validate(configured)
     call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
     told: list[str] = []
-    counted: list[int] = []
-    performed = perform_run(
-        evaluation, announce(told.append, call), when_begun=lambda it: counted.append(parts_left(it))
-    )
-    assert [len(told)] == counted
+    performed = perform_run(evaluation, call, say=told.append)
     assert "score by the proxy judgments" in told
     bundle = read_bundle(performed.bundle)
     assert json.loads(bundle.outcome.to_json())["comparisons"] == found["comparisons"]

@@ -21,7 +21,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.history.bundles.bundle import read_bundle
+from ndcg_ab.history.bundles.bundle import Finished, read_bundle
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.answer.answer import make_answer, make_estimate
@@ -40,7 +40,6 @@ from ndcg_ab.report.words.text import (
 )
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_difference, signed
-from ndcg_ab.runs.run import Performed
 from ndcg_ab.sources.documents import make_documents
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_core.measures.overlap import rank_biased_overlap
@@ -163,7 +162,7 @@ def large(queries: int, systems: int = 4, results: int = 10, digits: int = 7) ->
     return PageData(few, ABOUT | {"inputs": []}, table, pa.table(scores), pa.table(rankings))
 
 
-def unlogged_without_page(evaluation: Evaluation) -> Performed:
+def unlogged_without_page(evaluation: Evaluation) -> Finished:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bundle_files, "write_report", plain_page)
         return unlogged(evaluation)

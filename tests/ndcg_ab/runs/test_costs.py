@@ -13,11 +13,11 @@ from ndcg_ab.engines import open_kept
 from ndcg_ab.errors import InputError
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.history.bundles.bundle import read_bundle, read_content
+from ndcg_ab.history.bundles.bundle import Finished, read_bundle, read_content
 from ndcg_ab.history.timeline.timeline import read_timeline
 from ndcg_ab.report.page.data import gather_page_data
 from ndcg_ab.report.page.render import render_page
-from ndcg_ab.runs.run import Performed, perform_run
+from ndcg_ab.runs.run import perform_run
 from ndcg_ab.trackers.mlflow import values
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ndcg_ab.comparing.test_costs import IDS, configured, folder_with
@@ -32,20 +32,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder_with(tmp_path_factory.mktemp("night"))
 
 
-def night(folder: Path, output: Path, number: int, **keys: Any) -> Performed:
+def night(folder: Path, output: Path, number: int, **keys: Any) -> Finished:
     evaluation = configured(folder, ["alike"], output=output, metrics=["rr"], **keys)
     call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
     return perform_run(evaluation, call, at=BEGAN + timedelta(days=number))
 
 
 @pytest.fixture(scope="module")
-def two(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Performed]]:
+def two(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Finished]]:
     output = tmp_path_factory.mktemp("out")
     return output, [night(folder, output, number) for number in range(2)]
 
 
 def test_what_was_measured_again_is_a_night_of_its_own(
-    two: tuple[Path, list[Performed]], folder: Path, tmp_path: Path
+    two: tuple[Path, list[Finished]], folder: Path, tmp_path: Path
 ) -> None:
     """Without costs the second of two equal nights is the first; with them it is read and told again."""
     first, second = two[1]
@@ -61,13 +61,13 @@ def test_what_was_measured_again_is_a_night_of_its_own(
     assert digests[0] == digests[1], "a ranking is the same whatever it costs"
 
 
-def test_both_stores_come_to_the_same(two: tuple[Path, list[Performed]], folder: Path) -> None:
+def test_both_stores_come_to_the_same(two: tuple[Path, list[Finished]], folder: Path) -> None:
     in_memory = evaluate(configured(folder, ["alike"], metrics=["rr"]))._outcome
     kept = read_bundle(two[1][0].bundle).outcome
     assert dataclasses.replace(kept, gates=()).to_json() == in_memory.to_json()
 
 
-def test_the_history_has_every_night_s_costs(two: tuple[Path, list[Performed]], folder: Path) -> None:
+def test_the_history_has_every_night_s_costs(two: tuple[Path, list[Finished]], folder: Path) -> None:
     output, performed = two
     evaluation: Evaluation = configured(folder, ["alike"], output=output)
     costs = read_bundle(performed[0].bundle).outcome.costs
@@ -80,7 +80,7 @@ def test_the_history_has_every_night_s_costs(two: tuple[Path, list[Performed]], 
     assert (2, "alike", "p95", "not_worse") in differing
 
 
-def test_the_timeline_of_a_cost(two: tuple[Path, list[Performed]], folder: Path) -> None:
+def test_the_timeline_of_a_cost(two: tuple[Path, list[Finished]], folder: Path) -> None:
     output, performed = two
     evaluation = configured(folder, ["alike"], output=output, metrics=["rr"])
     costs = read_bundle(performed[0].bundle).outcome.costs
@@ -94,7 +94,7 @@ def test_the_timeline_of_a_cost(two: tuple[Path, list[Performed]], folder: Path)
         read_timeline(evaluation, "latency_ms@p42", None)
 
 
-def test_mlflow_has_them_as_metrics(two: tuple[Path, list[Performed]]) -> None:
+def test_mlflow_has_them_as_metrics(two: tuple[Path, list[Finished]]) -> None:
     bundle = read_bundle(two[1][0].bundle)
     costs = bundle.outcome.costs
     assert costs is not None
@@ -111,7 +111,7 @@ def test_mlflow_has_them_as_metrics(two: tuple[Path, list[Performed]]) -> None:
     assert "latency_ms_p95" in base and "difference/latency_ms_p95" not in base
 
 
-def test_the_page_has_a_table_of_them(two: tuple[Path, list[Performed]]) -> None:
+def test_the_page_has_a_table_of_them(two: tuple[Path, list[Finished]]) -> None:
     bundle = read_bundle(two[1][0].bundle)
     with open_kept(two[1][0].bundle / bundles.TABLES) as tables:
         data = gather_page_data(tables, bundle.outcome, read_content(two[1][0].bundle))

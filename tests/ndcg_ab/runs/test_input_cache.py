@@ -13,13 +13,13 @@ import pytest
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history import input_cache as known_inputs
 from ndcg_ab.history.bundles import bundle as bundles
+from ndcg_ab.history.bundles.bundle import Finished
 from ndcg_ab.pipeline import Context, run_stages, stages
 from ndcg_ab.pipeline import pulls as pull_stages
-from ndcg_ab.pipeline.run import announce
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import folder as folder_store
 from ndcg_ab.runs.folder import RunFolder
-from ndcg_ab.runs.run import Performed, perform_run
+from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.judgments import gathering as judgments
 from tests.small_evaluation import calling, changed_run, no_tracker, plain_page, rows_of, small
@@ -48,9 +48,10 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def night(evaluation: Evaluation, number: int = 0, said: list[str] | None = None, **options: Any) -> Performed:
-    call = announce((said if said is not None else []).append, calling(PUBLISH=no_tracker))
-    return perform_run(evaluation, call, at=FIRST + timedelta(days=number), **options)
+def night(evaluation: Evaluation, number: int = 0, said: list[str] | None = None, **options: Any) -> Finished:
+    say = (said if said is not None else []).append
+    at = FIRST + timedelta(days=number)
+    return perform_run(evaluation, calling(PUBLISH=no_tracker), say=say, at=at, **options)
 
 
 def pulls(evaluation: Evaluation, number: int = 0, *, force: bool = False) -> list[dict[str, Any]]:
@@ -62,7 +63,7 @@ def pulls(evaluation: Evaluation, number: int = 0, *, force: bool = False) -> li
     return store.inputs()
 
 
-def found_in(performed: Performed) -> tuple[Any, ...]:
+def found_in(performed: Finished) -> tuple[Any, ...]:
     """What a night came to, to the bit, but for when that was."""
     bundle = bundles.read_bundle(performed.bundle)
     rows = [{**row, "read": None} for row in bundle.inputs]

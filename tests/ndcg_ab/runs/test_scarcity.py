@@ -136,7 +136,7 @@ def test_what_runs_out_when_the_bundle_is_safe_costs_no_night(tmp_path: Path, mo
     call = calling(PUBLISH=failing(OSError(errno.ENOSPC, "database or disk is full")))
     performed = perform_run(evaluation, call, at=datetime.now(UTC) - timedelta(minutes=1))
     assert seen == [(1, 1)], "the history has it before anything is drawn"
-    assert "there is no room (No space left on device)" in performed.published["pending"]
+    assert "there is no room (No space left on device)" in performed.pending
     assert "the page cannot be drawn: MemoryError" in (performed.bundle / bundle_files.PAGE).read_text()
     with monkeypatch.context() as planted, pytest.raises(InputError, match="No space left"):
         planted.setattr(rerun_log, "write_text", failing(FULL))

@@ -33,8 +33,8 @@ def test_two_runs_of_an_evaluation(tmp_path: Path) -> None:
     first = perform_run(evaluation)
     assert not {name for name in set(sys.modules) - before if name.split(".")[0] in ("mlflow", "prefect")}
     [path] = (tmp_path / "tracked" / "small").iterdir()
-    assert first.published["url"] == str(path)
-    assert (first.published["pending"], first.published["tracker"]) == (None, "JSON Lines")
+    assert first.url == str(path)
+    assert (first.pending, first.tracker) == (None, "JSON Lines")
     found = lines(path)
     outcome = read_bundle(first.bundle).outcome
     counts = {kind: sum(line["record"] == kind for line in found) for kind in ("evaluation", "system", "comparison")}
@@ -60,7 +60,7 @@ def test_a_folder_that_cannot_be_written_leaves_it_pending(tmp_path: Path) -> No
     (tmp_path / "file").write_text("")
     evaluation = small(tmp_path, tracker={"json_lines": {"folder": str(tmp_path / "file")}})
     night = perform_run(evaluation)
-    assert ".jsonl: cannot be written: Not a directory" in night.published["pending"]
+    assert ".jsonl: cannot be written: Not a directory" in night.pending
     with pytest.raises(TrackingError, match="cannot be written"):
         make_tracker(evaluation).publish(night.bundle, evaluation)
 

@@ -1,4 +1,4 @@
-"""A run without Prefect: what is tried again, what is given up, and when Prefect is asked for at all."""
+"""A run: what is tried again, what is given up, and when Prefect is asked for at all."""
 
 import os
 import subprocess
@@ -11,42 +11,46 @@ import pytest
 
 from ndcg_ab.config.model.operation import Prefect
 from ndcg_ab.errors import InputError, ParityError, SilentError
-from ndcg_ab.flows import run, unobserved
-from ndcg_ab.pipeline import Context, Stage
-from ndcg_ab.pipeline.stages import PUBLISH, STAGES
+from ndcg_ab.flows import run
+from ndcg_ab.pipeline import Context, MemoryStore, Stage
+from ndcg_ab.pipeline.stages import PUBLISH, PULL_RANKING, SCORE, STAGES
+from ndcg_ab.runs.run import perform_patiently
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
 from tests.slow.broken_servers import configuration
 from tests.small_evaluation import small
 
-CONTEXT: Any = None
-PULL = Stage("pull {name}", lambda context, part: part, outside=True)
-SCORE = Stage("score", lambda context, part: part)
 
-
-def patient(tmp_path: Path, errors: list[Exception], **prefect: Any) -> tuple[Any, list[str], list[str]]:
-    """A call that raises these errors one after the other and then answers, what it was called with, what was said."""
+def pull(tmp_path: Path, errors: list[Exception], **prefect: Any) -> tuple[list[str], list[str], str | None]:
+    """A pull that raises these errors one after the other and then answers: what was called and said, what it gave."""
     called: list[str] = []
     said: list[str] = []
 
-    def call(_stage: Stage, _context: Context, part: str) -> str:
+    def ask(_: Context, part: str) -> str:
         called.append(part)
         if len(called) <= len(errors):
             raise errors[len(called) - 1]
         return "42 results"
 
     evaluation = small(tmp_path, prefect={"retry_seconds": 0, **prefect})
-    return unobserved.retrying(evaluation, said.append, call), called, said
+    context = Context(evaluation, MemoryStore(evaluation), said.append)
+    try:
+        found = perform_patiently(Stage("pull {name}", ask, outside=True), context, "bm25")
+        assert context.done == {("pull {name}", "bm25")} and context.error is None
+    except Exception as error:
+        assert context.error is error and not context.done
+        assert type(error) is type(errors[-1]) and str(error) == str(errors[-1])
+        found = None
+    return called, said, found
 
 
 def test_a_place_that_does_not_answer_is_asked_again(tmp_path: Path) -> None:
-    call, called, said = patient(tmp_path, [SilentError("the server does not answer"), TimeoutError("later")])
-    assert call(PULL, CONTEXT, "bm25") == "42 results"
-    assert called == ["bm25"] * 3
-    assert said == [
-        "pull bm25: tried again in 0 s (the server does not answer)",
-        "pull bm25: tried again in 0 s (later)",
-    ]
+    silent = [SilentError("the server does not answer"), TimeoutError("later")]
+    assert pull(tmp_path, silent) == (
+        ["bm25"] * 3,
+        ["pull bm25: tried again in 0 s (the server does not answer)", "pull bm25: tried again in 0 s (later)"],
+        "42 results",
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,34 +58,40 @@ def test_a_place_that_does_not_answer_is_asked_again(tmp_path: Path) -> None:
     [([InputError("grade = 'three'")], 1), ([ParityError("they differ")], 1), ([SilentError("nobody there")] * 9, 3)],
 )
 def test_what_will_not_mend_itself_is_raised(errors: list[Exception], calls: int, tmp_path: Path) -> None:
-    call, called, _ = patient(tmp_path, errors)
-    with pytest.raises(type(errors[0]), match=str(errors[0])):
-        call(PULL, CONTEXT, "bm25")
-    assert len(called) == calls
+    called, _, found = pull(tmp_path, errors)
+    assert (len(called), found) == (calls, None)
 
 
 def test_what_stays_inside_is_called_once(tmp_path: Path) -> None:
-    call, called, _ = patient(tmp_path, [OSError("a disk")])
+    called: list[str] = []
+
+    def fail(_: Context, part: str) -> None:
+        called.append(part)
+        raise OSError("a disk")
+
+    evaluation = small(tmp_path)
     with pytest.raises(OSError, match="a disk"):
-        call(SCORE, CONTEXT, "")
+        perform_patiently(Stage("score", fail), Context(evaluation, MemoryStore(evaluation)), "")
     assert called == [""]
 
 
 def test_publishing_is_tried_again_once() -> None:
-    assert [unobserved.most_retries(PUBLISH, Prefect(retries=retries)) for retries in (0, 1, 5)] == [0, 1, 1]
-    assert unobserved.most_retries(PULL, Prefect(retries=5)) == 5
+    assert [PUBLISH.retries(Prefect(retries=retries)) for retries in (0, 1, 5)] == [0, 1, 1]
+    assert (PULL_RANKING.retries(Prefect(retries=5)), SCORE.retries(Prefect(retries=5))) == (5, 0)
 
 
 def test_a_pull_that_takes_too_long_is_given_up_at_once(tmp_path: Path) -> None:
+    """It may still be at work, so that it is not called again."""
     calls: list[str] = []
 
-    def hang(_stage: Stage, _context: Context, part: str) -> None:
+    def hang(_: Context, part: str) -> None:
         calls.append(part)
         threading.Event().wait(20)
 
-    call = unobserved.retrying(small(tmp_path, prefect={"timeout_seconds": 0.05}), lambda text: None, hang)
+    evaluation = small(tmp_path, prefect={"timeout_seconds": 0.05})
+    context = Context(evaluation, MemoryStore(evaluation))
     with pytest.raises(InputError, match=r"prefect\.timeout_seconds = 0\.05: a pull took longer and was given up"):
-        call(PULL, CONTEXT, "bm25")
+        perform_patiently(Stage("pull {name}", hang, outside=True), context, "bm25")
     assert calls == ["bm25"]
 
 

@@ -1,0 +1,77 @@
+"""What Prefect shows of a finished evaluation: the name and state of its flow run, artifacts, and events."""
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from prefect import get_run_logger
+from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
+from prefect.client.orchestration import get_client
+from prefect.context import FlowRunContext
+from prefect.events import emit_event
+from prefect.states import Completed, Failed
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.history.bundles.bundle import Finished
+from ndcg_ab.report.comment.markdown import answer_note, comparison_table
+from ndcg_ab.report.sections.since_last import since_items
+from ndcg_ab.report.words.decision_summary import format_headline, format_reasons
+from ndcg_ab.report.words.escaping import escape_text
+
+from .events import events_of
+
+GATE_FAILED = "GateFailed"
+
+
+def flow_run_name() -> str:
+    """Return what is evaluated and when: ``demo 2026-11-20 02:00``."""
+    context = FlowRunContext.get()
+    parameters = (context.parameters or {}) if context else {}
+    given, at = parameters.get("evaluation"), parameters.get("at")
+    name = given.get("name") if isinstance(given, dict) else getattr(given, "name", "evaluation")
+    moment = datetime.fromisoformat(at) if isinstance(at, str) else at or datetime.now(UTC)
+    return f"{name} {moment:%Y-%m-%d %H:%M}"
+
+
+def show_results(evaluation: Evaluation, finished: Finished) -> Any:
+    """Make artifacts for the flow run's page and events for automations; return the flow's final state."""
+    logger, name, outcome = get_run_logger(), artifact_key(evaluation.name), finished.outcome
+    headline = format_headline(outcome)
+    name_flow_run(headline)
+    note = "\n\n".join([answer_note(outcome), *since_items(finished.since_last)])
+    create_markdown_artifact(note, key=f"{name}-decisions", description=escape_text(headline))
+    table = comparison_table(outcome)
+    create_table_artifact(
+        [dict(zip(table["columns"], row, strict=True)) for row in table["data"]],
+        key=f"{name}-verdicts",
+        description=escape_text(f"{evaluation.name}: every candidate against {outcome.baseline}"),
+    )
+    label = finished.tracker
+    if finished.url and "://" in finished.url:
+        key = f"{name}-{artifact_key(evaluation.tracker.name)}"
+        create_link_artifact(finished.url, f"{label} run", key=key, description=f"the run in {label}")
+    if finished.reused:
+        logger.info("same inputs and configuration as before: %s", finished.bundle)
+    if finished.pending:
+        logger.warning("logging to %s is pending: %s", label, finished.pending)
+    common = {"evaluation": evaluation.name, "bundle": str(finished.bundle), "url": finished.url}
+    for event in events_of(evaluation, common, outcome, finished.since_last):
+        emit_event(event.name, event.resource, payload=event.payload)
+    if outcome.gate == "failed":
+        failures = "; ".join(f"{gate.name}: {gate.message}" for gate in outcome.failures)
+        return Failed(name=GATE_FAILED, message=f"{headline}. Failed: {failures}")
+    again = "nothing changed since then: " if finished.reused else ""
+    return Completed(message=f"{again}{format_reasons(outcome)}", data={"bundle": str(finished.bundle)})
+
+
+def artifact_key(text: str) -> str:
+    """Return a text as a key of artifacts: lower-case letters, digits and dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def name_flow_run(headline: str) -> None:
+    """Add what was found to the flow run's name: the first line of its page, and all that a list of runs shows."""
+    context = FlowRunContext.get()
+    if context and context.flow_run:
+        with get_client(sync_client=True) as client:
+            client.update_flow_run(context.flow_run.id, name=f"{context.flow_run.name}: {headline}")

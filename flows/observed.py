@@ -1,0 +1,132 @@
+"""A run that Prefect observes: which server does, and what becomes of the run when that one is away, hangs or dies."""
+
+import contextlib
+import http.client
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from prefect.client.orchestration import get_client
+from prefect.context import FlowRunContext
+from prefect.settings import (
+    PREFECT_API_URL,
+    PREFECT_HOME,
+    PREFECT_SERVER_EPHEMERAL_ENABLED,
+    PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS,
+    get_current_settings,
+    temporary_settings,
+)
+from prefect.states import Cancelled
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.secrets.lookup import remember_address, without_password
+from ndcg_ab.config.secrets.plain_secrets import without_plain_secrets
+from ndcg_ab.config.secrets.redaction import redact
+from ndcg_ab.deadlines import OverdueError, run_with_timeout
+from ndcg_ab.errors import on_one_line
+from ndcg_ab.full_disks import full_place
+from ndcg_ab.pipeline import Context
+
+from .evaluation import OPENED, evaluation_flow
+from .flow_page import GATE_FAILED
+from .stopping import CLEAN_UP
+from .temporary_server import TemporaryServer
+
+PATIENCE = 5.0  # seconds in which a Prefect server must say that it is there
+LAST_WORD = 1.0  # seconds that it is given to hear that a run was stopped
+
+
+def observe(run: Context, evaluation: Evaluation, force: bool, at: datetime | None) -> str | None:
+    """Do a run as a flow of Prefect; return why Prefect has no record of it, or None.  Raises what a stage raised.
+
+    evaluation: as it is configured, for the flow's parameters.  A server that dies or hangs ends the flow with an error
+    of Prefect's client: what is done then stays done.
+    """
+    url, trouble = server_for_run()
+    if trouble:
+        return trouble
+    OPENED.set(reported_when_stopped(run, url))
+    with temporary_settings({PREFECT_API_URL: url}):
+        try:
+            state: Any = evaluation_flow(evaluation_for_prefect(evaluation), force, at, return_state=True)
+            recorded = state.is_completed() or state.name == GATE_FAILED
+            error = None if recorded else state.result(raise_on_failure=False)
+        except Exception as failure:
+            error = failure
+    if run.error is not None:
+        raise run.error
+    return None if error is None else on_one_line(f"{type(error).__name__}: {error}", 300)
+
+
+def evaluation_for_prefect(evaluation: Evaluation) -> Evaluation:
+    """Return the evaluation as a parameter that Prefect keeps and shows: itself if no secret is in it."""
+    content = evaluation.model_dump(mode="json")
+    kept = without_plain_secrets(content)
+    return evaluation if kept == content else Evaluation.model_validate(kept)
+
+
+@contextlib.contextmanager
+def reported_when_stopped(run: Context, url: str) -> Iterator[Context]:
+    """Yield the run; a stop meanwhile is reported to Prefect, where it would show as running for ever."""
+    context = FlowRunContext.get()
+    assert context is not None and context.flow_run is not None
+    report = partial(report_stopped, url, context.flow_run.id, run.evaluation.name)
+    CLEAN_UP.append(report)
+    try:
+        yield run
+    finally:
+        CLEAN_UP.remove(report)
+
+
+def report_stopped(url: str, flow_run: Any, name: str) -> None:
+    """Set a flow run's state to Cancelled if Prefect takes that at once."""
+
+    def report() -> None:
+        with temporary_settings({PREFECT_API_URL: url}), get_client(sync_client=True) as client:
+            state: Any = Cancelled(message=f"{name} was stopped")
+            client.set_flow_run_state(flow_run, state, force=True)
+
+    with contextlib.suppress(Exception):
+        run_with_timeout(LAST_WORD, report)
+
+
+def named_server() -> str | None:
+    """Return the address of the server that Prefect's settings name."""
+    found: str | None = PREFECT_API_URL.value()
+    return found
+
+
+def server_for_run() -> tuple[str, str | None]:
+    """Return the address of the server that is named, or of a temporary one; and why it cannot be used."""
+    if url := named_server():
+        return url, explain_no_answer(url)
+    if not PREFECT_SERVER_EPHEMERAL_ENABLED.value():
+        return "", "none is named, and temporary ones are switched off (PREFECT_SERVER_EPHEMERAL_ENABLED)"
+    server = TemporaryServer(get_current_settings().to_environment_variables(exclude_unset=True))
+    trouble = server.wait(PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS.value())
+    if trouble and full_place(PREFECT_HOME.value()):
+        trouble = f"{PREFECT_HOME.value()}: there is no room for its database"
+    return server.url, trouble
+
+
+def explain_no_answer(api_url: str) -> str | None:
+    """Return why the Prefect server does not answer, or None."""
+
+    shown = without_password(remember_address(api_url))
+
+    def ask() -> None:
+        with urllib.request.urlopen(f"{shown.rstrip('/')}/health", timeout=PATIENCE) as answer:
+            answer.read()
+
+    try:
+        run_with_timeout(PATIENCE, ask)
+    except OverdueError:
+        return f"{redact(shown)} does not answer in {PATIENCE:g} s"
+    except urllib.error.HTTPError as error:
+        return f"{redact(shown)} answers {error.code}" if error.code >= 500 else None
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        return redact(f"{shown} does not answer: {getattr(error, 'reason', error)}")
+    return None
