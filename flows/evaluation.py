@@ -69,10 +69,10 @@ def tasks(*chosen: Stage) -> Callable[[Context], None]:
 
 
 pull_queries = tasks(stages.PULL_QUERIES)
-pull_judgments = tasks(stages.PULL_JUDGMENTS, stages.PULL_MORE, stages.PULL_PROXY)
+pull_judgments = tasks(stages.PULL_JUDGMENTS, stages.PULL_PROXY)
 pull_scores = tasks(stages.PULL_SCORES)
 pull_rankings = tasks(stages.PULL_RANKING, stages.MEASURE, stages.JUDGE)
-find_same = tasks(stages.SETTLE, stages.FIND_SAME)
+find_same = tasks(stages.FIND_SAME)
 check = tasks(stages.CHECK_DATA)
 score_in_sql = tasks(stages.SCORE)
 verify_in_python = tasks(stages.VERIFY)

@@ -32,7 +32,7 @@ from ndcg_ab.pipeline import Context
 
 from .evaluation import OPENED, evaluation_flow
 from .flow_page import GATE_FAILED
-from .stopping import CLEAN_UP
+from .stopping import CLEAN_UP, Stopped
 from .temporary_server import TemporaryServer
 
 PATIENCE = 5.0  # seconds in which a Prefect server must say that it is there
@@ -56,6 +56,7 @@ def observe(run: Context, evaluation: Evaluation, force: bool, at: datetime | No
             error = None if recorded else state.result(raise_on_failure=False)
         except Exception as failure:
             error = failure
+            Stopped.abruptly = True  # at its end Prefect would wait some seconds for each event that it could not send
     if run.error is not None:
         raise run.error
     return None if error is None else on_one_line(f"{type(error).__name__}: {error}", 300)

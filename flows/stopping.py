@@ -25,6 +25,7 @@ class Stopped(KeyboardInterrupt):
 
     number: int | None = None
     code: int | None = None  # with which the program ends by itself
+    abruptly = False  # it does so without waiting for what libraries would still like to tell a server
 
 
 def obey_signals() -> None:

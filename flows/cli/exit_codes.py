@@ -80,7 +80,7 @@ def leave_program(code: int) -> NoReturn:
             code = code or exit_code_for(error)
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # else Python tries again, and complains
     remove_open_folders()
-    if Stopped.number is not None or is_anything_left():
+    if Stopped.number is not None or Stopped.abruptly or is_anything_left():
         end(code)
     Stopped.code = code
     sys.exit(code)

@@ -193,12 +193,14 @@ def judge_with_function(context: Context, _: str) -> str:
 
 
 def pull_scores(context: Context, name: str) -> str | None:
-    at = named_scores(context).index(name)
-    described = context.evaluation.scores[at]
-    return context.store.add(
-        Place(scores_key(at), described, SCORES, described.shown, "scores", is_remembered=False),
-        lambda: pull_source(described, SCORES, context.evaluation.directory),
-    )
+    """Pull one file of scores; the last of them decides which systems and metrics there are."""
+    evaluation, store, at = context.evaluation, context.store, named_scores(context).index(name)
+    described = evaluation.scores[at]
+    place = Place(scores_key(at), described, SCORES, described.shown, "scores", is_remembered=False)
+    found = store.add(place, lambda: pull_source(described, SCORES, evaluation.directory))
+    if all(store.has(scores_key(each)) for each in range(len(evaluation.scores))):
+        context.evaluation = external_scores.with_systems_of_scores(evaluation, store.scores())
+    return found
 
 
 def named_scores(context: Context) -> list[str]:
@@ -207,8 +209,3 @@ def named_scores(context: Context) -> list[str]:
     return [
         name if names.count(name) == 1 else f"{name} {names[: at + 1].count(name)}" for at, name in enumerate(names)
     ]
-
-
-def check_and_count(context: Context, _: str) -> None:
-    """The systems and metrics that the scores name."""
-    context.evaluation = external_scores.with_systems_of_scores(context.evaluation, context.store.scores())

@@ -18,7 +18,6 @@ from ndcg_ab.pipeline.conclude import extreme_queries, make_outcome
 from ndcg_ab.pipeline.context import Context, Stage
 from ndcg_ab.pipeline.denominators import count_inputs
 from ndcg_ab.pipeline.pulls import (
-    check_and_count,
     judge_with_function,
     measure_by_turns,
     named_scores,
@@ -157,10 +156,6 @@ def has_rankings(context: Context) -> bool:
     return not context.evaluation.scores
 
 
-def has_scores(context: Context) -> bool:
-    return bool(context.evaluation.scores)
-
-
 def is_new(context: Context) -> bool:
     """No earlier evaluation stands for this one."""
     return context.bundle is None
@@ -181,17 +176,13 @@ def of_rankings(context: Context) -> bool:
     return has_rankings(context) and is_new(context)
 
 
-def first_judgments(context: Context) -> list[str]:
-    return named_judgments(context.evaluation)[: min(1, len(context.evaluation.judgment_sources))]
-
-
-def more_judgments(context: Context) -> list[str]:
-    return named_judgments(context.evaluation)[1 : len(context.evaluation.judgment_sources)]
-
-
-PULL_JUDGMENTS = Stage("pull judgments", pull_judgments, first_judgments, has_rankings, outside=True)
-PULL_MORE = Stage(
-    "pull judgments {name}", pull_judgments, more_judgments, has_rankings, outside=True, task="pull more judgments"
+PULL_JUDGMENTS = Stage(
+    "pull judgments {name}",
+    pull_judgments,
+    lambda context: named_judgments(context.evaluation)[: len(context.evaluation.judgment_sources)],
+    has_rankings,
+    outside=True,
+    task="pull judgments",
 )
 PULL_PROXY = Stage(
     "pull proxy judgments",
@@ -221,7 +212,6 @@ JUDGE = Stage(
     applies=lambda context: context.evaluation.judge is not None,
     outside=True,
 )
-SETTLE = Stage("take systems and metrics from the scores", check_and_count, applies=has_scores)
 FIND_SAME = Stage(
     "look for an evaluation of the same inputs",
     find_same,
@@ -261,13 +251,11 @@ REMOVE_OLD = Stage("remove what is too old", remove_old, applies=keeps_some)
 STAGES = (
     PULL_QUERIES,
     PULL_JUDGMENTS,
-    PULL_MORE,
     PULL_PROXY,
     PULL_SCORES,
     PULL_RANKING,
     MEASURE,
     JUDGE,
-    SETTLE,
     FIND_SAME,
     CHECK_DATA,
     SCORE,
@@ -281,5 +269,5 @@ STAGES = (
     PUBLISH,
     REMOVE_OLD,
 )
-PULLS = STAGES[: STAGES.index(SETTLE)]
+PULLS = STAGES[: STAGES.index(FIND_SAME)]
 UNTIL_KEPT = STAGES[: STAGES.index(DRAW_PAGE)]

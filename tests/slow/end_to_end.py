@@ -264,7 +264,7 @@ def check_gate(lab: Lab, run: Any) -> None:
     expect("and the parameter that was asked for", run["parameters"]["force"] is True, run["parameters"])
     rows = lab.api("/artifacts/filter", {"artifacts": {"flow_run_id": {"any_": [run["id"]]}}})
     artifacts = {row["key"]: row["data"] for row in rows}
-    keys = {"worse-verdicts", "worse-decisions", "worse-mlflow", "worse-progress"}
+    keys = {"worse-verdicts", "worse-decisions", "worse-mlflow"}
     expect(f"artifacts {', '.join(sorted(keys))}", set(artifacts) == keys, list(artifacts))
     (verdict,) = json.loads(artifacts["worse-verdicts"])
     expect("the table begins with the decision", list(verdict.values())[:2] == ["? judge more results", "new"], verdict)
@@ -273,7 +273,6 @@ def check_gate(lab: Lab, run: Any) -> None:
     begin = "**? judge more results: new**: ndcg@5 regressed"
     expect("the note begins with the decision", note.startswith(begin), note)
     expect("and has the gate", "gate no regression **failed**" in note, note)
-    expect("the progress is complete", float(artifacts["worse-progress"]) == 100.0, artifacts["worse-progress"])
     expect("the link leads to MLflow", "workflowType=machine_learning" in artifacts["worse-mlflow"])
     (failed,) = wait("event", lambda: lab.events("ndcg-ab.gate.failed"))
     expect("event ndcg-ab.gate.failed", "no regression" in failed["payload"]["gates"], failed)

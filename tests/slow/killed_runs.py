@@ -32,8 +32,8 @@ from tests.small_evaluation import calling, changed_run, no_tracker, plain_page,
 configure_mappers()  # once for all forks, as is what MLflow and pyarrow import late
 NAMES = {step: name for name, step in vars(stages).items() if isinstance(step, Stage)}
 NOT_TAKEN = {  # by these nights
-    *(stages.PULL_SCORES, stages.PULL_PROXY, stages.SCORE_BY_PROXY, stages.PULL_MORE, stages.JUDGE),
-    *(stages.SETTLE, stages.SCORE_BY_JUDGES, stages.LEAVE_OUT, stages.REMOVE_OLD),
+    *(stages.PULL_SCORES, stages.PULL_PROXY, stages.SCORE_BY_PROXY, stages.JUDGE),
+    *(stages.SCORE_BY_JUDGES, stages.LEAVE_OUT, stages.REMOVE_OLD),
 }
 STEPS = [NAMES[step] for step in STAGES if step not in NOT_TAKEN]
 IN_KEEPING = ["bundle half written", "before renaming", "between renaming and commit", "after commit"]

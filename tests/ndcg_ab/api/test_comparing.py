@@ -239,7 +239,7 @@ def test_gates_are_checked() -> None:
 def test_progress_is_told_what_begins() -> None:
     told: list[str] = []
     ndcg_ab.compare(JUDGMENTS, SYSTEMS, progress=told.append)
-    assert told[:3] == ["pull queries", "pull judgments", "pull old"]
+    assert told[:3] == ["pull queries", "pull judgments judgments.qrels", "pull old"]
     assert told[-1] == "test the differences"
 
 

@@ -139,7 +139,7 @@ def test_the_result_is_the_same_to_the_bit_and_what_is_not_read_is_said(read: li
     second = found_in(night(small(tmp_path), 2, said))
     assert read == ["new.run"]
     assert [line for line in said if "unchanged" in line] == [
-        "pull judgments: unchanged since 2026-11-21, 100 judgments not read again",
+        "pull judgments judgments.qrels: unchanged since 2026-11-21, 100 judgments not read again",
         "pull old: unchanged since 2026-11-21, 100 results not read again",
     ]
     rows = rows_of(small(tmp_path), "select name, read from input where ordinal = 2")
