@@ -18,6 +18,7 @@ from prefect.settings import PREFECT_LOGGING_EXTRA_LOGGERS
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.redaction import censor_logs, discreet_error
 from ndcg_ab.pipeline import Context, Stage, run_stages, stages
+from ndcg_ab.runs import stages as keeping
 from ndcg_ab.runs.run import finished_run, is_worth_retrying, open_run, publishing_errors_pending
 
 from .flow_page import flow_run_name, show_results
@@ -72,15 +73,16 @@ pull_queries = tasks(stages.PULL_QUERIES)
 pull_judgments = tasks(stages.PULL_JUDGMENTS, stages.PULL_PROXY)
 pull_scores = tasks(stages.PULL_SCORES)
 pull_rankings = tasks(stages.PULL_RANKING, stages.MEASURE, stages.JUDGE)
-find_same = tasks(stages.FIND_SAME)
+find_same = tasks(keeping.FIND_SAME)
 check = tasks(stages.CHECK_DATA)
 score_in_sql = tasks(stages.SCORE)
 verify_in_python = tasks(stages.VERIFY)
 score_by_other_judgments = tasks(stages.SCORE_BY_PROXY, stages.SCORE_BY_JUDGES, stages.LEAVE_OUT)
+compare_with_previous = tasks(keeping.COMPARE_WITH_PREVIOUS)
 test_differences = tasks(stages.TEST_DIFFERENCES)
-keep = tasks(stages.KEEP)
-publish = tasks(stages.DRAW_PAGE, stages.PUBLISH)
-remove_old = tasks(stages.REMOVE_OLD)
+keep = tasks(keeping.KEEP)
+publish = tasks(keeping.DRAW_PAGE, keeping.PUBLISH)
+remove_old = tasks(keeping.REMOVE_OLD)
 
 
 @flow(name="ndcg-ab", flow_run_name=flow_run_name, validate_parameters=True, persist_result=False)
@@ -101,6 +103,7 @@ def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | 
         score_in_sql(run)
         verify_in_python(run)
         score_by_other_judgments(run)
+        compare_with_previous(run)
         test_differences(run)
         keep(run)
         with publishing_errors_pending(run):

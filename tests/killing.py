@@ -27,8 +27,9 @@ from ndcg_ab.history import input_cache as known_inputs
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles.published import PUBLISHED
 from ndcg_ab.history.timeline.timeline import read_timeline
-from ndcg_ab.pipeline import Context, Stage, stages
+from ndcg_ab.pipeline import Context, Stage
 from ndcg_ab.report import bundle_files
+from ndcg_ab.runs import stages
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources.files.content import digest_of_file
 from ndcg_ab.trackers.base import Published, Tracker

@@ -14,9 +14,11 @@ from ndcg_ab.history import database
 from ndcg_ab.history import input_cache as known_inputs
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles.bundle import Finished
-from ndcg_ab.pipeline import Context, Stage, stages
+from ndcg_ab.pipeline import Context, Stage
+from ndcg_ab.pipeline import stages as pipeline_stages
 from ndcg_ab.pipeline.run import Call
 from ndcg_ab.report import bundle_files
+from ndcg_ab.runs import stages
 from ndcg_ab.runs.run import perform_run
 from tests.places import ROOT
 from tests.stores import made_once
@@ -53,12 +55,13 @@ def plain_page(folder: Path) -> None:
 
 
 def calling(**works: Callable[..., Any]) -> Call:
-    """Calls the stages, but some of them, by their names in `stages`, with other functions.
+    """Calls the stages, but some of them, by their names, with other functions.
 
     In the place of DRAW_PAGE one of the bundle, of PUBLISH one that gives where it was published; else of a stage's
     arguments.
     """
-    others = {getattr(stages, name): work for name, work in works.items()}
+    named = vars(pipeline_stages) | vars(stages)
+    others = {named[name]: work for name, work in works.items()}
 
     def call(stage: Stage, context: Context, part: str) -> str | None:
         work = others.get(stage)

@@ -28,11 +28,12 @@ DEFAULTS = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     # The terminal belongs to the result; flow and task logs still go to the Prefect server.
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+    "PREFECT_INTERNAL_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
-    # A Prefect server that dies meanwhile: the run goes on without it after half a minute, not after two and a half
-    # (a request is given up after waiting 2 + 4 s, not 2 + 4 + 8 + 16 + 32).
-    "PREFECT_CLIENT_MAX_RETRIES": "2",
+    # A Prefect server that dies or hangs meanwhile: the run goes on without it at most a minute later.  A flow ends with
+    # two requests that fail, each of which is given up after 10 + 2 + 10 s.
+    "PREFECT_CLIENT_MAX_RETRIES": "1",
     "PREFECT_API_REQUEST_TIMEOUT": "10",
     # A tracking server that is down is noticed in seconds, one that takes requests and never answers in half a minute:
     # every attempt waits for the whole timeout (3 x 20 s were 69 s, MLflow's own 8 x 120 s a quarter of an hour).

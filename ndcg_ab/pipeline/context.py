@@ -51,7 +51,6 @@ class Context:
     left_out: tuple[LeftOut, ...] = ()
     since_last: SinceLast | None = None
     outcome: Outcome | None = None
-    extremes: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     bundle: Path | None = None
     reused: bool = False
     published: dict[str, Any] = dataclasses.field(default_factory=lambda: dict(UNPUBLISHED))

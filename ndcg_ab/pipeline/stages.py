@@ -8,13 +8,12 @@ import dataclasses
 
 from ndcg_ab.checks.checked_loading import load_and_check
 from ndcg_ab.comparing.gates import check_gates
-from ndcg_ab.comparing.since_last import check_drops
 from ndcg_ab.labels.function_judge import summarize_judge
 from ndcg_ab.labels.judges import compare_judges
 from ndcg_ab.labels.left_out import leave_out, sources_among
 from ndcg_ab.labels.proxy_judgments import load_proxy_scores
 from ndcg_ab.labels.unjudged import refuse_little_memory
-from ndcg_ab.pipeline.conclude import extreme_queries, make_outcome
+from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.pipeline.context import Context, Stage
 from ndcg_ab.pipeline.denominators import count_inputs
 from ndcg_ab.pipeline.pulls import (
@@ -32,13 +31,6 @@ from ndcg_ab.scoring.parity import recompute_sample
 from ndcg_ab.scoring.scoring import score_metrics
 from ndcg_ab.sources.judgments.gathering import named_judgments
 
-# ---- scores
-
-
-def find_same(context: Context, _: str) -> None:
-    context.bundle = context.store.find_same(context.evaluation, context.moment)
-    context.reused = context.bundle is not None
-
 
 def check_data(context: Context, _: str) -> None:
     """The tables, and what the data check notices."""
@@ -46,8 +38,6 @@ def check_data(context: Context, _: str) -> None:
     with store.engine() as engine:
         if evaluation.scores:
             found = external_scores.load_scores(engine, evaluation, store.scores(), store.queries())
-            if store.keeps:
-                store.write_scores(engine)
         else:
             read = store.read(engine.memory, force=context.force)
             found = load_and_check(engine, read, evaluation)
@@ -59,8 +49,6 @@ def check_data(context: Context, _: str) -> None:
 def score_all(context: Context, _: str) -> None:
     with context.store.engine() as engine:
         score_metrics(engine, context.evaluation.metric_list, summed_up=context.summed_up)
-        if context.store.keeps:
-            context.store.write_scores(engine)
 
 
 def verify_sample(context: Context, _: str) -> None:
@@ -106,7 +94,7 @@ def names_sources(context: Context) -> bool:
 
 
 def test_differences(context: Context, _: str) -> None:
-    """Against the baseline, and where something was kept every system against itself in the previous evaluation."""
+    """Every candidate against the baseline, and the gates."""
     evaluation, store = context.evaluation, context.store
     function = summarize_judge(evaluation, store.files(), said) if (said := store.by_function()) else None
     with store.engine() as engine:
@@ -121,32 +109,8 @@ def test_differences(context: Context, _: str) -> None:
             function=function,
             ledger=context.ledger,
         )
-        if store.keeps:
-            context.since_last = store.since_last(engine, evaluation)
-            context.extremes = extreme_queries(engine)
         gates = check_gates(evaluation, outcome, context.since_last)
-        drops = check_drops(evaluation, context.since_last) if store.keeps else ()
-        context.outcome = dataclasses.replace(outcome, gates=(*gates, *drops))
-
-
-def keep(context: Context, _: str) -> None:
-    assert context.outcome is not None
-    found = (context.outcome, context.extremes, context.since_last)
-    context.bundle = context.store.keep(context.evaluation, *found)
-
-
-def draw_page(context: Context, _: str) -> None:
-    assert context.bundle is not None
-    context.store.draw_page(context.bundle)
-
-
-def publish(context: Context, _: str) -> None:
-    assert context.bundle is not None
-    context.published = context.store.publish(context.evaluation, context.bundle, context.publishing)
-
-
-def remove_old(context: Context, _: str) -> None:
-    context.store.remove_old(context.evaluation)
+        context.outcome = dataclasses.replace(outcome, gates=gates)
 
 
 # ---- the list
@@ -159,17 +123,6 @@ def has_rankings(context: Context) -> bool:
 def is_new(context: Context) -> bool:
     """No earlier evaluation stands for this one."""
     return context.bundle is None
-
-
-def keeps_some(context: Context) -> bool:
-    """Whether old evaluations, or their values, are removed."""
-    retention = context.evaluation.retention
-    return context.store.keeps and (retention.bundles, retention.query_scores) != (None, None)
-
-
-def is_safe(context: Context) -> bool:
-    """Whether the evaluation is kept, and nothing was in the way of what comes after that."""
-    return context.store.keeps and context.pending is None
 
 
 def of_rankings(context: Context) -> bool:
@@ -212,12 +165,6 @@ JUDGE = Stage(
     applies=lambda context: context.evaluation.judge is not None,
     outside=True,
 )
-FIND_SAME = Stage(
-    "look for an evaluation of the same inputs",
-    find_same,
-    # what was measured again is shown, and no earlier result stands for it
-    applies=lambda context: context.store.keeps and not context.force and not context.evaluation.costs,
-)
 CHECK_DATA = Stage("check the data", check_data, applies=is_new)
 SCORE = Stage("score", score_all, applies=of_rankings)
 VERIFY = Stage("recompute a sample in Python", verify_sample, applies=of_rankings)
@@ -235,18 +182,6 @@ LEAVE_OUT = Stage(
     applies=lambda context: is_new(context) and names_sources(context),
 )
 TEST_DIFFERENCES = Stage("test the differences", test_differences, applies=is_new)
-KEEP = Stage("write results and history", keep, applies=lambda context: context.store.keeps and is_new(context))
-DRAW_PAGE = Stage("draw the page", draw_page, applies=is_safe)
-# A tracker's client has tried again by itself, and the next run delivers what is pending: one more attempt.
-PUBLISH = Stage(
-    "publish to {name}",
-    publish,
-    parts=lambda context: (context.store.tracker_label,),
-    applies=is_safe,
-    outside=True,
-    most_retries=1,
-)
-REMOVE_OLD = Stage("remove what is too old", remove_old, applies=keeps_some)
 
 STAGES = (
     PULL_QUERIES,
@@ -256,7 +191,6 @@ STAGES = (
     PULL_RANKING,
     MEASURE,
     JUDGE,
-    FIND_SAME,
     CHECK_DATA,
     SCORE,
     VERIFY,
@@ -264,10 +198,5 @@ STAGES = (
     SCORE_BY_JUDGES,
     LEAVE_OUT,
     TEST_DIFFERENCES,
-    KEEP,
-    DRAW_PAGE,
-    PUBLISH,
-    REMOVE_OLD,
 )
-PULLS = STAGES[: STAGES.index(FIND_SAME)]
-UNTIL_KEPT = STAGES[: STAGES.index(DRAW_PAGE)]
+PULLS = STAGES[: STAGES.index(CHECK_DATA)]

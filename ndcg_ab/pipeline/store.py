@@ -4,18 +4,14 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from ndcg_ab.comparing.since_last import SinceLast
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.deadlines import Budget
 from ndcg_ab.engines import Engine
 from ndcg_ab.memory import Memory
-from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.scoring.top_places import holds_enough, wanted_places
 from ndcg_ab.sources import Layout, Pulled, Queries, WantedPlaces
@@ -161,45 +157,6 @@ class Store(ABC):
             self.by_function(),
             self.get(UNSEEN),
         )
-
-    # ---- results, of a store that keeps
-
-    def find_same(self, evaluation: Evaluation, moment: datetime) -> Path | None:
-        """An earlier evaluation of the same inputs and configuration."""
-        raise NotImplementedError
-
-    def write_scores(self, engine: Engine) -> None:
-        """Puts the values of all queries aside."""
-        raise NotImplementedError
-
-    def since_last(self, engine: Engine, evaluation: Evaluation) -> SinceLast | None:
-        """Every system against itself in the previous evaluation; None without one."""
-        raise NotImplementedError
-
-    def keep(
-        self, evaluation: Evaluation, outcome: Outcome, extremes: list[dict[str, Any]], since: SinceLast | None
-    ) -> Path:
-        """Where the evaluation is from now on, whole."""
-        raise NotImplementedError
-
-    def draw_page(self, bundle: Path) -> None:
-        raise NotImplementedError
-
-    def publish(self, evaluation: Evaluation, bundle: Path, budget: Budget) -> dict[str, Any]:
-        """Where a tracker has it: url, trend_url, dashboard; delivered: how many evaluations it was given now.
-
-        budget: the time for all of it.
-        """
-        raise NotImplementedError
-
-    def remove_old(self, evaluation: Evaluation) -> None:
-        """Remove what `retention` no longer keeps."""
-        raise NotImplementedError
-
-    @property
-    def tracker_label(self) -> str:
-        """The tracker's name in messages."""
-        raise NotImplementedError
 
 
 class MemoryStore(Store):

@@ -8,7 +8,6 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -18,24 +17,19 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 
 from ndcg_ab import __version__, thresholds
-from ndcg_ab.comparing.since_last import SinceLast
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.deadlines import Budget
 from ndcg_ab.engines import Engine
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.files import write_text
 from ndcg_ab.history import input_cache
-from ndcg_ab.history.attribution.last_night import compare_with_last
 from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.history.bundles.reuse import find_same, note_reuse
-from ndcg_ab.history.database import digest_of, query_set
+from ndcg_ab.history.database import digest_of
 from ndcg_ab.labels.function_judge import Judging
 from ndcg_ab.memory import Memory
 from ndcg_ab.pipeline import Place, Store
-from ndcg_ab.pipeline.conclude import write_query_scores
 from ndcg_ab.pipeline.store import JUDGED_BY_FUNCTION, judgments_key, ranking_key
 from ndcg_ab.results.codec import encode
-from ndcg_ab.results.outcome import Input, Outcome
+from ndcg_ab.results.outcome import Input
 from ndcg_ab.scoring.parity import sample_size
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.scoring.top_places import reduce_pulled
@@ -57,8 +51,6 @@ Inputs = list[dict[str, Any]]
 class RunFolder(Store):
     """A working folder, as `bundles.working_folder` makes it; to be used with `with`, for the engine."""
 
-    keeps = True
-
     def __init__(self, evaluation: Evaluation, folder: Path) -> None:
         super().__init__(evaluation)
         self.folder = folder
@@ -76,6 +68,10 @@ class RunFolder(Store):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._open.__exit__(kind, error, trace)
+
+    def close(self) -> None:
+        """Close the engine, if it was asked for."""
+        self._open.close()
 
     @contextlib.contextmanager
     def engine(self) -> Iterator[Engine]:
@@ -174,6 +170,11 @@ class RunFolder(Store):
         """What is known of every input, for the bundle: in the order of kinds, and of each kind in that of reading."""
         return sorted(self._inputs.values(), key=lambda row: KINDS.index(row["kind"]))
 
+    def remember(self, evaluation: Evaluation) -> None:
+        """Let later runs know what was read; print a line if that is impossible, so that they read it again."""
+        if problem := input_cache.enter_entries(evaluation, self.pulled):
+            print(visible(f"ndcg-ab: {problem}"), file=sys.stderr)
+
     # ---- rankings
 
     def rankings(self, memory: Memory | None, *, whole: bool = False, force: bool = False) -> dict[str, Pulled]:
@@ -246,58 +247,6 @@ class RunFolder(Store):
         """What its requests cost."""
         path = self.costs_path(key)
         return papq.read_table(path) if path.exists() else None
-
-    # ---- results
-
-    def write_scores(self, engine: Engine) -> None:
-        write_query_scores(engine, self.folder / bundles.SCORES)
-
-    def find_same(self, evaluation: Evaluation, moment: datetime) -> Path | None:
-        found = find_same(evaluation, self.inputs(), moment)
-        if found is not None:
-            note_reuse(evaluation, found, moment)
-        return found
-
-    def since_last(self, engine: Engine, evaluation: Evaluation) -> SinceLast | None:
-        moment = bundles.moment_of(self.folder)
-        return compare_with_last(engine, evaluation, self.inputs(), moment, self.folder / bundles.SCORES)
-
-    def keep(
-        self, evaluation: Evaluation, outcome: Outcome, extremes: list[dict[str, Any]], since: SinceLast | None
-    ) -> Path:
-        self.remember(evaluation)
-        with self.engine() as engine:
-            engine.keep(self.folder / bundles.TABLES)
-            judged = query_set(engine)
-        self._open.close()  # what draws and publishes reads the bundle, and needs the memory
-        return bundles.keep_bundle(self.folder, evaluation, outcome, self.inputs(), extremes, judged, since)
-
-    def remember(self, evaluation: Evaluation) -> None:
-        """Lets later runs know what was read; one that cannot be told reads it again."""
-        if problem := input_cache.enter_entries(evaluation, self.pulled):
-            print(visible(f"ndcg-ab: {problem}"), file=sys.stderr)
-
-    def remove_old(self, evaluation: Evaluation) -> None:
-        bundles.remove_old_bundles(evaluation)
-
-    def draw_page(self, bundle: Path) -> None:
-        from ndcg_ab.report.bundle_files import render_bundle_page
-
-        render_bundle_page(bundle)
-
-    def publish(self, evaluation: Evaluation, bundle: Path, budget: Budget) -> dict[str, Any]:
-        """The bundle, and before it those that are still pending, in their order."""
-        from ndcg_ab.trackers import make_tracker
-
-        chosen = make_tracker(evaluation)
-        found, new = chosen.publish_pending(evaluation, bundle, budget)
-        return {"url": found.url, "trend_url": found.trend_url, "dashboard": found.dashboard, "delivered": new}
-
-    @property
-    def tracker_label(self) -> str:
-        from ndcg_ab.trackers import tracker_label
-
-        return tracker_label(self.evaluation)
 
 
 def results_text(rows: int, kind: str) -> str:

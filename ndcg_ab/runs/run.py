@@ -13,8 +13,8 @@ from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles.bundle import Finished, read_bundle
 from ndcg_ab.pipeline import Context, Say, Stage, run_stages
 from ndcg_ab.pipeline.run import Call
-from ndcg_ab.pipeline.stages import DRAW_PAGE, PUBLISH, REMOVE_OLD, UNTIL_KEPT
 from ndcg_ab.runs.folder import RunFolder
+from ndcg_ab.runs.stages import DRAW_PAGE, PUBLISH, REMOVE_OLD, UNTIL_KEPT, tracker_name
 from ndcg_ab.trackers import refuse_unknown_tracker
 
 
@@ -69,7 +69,7 @@ def finished_run(run: Context, unobserved: str | None = None) -> Finished:
         inputs=bundle.inputs,
         since_last=bundle.since_last,
         is_full=run.is_full,
-        tracker=run.store.tracker_label,
+        tracker=tracker_name(run),
         **run.published,
     )
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from ndcg_ab.config.model.inputs.sources import System
-from ndcg_ab.deadlines import Budget
 from ndcg_ab.errors import InputError, RefusedError
 from ndcg_ab.flows.cli.commands.running import parse_moment
+from ndcg_ab.pipeline import Context, MemoryStore
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.page import block as page_block
-from ndcg_ab.runs.folder import RunFolder
+from ndcg_ab.runs import stages
 from tests.small_evaluation import plain_page
 
 
@@ -62,9 +62,11 @@ def test_a_refused_bundle_keeps_no_other_back(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr("ndcg_ab.trackers.make_tracker", Other)
     monkeypatch.setattr(base, "unpublished_bundles", lambda evaluation: folders)
-    found = RunFolder.publish(None, small(tmp_path), folders[2], Budget(10.0))  # type: ignore[arg-type]
+    evaluation = small(tmp_path)
+    run = Context(evaluation, MemoryStore(evaluation), bundle=folders[2])
+    stages.publish(run, "")
     assert asked == folders
-    assert found["delivered"] == 1
+    assert run.published["delivered"] == 1
     assert "the tracker does not take it: its key is too long" in capsys.readouterr().err
 
 

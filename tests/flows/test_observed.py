@@ -14,8 +14,9 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.flows import run as flows_run
 from ndcg_ab.flows.run import run_evaluation
 from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.pipeline import STAGES, Context, run_stages, stages
+from ndcg_ab.pipeline import Context, run_stages, stages
 from ndcg_ab.report import bundle_files
+from ndcg_ab.runs.stages import STAGES
 from tests.slow.broken_servers import dripping
 from tests.small_evaluation import calling, no_tracker, plain_page, rows_of, small
 

@@ -13,8 +13,9 @@ from ndcg_ab.config.model.operation import Prefect
 from ndcg_ab.errors import InputError, ParityError, SilentError
 from ndcg_ab.flows import run
 from ndcg_ab.pipeline import Context, MemoryStore, Stage
-from ndcg_ab.pipeline.stages import PUBLISH, PULL_RANKING, SCORE, STAGES
+from ndcg_ab.pipeline.stages import PULL_RANKING, SCORE
 from ndcg_ab.runs.run import perform_patiently
+from ndcg_ab.runs.stages import PUBLISH, STAGES
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
 from tests.slow.broken_servers import configuration

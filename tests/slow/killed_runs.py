@@ -21,21 +21,23 @@ from sqlalchemy.orm import configure_mappers
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.pipeline import STAGES, Context, Stage, stages
+from ndcg_ab.pipeline import Context, Stage
+from ndcg_ab.pipeline import stages as computing
 from ndcg_ab.pipeline.run import Call
 from ndcg_ab.report import bundle_files
+from ndcg_ab.runs import stages
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.trackers import base as tracking
 from ndcg_ab.trackers.mlflow import tracker as mlflow
 from tests.small_evaluation import calling, changed_run, no_tracker, plain_page, runs, small, state, tables_of
 
 configure_mappers()  # once for all forks, as is what MLflow and pyarrow import late
-NAMES = {step: name for name, step in vars(stages).items() if isinstance(step, Stage)}
+NAMES = {step: name for place in (computing, stages) for name, step in vars(place).items() if isinstance(step, Stage)}
 NOT_TAKEN = {  # by these nights
-    *(stages.PULL_SCORES, stages.PULL_PROXY, stages.SCORE_BY_PROXY, stages.JUDGE),
-    *(stages.SCORE_BY_JUDGES, stages.LEAVE_OUT, stages.REMOVE_OLD),
+    *(computing.PULL_SCORES, computing.PULL_PROXY, computing.SCORE_BY_PROXY, computing.JUDGE),
+    *(computing.SCORE_BY_JUDGES, computing.LEAVE_OUT, stages.REMOVE_OLD),
 }
-STEPS = [NAMES[step] for step in STAGES if step not in NOT_TAKEN]
+STEPS = [NAMES[step] for step in stages.STAGES if step not in NOT_TAKEN]
 IN_KEEPING = ["bundle half written", "before renaming", "between renaming and commit", "after commit"]
 IN_PUBLISHING = [
     "after the parent run",

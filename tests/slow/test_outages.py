@@ -21,10 +21,11 @@ from ndcg_ab.errors import TrackingError
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles.bundle import Finished
-from ndcg_ab.pipeline import Stage, context, run_stages, stages
+from ndcg_ab.pipeline import Stage, context, run_stages
 from ndcg_ab.pipeline.run import Call
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import run as runs_run
+from ndcg_ab.runs import stages
 from ndcg_ab.runs.folder import RunFolder
 from ndcg_ab.trackers import base
 from ndcg_ab.trackers import make_tracker as tracker_of_ours

@@ -59,7 +59,7 @@ def search(queries):
 def test_prefect_dying_half_way_leaves_the_night_whole(tmp_path: Path) -> None:
     """And the gate's word stands.
 
-    With our own retries it took 25 s to go on, with Prefect's 148 s (config/environment.py); here there are none.
+    With the retries of config/environment.py it takes some 10 s to go on, 45 s if the server hangs; here there are none.
     """
     home = {"PREFECT_HOME": str(with_prefect(tmp_path / "prefect"))}
     environment = os.environ | home | {"PREFECT_CLIENT_MAX_RETRIES": "0"}
@@ -86,7 +86,7 @@ def test_prefect_dying_half_way_leaves_the_night_whole(tmp_path: Path) -> None:
     assert "gate failed: judged: " in done.stderr
     assert "going on without Prefect" in done.stderr
     assert "Prefect has no record of this run, which went on without it" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert "Traceback" not in done.stderr and "EventsWorker" not in done.stderr
     assert rows_of(evaluation, "select ordinal from evaluation") == [(1,)]
     (bundle,) = (tmp_path / "out" / "small").glob("2*")
     assert json.loads((bundle / "published.json").read_text())["uri"] == str(tmp_path / "out" / "json_lines")

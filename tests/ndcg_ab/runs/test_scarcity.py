@@ -20,6 +20,7 @@ from ndcg_ab.history.timeline.timeline import read_timeline
 from ndcg_ab.pipeline import pulls, stages
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import folder
+from ndcg_ab.runs import stages as kept_stages
 from ndcg_ab.runs.run import perform_run
 from tests.small_evaluation import calling, changed_run, plain_page, small, tables_of, unlogged
 
@@ -54,7 +55,7 @@ FAULTS: dict[str, tuple[Any, str, Exception, str]] = {
         "OUT: there is no room (sql/1_check/110_x.sql: IO Error",
     ),
     "scored, memory": (DuckDBEngine, "_make", in_sql(MEMORY_DUCKDB), "memory ran out: sql/1_check/110_x.sql"),
-    "values, disk": (folder, "write_query_scores", FULL, "No space left on device"),
+    "values, disk": (kept_stages, "write_query_scores", FULL, "No space left on device"),
     "tested, memory": (stages, "make_outcome", MEMORY, "memory ran out"),
     "entered, disk": (bundles.Bundle, "enter", FULL_DUCKDB, "make room, and run again"),
     "bundle's file, disk": (bundles, "write_text", FULL, "No space left on device"),

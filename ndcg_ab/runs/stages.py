@@ -1,0 +1,121 @@
+"""The stages of a kept evaluation: those of every evaluation, and what its folder, history, page and tracker need.
+
+`STAGES` is their list, of `run` and of a Prefect run.
+"""
+
+from dataclasses import replace
+
+from ndcg_ab.comparing.since_last import check_drops
+from ndcg_ab.history.attribution.last_night import compare_with_last
+from ndcg_ab.history.bundles import bundle as bundles
+from ndcg_ab.history.bundles import reuse
+from ndcg_ab.history.database import query_set
+from ndcg_ab.pipeline import STAGES as OF_EVERY_EVALUATION
+from ndcg_ab.pipeline import Context, Stage
+from ndcg_ab.pipeline.conclude import extreme_queries, write_query_scores
+from ndcg_ab.pipeline.stages import PULLS, TEST_DIFFERENCES, is_new
+from ndcg_ab.runs.folder import RunFolder
+
+
+def folder_of(run: Context) -> RunFolder:
+    assert isinstance(run.store, RunFolder)
+    return run.store
+
+
+def find_same(run: Context, _: str) -> None:
+    run.bundle = reuse.find_same(run.evaluation, folder_of(run).inputs(), run.moment)
+    if run.bundle is not None:
+        run.reused = True
+        reuse.note_reuse(run.evaluation, run.bundle, run.moment)
+
+
+def compare_with_previous(run: Context, _: str) -> None:
+    """Write the values of all queries, and compare every system with itself in the previous evaluation."""
+    store = folder_of(run)
+    scores = store.folder / bundles.SCORES
+    with store.engine() as engine:
+        write_query_scores(engine, scores)
+        moment = bundles.moment_of(store.folder)
+        run.since_last = compare_with_last(engine, run.evaluation, store.inputs(), moment, scores)
+
+
+def keep(run: Context, _: str) -> None:
+    """Make the folder the bundle of the evaluation, which is entered in the history."""
+    assert run.outcome is not None
+    evaluation, store = run.evaluation, folder_of(run)
+    outcome = replace(run.outcome, gates=(*run.outcome.gates, *check_drops(evaluation, run.since_last)))
+    store.remember(evaluation)
+    with store.engine() as engine:
+        engine.keep(store.folder / bundles.TABLES)
+        extremes, judged = extreme_queries(engine), query_set(engine)
+    store.close()  # what draws and publishes reads the bundle, and needs the memory
+    inputs = store.inputs()
+    run.bundle = bundles.keep_bundle(store.folder, evaluation, outcome, inputs, extremes, judged, run.since_last)
+
+
+def draw_page(run: Context, _: str) -> None:
+    from ndcg_ab.report.bundle_files import render_bundle_page
+
+    assert run.bundle is not None
+    render_bundle_page(run.bundle)
+
+
+def tracker_name(run: Context) -> str:
+    from ndcg_ab.trackers import tracker_label
+
+    return tracker_label(run.evaluation)
+
+
+def publish(run: Context, _: str) -> None:
+    """Give the tracker the bundle, and before it those that are still pending, in their order."""
+    from ndcg_ab.trackers import make_tracker
+
+    assert run.bundle is not None
+    found, new = make_tracker(run.evaluation).publish_pending(run.evaluation, run.bundle, run.publishing)
+    run.published = {"url": found.url, "trend_url": found.trend_url, "dashboard": found.dashboard, "delivered": new}
+
+
+def remove_old(run: Context, _: str) -> None:
+    bundles.remove_old_bundles(run.evaluation)
+
+
+def is_limited(run: Context) -> bool:
+    """Whether old evaluations, or their values, are removed."""
+    retention = run.evaluation.retention
+    return (retention.bundles, retention.query_scores) != (None, None)
+
+
+def is_untroubled(run: Context) -> bool:
+    """Whether nothing was in the way of what comes after the evaluation is kept."""
+    return run.pending is None
+
+
+FIND_SAME = Stage(
+    "look for an evaluation of the same inputs",
+    find_same,
+    # what was measured again is shown, and no earlier result stands for it
+    applies=lambda run: not run.force and not run.evaluation.costs,
+)
+COMPARE_WITH_PREVIOUS = Stage("compare with the previous evaluation", compare_with_previous, applies=is_new)
+KEEP = Stage("write results and history", keep, applies=is_new)
+DRAW_PAGE = Stage("draw the page", draw_page, applies=is_untroubled)
+# A tracker's client has tried again by itself, and the next run delivers what is pending: one more attempt.
+PUBLISH = Stage(
+    "publish to {name}",
+    publish,
+    parts=lambda run: (tracker_name(run),),
+    applies=is_untroubled,
+    outside=True,
+    most_retries=1,
+)
+REMOVE_OLD = Stage("remove what is too old", remove_old, applies=is_limited)
+
+UNTIL_KEPT = (
+    *PULLS,
+    FIND_SAME,
+    *OF_EVERY_EVALUATION[len(PULLS) : -1],
+    COMPARE_WITH_PREVIOUS,
+    TEST_DIFFERENCES,
+    KEEP,
+)
+STAGES = (*UNTIL_KEPT, DRAW_PAGE, PUBLISH, REMOVE_OLD)
