@@ -31,7 +31,7 @@ DEFAULTS = {
     "PREFECT_INTERNAL_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
-    # A Prefect server that dies or hangs meanwhile: the run goes on without it at most a minute later.  A flow ends with
+    # A Prefect server that dies or hangs meanwhile: the run goes on without it within a minute.  A flow ends with
     # two requests that fail, each of which is given up after 10 + 2 + 10 s.
     "PREFECT_CLIENT_MAX_RETRIES": "1",
     "PREFECT_API_REQUEST_TIMEOUT": "10",

@@ -59,7 +59,7 @@ def search(queries):
 def test_prefect_dying_half_way_leaves_the_night_whole(tmp_path: Path) -> None:
     """And the gate's word stands.
 
-    With the retries of config/environment.py it takes some 10 s to go on, 45 s if the server hangs; here there are none.
+    With the retries of config/environment.py it takes some 10 s to go on, 45 s with a server that hangs; here none.
     """
     home = {"PREFECT_HOME": str(with_prefect(tmp_path / "prefect"))}
     environment = os.environ | home | {"PREFECT_CLIENT_MAX_RETRIES": "0"}
