@@ -1,7 +1,8 @@
 """The Prefect server of a run that names none: a process that writes nowhere, and ends with the one that started it.
 
 It watches its standard input, a pipe from the process that started it: however that ends, the pipe closes.
-(Prefect's own temporary server outlives a run that is killed, and holds its standard output.)
+(Prefect's own temporary server outlives a run that is killed, holds its standard output, is stopped by the Ctrl-C that
+is meant for the run, and reads settings files of the current folder.)
 """
 
 import atexit
