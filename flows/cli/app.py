@@ -12,6 +12,7 @@ import typer
 
 from ndcg_ab import __version__
 
+from .base_command import Command, ShortHelp
 from .commands import (
     about,
     clicks,
@@ -26,8 +27,6 @@ from .commands import (
     writing,
 )
 from .exit_codes import TOPICS, Program
-from .mistakes import Command
-from .short_help import ShortHelp
 
 OBJECTS = 50_000  # new ones after which Python looks for circles; after 700 it takes a fifth of MLflow's import
 

@@ -1,12 +1,31 @@
-"""The files that a command is given, with or without an option."""
+"""The files that a command is given, with or without an option.
 
+Standard input and pipes are read once, into a file that is gone with the process.
+"""
+
+import io
+import itertools
+import os
+import re
+import stat
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ndcg_ab.errors import InputError
 
 if TYPE_CHECKING:
     from ndcg_ab.config.options.positional import NamedFile
+
+STDIN = "/dev/stdin"
+FILES = {  # parameters of commands that name files to read
+    *("files", "judgments", "system", "scores", "queries", "documents", "intended", "more_judgments"),
+    *("cheap_judgments", "careful_unseen", "first", "second", "events", "weights", "clusters"),
+}
+DESCRIPTOR = re.compile(r"/dev/(?:stdin|fd/(\d+))")
+BLOCK = 1 << 20  # bytes
+_numbers = itertools.count()
 
 
 def place_inputs(options: Mapping[str, Any], command: str, otherwise: str = "") -> dict[str, Any]:
@@ -31,3 +50,67 @@ def refuse_files(options: Mapping[str, object], names: Iterable[str]) -> None:
         if options[name] not in (None, []) and options[name] is not False:
             option = f"--{name.replace('_', '-')}"
             raise InputError(f"{option}: goes with files, and a configuration was given: use --set KEY=VALUE")
+
+
+def replace_pipes(command: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a command with a file in place of each pipe; raise InputError if one is named twice."""
+    given = {name: value for name, value in parameters.items() if name in FILES and value}
+    texts = [str(each) for value in given.values() for each in (value if isinstance(value, list) else [value])]
+    pipes = [path for path in (split_name(text)[1] for text in texts) if path == STDIN or is_pipe(path)]
+    for path, count in Counter(pipes).items():
+        if count > 1:
+            raise InputError(f"{path}: is given {count} times, and can be read once: write it into a file")
+        if command == "init":
+            raise InputError(f"{path}: a configuration names files that stay: write it into a file")
+    places = {path: store_pipe(path) for path in pipes if is_pipe(path)}
+
+    def replaced(value: Any) -> Any:
+        if isinstance(value, list):
+            return [replaced(each) for each in value]
+        name, path = split_name(str(value))
+        return type(value)(name + places.get(path, path)) if path in pipes else value
+
+    return {**parameters, **{name: replaced(value) for name, value in given.items()}}
+
+
+def split_name(text: str) -> tuple[str, str]:
+    """Return ``NAME=`` or nothing, and the path; ``-`` is standard input."""
+    name, equals, file = text.partition("=")
+    is_named = bool(equals) and not Path(text).exists()
+    path = file if is_named else text
+    return (name + equals if is_named else ""), STDIN if path == "-" else path
+
+
+def is_pipe(path: str) -> bool:
+    """Return whether a path is a pipe, or a socket of this process; devices such as /dev/zero have no end."""
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or (stat.S_ISSOCK(mode) and DESCRIPTOR.fullmatch(path) is not None)
+
+
+def store_pipe(path: str) -> str:
+    """Return the path of a file with the content of a pipe: its own, if it is a descriptor that can be replaced."""
+    from ndcg_ab.sources.boundary import BOUNDS, Passage
+    from ndcg_ab.temporary import folder_of_process
+
+    passage = Passage(BOUNDS["file"], path)
+    copy = folder_of_process() / f"pipe{next(_numbers)}" / Path(path).name
+    copy.parent.mkdir()
+    descriptor = DESCRIPTOR.fullmatch(path)
+    number = int(descriptor[1] or 0) if descriptor else -1
+    try:
+        source: Any = os.dup(number) if descriptor else path
+        with io.FileIO(source) as pipe, copy.open("xb") as file:
+            while block := pipe.read(BLOCK):
+                passage.count(size=len(block))
+                file.write(block)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    if descriptor:
+        with copy.open("rb") as file:
+            os.dup2(file.fileno(), number)
+        if Path(path).is_file():  # the same name, by which it can be read again from its beginning
+            return path
+    return str(copy)

@@ -8,6 +8,7 @@ import typer
 
 from ndcg_ab.errors import InputError
 
+from ..base_command import HelpAll
 from ..console import (
     Progress,
     draw_and_print,
@@ -37,7 +38,6 @@ from ..options import (
     takes,
 )
 from ..outputs import PAGES, PICTURES, local_inputs, output_file, refuse_one_file_twice, text_file
-from ..short_help import HelpAll
 
 
 @takes(FILES, JUDGES, COMPARED, TESTS, CLUSTERS, FORMS, RESOURCES)

@@ -8,6 +8,7 @@ import typer
 
 from ndcg_ab.errors import InputError
 
+from ..base_command import HelpAll
 from ..console import Progress, name_written, print_wrapped, warn_of_formulas, write_or_print
 from ..inputs import refuse_files, spread_files
 from ..light_imports import import_lightly
@@ -27,7 +28,6 @@ from ..options import (
     takes,
 )
 from ..outputs import PAGES, TABLES, local_inputs, output_file, refuse_one_file_twice, text_file
-from ..short_help import HelpAll
 from .clicks import numbers
 from .judge_next import evaluation_from_config, refuse_options_of_config
 

@@ -11,6 +11,7 @@ import typer
 from ndcg_ab.errors import InputError
 from ndcg_ab.visible import visible
 
+from ..base_command import HelpAll
 from ..console import (
     Progress,
     name_written,
@@ -38,7 +39,6 @@ from ..options import (
     takes,
 )
 from ..outputs import PAGES, local_inputs, output_file, refuse_one_file_twice, text_file
-from ..short_help import HelpAll
 from .running import parse_moment
 
 if TYPE_CHECKING:

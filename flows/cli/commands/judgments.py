@@ -7,6 +7,7 @@ import typer
 
 from ndcg_ab.errors import InputError
 
+from ..base_command import HelpAll
 from ..console import Progress, name_written, print_safely, write_or_print
 from ..inputs import place_inputs
 from ..light_imports import import_lightly
@@ -24,7 +25,6 @@ from ..options import (
     takes,
 )
 from ..outputs import local_inputs, text_file
-from ..short_help import HelpAll
 
 NO_SYSTEM = ("judgments", "judgments")  # an evaluation has a system; this one is not read
 OF_SYSTEMS = {

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ndcg_ab.errors import InputError, ParityError, SqlError
-from ndcg_ab.flows.cli import exit_codes, memory_check
+from ndcg_ab.flows.cli import base_command, exit_codes
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.pipeline import stages
 from tests.places import DATA, ROOT
@@ -104,8 +104,8 @@ def shell(command: str) -> "subprocess.CompletedProcess[str]":
 
 @pytest.mark.parametrize(("megabytes", "code"), [(400, 2), (2999, 2), (3000, 0)])
 def test_too_little_address_space_is_refused(megabytes: int, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_check.resource, "getrlimit", lambda _: (megabytes * 10**6, -1))
-    monkeypatch.setattr(memory_check.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(base_command.resource, "getrlimit", lambda _: (megabytes * 10**6, -1))
+    monkeypatch.setattr(base_command.os, "cpu_count", lambda: 2)
     found = CliRunner().invoke(app, [*COMPARE, "--quiet"])
     said = f"ndcg-ab: ulimit -v: {megabytes:,} MB of address space are too little, 3,000 MB are needed"
     assert found.exit_code == code

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.flows.cli.pipes import replace_pipes
+from ndcg_ab.flows.cli.inputs import replace_pipes
 from ndcg_ab.sources.boundary import BOUNDS
 from tests.places import DATA
 

@@ -1,22 +1,28 @@
-"""A command line that cannot be parsed, in one sentence that says what to write instead."""
+"""A command: what its help shows, what it cannot do here, and what to write instead of what cannot be parsed."""
 
+import os
 import re
+import resource
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from ndcg_ab.errors import format_value, shortened
+from ndcg_ab.errors import InputError, format_value, shortened
 from ndcg_ab.files import unusable
 
 from .exit_codes import write_error
-from .memory_check import refuse_little_room
-from .pipes import replace_pipes
+from .inputs import replace_pipes
 
 MOST_OF_PATH = 60  # characters of a path that cannot be used: its end, where its name is
 LONGEST_COMPLAINT = 600  # characters of a parser's own words, which repeat a value
 UsageError: Any = typer.BadParameter.__mro__[1]  # of click, or of the copy of it that a newer typer holds
+LEAST, FOR_A_CORE = 2_500_000_000, 250_000_000  # bytes; measured: 2 cores work with 3 GB, and not with 2 GB
+MOST_USED = frozenset(
+    """system metric smallest_effect guardrail queries slice gate report json markdown details explain candidate count
+    csv output sheet kept deviation gain discount ideal cutoff picture help_all""".split()  # noqa: SIM905  (words are easier to read)
+)
 
 
 class Command(TyperCommand):
@@ -48,6 +54,52 @@ class Command(TyperCommand):
         refuse_little_room()
         ctx.params = replace_pipes(str(self.name), ctx.params)
         return super().invoke(ctx)
+
+
+class ShortHelp(Command):
+    """A command with `--help-all` among its options."""
+
+    shows_all = False
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        left_out = [each for each in self.params if each.param_type_name == "option" and each.name not in MOST_USED]
+        for each in left_out:
+            each.hidden = not self.shows_all  # type: ignore[attr-defined]
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            for each in left_out:
+                each.hidden = False  # type: ignore[attr-defined]  # shells complete it
+
+
+def show_all(ctx: typer.Context, wanted: bool) -> None:
+    if wanted and isinstance(ctx.command, ShortHelp):
+        ctx.command.shows_all = True
+        try:
+            typer.echo(ctx.get_help(), color=ctx.color)
+        finally:
+            ctx.command.shows_all = False
+        raise typer.Exit
+
+
+HelpAll = Annotated[
+    bool,
+    typer.Option("--help-all", is_eager=True, callback=show_all, help="Show every option, and exit."),
+]
+
+
+def refuse_little_room() -> None:
+    """Raise InputError if `ulimit -v` leaves too little address space for what numpy, Arrow and DuckDB map when loaded.
+
+    With less OpenBLAS tries to allocate for ever, and threads of the others end the process without a word.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    needed = LEAST + FOR_A_CORE * (os.cpu_count() or 1)
+    if limit != resource.RLIM_INFINITY and limit < needed:
+        raise InputError(
+            f"ulimit -v: {limit / 1e6:,.0f} MB of address space are too little, {needed / 1e6:,.0f} MB are needed, most"
+            " of them never used: raise it; what DuckDB may use is said by resources.memory_limit"
+        )
 
 
 def find_repeated_option(given: Sequence[Any]) -> str | None:
