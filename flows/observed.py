@@ -23,7 +23,6 @@ from prefect.states import Cancelled
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.lookup import remember_address, without_password
-from ndcg_ab.config.secrets.plain_secrets import without_plain_secrets
 from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.deadlines import OverdueError, run_with_timeout
 from ndcg_ab.errors import on_one_line
@@ -51,7 +50,7 @@ def observe(run: Context, evaluation: Evaluation, force: bool, at: datetime | No
     OPENED.set(reported_when_stopped(run, url))
     with temporary_settings({PREFECT_API_URL: url}):
         try:
-            state: Any = evaluation_flow(evaluation_for_prefect(evaluation), force, at, return_state=True)
+            state: Any = evaluation_flow(evaluation, force, at, return_state=True)
             recorded = state.is_completed() or state.name == GATE_FAILED
             error = None if recorded else state.result(raise_on_failure=False)
         except Exception as failure:
@@ -60,13 +59,6 @@ def observe(run: Context, evaluation: Evaluation, force: bool, at: datetime | No
     if run.error is not None:
         raise run.error
     return None if error is None else on_one_line(f"{type(error).__name__}: {error}", 300)
-
-
-def evaluation_for_prefect(evaluation: Evaluation) -> Evaluation:
-    """Return the evaluation as a parameter that Prefect keeps and shows: itself if no secret is in it."""
-    content = evaluation.model_dump(mode="json")
-    kept = without_plain_secrets(content)
-    return evaluation if kept == content else Evaluation.model_validate(kept)
 
 
 @contextlib.contextmanager
