@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: help soak soaked stops full-disks leaving bombing hiding demo demo-night demo-http check test tested coverage oldest lint fuzz kills audit docs reference site
-.PHONY: pictures benchmark calibration clean wheel
+.PHONY: styled typed warm pictures benchmark calibration clean wheel
 
 # What there is to make: the first line of what stands above each target.
 help:
@@ -51,9 +51,13 @@ oldest: .oldest/ready
 	.oldest/bin/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore tests/slow \
 		--deselect tests/test_dependencies.py::test_ci_installs_the_versions_that_are_pinned -m "not slow"
 
-lint: .venv/ready .venv/linted_sql
+lint: styled typed .venv/linted_sql
+
+styled: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+typed: .venv/ready
 	$(BIN)/mypy
 
 # Only where the SQL or its rules have changed: it takes longer than all other linters.
@@ -138,7 +142,7 @@ SEED ?= 1
 # The test extra is part of the environment: both commands share one set-up. uv installs it in seconds where pip takes
 # minutes; pip does it where uv cannot, as with an index that only pip is told of. The linters take a minute
 # the first time, and seconds from then on: what they keep is made with the environment, as are the empty stores
-# that the tests begin with.
+# that the tests begin with, and the compiled tests, which every process of pytest would compile anew.
 WANTED := --editable ".[test]"
 .venv/ready: pyproject.toml constraints.txt ndcg_ab/sources/fast_reader/ranking_reader.c
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'ndcg-ab needs Python 3.11 or newer; say which with: make $(MAKECMDGOALS) PYTHON=python3.12')"
@@ -147,8 +151,11 @@ WANTED := --editable ".[test]"
 	$(BIN)/uv pip install --quiet --constraint constraints.txt $(WANTED) || \
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt $(WANTED)
 	touch .venv/ready
-	$(MAKE) --no-print-directory lint >/dev/null 2>&1 || true
-	$(BIN)/python -m tests.stores >/dev/null 2>&1 || true
+	$(MAKE) --no-print-directory --jobs 2 --keep-going --assume-old $@ typed warm .venv/linted_sql >/dev/null 2>&1 || true
+
+warm: .venv/ready
+	$(BIN)/python -m tests.stores
+	$(BIN)/pytest --collect-only -qq
 
 .oldest/ready: .venv/ready
 	$(PYTHON) -m venv .oldest

@@ -48,10 +48,10 @@ class Run(NamedTuple):
 def runs(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[signal.Signals, Run]]:
-    """One for each signal that is asked for, started together, each in the midst of a pull."""
+    """Yield a run in the midst of a pull for each signal that this file's tests send; all are started together."""
     begun = {}
-    asked = [item.callspec.params.get("number") for item in request.session.items if hasattr(item, "callspec")]
-    for number in [each for each in signal.Signals if each in asked]:
+    cases = [item for item in request.session.items if item.path == request.path and hasattr(item, "callspec")]
+    for number in [item.callspec.params["number"] for item in cases if "number" in item.callspec.params]:
         folder = tmp_path_factory.mktemp(number.name)
         systems = [{"name": "old", "file": "old.run"}, {"name": "new", "python": "waiting_engine:search"}]
         evaluation = small(folder, systems=systems, queries={"file": "queries.tsv"}, prefect=TEMPORARY)
