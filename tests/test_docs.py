@@ -256,7 +256,7 @@ PAIR = re.compile(r"([\w-]+): +([^,{}\[\]#\n]+)")
 
 
 def test_no_example_of_a_configuration_holds_what_looks_like_a_secret() -> None:
-    """Who follows an example to the letter gets no warning for it (`plain_secret`)."""
+    """Who follows an example to the letter is not refused for it."""
     pages = [*(ROOT / "docs").glob("*.md"), *(ROOT / "configs").glob("*.md"), ROOT / "README.md"]
     blocks = {
         f"{page.name} {number}": block
