@@ -13,10 +13,8 @@ from prefect.states import Completed, Failed
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history.bundles.bundle import Finished
-from ndcg_ab.report.comment.markdown import answer_note, comparison_table
-from ndcg_ab.report.sections.since_last import since_items
+from ndcg_ab.report.markdown import comparison_table, escape_text, format_note
 from ndcg_ab.report.words.decision_summary import format_headline, format_reasons
-from ndcg_ab.report.words.escaping import escape_text
 
 from .events import events_of
 
@@ -38,8 +36,7 @@ def show_results(evaluation: Evaluation, finished: Finished) -> Any:
     logger, name, outcome = get_run_logger(), artifact_key(evaluation.name), finished.outcome
     headline = format_headline(outcome)
     name_flow_run(headline)
-    note = "\n\n".join([answer_note(outcome), *since_items(finished.since_last)])
-    create_markdown_artifact(note, key=f"{name}-decisions", description=escape_text(headline))
+    create_markdown_artifact(format_note(outcome, finished.since_last), key=f"{name}-decisions", description=escape_text(headline))
     table = comparison_table(outcome)
     create_table_artifact(
         [dict(zip(table["columns"], row, strict=True)) for row in table["data"]],

@@ -121,9 +121,10 @@ class CompareResult:
 
         Raises InputError for a candidate that is not compared.
         """
-        from ndcg_ab.report.words.explanations import explain_candidate, to_markdown
+        from ndcg_ab.report.markdown import format_words
+        from ndcg_ab.report.words.explanations import explain_candidate
 
-        return to_markdown(explain_candidate(self._outcome, self.comparison(candidate).candidate))
+        return format_words(explain_candidate(self._outcome, self.comparison(candidate).candidate))
 
     # ---- as tables and files
 

@@ -172,12 +172,12 @@ def test_mlflow_shows_a_parent_and_a_child_per_system(two_nights: Nights) -> Non
     assert worst.tags["ndcg_at_10"] == f"▼ {expected['all-words']:.4f} ({row.difference:+.4f})"
     tags = parents[1].data.tags
     assert tags["decision/all-words"] == "do_not_ship"
-    assert tags["mlflow.note.content"].startswith("**✓ ship ")
+    assert tags["mlflow.note.content"].startswith("### ✓ ship: ")
     by_filter = "tags.`decision/general-first` = 'ship' and tags.metric = 'ndcg@10'"
     assert len(client.search_runs([experiment.experiment_id], by_filter)) == 2, "the obvious filter finds the nights"
     assert "`ndcg_at_10` is ndcg@10" in experiment.tags["mlflow.note.content"]
     assert tags["verdict/all-words/ndcg_at_10"] == "regressed, by more than 0.01"
-    assert "| all-words |" in tags["mlflow.note.content"]
+    assert "all-words | " in tags["mlflow.note.content"]
     names = {item.path for item in client.list_artifacts(parents[1].info.run_id)}
     assert names == {"report.html", "bundle.json", "query_scores.parquet", "comparison.json"}
     digests = {item.dataset.digest for item in parents[1].inputs.dataset_inputs}

@@ -21,8 +21,7 @@ from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.history.bundles.bundle import Finished, read_bundle
 from ndcg_ab.pipeline import Stage
 from ndcg_ab.pipeline.stages import CHECK_DATA
-from ndcg_ab.report.comment.markdown import finding_items
-from ndcg_ab.report.words.escaping import escape_text
+from ndcg_ab.report.markdown import escape_text, format_note
 from ndcg_ab.report.words.text import function_note
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources.judgments.grade_cache import cache_folder
@@ -353,7 +352,7 @@ def test_the_line_of_its_agreement() -> None:
     assert line is not None
     assert line.startswith("test_function_judge:known judged 20 documents; it agrees with 40 of 60 grades of files (")
     assert "mean difference -0.3333" in line.replace("−", "-") and "kappa 0.50" in line
-    assert f"- note: {escape_text(line)}" in finding_items(result._outcome)
+    assert f"- note: {escape_text(line)}" in format_note(result._outcome)
     alone = dataclasses.replace(result._outcome.function_judge, compared=0, unsaid=3)
     assert "could not say the grade of 3; with no grade of a file" in str(
         function_note(dataclasses.replace(result._outcome, function_judge=alone))

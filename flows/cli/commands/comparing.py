@@ -100,7 +100,7 @@ def compare(
         with Progress(quiet) as say:
             outcome, store = evaluate(evaluation, engine, say, whole=bool(report))
         if markdown:
-            from ndcg_ab.report.comment.comment import QUERIES, format_comment
+            from ndcg_ab.report.markdown import QUERIES, format_comment
 
             written = format_comment(outcome, extreme_queries(engine, QUERIES))
         if report_path:

@@ -19,7 +19,6 @@ from ndcg_ab.comparing.since_last import (
 )
 from ndcg_ab.report.answer.marks import comparison_mark
 from ndcg_ab.report.terminal.tables import STYLES
-from ndcg_ab.report.words.escaping import escape_text
 from ndcg_ab.report.words.text import format_interval, format_plain
 from ndcg_ab.results.wording import signed
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -177,11 +176,3 @@ def print_since(console: Console, since: SinceLast | None) -> None:
         if line.may_be_cut:
             told.truncate(console.width, overflow="ellipsis")
         console.print(told, highlight=False)
-
-
-def since_items(since: SinceLast | None) -> list[str]:
-    """The same as Markdown: one paragraph, or nothing."""
-    if since is None:
-        return []
-    lines = [f"- {escape_text(f'{line.mark} {line.text}'.strip())}" for line in since_lines(since)]
-    return ["\n".join([f"**{escape_text(since_title(since))}**", "", *lines])]

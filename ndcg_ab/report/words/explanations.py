@@ -13,7 +13,6 @@ from ndcg_ab.report.answer.findings import finding_lines
 from ndcg_ab.report.answer.interval import deciding_interval
 from ndcg_ab.report.sections.changes import format_changes
 from ndcg_ab.report.sections.costs import shown_first
-from ndcg_ab.report.words.escaping import escape_text
 from ndcg_ab.report.words.text import (
     format_clusters,
     format_confidence_level,
@@ -63,12 +62,6 @@ def explain(outcome: Outcome, found: Candidate) -> PlainWords:
         found.name,
         [(title, list(tell(outcome, found.name, rows))) for title, tell in zip(TITLES, tellers, strict=True)],
     )
-
-
-def to_markdown(words: PlainWords) -> str:
-    """The titles in bold, the sentences as lists."""
-    parts = [(title, "\n".join(f"- {escape_text(text)}" for text in sentences)) for title, sentences in words.parts]
-    return "\n\n".join(f"**{title}**\n\n{told}" for title, told in parts if told)
 
 
 # ---- what was compared

@@ -10,7 +10,6 @@ from ndcg_core.measures.external_metric import GivenMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.estimates.descriptive import Descriptive
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.verdict import Verdict
 
 
 def format_plain(value: float | None) -> str:
@@ -231,19 +230,6 @@ def format_relative_change(descriptive: Descriptive | None) -> str:
     if descriptive.relative_low is None or descriptive.relative_high is None:
         return text
     return f"{text} ({100 * descriptive.relative_low:+.1f} … {100 * descriptive.relative_high:+.1f})"
-
-
-def format_comparison(comparison: Comparison, alpha: float) -> str:
-    """One comparison in words: who, against whom, by how much, how sure."""
-    head = f"{comparison.candidate} against {comparison.baseline}, {comparison.metric}: {comparison.verdict}"
-    if comparison.difference is None or comparison.conclusion is Verdict.IDENTICAL:
-        return head
-    tail = f"difference {signed(comparison.difference)}"
-    if comparison.low is not None:
-        tail += f", {format_confidence_level(alpha)} interval {format_interval(comparison)}"
-    if comparison.p_adjusted is not None:
-        tail += f", adjusted p {format_probability(comparison.p_adjusted)}"
-    return f"{head} ({tail})"
 
 
 def system_rows(outcome: Outcome, metric: Metric) -> Iterator[tuple[SystemSummary, Comparison | None]]:

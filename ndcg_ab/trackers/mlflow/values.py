@@ -6,9 +6,9 @@ from datetime import datetime
 from ndcg_ab.history.bundles.bundle import Bundle
 from ndcg_ab.report.answer.answer import make_answer
 from ndcg_ab.report.answer.marks import comparison_mark
-from ndcg_ab.report.comment.markdown import comparison_note, format_decision, system_note
+from ndcg_ab.report.markdown import format_note, format_system_note
 from ndcg_ab.report.sections.costs import shown_first
-from ndcg_ab.report.sections.since_last import since_items, since_mark
+from ndcg_ab.report.sections.since_last import since_mark
 from ndcg_ab.report.words.decision_summary import candidates_by_choice, format_decisions
 from ndcg_ab.report.words.text import format_plain, system_rows
 from ndcg_ab.results.codec import encode
@@ -46,7 +46,7 @@ def parent_tags(bundle: Bundle) -> dict[str, str]:
     `decision`, `decision/SYSTEM` are plain values to filter by, `what_to_do` is what people read.
     """
     outcome = bundle.outcome
-    described = "\n\n".join([comparison_note(outcome), *since_items(bundle.since_last)])
+    described = format_note(outcome, bundle.since_last)
     tags = {"kind": "comparison", "baseline": outcome.baseline, "mlflow.note.content": truncate_note(described)}
     named = tag_names(list(dict.fromkeys(row.system_id for row in outcome.systems)))
     tags |= metric_tags(outcome) | {"what_to_do": format_decisions(candidates_by_choice(outcome))}
@@ -125,9 +125,10 @@ def system_tags(outcome: Outcome, name: str) -> dict[str, str]:
     tags |= metric_tags(outcome)
     for decision in outcome.decisions:
         if decision.candidate == name:
-            tags |= {"decision": str(decision.decision), "what_to_do": format_decision(decision)}
+            tags["decision"] = str(decision.decision)
+            tags["what_to_do"] = f"{decision.decision.mark} {decision.decision.words}"
             tags["reason"] = decision.reason
-            tags["mlflow.note.content"] = truncate_note(system_note(outcome, decision))
+            tags["mlflow.note.content"] = truncate_note(format_system_note(outcome, decision))
     for metric in outcome.metrics:
         for system, row in system_rows(outcome, metric):
             if system.system_id == name:

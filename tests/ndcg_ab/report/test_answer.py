@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from ndcg_ab.report.answer.answer import Candidate, make_answer, make_estimate
-from ndcg_ab.report.comment.comment import format_comment
-from ndcg_ab.report.comment.markdown import answer_note, comparison_note, comparison_table
+from ndcg_ab.report.markdown import comparison_table, format_comment, format_note
 from ndcg_ab.report.notebook import format_outcome, format_outcome_html
 from ndcg_ab.report.page.data import PageData
 from ndcg_ab.report.page.render import render_page
@@ -69,16 +68,15 @@ def renderings(outcome: Outcome) -> dict[str, str]:
         "notebook, text": format_outcome(outcome),
         "notebook, HTML": format_outcome_html(outcome),
         "comment": format_comment(outcome),
-        "note of a tracker": comparison_note(outcome),
+        "note": format_note(outcome),
         "table of a tracker": "\n".join("  ".join(map(str, row)) for row in table["data"]),
-        "artifact of Prefect": answer_note(outcome),
         "message of a state": format_reasons(outcome),
         "page": render_page(without_tables(outcome)),
     }
 
 
-WITH_NUMBERS = {"terminal", "notebook, HTML", "comment", "note of a tracker", "table of a tracker", "page"}
-WITH_REASONS = {"terminal", "comment", "note of a tracker", "artifact of Prefect", "message of a state", "page"}
+WITH_NUMBERS = {"terminal", "notebook, HTML", "comment", "note", "table of a tracker", "page"}
+WITH_REASONS = {"terminal", "comment", "note", "message of a state", "page"}
 
 
 @pytest.mark.parametrize("seed", range(OUTCOMES))

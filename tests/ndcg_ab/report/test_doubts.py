@@ -10,8 +10,7 @@ import pytest
 import ndcg_ab
 from ndcg_ab.report.answer.answer import make_answer
 from ndcg_ab.report.answer.doubts import reasons_for_doubt
-from ndcg_ab.report.comment.comment import format_comment
-from ndcg_ab.report.comment.markdown import answer_note
+from ndcg_ab.report.markdown import format_comment, format_note
 from ndcg_ab.report.page import render
 from ndcg_ab.report.words.decision_summary import candidates_by_choice, format_decisions
 from ndcg_ab.report.words.explanations import explain_outcome
@@ -87,7 +86,7 @@ def test_it_is_written_where_the_decision_is(count: int) -> None:
         and candidates_by_choice(outcome)["c01"] == "do_not_ship"
     )
     screen = " ".join(" ".join(printed(outcome, 200)).split())
-    written = (screen, format_comment(outcome), answer_note(outcome), format_decisions(candidates_by_choice(outcome)))
+    written = (screen, format_comment(outcome), format_note(outcome), format_decisions(candidates_by_choice(outcome)))
     for text in written[:3]:
         assert text.count("in doubt") >= 1 and "do not ship" in text.replace("\N{NO-BREAK SPACE}", " ")
     assert ("c02 (in doubt)" in screen) is (count == 20)

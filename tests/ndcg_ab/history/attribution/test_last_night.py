@@ -16,7 +16,8 @@ from ndcg_ab.history import database
 from ndcg_ab.history.attribution.last_night import find_evaluation_before
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.report import bundle_files
-from ndcg_ab.report.sections.since_last import print_since, since_items
+from ndcg_ab.report.markdown import format_since
+from ndcg_ab.report.sections.since_last import print_since
 from ndcg_ab.trackers.mlflow.values import parent_tags, parent_values, system_values
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.repeated import mostly_soaked
@@ -74,7 +75,7 @@ def test_a_drop_is_told_once(tmp_path: Path) -> None:
     first = night(tmp_path, 1, **queries)
     assert first.since_last is None
     assert [gate.message for gate in first.outcome.gates] == ["there is no previous evaluation to compare with"]
-    assert shown(None) == "" and since_items(None) == []
+    assert shown(None) == ""
 
     rewrite(tmp_path, "new.run", without_answers(17))
     second = night(tmp_path, 2, **queries)
@@ -96,7 +97,7 @@ def test_a_drop_is_told_once(tmp_path: Path) -> None:
     text = shown(found)
     assert "since evaluation 1 (2027-01-01 02:00)" in text and "unchanged: old" in text
     assert "▼ new, ndcg@10: -" in text and "changed: ranking" in text and found.lost[0].text in text
-    assert "regressed" in since_items(found)[0]
+    assert "regressed" in format_since(found)
 
     third = night(tmp_path, 3, **queries)
     assert third.folder == second.folder and since(third).dropped == [] and since(third).ordinal == 2

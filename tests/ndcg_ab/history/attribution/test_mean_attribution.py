@@ -19,7 +19,8 @@ from ndcg_ab.comparing.since_last import MeanChange, SinceLast
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.timeline.timeline import read_timeline, timeline_json
 from ndcg_ab.report import bundle_files
-from ndcg_ab.report.sections.since_last import parts_of_changes, since_items, since_lines
+from ndcg_ab.report.markdown import format_since
+from ndcg_ab.report.sections.since_last import parts_of_changes, since_lines
 from ndcg_ab.report.terminal.timeline import format_mixed_change
 from ndcg_ab.trackers.mlflow.values import system_values
 from tests.laboratory import core_scores, results
@@ -129,10 +130,10 @@ def test_a_planted_change_is_named(planted: str, changed: Callable[[str], tuple[
         assert len(told) == 1 and told[0].endswith(" from the ranking"), "it dropped: what moved it is shown"
     elif "judgments" in planted:
         assert counts[0] == 1 and 1 <= counts[1] <= 3
-        assert f" from 1 new and {counts[1]} changed judgments" in since_items(found)[0]
+        assert f" from 1 new and {counts[1]} changed judgments" in format_since(found)
     else:
-        assert counts == (0, 0) and "from the queries" in since_items(found)[0]
-    assert "mixes" not in since_items(found)[0]
+        assert counts == (0, 0) and "from the queries" in format_since(found)
+    assert "mixes" not in format_since(found)
 
 
 def test_it_is_kept_where_the_rest_is(changed: Callable[[str], tuple[Path, bundles.Bundle]]) -> None:
@@ -167,7 +168,7 @@ def test_where_it_cannot_be_told_it_is_said_and_no_number_given(tmp_path: Path) 
     assert all((row.ranking, row.judgments, row.queries, row.behind) == (None, None, None, ()) for row in found.moved)
     row = of_new(found)
     assert row.before and row.now and row.unknown == "the tables of evaluation 2 are not kept any more"
-    text = since_items(found)[0]
+    text = format_since(found)
     assert text.count("what moved the means cannot be told: the tables of evaluation 2 are not kept any more") == 1
     assert "whether its ranking dropped cannot be told" in text and " from " not in text
 

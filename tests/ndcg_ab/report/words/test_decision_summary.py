@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import re
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -10,8 +9,7 @@ import pytest
 
 from ndcg_ab.config.model.settings import Gate
 from ndcg_ab.report.answer.answer import make_answer
-from ndcg_ab.report.comment.comment import decision_rows, format_comment
-from ndcg_ab.report.comment.markdown import answer_note, comparison_note, comparison_table
+from ndcg_ab.report.markdown import comparison_table, decision_rows, format_comment, format_note
 from ndcg_ab.report.page.data import PageData
 from ndcg_ab.report.page.summary_banner import candidate_cards, summary_lines
 from ndcg_ab.report.words.decision_summary import (
@@ -115,10 +113,9 @@ def test_one_order_wherever_decisions_stand() -> None:
         assert [card.candidate.name for card in candidate_cards(page_of(found), answer)] == order
         assert [line.candidates for line in summary_lines(answer)] == [[name] for name in order]
         assert [row[1] for row in comparison_table(found)["data"]] == order
-        assert re.findall(r"^\*\*. .*?(\w)\*\*:", comparison_note(found), re.M) == order
         assert f"{format_headline(found)} (3)" == "✓ ship d +0.1845 ndcg@2; nothing changed: c; do not ship 2 (3)"
-        written = format_comment(found)
-        assert written.startswith("### ✓ ship: d · = nothing changed: c · ✗ do not ship: b, a")
+        for written in (format_comment(found), format_note(found)):
+            assert written.startswith("### ✓ ship: d · = nothing changed: c · ✗ do not ship: b, a")
         assert [row[1] for row in decision_rows(answer)] == order
         metric = found.metrics[0]
         assert [system.system_id for system, _ in system_rows(found, metric)] == ["old", "d", "c", "b", "a"]
@@ -144,10 +141,14 @@ def test_the_table_begins_with_the_decision_and_is_rounded() -> None:
 
 def test_notes_begin_with_the_decision_and_failed_gates_stand_before_tables() -> None:
     found = outcome("bad", FAILED, new="good")
-    for text in (comparison_note(found), answer_note(found)):
-        first, *rest = text.splitlines()
-        assert first == "**✗ do not ship new**: gate unanswered failed: old: 20 queries"
-        assert "- gate unanswered **failed**: old: 20 queries" in rest
-    assert "| new | ▲ improved; zero variance; small sample | 1.0000 | +0.3691 |" in comparison_note(found)
-    assert comparison_note(found).index("gate unanswered") < comparison_note(found).index("| system | verdict |")
-    assert answer_note(outcome("good")).startswith("Nothing is compared.")
+    for text in (format_note(found), format_comment(found)):
+        first, *rest = text.replace("\N{NO-BREAK SPACE}", " ").splitlines()
+        assert first == "### ✗ do not ship: new"
+        places = [
+            rest.index("| ✗ | new | **do not ship** | gate unanswered failed: old: 20 queries |"),
+            rest.index("- gate unanswered failed: old: 20 queries"),
+            rest.index("**ndcg@2** · 12 queries · baseline old 0.6309"),
+        ]
+        assert places == sorted(places)
+        assert any(line.startswith("| ▲ new | 1.0000 | +0.3691 [") for line in rest)
+    assert format_note(outcome("good")).startswith("### Nothing is compared")

@@ -226,19 +226,6 @@ def test_relative_change() -> None:
     )
 
 
-def test_a_comparison_says_as_much_as_it_has() -> None:
-    head = "new against old, ndcg@10: "
-    full = row(difference=0.1, simultaneous_low=0.05, simultaneous_high=0.15, p_adjusted=0.002)
-    numbers = "difference +0.1000, 90 % interval [+0.0500, +0.1500], adjusted p 0.0020"
-    assert text.format_comparison(full, 0.1) == f"{head}improved ({numbers})"
-    assert text.format_comparison(row(difference=0.1, low=None, p_adjusted=None), 0.1) == (
-        f"{head}improved (difference +0.1000)"
-    )
-    assert text.format_comparison(row(difference=None), 0.1) == f"{head}improved"
-    identical = row(conclusion=Verdict.IDENTICAL, difference=0.0)
-    assert text.format_comparison(identical, 0.1) == head + identical.verdict
-
-
 def test_rows_stand_in_the_order_of_their_differences_after_the_baseline() -> None:
     differences = {"a": -0.1, "b": None, "c": 0.3, "d": 0.0}
     rows = [row(candidate=name, difference=difference) for name, difference in differences.items()]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from ndcg_ab.report.words.escaping import JOINER, escape_text
+from ndcg_ab.report.markdown import JOINER, escape_text
 from ndcg_ab.visible import visible
 
 HOSTILE = (

@@ -1,1 +1,0 @@
-"""Markdown: the comment on a pull request, notes of trackers."""

@@ -1,0 +1,262 @@
+"""Markdown: the comment on a pull request, the notes of MLflow and Prefect, and the text from data in them.
+
+Whoever names a document ``![x](http://…)`` must not have a picture fetched, with the address of the reader, when
+somebody opens the note.  Renderers differ: some make links of bare addresses and of ``@somebody`` after they undid
+escapes.  There nothing but a character between the signs helps; it takes no room.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from ndcg_ab import __version__
+from ndcg_ab.comparing.since_last import SinceLast
+from ndcg_ab.report.answer.answer import Answer, make_answer
+from ndcg_ab.report.answer.doubts import warn_of_few_weights
+from ndcg_ab.report.answer.findings import join_first
+from ndcg_ab.report.answer.marks import comparison_mark, describe_metric_role, short_verdict
+from ndcg_ab.report.sections.changes import changes_by_candidate
+from ndcg_ab.report.sections.costs import cost_cells, cost_head, cost_notes, cost_pairs
+from ndcg_ab.report.sections.intended import format_intended
+from ndcg_ab.report.sections.judges import format_judges_line
+from ndcg_ab.report.sections.since_last import since_lines, since_title
+from ndcg_ab.report.terminal.sparklines import common_scale, draw_strip
+from ndcg_ab.report.words.decision_summary import candidates_by_choice, group_decisions
+from ndcg_ab.report.words.explanations import PlainWords, explain_candidate, explain_outcome
+from ndcg_ab.report.words.text import (
+    add_recomputed_count,
+    format_confidence_level,
+    format_interval,
+    format_labels,
+    format_plain,
+    format_probability,
+    format_proxy_correction,
+    format_tipping,
+    format_verdict,
+    format_wins_ties_losses,
+    order_comparisons,
+    query_kind,
+    system_rows,
+)
+from ndcg_ab.results.decisions import Decision
+from ndcg_ab.results.outcome import Outcome
+from ndcg_ab.results.wording import queries_text, signed
+from ndcg_ab.visible import visible
+from ndcg_core.measures.metric import Metric
+
+STRIP = 21  # characters
+EXPLAINED = 3  # candidates, the best decisions first
+QUERIES = 10  # that moved most
+TOGETHER = "\N{NO-BREAK SPACE}"  # a space that is kept, and at which no line ends
+JOINER = "\N{WORD JOINER}"
+ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}
+SIGNS = re.compile(r"([\\`*_\[\]|~#])")
+LIST = re.compile(r"^(\d{1,9})?([-+.)])(?=[-+\s]|$)")  # what would begin an item of a list, or a rule, at the start
+LIVE = re.compile(
+    r"(?<=:)(?=//)"  # http://
+    r"|(?<=www)(?=\.)"  # www.example.com
+    r"|(?<=mailto:)|(?<=xmpp:)"
+    r"|(?<=@)(?=[\w.+-]+\.\w)"  # somebody@example.com
+    r"|(?<![^\W_]@)(?<=@)(?=\w)"  # @somebody
+    r"|(?<=#)(?=\d)|(?<=!)(?=\d)|(?<=\bGH-)(?=\d)",  # an issue or a merge request
+    re.IGNORECASE,
+)
+
+
+def escape_text(text: str) -> str:
+    """Text that Markdown, HTML and those who read them leave as it is, on one line, in a table as well."""
+    one_line = " ".join(visible(" ".join(text.split())).split())
+    dead = LIVE.sub(JOINER, one_line)
+    marked = LIST.sub(r"\1\\\2", SIGNS.sub(r"\\\1", dead))
+    return re.sub(r"[&<>$]", lambda found: ENTITIES[found[0]], marked)
+
+
+def format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["--:" if name == "mean" or name.startswith("difference") else "---" for name in head], *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def format_items(texts: Iterable[str]) -> str:
+    return "\n".join(f"- {escape_text(text)}" for text in texts)
+
+
+def format_folded(summary: str, content: str) -> str:
+    return f"<details><summary>{escape_text(summary)}</summary>\n\n{content}\n\n</details>"
+
+
+def format_words(words: PlainWords) -> str:
+    """The titles in bold, the sentences as lists."""
+    return "\n\n".join(f"**{title}**\n\n{format_items(sentences)}" for title, sentences in words.parts if sentences)
+
+
+# ---- comment and notes
+
+
+def format_comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) -> str:
+    """The decision, a table for each metric, the queries that moved most, what to keep in mind.
+
+    extremes: as `ndcg_ab.pipeline.conclude.extreme_queries` gives them; of the first metric the largest are shown.
+    """
+    answer = make_answer(outcome)
+    parts = answer_parts(outcome, answer)
+    if costs := format_costs(outcome):
+        parts.append(format_folded("What requests cost", costs))
+    if moved := list(query_rows(outcome, extremes)):
+        head = ["query", *(["text"] if len(moved[0]) == 4 else []), "candidate", "difference"]
+        parts.append(
+            format_folded(f"The queries that moved most ({outcome.metrics[0].name})", format_table(head, moved))
+        )
+    parts += [
+        format_folded(f"In plain words: {words.candidate}", format_words(words))
+        for words in explain_outcome(outcome)[:EXPLAINED]
+    ]
+    if notes := notes_to_keep(outcome, answer):
+        parts.append(format_folded(f"What to keep in mind ({len(notes)})", format_items(notes)))
+    parts.append(
+        f"<sub>alpha {outcome.alpha:g}, seed {outcome.seed}, {outcome.resamples} resamples;"
+        f" {add_recomputed_count(outcome, '{} recomputed in Python, equal')}; ndcg-ab {__version__}</sub>"
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def format_note(outcome: Outcome, since: SinceLast | None = None) -> str:
+    """The answer for the description of a tracker's run: as in a comment, and what became of it since the last one."""
+    answer = make_answer(outcome)
+    parts = answer_parts(outcome, answer)
+    if since is not None:
+        parts.append(format_since(since))
+    if costs := format_costs(outcome):
+        parts.append(f"**What requests cost**\n\n{costs}")
+    if notes := notes_to_keep(outcome, answer):
+        parts.append(f"**What to keep in mind**\n\n{format_items(notes)}")
+    return "\n\n".join(parts)
+
+
+def format_since(since: SinceLast) -> str:
+    """What became of every system since the previous evaluation, as a list."""
+    told = format_items(f"{line.mark} {line.text}".strip() for line in since_lines(since))
+    return f"**{escape_text(since_title(since))}**\n\n{told}"
+
+
+def format_system_note(outcome: Outcome, decision: Decision) -> str:
+    """One candidate for the description of its run: what to do, and why, in plain words."""
+    head = f"**{decision.decision.mark} {decision.decision.words}**: {escape_text(decision.reason)}"
+    return f"{head}\n\n{format_words(explain_candidate(outcome, decision.candidate))}"
+
+
+def answer_parts(outcome: Outcome, answer: Answer) -> list[str]:
+    """The decisions, what questions them, the gate, and each metric."""
+    told = [
+        f"{choice.mark} {choice.words}: {escape_text(join_first(names))}"
+        for choice, names in group_decisions(candidates_by_choice(outcome))
+    ]
+    parts = [f"### {' · '.join(told) or 'Nothing is compared'}"]
+    parts += [f"> **{escape_text(doubt.sentence)}**" for doubt in answer.doubts]
+    if answer.candidates:
+        parts.append(format_table(["", "candidate", "decision", "why"], decision_rows(answer)))
+    if answer.gate:
+        parts.append(escape_text(answer.gate))
+    if outcome.failures:
+        parts.append(format_items(f"gate {gate.name} failed: {gate.message}" for gate in outcome.failures))
+    for metric in outcome.metrics:
+        parts += metric_parts(outcome, metric)
+    return parts
+
+
+def decision_rows(answer: Answer) -> Iterator[list[str]]:
+    for found in answer.candidates:
+        words = f"**{found.choice.words.replace(' ', TOGETHER)}**"
+        yield [found.choice.mark, escape_text(found.name), words, escape_text(found.reason)]
+
+
+def metric_parts(outcome: Outcome, metric: Metric) -> Iterator[str]:
+    """A line about the metric, and a row for each candidate, the largest difference first."""
+    means = {system.system_id: system for system, _ in system_rows(outcome, metric)}
+    rows = order_comparisons(outcome, metric)
+    known = means.get(outcome.baseline)
+    about = [f"**{escape_text(metric.name)}**"]
+    about += describe_metric_role(outcome, metric.name)
+    if known:
+        about += [queries_text(known.queries, query_kind(outcome))]
+        about += [f"baseline {escape_text(outcome.baseline)} {format_plain(known.mean)}"]
+    yield " · ".join(about)
+    scale = common_scale(rows)
+    cells = [
+        [
+            f"{comparison_mark(row)}{TOGETHER}{escape_text(row.candidate)}",
+            format_plain(means[row.candidate].mean),
+            f"{signed(row.difference)} {format_interval(row)}".replace(" ", TOGETHER),
+            f"`{draw_strip(row, scale, STRIP).replace(' ', TOGETHER)}`" if scale else "",
+            escape_text(short_verdict(outcome, row)),
+        ]
+        for row in rows
+    ]
+    if cells:
+        yield format_table(
+            ["candidate", "mean", f"difference, {format_confidence_level(outcome.alpha)} interval", "", "verdict"],
+            cells,
+        )
+    changed = changes_by_candidate(outcome) if metric == outcome.metrics[0] else {}
+    beside = []
+    for row in rows:
+        texts = (
+            format_intended(outcome, row.candidate, row.metric),
+            format_tipping(row),
+            format_labels(row),
+            format_proxy_correction(row),
+            changed.get(row.candidate),
+        )
+        beside += [f"{row.candidate} {text}" for text in texts if text]
+    if beside:
+        yield format_items(beside)
+
+
+def query_rows(outcome: Outcome, extremes: Sequence[dict[str, Any]]) -> Iterator[list[str]]:
+    """The queries with the largest differences on the first metric, over all candidates; with texts where known."""
+    known = [row for row in extremes if row["metric"] == outcome.metrics[0].name]
+    has_texts = any(row["text"] for row in known)
+    for row in sorted(known, key=lambda row: -abs(row["difference"]))[:QUERIES]:
+        texts = [escape_text(row["text"] or "")] if has_texts else []
+        yield [escape_text(row["query_id"]), *texts, escape_text(row["candidate"]), signed(row["difference"])]
+
+
+def format_costs(outcome: Outcome) -> str:
+    """A row for each system and statistic, and how it was measured; empty if no costs are known."""
+    if outcome.costs is None:
+        return ""
+    rows = [[escape_text(cell) for cell in cost_cells(*pair)] for pair in cost_pairs(outcome.costs)]
+    return f"{format_table(cost_head(outcome), rows)}\n\n{format_items(cost_notes(outcome.costs))}".strip()
+
+
+def notes_to_keep(outcome: Outcome, answer: Answer) -> list[str]:
+    """What the data check found, how judges differ, and what to keep in mind about the comparisons."""
+    judges = format_judges_line(outcome)
+    found = [f"warning: {text}" for text in (judges, *warn_of_few_weights(outcome)) if text]
+    found += [f"{line.severity}: {line.text}" for line in answer.findings]
+    return found + [f"note: {text}" for text in answer.notes]
+
+
+# ---- the table
+
+
+def comparison_table(outcome: Outcome) -> dict[str, list[Any]]:
+    """The comparisons as MLflow shows tables ({"columns", "data"}): what to do first, numbers as people read them."""
+    columns = ["decision", "candidate", "metric", "verdict", "difference", "interval", "adjusted p"]
+    columns += ["wins/ties/losses", "family"]
+    decisions = {each.name: f"{each.choice.mark} {each.choice.words}" for each in make_answer(outcome).candidates}
+    places = list(decisions)
+    data = [
+        [
+            decisions[row.candidate],
+            row.candidate,
+            row.metric,
+            f"{comparison_mark(row)} {format_verdict(row)}",
+            signed(row.difference),
+            format_interval(row),
+            format_probability(row.p_adjusted),
+            format_wins_ties_losses(row),
+            row.family,
+        ]
+        for row in sorted(outcome.main, key=lambda row: places.index(row.candidate))
+    ]
+    return {"columns": columns, "data": data}
