@@ -34,13 +34,13 @@ class JudgeNextResult:
 
     def to_csv(self) -> str:
         """What `ndcg-ab judge-next --csv` writes."""
-        from ndcg_ab.report.terminal.studies.next_labels import to_csv
+        from ndcg_ab.report.terminal.labels import to_csv
 
         return to_csv(self.rows)
 
     def to_jsonl(self) -> str:
         """What `ndcg-ab judge-next --jsonl` writes."""
-        from ndcg_ab.report.terminal.studies.next_labels import to_json_lines
+        from ndcg_ab.report.terminal.labels import to_json_lines
 
         return to_json_lines(self.rows)
 
@@ -54,7 +54,7 @@ class JudgeNextResult:
         return f"<JudgeNextResult: {len(self.rows)} of {self.unjudged}>"
 
     def __str__(self) -> str:
-        from ndcg_ab.report.terminal.studies.next_labels import effect_sentences
+        from ndcg_ab.report.terminal.labels import effect_sentences
 
         return "\n".join(effect_sentences(self._found))
 

@@ -14,13 +14,11 @@ from ndcg_ab.comparing.since_last import SinceLast
 from ndcg_ab.report.answer.answer import Answer, make_answer
 from ndcg_ab.report.answer.doubts import warn_of_few_weights
 from ndcg_ab.report.answer.findings import join_first
-from ndcg_ab.report.answer.marks import comparison_mark, describe_metric_role, short_verdict
-from ndcg_ab.report.sections.changes import changes_by_candidate
+from ndcg_ab.report.answer.marks import common_scale, comparison_mark, describe_metric_role, draw_strip, short_verdict
+from ndcg_ab.report.sections.changes import changes_by_candidate, format_intended
 from ndcg_ab.report.sections.costs import cost_cells, cost_head, cost_notes, cost_pairs
-from ndcg_ab.report.sections.intended import format_intended
 from ndcg_ab.report.sections.judges import format_judges_line
-from ndcg_ab.report.sections.since_last import since_lines, since_title
-from ndcg_ab.report.terminal.sparklines import common_scale, draw_strip
+from ndcg_ab.report.sections.over_time import since_lines, since_title
 from ndcg_ab.report.words.decision_summary import candidates_by_choice, group_decisions
 from ndcg_ab.report.words.explanations import PlainWords, explain_candidate, explain_outcome
 from ndcg_ab.report.words.text import (

@@ -12,10 +12,10 @@ from html import escape
 from rich.console import Console
 
 from ndcg_ab.report.page.render import template_environment, template_functions
+from ndcg_ab.report.terminal.explained import print_explained
+from ndcg_ab.report.terminal.labels import print_judgments
+from ndcg_ab.report.terminal.planning import print_plans
 from ndcg_ab.report.terminal.screen import print_answer, print_gates
-from ndcg_ab.report.terminal.studies.explained import print_explained
-from ndcg_ab.report.terminal.studies.judgments import print_judgments
-from ndcg_ab.report.terminal.studies.power_tables import print_plans
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.studies.explain import Explained

@@ -17,7 +17,7 @@ def findings(
     json: JsonFile = None,
 ) -> None:
     """List what the data check can find, or explain a finding: what it means, what to do."""
-    from ndcg_ab.report.terminal.finding_entries import codes_to_json, print_codes, print_entry
+    from ndcg_ab.report.terminal.reference import codes_to_json, print_codes, print_entry
 
     path = text_file("--json", json, ())
     write_or_print(lambda: codes_to_json(code or ()), path, to_standard_output=json == "-")

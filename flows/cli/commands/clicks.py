@@ -88,7 +88,7 @@ def clicks(
         write_table(study.found.table, path)
     write_or_print(lambda: study_to_json(study), json_path, to_standard_output=json == "-")
     if not quiet and json != "-":
-        from ndcg_ab.report.terminal.studies.clicks import print_clicks
+        from ndcg_ab.report.terminal.labels import print_clicks
 
         print_safely(print_clicks, study)
     if path and path.suffix.lower() in (".csv", ".tsv") and not quiet:

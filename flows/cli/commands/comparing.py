@@ -139,7 +139,7 @@ def explain(
     import_lightly()
     from ndcg_ab.config.options.from_options import evaluation_from_options
     from ndcg_ab.engines import open_engine
-    from ndcg_ab.report.terminal.studies.explained import print_explained
+    from ndcg_ab.report.terminal.explained import print_explained
     from ndcg_ab.studies.explain import explain_query, explained_to_json
 
     evaluation = evaluation_from_options(place_inputs(options, "explain --query ID") | {"metric": metric})
@@ -195,7 +195,7 @@ def sensitivity(
     write_or_print(lambda: sensitivity_to_json(found), json_path, to_standard_output=json == "-")
     is_printed = not quiet and json != "-"
     if drawing or is_printed:
-        from ndcg_ab.report.terminal.studies.sensitivity_tables import print_sensitivity
+        from ndcg_ab.report.terminal.planning import print_sensitivity
 
         draw_and_print(print_sensitivity, found, picture=drawing, is_printed=is_printed)
     name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")

@@ -126,7 +126,7 @@ def draw(
     refuse_one_file_twice({"--output-file": path, "--sheet": sheet_file, "--json": json_path})
     from ndcg_ab.config.model.inputs.sources import FileSource
     from ndcg_ab.files import write_table
-    from ndcg_ab.report.terminal.studies.draw import draw_sentences, study_to_json
+    from ndcg_ab.report.terminal.planning import draw_sentences, study_to_json
     from ndcg_ab.scoring.scoring import open_engine_for
     from ndcg_ab.studies.draw import check_draw, draw_from_log
     from ndcg_ab.studies.drawn_documents import list_documents

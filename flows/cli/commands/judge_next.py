@@ -104,7 +104,7 @@ def judge_next(
     if csv == jsonl == "-":
         raise InputError("--csv - and --jsonl -: only one of them can be written here; name a file for the other")
     refuse_one_file_twice(paths)
-    from ndcg_ab.report.terminal.studies.next_labels import effect_sentences, print_to_judge, to_csv, to_json_lines
+    from ndcg_ab.report.terminal.labels import effect_sentences, print_to_judge, to_csv, to_json_lines
     from ndcg_ab.scoring.scoring import open_engine_for
     from ndcg_ab.studies import judge_next as study
 

@@ -92,7 +92,7 @@ def judgments(
         compared = compare_judgments(evaluations[0], evaluations[1], say, with_systems=with_systems)
     write_or_print(compared.to_json, json_path, to_standard_output=json == "-")
     if not quiet and json != "-":
-        from ndcg_ab.report.terminal.studies.judgments import print_judgments
+        from ndcg_ab.report.terminal.labels import print_judgments
 
         print_safely(print_judgments, compared)
     name_written(json_path, quiet=quiet, is_output_taken=json == "-")

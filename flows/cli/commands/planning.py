@@ -77,7 +77,7 @@ def power(
     write_or_print(lambda: plans_to_json(plans, asked), json_path, to_standard_output=json == "-")
     is_printed = not quiet and json != "-"
     if drawing or is_printed:
-        from ndcg_ab.report.terminal.studies.power_tables import print_plans
+        from ndcg_ab.report.terminal.planning import print_plans
 
         draw_and_print(print_plans, plans, asked, picture=drawing, is_printed=is_printed)
     name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")

@@ -291,7 +291,7 @@ def show_query(evaluation: "Evaluation", query: str, metric: str | None, last: i
 def show_digest(evaluation: "Evaluation", since: str, metric: str | None, shown: Shown) -> None:
     from ndcg_ab.history.timeline.digest import digest_json, make_digest, parse_since
     from ndcg_ab.history.timeline.timeline import read_timeline
-    from ndcg_ab.report.terminal.digest import print_digest
+    from ndcg_ab.report.terminal.timeline import print_digest
 
     moment = parse_since(since, datetime.now(UTC))
     timeline = read_timeline(evaluation, metric, None)

@@ -123,7 +123,7 @@ def metrics(
 ) -> None:
     """List the measures, their choices and the presets of other tools; or explain metrics, choice by choice."""
     from ndcg_ab.other_measures import ours
-    from ndcg_ab.report.terminal.metric_lists import (
+    from ndcg_ab.report.terminal.reference import (
         format_lists,
         format_metric,
         lists_content,

@@ -11,14 +11,13 @@ from typing import NamedTuple
 from ndcg_ab.report.answer.doubts import (
     HARDLY,
     Doubt,
+    comparison_notes,
     list_doubts,
     reasons_for_doubt,
     warn_of_few_weights,
 )
 from ndcg_ab.report.answer.findings import Line, finding_lines
-from ndcg_ab.report.answer.interval import Interval, deciding_interval
-from ndcg_ab.report.answer.marks import comparison_mark, speaks_for_candidate
-from ndcg_ab.report.answer.notes import comparison_notes
+from ndcg_ab.report.answer.marks import Interval, comparison_mark, deciding_interval, speaks_for_candidate
 from ndcg_ab.report.sections.costs import shown_first
 from ndcg_ab.report.sections.judges import format_judges_line
 from ndcg_ab.report.words.text import order_comparisons, query_kind

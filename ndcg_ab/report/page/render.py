@@ -12,35 +12,35 @@ import inspect
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlencode
 
 import yaml
 
 from ndcg_ab.comparing.since_last import SinceLast
 from ndcg_ab.files import replacing
 from ndcg_ab.finding_codes import CODES
-from ndcg_ab.report.answer.answer import make_answer
-from ndcg_ab.report.answer.interval import deciding_interval
-from ndcg_ab.report.answer.marks import comparison_mark
+from ndcg_ab.report.answer.answer import Answer, Candidate, Estimate, make_answer
+from ndcg_ab.report.answer.marks import UNDECIDED_MARK, comparison_mark, deciding_interval
 from ndcg_ab.report.page.block import NOTHING, fit_block
-from ndcg_ab.report.page.data import PageData, verdict_kind
-from ndcg_ab.report.page.summary_banner import banner_template_functions, card_template_functions
+from ndcg_ab.report.page.data import Loss, PageData, largest_losses, verdict_kind
 from ndcg_ab.report.sections import costs, judges
-from ndcg_ab.report.sections.changes import format_share
-from ndcg_ab.report.sections.intended import format_intended
-from ndcg_ab.report.sections.repeated_tests import repeated_tests_lines
-from ndcg_ab.report.sections.since_last import parts_of_changes, since_lines
+from ndcg_ab.report.sections.changes import format_intended, format_share
+from ndcg_ab.report.sections.over_time import parts_of_changes, repeated_tests_lines, since_lines
 from ndcg_ab.report.words import text
+from ndcg_ab.report.words.decision_summary import group_decisions
 from ndcg_ab.report.words.explanations import explain_outcome
 from ndcg_ab.report.words.text import format_confidence_level, format_plain, format_verdict
 from ndcg_ab.results.codec import decode
+from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.results.wording import MAIN, PAIRS, PRIMARY, fully_judged_difference, signed
+from ndcg_ab.results.wording import GUARDRAILS, MAIN, PAIRS, PRIMARY, fully_judged_difference, signed
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
 
 SCRIPTS = ("core.js", "queries.js", "figures.js", "tables.js", "page.js")  # one script, in this order
 TEMPLATES = Path(__file__).parent / "templates"
@@ -226,3 +226,91 @@ OF_TEMPLATES = (
     *(comparison_mark, format_intended, format_count, format_moment, fully_judged_difference),
     *(largest_reach, metric_role, split_verdict, strip_marks),
 )
+
+
+MANY = 4  # candidates; more are grouped by what to do, so that the band stays small
+MOVED = {1: "improved", -1: "regressed"}  # what colours a difference that is shown
+LOSSES = 3  # queries that a card names
+NAMED = 4  # candidates of a group; more are counted
+SPEAKS: dict[bool | None, tuple[str, str]] = {
+    True: ("✓", "win"),
+    False: ("✗", "loss"),
+    None: (UNDECIDED_MARK, "tie"),
+}
+
+
+class Line(NamedTuple):
+    """One line of the band. reason: empty where it is for several candidates; more: how many it does not name."""
+
+    choice: Choice
+    candidates: Sequence[str]
+    reason: str = ""
+    more: int = 0
+
+
+class Row(NamedTuple):
+    """One line of a card. kind: of the mark, win, loss or tie; moved: improved or regressed, of a guardrail nothing."""
+
+    estimate: Estimate
+    mark: str
+    kind: str
+    moved: str
+    is_guardrail: bool
+
+
+class Card(NamedTuple):
+    """One candidate.
+
+    place: from 1, in the order of the answer. rows: the metric that decides, then the others. losses: the queries that
+    lose most on the first one, each with its address; empty where there are many candidates.
+    """
+
+    place: int
+    candidate: Candidate
+    rows: Sequence[Row]
+    losses: Sequence[tuple[Loss, str]] = ()
+
+
+def summary_lines(answer: Answer) -> list[Line]:
+    """Each candidate with its reason, or many of them in groups."""
+    if len(answer.candidates) <= MANY:
+        return [Line(each.choice, [each.name], each.reason) for each in answer.candidates]
+    return [
+        Line(choice, names[:NAMED], more=max(0, len(names) - NAMED))
+        for choice, names in group_decisions(answer.choices)
+    ]
+
+
+def candidate_cards(data: PageData, answer: Answer) -> list[Card]:
+    """Every candidate with each primary metric and each guardrail."""
+    made = []
+    for place, each in enumerate(answer.candidates, 1):
+        found = largest_losses(data, answer.metric, each.name, LOSSES) if len(answer.candidates) <= MANY else []
+        losses = [(loss, query_address(loss.query_id, each.name)) for loss in found]
+        made.append(Card(place, each, [card_row(row) for row in each.deciding], losses))
+    return made
+
+
+def query_address(query_id: str, candidate: str) -> str:
+    """The place of an opened query inside the page, spelled as its script does (URLSearchParams)."""
+    return "#" + urlencode({"q": query_id, "c": candidate}, safe="*").replace("~", "%7E")
+
+
+def card_row(estimate: Estimate) -> Row:
+    mark, kind = SPEAKS[estimate.favours]
+    is_guardrail = estimate.comparison.family == GUARDRAILS
+    moved = "" if is_guardrail else MOVED.get(estimate.comparison.conclusion.direction, "")
+    return Row(estimate, mark, kind, moved, is_guardrail)
+
+
+def banner_template_functions(answer: Answer) -> dict[str, Any]:
+    """What the templates of the page and of the notebook call; in_doubt: candidate -> why its decision is in doubt."""
+    in_doubt = {each.name: each.doubt for each in answer.candidates if each.doubt}
+    return {"answer": answer, "band": summary_lines(answer), "in_doubt": in_doubt}
+
+
+def card_template_functions(data: PageData, answer: Answer) -> dict[str, Any]:
+    """What the page's template calls."""
+    made = candidate_cards(data, answer)
+    places = {card.candidate.name: card.place for card in made}
+    return {"cards": made, "places": places, "many": len(made) > MANY}

@@ -1,4 +1,4 @@
-"""What a candidate changed in the first places, in words and as tables."""
+"""What a candidate changed in the first places, and whether it did what it was meant to do, in words and as tables."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,10 +6,15 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from ndcg_ab.comparing.intended import rows_of_candidate
 from ndcg_ab.report.terminal.grid import Grid, Row, shorten_middle
+from ndcg_ab.report.words.text import (
+    format_interval,
+)
 from ndcg_ab.results.change_records import ChangedQuery, Changes, TopDocument
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.results.wording import queries_text, signed
+from ndcg_ab.results.wording import INTENDED, OTHERS, queries_text, signed
+from ndcg_core.statistics.verdicts.comparison import Comparison
 
 MOST_TOLD = 8  # candidates with a sentence each; of more the tables tell
 SIDE_BY_SIDE = 4  # candidates whose largest changes stand side by side
@@ -103,3 +108,28 @@ def format_document(row: TopDocument, mark: str, room: int) -> str:
     grade = "–" if row.grade is None else f"{row.grade:g}"
     tail = f" ({grade})"
     return f"{mark if row.other_rank is None else ' '} {shorten_middle(row.doc_id, room - 2 - len(tail))}{tail}"
+
+
+def format_intended(outcome: Outcome, candidate: str, metric: str) -> str | None:
+    """``moved 31 of the 40 queries it was meant for: +0.0312 (…), improved; and 212 of 300 others: …``
+
+    None where no queries are named, and on other metrics than the primary ones.
+    """
+    parts = rows_of_candidate(outcome.intended, candidate, metric)
+    if not parts:
+        return None
+    meant, others = parts.get(INTENDED), parts.get(OTHERS)
+    told = []
+    if meant:
+        told.append(
+            f"moved {meant.differing} of the {queries_text(meant.queries)} it was meant for{format_part(meant)}"
+        )
+    if others:
+        head = f"{others.differing} of {others.queries} other{'s' * (others.queries != 1)}"
+        told.append(f"{'and' if meant else 'moved'} {head}{format_part(others)}")
+    return "; ".join(told)
+
+
+def format_part(row: Comparison) -> str:
+    between = f" {format_interval(row)}" if row.low is not None else ""
+    return f": {signed(row.difference)}{between}, {row.short_verdict}"

@@ -9,10 +9,9 @@ from rich.console import Console
 from rich.text import Text
 
 from ndcg_ab.report.answer.answer import Answer, Candidate, make_answer
-from ndcg_ab.report.answer.marks import comparison_mark, describe_metric_role, short_verdict
-from ndcg_ab.report.sections.changes import changes_by_candidate
-from ndcg_ab.report.sections.intended import format_intended
-from ndcg_ab.report.sections.since_last import print_since
+from ndcg_ab.report.answer.marks import common_scale, comparison_mark, describe_metric_role, draw_strip, short_verdict
+from ndcg_ab.report.sections.changes import changes_by_candidate, format_intended
+from ndcg_ab.report.sections.over_time import print_since
 from ndcg_ab.report.terminal.answer_table import (
     MOST_WARNINGS,
     print_answer_table,
@@ -21,7 +20,6 @@ from ndcg_ab.report.terminal.answer_table import (
     split_warnings,
 )
 from ndcg_ab.report.terminal.grid import shorten_middle
-from ndcg_ab.report.terminal.sparklines import common_scale, draw_strip
 from ndcg_ab.report.terminal.tables import STYLES, print_dimmed, print_tables
 from ndcg_ab.report.words.explanations import explain_outcome
 from ndcg_ab.report.words.text import (

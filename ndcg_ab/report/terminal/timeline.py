@@ -1,4 +1,4 @@
-"""What `ndcg-ab history` prints: a line for each night, and a row of bars for each system."""
+"""What `ndcg-ab history` prints: a line for each night and bars for each system, or what dropped since a date."""
 
 import string
 from collections import defaultdict
@@ -10,9 +10,10 @@ from rich.markup import escape
 from rich.text import Text
 
 from ndcg_ab.comparing.since_last import STILL
+from ndcg_ab.history.timeline.digest import Digest, Drop
 from ndcg_ab.history.timeline.timeline import Evaluated, QueryValue, Reused, Timeline
 from ndcg_ab.report.answer.marks import MARKS
-from ndcg_ab.report.sections.repeated_tests import print_repeated_tests
+from ndcg_ab.report.sections.over_time import print_repeated_tests
 from ndcg_ab.report.terminal.grid import Grid, Row, plain_table
 from ndcg_ab.report.terminal.tables import STYLES
 from ndcg_ab.report.words.decision_summary import format_decisions, group_decisions
@@ -298,3 +299,52 @@ def print_query_values(console: Console, query_id: str, rows: Sequence[QueryValu
     heads = [named[system] for system in systems]
     Grid(["", "night"], heads, cells, verdicts=False).print(console, Text.assemble("query ", (query_id, "bold")))
     print_sparklines(console, {system: [found.get(system) for found in values.values()] for system in systems}, named)
+
+
+def print_digest(console: Console, digest: Digest, timeline: Timeline) -> None:
+    night = f"{digest.evaluations} evaluation{'s' * (digest.evaluations != 1)}"
+    same = f", {digest.reused} more in which nothing had changed" if digest.reused else ""
+    console.print(Text.assemble((digest.name, "bold"), f", {digest.metric}, since {digest.since[:10]}: {night}{same}"))
+    print_part(console, "dropped", [format_drop(drop) for drop in digest.drops])
+    last = timeline.evaluations[-1]
+    print_part(console, "open", open_lines(digest, last.ordinal))
+    console.print(Text(f"now (the latest evaluation, {last.began[:10]})", style="bold"))
+    for line in latest_decisions(last):
+        console.print(line, highlight=False)
+
+
+def print_part(console: Console, title: str, lines: list[str]) -> None:
+    console.print(Text(title, style="bold"))
+    for line in lines or ["nothing"]:
+        console.print(Text(f"  {line}"), highlight=False)
+
+
+def format_drop(drop: Drop) -> str:
+    """``8  10-08  reranked -0.2804: -0.2820 ranking, -0.0074 judgments; improved again in 9``."""
+    text = f"{drop.ordinal}  {drop.began[5:10]}  {drop.system_id} {signed(drop.difference)}: {format_cause(drop)}"
+    if drop.acknowledged is not None:
+        text += f"; acknowledged {drop.acknowledged[:10]}{f': {drop.note}' if drop.note else ''}"
+    return text if drop.better_in is None else f"{text}; improved again in {drop.better_in}"
+
+
+def format_cause(drop: Drop) -> str:
+    """The parts of the change, the largest first, where they are known; else what had changed."""
+    parts = sorted(((abs(part), part, cause) for cause, part in drop.moved.items()), reverse=True)
+    told = ", ".join(f"{signed(part)} {cause}" for size, part, cause in parts if size > STILL)
+    return told or f"changed: {', '.join(drop.changed)}"
+
+
+def open_lines(digest: Digest, last: int) -> list[str]:
+    lines = [
+        f"{drop.system_id} dropped in {drop.ordinal} (known? --acknowledge {drop.ordinal})"
+        for drop in digest.drops
+        if drop.is_open
+    ]
+    lines += [
+        f"gate failed: {found.gate}" + (f", since evaluation {found.since}" if found.since != last else "")
+        for found in digest.failing
+    ]
+    if digest.pending:
+        numbers = ", ".join(map(str, digest.pending))
+        lines.append(f"logging is pending: {numbers} (ndcg-ab publish CONFIG)")
+    return lines

@@ -10,7 +10,7 @@ from typing import NamedTuple, assert_never
 from ndcg_ab.report.answer.answer import Candidate, make_answer
 from ndcg_ab.report.answer.doubts import list_doubts
 from ndcg_ab.report.answer.findings import finding_lines
-from ndcg_ab.report.answer.interval import deciding_interval
+from ndcg_ab.report.answer.marks import deciding_interval
 from ndcg_ab.report.sections.changes import format_changes
 from ndcg_ab.report.sections.costs import shown_first
 from ndcg_ab.report.words.text import (

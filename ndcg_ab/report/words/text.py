@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ndcg_ab.report.answer.interval import deciding_interval
+from ndcg_ab.report.answer.marks import deciding_interval
 from ndcg_ab.results.decisions import describe_tipping, is_turned
 from ndcg_ab.results.outcome import Outcome, SystemSummary
 from ndcg_ab.results.wording import LARGE, fully_judged_text, is_lead, queries_text, signed

@@ -8,7 +8,7 @@ from ndcg_ab.report.answer.answer import make_answer
 from ndcg_ab.report.answer.marks import comparison_mark
 from ndcg_ab.report.markdown import format_note, format_system_note
 from ndcg_ab.report.sections.costs import shown_first
-from ndcg_ab.report.sections.since_last import since_mark
+from ndcg_ab.report.sections.over_time import since_mark
 from ndcg_ab.report.words.decision_summary import candidates_by_choice, format_decisions
 from ndcg_ab.report.words.text import format_plain, system_rows
 from ndcg_ab.results.codec import encode

@@ -28,8 +28,7 @@ from ndcg_ab.report.answer.answer import make_answer, make_estimate
 from ndcg_ab.report.answer.marks import comparison_mark, speaks_for_candidate
 from ndcg_ab.report.page import render as page
 from ndcg_ab.report.page.data import PageData, about_files, gather_page_data, largest_losses
-from ndcg_ab.report.page.render import write_page
-from ndcg_ab.report.page.summary_banner import card_row, query_address, summary_lines
+from ndcg_ab.report.page.render import card_row, query_address, summary_lines, write_page
 from ndcg_ab.report.words.text import (
     format_interval,
     format_plain,

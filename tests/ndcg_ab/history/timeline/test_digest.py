@@ -13,7 +13,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.history.timeline.digest import Digest, Failing, digest_json, make_digest, parse_since
 from ndcg_ab.history.timeline.timeline import Evaluated, PastComparison, Timeline
-from ndcg_ab.report.terminal.digest import print_digest
+from ndcg_ab.report.terminal.timeline import print_digest
 from ndcg_ab.trackers.mlflow.values import common_tags
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ndcg_ab.history.timeline.test_timeline import command, night, reused, shifted

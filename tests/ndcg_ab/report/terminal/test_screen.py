@@ -13,14 +13,17 @@ from rich.console import Console
 import ndcg_ab
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.report.answer.answer import make_answer
-from ndcg_ab.report.answer.doubts import find_hardly_judged
+from ndcg_ab.report.answer.doubts import comparison_notes, find_hardly_judged
 from ndcg_ab.report.answer.findings import finding_lines
-from ndcg_ab.report.answer.interval import deciding_interval
-from ndcg_ab.report.answer.marks import comparison_mark, speaks_for_candidate
-from ndcg_ab.report.answer.notes import comparison_notes
+from ndcg_ab.report.answer.marks import (
+    common_scale,
+    comparison_mark,
+    deciding_interval,
+    draw_strip,
+    speaks_for_candidate,
+)
 from ndcg_ab.report.terminal.answer_table import short_number
 from ndcg_ab.report.terminal.screen import print_outcome
-from ndcg_ab.report.terminal.sparklines import common_scale, draw_strip
 from ndcg_ab.results.decisions import is_turned
 from ndcg_ab.results.outcome import Finding, GateResult, Outcome
 from ndcg_core.statistics.verdicts.record import Comparison, Unjudged

@@ -1,6 +1,10 @@
-"""What `ndcg-ab judgments` prints: how two sets of judgments agree, and what each says of the systems."""
+"""What `judge-next`, `judgments` and `clicks` print: what to judge, how judgments agree, which grades clicks give."""
 
-from collections.abc import Sequence
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -9,9 +13,101 @@ from rich.text import Text
 from ndcg_ab.report.terminal.grid import Grid, Row, plain_table
 from ndcg_ab.report.terminal.tables import print_findings
 from ndcg_ab.report.words.text import format_percent, format_plain
+from ndcg_ab.results.decisions import describe_tipping, is_turned, measured_state
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text, signed
+from ndcg_ab.sources.clicks.findings import grade_counts
+from ndcg_ab.studies.clicks import ClickStudy
+from ndcg_ab.studies.judge_next import ToJudgeNext
 from ndcg_ab.studies.judgments import Agreement, ComparedJudgments, Order, SystemMeans, Verdicts
+from ndcg_ab.studies.to_judge import ToJudge
+from ndcg_core.statistics.verdicts.comparison import Comparison
+
+COLUMNS = (
+    "place",
+    "query_id",
+    "doc_id",
+    "text",
+    "title",
+    "url",
+    "ranks",
+    "effect",
+    "lowest",
+    "highest",
+    "baseline",
+    "candidate",
+    "metric",
+)
+LOOP = "Put their grades into a file of judgments, and give it beside the others: --more-judgments FILE"
+
+
+def print_to_judge(console: Console, rows: Sequence[ToJudge]) -> None:
+    """A table for people: where each document stands in the rankings, and what its grade would do."""
+    systems = list(dict.fromkeys(system for row in rows for system, _ in row.ranks))
+    told = [
+        Row(
+            (row.query_id, row.doc_id),
+            (
+                *(str(dict(row.ranks).get(system, "–")) for system in systems),
+                signed(row.effect),
+                "–" if row.lowest is None else f"{signed(row.lowest)}…{signed(row.highest)}",
+            ),
+        )
+        for row in rows
+    ]
+    title = Text.assemble(("to judge next", "bold"), ": ranks, expected effect of a grade, difference by that grade")
+    Grid(("query", "document"), (*systems, "effect", "difference"), told, verdicts=False).print(console, title)
+
+
+def to_csv(rows: Sequence[ToJudge]) -> str:
+    """With a line of names; ranks as in JSON."""
+    written = io.StringIO()
+    lines = csv.DictWriter(written, COLUMNS, lineterminator="\n")
+    lines.writeheader()
+    lines.writerows({**row_record(row), "ranks": json.dumps(dict(row.ranks), ensure_ascii=False)} for row in rows)
+    return written.getvalue()
+
+
+def to_json_lines(rows: Sequence[ToJudge]) -> str:
+    return "".join(json.dumps(row_record(row), ensure_ascii=False) + "\n" for row in rows)
+
+
+def row_record(row: ToJudge) -> dict[str, Any]:
+    """Column -> value, in the order of the columns."""
+    return {name: getattr(row, name) for name in COLUMNS} | {"ranks": dict(row.ranks)}
+
+
+def effect_sentences(found: ToJudgeNext) -> Iterator[str]:
+    """What these grades can settle, what is taken of the others, and where the grades go."""
+    if not found.rows:
+        names = ", ".join(row.candidate for row in found.comparisons)
+        yield f"There is nothing to judge: no grade of an unjudged document changes a difference ({names})."
+        if found.drawn and any(row.unjudged and row.unjudged.low != row.unjudged.high for row in found.comparisons):
+            yield "Queries that should show the same in every system differ: draw again, with ndcg-ab draw --kept."
+        return
+    if found.unjudged_queries:
+        left, have = f"{found.unjudged_queries:,} of", "has" if found.unjudged_queries == 1 else "have"
+        if found.unjudged_queries == found.drawn:
+            left, have = "All", "have"
+        yield f"{left} the {found.drawn:,} drawn queries {have} no judgment: their first results come first."
+    listed, count = len(found.rows), sum(row.effect is not None for row in found.rows)
+    for row in found.comparisons if count else ():
+        yield format_standing(row)
+    if listed < found.unjudged:
+        more = f"{found.unjudged - listed} more unjudged documents {'could' if found.unjudged_queries else 'would'}"
+        yield f"{more} move a difference; -n says how many are listed."
+    yield LOOP
+
+
+def format_standing(row: Comparison) -> str:
+    """Return how a comparison stands: ``new against old, ndcg@10: improved; turns if unjudged results are …``."""
+    head = f"{row.candidate} against {row.baseline}, {row.metric}: {row.short_verdict}"
+    if measured_state(row).is_unsettled:
+        return f"{head}; more queries settle it sooner than more grades."
+    if row.unjudged is None or (row.unjudged.tipping_factor is None and not is_turned(row)):
+        return f"{head}; no unjudged results turn it that are up to 5 times as good, or as bad, as judged ones."
+    return f"{head}; {describe_tipping(row)}."
+
 
 MOST_GRADES = 12  # of each set in the confusion table; more are in the JSON alone
 
@@ -129,3 +225,26 @@ def print_findings_of(console: Console, head: str, findings: Sequence[Finding]) 
         console.print()
         console.print(f"[bold]{head}[/]", highlight=False)
         print_findings(console, findings)
+
+
+MOST_LISTED = 10  # places, and grades of clicks
+
+
+def print_clicks(console: Console, study: ClickStudy) -> None:
+    found = study.found
+    graded = f"{found.table.num_rows:,} of {found.documents:,} documents have a grade, of {queries_text(found.queries)}"
+    console.print(f"{graded} ({study.described.definition})", highlight=False, markup=False)
+    console.print()
+    places = found.places.to_pylist()
+    rows = [
+        Row([str(row["place"])], [f"{row['impressions']:,}", f"{row['clicks']:,}", format_percent(row["rate"])])
+        for row in places[:MOST_LISTED]
+    ]
+    Grid(["place"], ["shown", "clicked", "rate"], rows, verdicts=False).print(console, Text("places", style="bold"))
+    if len(places) > MOST_LISTED:
+        console.print(f"{len(places) - MOST_LISTED} deeper places: --json", style="dim", highlight=False)
+    counts = grade_counts(found.table)
+    if len(counts) <= MOST_LISTED:
+        rows = [Row([f"{grade:g}"], [f"{count:,}"]) for grade, count in counts.items()]
+        Grid(["grade"], ["documents"], rows, verdicts=False).print(console, Text("grades", style="bold"))
+    print_findings(console, [finding for finding in study.findings if finding.code != "click_grades"])

@@ -1,4 +1,4 @@
-"""The measures, their choices and the presets in words, and one metric with every choice: text of 80 columns, JSON."""
+"""What there is to choose from, in words and as JSON: codes of findings, measures, their choices and presets."""
 
 import dataclasses
 import json
@@ -6,11 +6,52 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from rich.console import Console
+from rich.text import Text
+
+from ndcg_ab.errors import InputError
+from ndcg_ab.finding_codes import CODES, unknown_code
+from ndcg_ab.results.severity import Severity
 from ndcg_core.measures.meanings import CHOICE_MEANINGS, MEASURE_MEANINGS, TABLE_MEANING, VALUE_MEANINGS
 from ndcg_core.measures.metric import POLICIES, VALUES, Metric
 from ndcg_core.measures.notation import PRESETS, parse
 from ndcg_core.measures.registry import DISCOUNTS, GAINS, IDEALS, MEASURES
 from ndcg_core.measures.writing import written
+
+
+def print_codes(console: Console) -> None:
+    """Every code with its usual severity, a line for each."""
+    width = max(map(len, CODES))
+    for code, entry in CODES.items():
+        head = Text.assemble(f"{code:{width}}  ", (f"{entry.severity:7}", Severity(entry.severity).traits.colour))
+        console.print(head.append(f"  {entry.means.partition('. ')[0].rstrip('.')}"), highlight=False, overflow="fold")
+
+
+def codes_to_json(codes: Sequence[str]) -> str:
+    """The codes, by default all; InputError for one that nobody knows."""
+    for code in codes:
+        refuse_unknown(code)
+    entries = [{"code": code, **CODES[code]._asdict()} for code in codes or CODES]
+    return json.dumps({"schema": 1, "findings": entries}, indent=2, ensure_ascii=False) + "\n"
+
+
+def refuse_unknown(code: str) -> None:
+    if code not in CODES:
+        raise InputError(unknown_code(code))
+
+
+def print_entry(console: Console, code: str) -> None:
+    """What one code means, and what to do; InputError for one that nobody knows."""
+    refuse_unknown(code)
+    entry = CODES[code]
+    console.print(Text.assemble((code, "bold"), ": ", (entry.severity, Severity(entry.severity).traits.colour)))
+    console.print(entry.means, highlight=False, markup=False)
+    console.print(f"What to do: {entry.advice}", highlight=False, markup=False)
+    if entry.is_fixed:
+        console.print("Always an error: no severity can be set.", highlight=False)
+    else:
+        console.print(f"Another severity: --finding {code}=ignore, or `findings: {{{code}: ignore}}`", highlight=False)
+
 
 WIDTH = 80
 MOST_OF_A_VALUE = 20  # columns for the value of a choice

@@ -1,4 +1,4 @@
-"""What became of every system since the previous evaluation, in few lines for the terminal, Markdown and the page."""
+"""What became of every system since the previous evaluation, and what all evaluations say together, in few lines."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -17,12 +17,13 @@ from ndcg_ab.comparing.since_last import (
     SystemSince,
     is_note,
 )
-from ndcg_ab.report.answer.marks import comparison_mark
+from ndcg_ab.history.timeline.repeated_tests import Monitor, RepeatedTests
+from ndcg_ab.report.answer.marks import MARKS, comparison_mark
 from ndcg_ab.report.terminal.tables import STYLES
-from ndcg_ab.report.words.text import format_interval, format_plain
+from ndcg_ab.report.words.text import format_interval, format_plain, format_probability
 from ndcg_ab.results.wording import signed
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.verdict import Verdict
+from ndcg_core.statistics.verdicts.verdict import Verdict, readable
 
 SHOWN_LOST = 3  # queries of a drop in the terminal and in Markdown; the page has all that are kept
 INDENT = "  "  # of what adds to the line above
@@ -176,3 +177,48 @@ def print_since(console: Console, since: SinceLast | None) -> None:
         if line.may_be_cut:
             told.truncate(console.width, overflow="ellipsis")
         console.print(told, highlight=False)
+
+
+def format_monitor(found: Monitor) -> str:
+    """``new, ndcg@10: nothing so far; tested 37 times, now at level 2e-05 (p 0.0031); can detect 0.031 (…)``."""
+    times = f"tested {found.looks} times" if found.looks != 1 else "tested once"
+    level = f"now at level {found.latest.level:.2g} (p {format_probability(found.latest.p_value)})"
+    text = f"{found.candidate}, {found.metric}: {format_conclusion(found)}; {times}, {level}{format_doubt(found)}"
+    if found.mde_alone is None:
+        return text
+    if found.mde is None:
+        return f"{text}; on so few queries no difference would be enough"
+    return f"{text}; can detect {readable(found.mde)} (a single evaluation: {readable(found.mde_alone)})"
+
+
+def format_doubt(found: Monitor) -> str:
+    """Return why the promise on false alarms does not hold, and what to do; empty if the metric's range is known."""
+    if found.has_range:
+        return ""
+    name = found.metric
+    return f"; at most {found.alpha:g} does not hold without the range of {name}: give it with statistics.ranges"
+
+
+def format_conclusion(found: Monitor) -> str:
+    if not found.detected:
+        return "nothing so far"
+    first = found.detected[0]
+    since = f"evaluation {first.ordinal}, {first.began[:10]}"
+    if not found.latest.conclusion.is_detected:
+        return f"nothing now ({first.conclusion} first in {since})"
+    return f"{found.latest.conclusion} over all evaluations (first: {first.conclusion} in {since})"
+
+
+def repeated_tests_lines(nights: RepeatedTests | None) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """A title with its lines, each a mark and words."""
+    if nights is None:
+        return
+    monitors = [(MARKS.get(found.latest.conclusion, " "), format_monitor(found)) for found in nights.monitors]
+    yield f"monitor (false alarms of a system: at most {nights.alpha:g} over all evaluations)", monitors
+
+
+def print_repeated_tests(console: Console, nights: RepeatedTests | None) -> None:
+    for title, lines in repeated_tests_lines(nights):
+        console.print(Text(title, style="bold"), highlight=False)
+        for mark, text in lines:
+            console.print(Text(f"{mark} {text}"), highlight=False)

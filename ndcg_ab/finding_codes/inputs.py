@@ -1,0 +1,317 @@
+"""Findings about judgments, ids, clicks, drawn queries, costs, and about which queries are answered, and how deep."""
+
+from collections.abc import Mapping
+
+from ndcg_ab.finding_codes.code import Code
+
+INPUT_CODES: Mapping[str, Code] = {
+    # ---- judgments
+    "contradicting_judgment": Code(
+        "error",
+        "A document of one query is judged twice, with different grades.",
+        "Decide which grade is right, and remove the other line from the judgments.",
+        is_fixed=True,
+    ),
+    "refused_grade": Code(
+        "error",
+        "A grade is below 0 and a metric has negative = error, or a grade is above the max_grade of a metric.",
+        "Correct the grade, or choose another value of that choice.",
+        is_fixed=True,
+    ),
+    "unknown_gain": Code(
+        "error",
+        "A gain table has no entry for a grade that occurs, or the gain of a grade is too large to add up.",
+        "Add the grade to the table, or choose another gain.",
+        is_fixed=True,
+    ),
+    "fractional_grade": Code(
+        "error",
+        "The configuration requires integer grades (judgments: {grades: integer}), and some grades have fractions.",
+        "Correct the grades, or remove the key if fractions are intended.",
+    ),
+    "negative_grade": Code(
+        "note",
+        "Some grades are below 0. They gain nothing. Condensed rankings treat them as judged, unless a metric has"
+        " negative = unjudged.",
+        "Nothing, if these grades mark spam or documents that are not relevant; trec_eval without -J treats them in"
+        " the same way.",
+    ),
+    "repeated_judgment": Code(
+        "note",
+        "A judgment is in the file more than once, with the same grade. It counts once.",
+        "If the judgments are not pooled from several files, look for the step that writes it twice.",
+    ),
+    "unrated_row": Code(
+        "note",
+        "A row of the judgments has no grade: its field is empty, or null. It is left out, so the document is"
+        " unjudged.",
+        "Nothing, if nobody judged these documents. If an empty field means not relevant, write 0.",
+    ),
+    "more_judgments": Code(
+        "note",
+        "A later file of judgments changed the judgments: the message counts the grades that it adds, those that it"
+        " replaces by judgments_precedence, and those that stay.",
+        "Look at the examples for grades that should not change; judgments_precedence chooses the file that counts.",
+    ),
+    "grade_off_scale": Code(
+        "warning",
+        "A later file of judgments has grades above or below all grades of the first file, so they change what the"
+        " best ranking is worth.",
+        "Correct the grades, or bring both files to one scale. If the scale is right, set the code to note.",
+    ),
+    "several_judges": Code(
+        "note",
+        "Documents are judged by several judges; if they disagree, `combine` chooses the grade.",
+        "Before you rely on the verdict, check how far the judges agree, and whether the verdict is the same under"
+        " each of them.",
+    ),
+    "unsaid_grade": Code(
+        "note",
+        "A function that judges returned no grade for a document that systems return and nobody else judges: it stays"
+        " unjudged.",
+        "Nothing, if they are few; else look at the examples: is their title or text missing?",
+    ),
+    "no_relevant_query": Code(
+        "note",
+        "A judged query has no grade above 0. no_relevant decides its value; by default it is left out.",
+        "Nothing. If there are many, judge deeper: these queries cannot distinguish systems.",
+    ),
+    "nothing_counted": Code(
+        "note",
+        "A query has grades above 0, but the metric counts none of them, because of relevant_from or the gain.",
+        "Check relevant_from and the gain table against the scale of the grades.",
+    ),
+    "reversed_grades": Code(
+        "warning",
+        "No grade is 0 or below, and in every system lower grades rank above higher ones, far more often than by"
+        " chance: 1 may be the best grade, or low scores may be better.",
+        "If 1 is the best grade, give every grade a gain, as in `--metric 'ndcg(gain={1:3, 2:2, 3:1, 4:0})@10'`. For"
+        " metrics that count relevant documents, reverse the grades: `awk '{$4 = 4 - $4} 1' FILE > NEW` for 1 to 4. If"
+        " scores are distances, negate them.",
+    ),
+    "nothing_scored": Code(
+        "error",
+        "A metric scores no query: no judged document has a grade that it counts. An error if none of them scores one.",
+        "Check the grade column of the judgments, and the smallest grade that the metrics count (relevant_from).",
+    ),
+    "few_scored": Code(
+        "warning",
+        "A metric scores less than half of the judged queries: in the others no judged document has a grade that it"
+        " counts, or no system answers.",
+        "Check the grade column and relevant_from. If both are right, judge deeper, or more queries.",
+    ),
+    # ---- ids
+    "no_shared_query": Code(
+        "error",
+        "A system answers none of the judged queries: the query ids of the two files do not match.",
+        "Spell query ids alike in both files; if possible, the message shows a change that makes them match.",
+    ),
+    "query_by_text": Code(
+        "note",
+        "Judgments or a ranking name queries by their texts. The file of queries has an id for (nearly) every text, and"
+        " these ids take the place of the texts.",
+        "Nothing.",
+    ),
+    "query_partly_by_text": Code(
+        "warning",
+        "Some query ids of judgments or of a ranking are texts of the file of queries, and others are not, or a text"
+        " belongs to several queries. No text is replaced.",
+        "Use ids for all queries, or complete the file of queries.",
+    ),
+    "id_spelling": Code(
+        "error",
+        "Ids of a ranking match those of the judgments (without judgments: of the first ranking) only in another"
+        " spelling: Unicode form, percent and HTML escapes, spaces and quotes, case, http or https, '-' or '_', leading"
+        " zeros, a prefix or a suffix. A warning if a tenth or more of them match as they are, unless the Unicode form"
+        " is the only difference.",
+        "Write the ids of all files in one spelling. The message has commands if they make the ids equal. If they are"
+        " different ids, set the code to note.",
+    ),
+    "no_judged_result": Code(
+        "error",
+        "None of a system's results is judged, so it scores 0 everywhere. A warning if there are fewer than 50 results,"
+        " or fewer than 5 queries.",
+        "Check the document ids. If they are right, judge some of its results, or set the code to warning.",
+    ),
+    "queries_unmatched": Code(
+        "warning",
+        "The file of queries contains none of the judged queries, although slices or weights need it.",
+        "Spell query ids alike in this file and in the judgments.",
+    ),
+    "intended_unknown": Code(
+        "warning",
+        "Some of the queries that the change was meant for are not judged (with scores: not scored). They are left"
+        " out.",
+        "Correct their ids, remove them, or judge them.",
+    ),
+    "unjudged_query": Code(
+        "note",
+        "A system answers queries that nobody judged. They are not scored.",
+        "Nothing, if only a part of the queries was judged.",
+    ),
+    # ---- clicks
+    "click_grades": Code(
+        "note",
+        "Judgments come from clicks: the message says by which model, how many documents have a grade, and how many"
+        " have none. They say what users clicked, of what some ranking showed them.",
+        "Correct them by careful judgments of some queries (docs/clicks.md), where the verdict matters.",
+    ),
+    "click_unmatched_query": Code(
+        "warning",
+        "Some events have a text that no query has, with case and white space left aside. They give no grades, and tell"
+        " only how often each place is clicked.",
+        "Nothing, if the queries are a sample of what users ask; else add these texts to the queries.",
+    ),
+    "click_incomplete": Code(
+        "warning",
+        "Impressions or clicks lack the query's text, the document or the place. They are left out.",
+        "Log user_query, object_id and position.ordinal with every impression and click.",
+    ),
+    "click_deep_place": Code(
+        "warning",
+        "Impressions or clicks have a place beyond 10,000. They are left out.",
+        "Look at what is logged as position.ordinal (place, in counts): it is a place in a list, not an id or a time.",
+    ),
+    "click_other_action": Code(
+        "note",
+        "Events are neither impressions nor clicks, such as add_to_cart. They count nothing.",
+        "Nothing; or name them (`actions: [purchase]`, `--action purchase`), if they are what relevance means to you.",
+    ),
+    "click_one_value": Code(
+        "warning",
+        "Every document has the same value, as where everything that was shown was clicked: the grades tell nothing"
+        " apart.",
+        "Look at what is logged as a click and as an impression.",
+    ),
+    "click_without_impression": Code(
+        "warning",
+        "Clicks have no impression of the document at their place. Each counts as an impression, too; others that were"
+        " not clicked may be lacking, so that the place's click rate is too high.",
+        "Look for impressions that are not logged, or logged with other places than clicks.",
+    ),
+    "click_place_gap": Code(
+        "warning",
+        "Nothing was ever shown at a place above the deepest one that was shown.",
+        "Look for impressions that are not logged, or an advertisement that takes the place.",
+    ),
+    "click_one_ranking": Code(
+        "warning",
+        "No document was ever shown at two places of a query: the log holds one ranking, and no model can tell what a"
+        " document gains by its place from what it is worth. The value is the plain click rate. What another ranking"
+        " would have shown is unknown.",
+        "Use events of more than one ranking, such as an A/B test or some random swaps; or correct the grades by"
+        " careful judgments.",
+    ),
+    "click_not_joined": Code(
+        "warning",
+        "Documents were shown at places that the log does not join: none, or too few, moved between these places"
+        " and those with most impressions. Clicks there cannot be compared with the others. They do not count, and"
+        " documents that were shown nowhere else have no grade.",
+        "Use events of more than one ranking, such as an A/B test or some random swaps. `--model rate` grades all"
+        " documents, and favours the ranking that was logged.",
+    ),
+    "click_bot": Code(
+        "warning",
+        "A client has 100 events or more, and more than 10 times as many as 99 of 100 clients keep to. It is looked for"
+        " where there are 100 clients or more.",
+        "Leave the events of programs out.",
+    ),
+    "click_one_client": Code(
+        "warning",
+        "More than half of a document's clicks (of 5 or more) come from one client.",
+        "Leave such clients out, or raise the floor.",
+    ),
+    # ---- queries that were drawn to be judged
+    "drawn_queries": Code(
+        "note",
+        "The judged queries were drawn from a log (column `probability`). Differences are those over the whole log;"
+        " means of systems and relative changes are over the queries that it was drawn from, whose results differ.",
+        "Nothing. `--unweighted` (`weighted: false`) takes the judged queries as they are.",
+    ),
+    "drawn_unjudged": Code(
+        "warning",
+        "Some of the drawn queries have no judgment. The others stand for them, which is right only if it was left to"
+        " chance which are judged.",
+        "Judge them; or draw again, as many as can be judged.",
+    ),
+    "not_drawn": Code(
+        "note",
+        "Some judged queries were not drawn, or show the same in every system. They are left out: they stand for"
+        " nothing but themselves, and where nothing differs the difference is known to be 0.",
+        "Nothing; to count them, `--unweighted`, which then says nothing about the log.",
+    ),
+    "no_longer_zero": Code(
+        "warning",
+        "The systems show different results for queries whose difference the file of queries takes to be 0: other"
+        " rankings than those it was drawn for, or a metric that looks deeper. What they win or lose there is not"
+        " known. Bounds allow for it where the metric's range is known; a decision that it could turn is `judge more"
+        " results`.",
+        "Draw again for these rankings and metrics, with `--kept` and the present file: its queries are kept, and"
+        " others added.",
+    ),
+    "proxy_not_whole": Code(
+        "note",
+        "Queries were drawn from a log, and some of it that differ between systems have no proxy judgments: these"
+        " correct no difference.",
+        "Let the proxy judge grade the first results of every query of the log that differs.",
+    ),
+    # ---- what requests cost
+    "failed_time": Code(
+        "warning",
+        "Requests of a system failed while their times were recorded. An answer would have taken at least the time"
+        " until the request was given up, so quantiles on these requests, and the mean, are lower bounds (≥). No"
+        " guardrail on times holds where they could break it.",
+        "Find out why they failed, and measure again; a larger `timeout` measures more of the slowest ones.",
+    ),
+    "missing_cost": Code(
+        "warning",
+        "A cost is not known for some queries of a system: the answer does not contain it, its cell is empty, or the"
+        " request failed. These queries are left out of this cost for every system, and what they have in common may"
+        " be missing with them.",
+        "Look at the queries in the message. If the cost is known to be 0 there, write 0.",
+    ),
+    # ---- on a cluster
+    "rows_elsewhere": Code(
+        "note",
+        "Rows of judgments or rankings stay on a cluster. Checks that need their order or all of them here are left"
+        " out: rising_score, the line of an example, and whether a ranking there is a copy of a local one"
+        " (same_ranking). All other checks run"
+        " on the cluster.",
+        "Nothing.",
+    ),
+    # ---- which queries, how deep
+    "unanswered_query": Code(
+        "warning",
+        "A system returned nothing for a judged query. unanswered decides its value; by default 0.",
+        "Find out whether it found nothing, or failed. A failed request is not an answer of the ranker.",
+    ),
+    "unanswered_left_out": Code(
+        "warning",
+        "A metric has unanswered = exclude, and a system left queries unanswered: it can gain by not answering hard"
+        " queries.",
+        "Compare with unanswered = zero as well, and look at the queries that both answered.",
+    ),
+    "failed_query": Code(
+        "warning",
+        "The source of a ranking failed on a query, and allow_failed_queries permitted it. The query is missing for"
+        " that system: it counts neither as unanswered nor as 0, and has no difference.",
+        "Look at the failure in the message, and pull again.",
+    ),
+    "few_queries": Code(
+        "warning",
+        "A system answers less than 80 % as many queries as another one.",
+        "Check whether its file was cut, or its run ended early.",
+    ),
+    "different_depths": Code(
+        "warning",
+        "A system returns far fewer results than another one (less than 80 % of the results that a metric uses), by"
+        " the median or in a tenth of the queries that it answers. The metric then compares depths, not orders.",
+        "Pull the same number of results from all systems, or choose a cutoff that all of them reach.",
+    ),
+    "truncated_last_line": Code(
+        "warning",
+        "The last line of a file has no line end, and looks cut (its tag is the beginning of the others'): the file"
+        " may have been cut while it was written or copied.",
+        "Compare its size or its number of lines with the original.",
+    ),
+}

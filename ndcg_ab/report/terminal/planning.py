@@ -1,0 +1,148 @@
+"""What `power`, `draw` and `sensitivity` print: queries needed, queries drawn, and what the definition changes."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from ndcg_ab.report.terminal.grid import Grid, Row, plain_table
+from ndcg_ab.report.terminal.tables import print_findings
+from ndcg_ab.results.wording import queries_text, signed
+from ndcg_ab.studies.draw import DrawStudy
+from ndcg_ab.studies.power import Asked, Plan, format_answer, format_figure, format_query_count
+from ndcg_ab.studies.sensitivity import Sensitivity, comparison_matrix, format_summary, matrix_axes, verdict_kind
+from ndcg_core.statistics.verdicts.comparison import Comparison
+
+BAR = 40  # characters of the longest bar
+
+
+def print_plans(console: Console, plans: Sequence[Plan], asked: Asked) -> None:
+    for plan in plans:
+        console.print(Text(plan.name, style="bold"), highlight=False)
+        if plan.queries is not None:
+            console.print(", ".join(plan_facts(plan)), highlight=False)
+        if not plan.obstacle:
+            print_plan(console, plan)
+        for question in plan.questions:
+            console.print(Text(question, style="yellow"), highlight=False)
+        console.print(Text.assemble(("→", "bold"), f" {format_answer(plan, asked)}\n"), highlight=False)
+    console.print(f"[dim]alpha {asked.alpha:g}, power {100 * asked.power:g} %, {asked.holds}[/]", highlight=False)
+
+
+def plan_facts(plan: Plan) -> Iterator[str]:
+    drawn = "drawn " if plan.is_drawn else ""
+    yield f"{plan.queries:,} {drawn}quer{'y' if plan.queries == 1 else 'ies'} ({plan.differing:,} differing)"
+    weighted = ""
+    if plan.effective_queries is not None and not plan.is_drawn:
+        weighted = "weighted "
+        yield f"that settle as much as {plan.effective_queries:.0f} of equal weight"
+    if plan.clusters is not None:
+        yield f"in {plan.clusters:,} cluster{'s' * (plan.clusters != 1)}"
+    yield f"{weighted}mean difference {'over the log ' if plan.is_drawn else ''}{signed(plan.difference)}"
+    yield f"standard deviation {format_figure(plan.deviation)}"
+    yield f"detectable now {format_figure(plan.mde)}"
+    if plan.unpaired:
+        yield f"{plan.unpaired:,} left out that only one of the systems has a value for"
+
+
+def print_plan(console: Console, plan: Plan) -> None:
+    needed = plain_table("")
+    for name in ("effect", "queries needed"):
+        needed.add_column(name, justify="right", no_wrap=True)
+    for effect, queries in plan.needed:
+        needed.add_row(f"{effect:g}", format_query_count(queries))
+    console.print(needed)
+    curve = plain_table("")
+    for name in ("queries", "detectable effect"):
+        curve.add_column(name, justify="right", no_wrap=True)
+    curve.add_column("", no_wrap=True)
+    longest = max(row.effect for row in plan.curve)
+    here = " ← here"
+    room = console.width - max(len(f"{row.n:,}") for row in plan.curve) - len("queries detectable effect" + here) - 8
+    for row in plan.curve:
+        bar = "█" * max(1, round(max(1, min(BAR, room)) * row.effect / longest))
+        curve.add_row(f"{row.n:,}", format_figure(row.effect), bar + here * (row.n == plan.queries))
+    console.print(curve)
+
+
+def draw_sentences(study: DrawStudy, written: Path | None, *, is_command: bool = True) -> Iterator[str]:
+    """Population, sample, plan; written: the file that holds the queries, for the command that comes next.
+
+    is_command: whether the reader typed a command, which options can be named to.
+    """
+    same = study.queries - study.changed
+    top = "results" if study.places is None else f"top {study.places}"
+    yield (
+        f"{study.queries:,} queries: of {same:,} every system shows the same {top}, {study.changed:,}"
+        f" {'differs' if study.changed == 1 else 'differ'}"
+    )
+    yield ", ".join(drawn_parts(study))
+    yield from plan_sentences(study)
+    if study.left_out:
+        kept = "--slice" if is_command else "slices"
+        yield f"columns of the log that are left out: {', '.join(study.left_out)} ({kept} keeps one)"
+    if not is_command:
+        return
+    if written is None:
+        yield "keep them for the comparison: --output-file drawn.tsv"
+    else:
+        yield f"judge them, then: ndcg-ab compare JUDGMENTS BASELINE CANDIDATE --queries {written}"
+
+
+def study_to_json(study: DrawStudy) -> str:
+    """Counts and plan, by the names of `DrawStudy` and `DrawPlan`."""
+    counts = {name: getattr(study, name) for name in ("queries", "changed", "drawn", "kept", "gone", "places")}
+    content = {"schema": 1, **counts, "plan": study.plan._asdict()}
+    return json.dumps(content, indent=2, allow_nan=False) + "\n"
+
+
+def drawn_parts(study: DrawStudy) -> Iterator[str]:
+    every = study.drawn == study.changed
+    yield f"{study.drawn:,} drawn" + (": all that differ" if every else "")
+    if study.kept:
+        yield f"{study.kept:,} of them by the earlier draw"
+    if study.gone:
+        yield f"{study.gone:,} of that draw left out, which the log does not hold"
+
+
+def plan_sentences(study: DrawStudy) -> Iterator[str]:
+    plan = study.plan
+    supposed = ", a guess: --deviation, --judgments" if plan.is_supposed else ""
+    supposed = f", by {queries_text(plan.judged, 'judged')}" if plan.judged else supposed
+    power = f"{100 * plan.power:g} % power"
+    if plan.detected is not None:
+        yield (
+            f"they detect a difference of {format_figure(plan.detected)} ({power}, standard deviation over all queries"
+            f" {format_figure(plan.deviation)}{supposed})"
+        )
+    drawn = f"more than the {study.changed:,} that differ" if plan.drawn is None else f"{plan.drawn:,} drawn queries"
+    random = f"more than all {study.queries:,}" if plan.random is None else f"{plan.random:,}"
+    yield f"a difference of {plan.effect:g} takes {drawn}; a random sample would need {random}"
+
+
+SHORT = {"jarvelin_kekalainen": "järvelin-k."}
+MARKS = {"improved": "▲", "regressed": "▼", "identical": "=", "not testable": "?", "undecided": "·"}
+COLOURS = {"improved": "green", "regressed": "red"}
+
+
+def print_sensitivity(console: Console, sensitivity: Sensitivity) -> None:
+    definitions, columns = matrix_axes(sensitivity)
+    heads = [f"{ideal} @{cutoff}" for ideal, cutoff in columns]
+    for candidate in sensitivity.candidates:
+        rows = [
+            Row((gain, SHORT.get(discount, discount)), [format_cell(row) for row in found])
+            for (gain, discount), found in zip(definitions, comparison_matrix(sensitivity, candidate), strict=True)
+        ]
+        title = Text.assemble((candidate, "bold"), f" against {sensitivity.baseline}, nDCG")
+        Grid(("gain", "discount"), heads, rows, verdicts=False).print(console, title)
+        console.print(escape(format_summary(sensitivity, candidate)), highlight=False)
+        console.print()
+    console.print("[dim]" + "  ".join(f"{mark} {word}" for word, mark in MARKS.items()) + "[/]", highlight=False)
+    print_findings(console, sensitivity.findings)
+
+
+def format_cell(row: Comparison) -> Text:
+    return Text(f"{signed(row.difference)} {MARKS[verdict_kind(row)]}", COLOURS.get(verdict_kind(row), ""))
