@@ -72,7 +72,7 @@ def output_console() -> "Console":
     from rich.console import Console
 
     if sys.stdout.isatty():
-        return Console(width=printable_width(Console().width), emoji=False)
+        return Console(width=printable_width(Console().width), highlight=False, emoji=False)
     columns = os.environ.get("COLUMNS", "")
     width = int(columns[:6]) if columns.isdecimal() else 0
     return Console(width=printable_width(width or NOT_A_TERMINAL), highlight=False, emoji=False)
@@ -120,7 +120,7 @@ def print_wrapped(lines: Iterable[str]) -> None:
     """Sentences on standard output, in lines as long as it is wide."""
     console = output_console()
     for line in lines:
-        console.print(visible(line), highlight=False, markup=False)
+        console.print(visible(line), markup=False)
 
 
 def name_written(*paths: Path | None, quiet: bool = False, is_output_taken: bool = False) -> None:

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.text import Text
 
 from ndcg_ab.comparing.intended import rows_of_candidate
-from ndcg_ab.report.terminal.grid import Grid, Row, shorten_middle
+from ndcg_ab.report.terminal.grid import Grid, Row, print_dimmed, shorten_middle, table_title
 from ndcg_ab.report.words.text import (
     format_interval,
 )
@@ -67,15 +66,15 @@ def print_changes(console: Console, outcome: Outcome) -> None:
             *map(str, counts),
         ]
         rows.append(Row([found.candidate], cells))
-    title = Text.assemble((f"what changed in the top {first.depth}", "bold"), " ", ("(decides nothing)", "dim"))
-    Grid(["system"], head, rows, verdicts=False).print(console, title)
+    title = table_title(f"what changed in the top {first.depth}", "(decides nothing)")
+    Grid(["system"], head, rows).print(console, title)
     for found in outcome.changes[:SIDE_BY_SIDE]:
         if found.grades:
             each = ", ".join(f"{format_grade(row.grade)}: {row.entered} in, {row.left} out" for row in found.grades)
-            console.print(Text(f"{found.candidate}, by grade: {each}", style="dim"), highlight=False)
+            print_dimmed(console, f"{found.candidate}, by grade: {each}")
         for query in found.largest:
             for line in format_side_by_side(found, query, console.width):
-                console.print(Text(line, style="dim"), highlight=False)
+                print_dimmed(console, line)
     console.print()
 
 

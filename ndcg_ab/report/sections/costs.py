@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from rich.console import Console
-from rich.text import Text
 
-from ndcg_ab.report.terminal.grid import Grid, Row
+from ndcg_ab.report.terminal.grid import Grid, Row, print_dimmed, table_title
 from ndcg_ab.report.words.text import format_confidence_level
 from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, plain_cost, requests_text
 from ndcg_ab.results.outcome import Outcome
@@ -98,9 +97,9 @@ def print_costs(console: Console, outcome: Outcome) -> None:
         return
     head = cost_head(outcome)
     rows = [cost_cells(*pair) for pair in cost_pairs(outcome.costs)]
-    title = Text.assemble(("what requests cost", "bold"), " ", (counted_queries(outcome.costs), "dim"))
+    title = table_title("what requests cost", counted_queries(outcome.costs))
     lines = [Row(cells[:2], [*cells[2:4], f"{cells[5][:1]} {cells[4]}".strip()]) for cells in rows]
-    Grid(head[:2], head[2:5], lines, verdicts=False).print(console, title)
+    Grid(head[:2], head[2:5], lines).print(console, title)
     for note in cost_notes(outcome.costs):
-        console.print(Text(note, style="dim"), highlight=False)
+        print_dimmed(console, note)
     console.print()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_ab.report.terminal.grid import Grid, Row
+from ndcg_ab.report.terminal.grid import Grid, Row, print_dimmed
 from ndcg_ab.report.words.text import format_percent, format_plain, format_probability
 from ndcg_ab.results.judge_records import JudgeNoise, Judges, UnderJudge
 from ndcg_ab.results.outcome import Outcome
@@ -67,7 +67,7 @@ def print_judges(console: Console, outcome: Outcome) -> None:
     if judges is None:
         return
     rows = [Row([judge_name(each.name)], [f"{each.documents:,}", f"{each.queries:,}"]) for each in judges.judges]
-    Grid(["judge"], ["documents", "queries"], rows, verdicts=False).print(console, Text(format_agreement(judges)))
+    Grid(["judge"], ["documents", "queries"], rows).print(console, Text(format_agreement(judges)))
     pairs = [
         Row(
             [judge_name(pair.first), judge_name(pair.second)],
@@ -75,9 +75,8 @@ def print_judges(console: Console, outcome: Outcome) -> None:
         )
         for pair in judges.pairs[:SHOWN_PAIRS]
     ]
-    if pairs:
-        title = Text("two judges on the documents of both")
-        Grid(["judge", "and"], ["documents", "same grade", "kappa"], pairs, verdicts=False).print(console, title)
+    title = Text("two judges on the documents of both")
+    Grid(["judge", "and"], ["documents", "same grade", "kappa"], pairs).print(console, title)
     verdicts = [
         Row(
             [row.candidate, row.metric, judge_name(row.judge)],
@@ -87,9 +86,8 @@ def print_judges(console: Console, outcome: Outcome) -> None:
         for found in group_by_comparison(judges)
         for row in found
     ]
-    if verdicts:
-        head = ["queries", "difference", "interval", "adjusted p"]
-        Grid(["system", "metric", "judge"], head, verdicts).print(console, Text("under each judge alone"))
+    head = ["queries", "difference", "interval", "adjusted p"]
+    Grid(["system", "metric", "judge"], head, verdicts).print(console, Text("under each judge alone"))
     for noise in judges.noise:
-        console.print(Text(format_noise(noise), style="dim"), highlight=False)
+        print_dimmed(console, format_noise(noise))
     console.print()

@@ -19,7 +19,7 @@ from ndcg_ab.comparing.since_last import (
 )
 from ndcg_ab.history.timeline.repeated_tests import Monitor, RepeatedTests
 from ndcg_ab.report.answer.marks import MARKS, comparison_mark
-from ndcg_ab.report.terminal.tables import STYLES
+from ndcg_ab.report.terminal.grid import STYLES
 from ndcg_ab.report.words.text import format_interval, format_plain, format_probability
 from ndcg_ab.results.wording import signed
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -168,15 +168,15 @@ def print_since(console: Console, since: SinceLast | None) -> None:
     lines = list(since_lines(since))
     console.print()
     if [line.mark for line in lines] == ["="]:
-        console.print(f"[dim]{since_title(since)}: {lines[0].text}[/]", highlight=False)
+        console.print(f"[dim]{since_title(since)}: {lines[0].text}[/]")
         return
-    console.print(Text(since_title(since), style="bold"), highlight=False)
+    console.print(Text(since_title(since), style="bold"))
     for line in lines:
         colour = STYLES[line.conclusion.traits.tone] if line.conclusion else ""
         told = Text.assemble((f"{line.mark:<2}", colour), line.text)
         if line.may_be_cut:
             told.truncate(console.width, overflow="ellipsis")
-        console.print(told, highlight=False)
+        console.print(told)
 
 
 def format_monitor(found: Monitor) -> str:
@@ -219,6 +219,6 @@ def repeated_tests_lines(nights: RepeatedTests | None) -> Iterator[tuple[str, li
 
 def print_repeated_tests(console: Console, nights: RepeatedTests | None) -> None:
     for title, lines in repeated_tests_lines(nights):
-        console.print(Text(title, style="bold"), highlight=False)
+        console.print(Text(title, style="bold"))
         for mark, text in lines:
-            console.print(Text(f"{mark} {text}"), highlight=False)
+            console.print(Text(f"{mark} {text}"))

@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ndcg_ab.report.answer.answer import DRAW_AGAIN, JUDGE, Answer, Candidate, Estimate, Warned, make_answer
-from ndcg_ab.report.terminal.grid import shorten_middle
-from ndcg_ab.report.terminal.tables import STYLES
+from ndcg_ab.report.terminal.grid import STYLES, shorten_middle
 from ndcg_ab.report.words.text import add_recomputed_count, format_confidence_level, format_plain
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
@@ -67,10 +66,10 @@ def print_answer_table(console: Console, outcome: Outcome) -> None:
     is_apart = cell_len(head) > room
     left = left if is_apart else max(left, cell_len(head))
     if is_apart:
-        console.print(Text(head, style="bold"), highlight=False)
+        console.print(Text(head, style="bold"))
     heads = GAP.join(set_cell_size(column.head, column.width) for column in fitting)
     beside = set_cell_size("" if is_apart else head, left)
-    console.print(Text(f"{beside}{GAP}{heads}".rstrip(), style="bold"), highlight=False)
+    console.print(Text(f"{beside}{GAP}{heads}".rstrip(), style="bold"))
     for at, found in enumerate(shown):
         cells = [(column.cells[at], column.width) for column in fitting]
         print_row(console, found.choice, (words, shown_names[at], names), left, cells)
@@ -78,9 +77,9 @@ def print_answer_table(console: Console, outcome: Outcome) -> None:
             is_short = len(answer.candidates) > WHOLE_REASONS or answer.gate
             print_reason(console, found.reason, lines=1 if is_short else 2)
     if more := len(answer.candidates) - len(shown):
-        console.print(Text(f"and {more} more: --details"), style="dim", highlight=False)
+        console.print(Text(f"and {more} more: --details"), style="dim")
     if answer.gate:
-        console.print(Text(answer.gate, style="red" if outcome.failures else "green"), highlight=False)
+        console.print(Text(answer.gate, style="red" if outcome.failures else "green"))
     print_warnings(console, answer, warnings, MOST_WARNINGS - len(doubts))
     print_method(console, outcome, answer, left_out=len(columns) - len(fitting))
 
@@ -159,14 +158,14 @@ def print_row(
         line.append(f"{GAP}{set_cell_size(text, width)}", style=style)
     line.rstrip()
     line.truncate(console.width)
-    console.print(line, highlight=False)
+    console.print(line)
 
 
 def print_reason(console: Console, reason: str, lines: int) -> None:
     """Why, in so many lines at the most."""
     room = console.width - len(INDENT)
     for line in textwrap.wrap(reason, room, break_on_hyphens=False, max_lines=lines, placeholder=" …"):
-        console.print(Text(f"{INDENT}{line}"), style="dim", highlight=False)
+        console.print(Text(f"{INDENT}{line}"), style="dim")
 
 
 def split_warnings(answer: Answer) -> tuple[Sequence[Warned], Sequence[Warned]]:
@@ -187,14 +186,14 @@ def print_warnings(console: Console, answer: Answer, warnings: Sequence[Warned],
     if len(lines) > room:
         lines = [*lines[: room - 1], Text(f"and {len(lines) - room + 1} more warnings: --details", style="yellow")]
     for line in lines:
-        console.print(line, highlight=False)
+        console.print(line)
 
 
 def print_doubts(console: Console, doubts: Sequence[Warned]) -> None:
     for each in doubts:
         line = warning_line(each, console.width)
         line.stylize("bold yellow")
-        console.print(line, highlight=False)
+        console.print(line)
 
 
 def warning_line(warned: Warned, width: int) -> Text:
@@ -221,4 +220,4 @@ def print_method(console: Console, outcome: Outcome, answer: Answer, left_out: i
     parts.append(f"{', '.join([*rest, 'every number'])}: --details")
     line = Text(" · ".join(parts), style="dim")
     line.truncate(console.width, overflow="ellipsis")
-    console.print(line, highlight=False)
+    console.print(line)

@@ -24,10 +24,10 @@ def print_explained(console: Console, explained: Sequence[Explained], query_id: 
             if explanation.places:
                 console.print(ranking_table(title, explanation))
             else:
-                console.print(f"{title}: {NOTHING[explanation.metric.unjudged]}", highlight=False)
+                console.print(f"{title}: {NOTHING[explanation.metric.unjudged]}")
             if explanation.ideal:
                 console.print(ideal_table(explanation))
-            console.print(format_conclusion(explanation), highlight=False, markup=False)
+            console.print(format_conclusion(explanation), markup=False)
             console.print()
         for way in system.steps:
             console.print(steps_table(system.system_id, way))

@@ -16,9 +16,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ndcg_ab.config.secrets.redaction import remove_known_secrets
+from ndcg_core.statistics.verdicts.verdict import Tone
 
 VERDICT_WIDTH = 32  # columns that a verdict needs to be read
 NAME_WIDTHS = (10**6, 40, 24, 16)  # the longest names; shorter ones are tried where that saves a table
+STYLES = {Tone.GOOD: "green", Tone.BAD: "red", Tone.OPEN: "yellow", Tone.DIM: "dim", Tone.PLAIN: ""}
 MOST_TABLES = 3  # beyond, a block of lines for each row is easier to read
 
 
@@ -39,12 +41,11 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True)
 class Grid:
-    """Rows under heads: names (left), numbers (right), and where `verdicts` a verdict, that may take several lines."""
+    """Rows under heads: names (left), numbers (right), and if any row has one, a verdict of several lines."""
 
     names: Sequence[str]
     numbers: Sequence[str]
     rows: Sequence[Row]
-    verdicts: bool = True
     verdict_head: str = "verdict"
 
     def layout(self, width: int) -> Layout | None:
@@ -54,7 +55,10 @@ class Grid:
         return best if best and len(best.tables) <= MOST_TABLES else None
 
     def print(self, console: Console, title: Text) -> None:
-        console.print(title, highlight=False)
+        """Print the title and the rows; nothing without rows."""
+        if not self.rows:
+            return
+        console.print(title)
         layout = self.layout(console.width)
         if layout is None:
             self._print_blocks(console)
@@ -74,8 +78,8 @@ class Grid:
             max(cell_len(str(cell)) for cell in (head, *column))
             for head, column in zip(self.numbers, numbered, strict=True)
         ]
-        if self.verdicts:
-            columns.append(min(VERDICT_WIDTH, max(cell_len(row.verdict.plain) for row in self.rows)))
+        if verdict := max(cell_len(row.verdict.plain) for row in self.rows):
+            columns.append(min(VERDICT_WIDTH, verdict))
         tables: list[list[int]] = [[]]
         left = width - taken
         for place, column in enumerate(columns):
@@ -107,14 +111,22 @@ class Grid:
     def _print_blocks(self, console: Console) -> None:
         for row in self.rows:
             about = ", ".join(f"{head} {name}" for head, name in zip(self.names, row.names, strict=True))
-            console.print(Text(about, style="bold"), highlight=False)
+            console.print(Text(about, style="bold"))
             cells = zip(self.numbers, row.numbers, strict=True)
             items = [f"{head} {cell}" for head, cell in cells if cell]
             for line in wrap_items(items, console.width - 2):
-                console.print(Text(f"  {line}"), highlight=False)
+                console.print(Text(f"  {line}"))
             if row.verdict.plain:
                 console.print(Padding(row.verdict, (0, 0, 0, 2)))
         console.print()
+
+
+def table_title(name: str, about: str) -> Text:
+    return Text.assemble((name, "bold"), " ", (about, "dim"))
+
+
+def print_dimmed(console: Console, text: str) -> None:
+    console.print(Text(text, style="dim"))
 
 
 def plain_table(title: str) -> Table:

@@ -56,7 +56,7 @@ def print_to_judge(console: Console, rows: Sequence[ToJudge]) -> None:
         for row in rows
     ]
     title = Text.assemble(("to judge next", "bold"), ": ranks, expected effect of a grade, difference by that grade")
-    Grid(("query", "document"), (*systems, "effect", "difference"), told, verdicts=False).print(console, title)
+    Grid(("query", "document"), (*systems, "effect", "difference"), told).print(console, title)
 
 
 def to_csv(rows: Sequence[ToJudge]) -> str:
@@ -114,20 +114,20 @@ MOST_GRADES = 12  # of each set in the confusion table; more are in the JSON alo
 
 def print_judgments(console: Console, compared: ComparedJudgments) -> None:
     for name, origin in (("first", compared.first), ("second", compared.second)):
-        console.print(Text.assemble((f"{name:<8}", "bold"), origin), highlight=False)
+        console.print(Text.assemble((f"{name:<8}", "bold"), origin))
     agreement = compared.agreement
-    console.print(format_pair_counts(agreement), highlight=False, markup=False)
+    console.print(format_pair_counts(agreement), markup=False)
     console.print()
-    console.print(confusion_table(agreement), highlight=False)
-    console.print(format_agreement(agreement), highlight=False, markup=False)
+    console.print(confusion_table(agreement))
+    console.print(format_agreement(agreement), markup=False)
     for order in compared.orders:
         console.print()
         means_grid(order).print(console, Text(order.metric, style="bold"))
-        console.print(format_rank_correlations(order), highlight=False, markup=False)
+        console.print(format_rank_correlations(order), markup=False)
     if compared.verdicts:
         console.print()
         verdicts_grid(compared.verdicts).print(console, Text("verdicts"))
-        console.print(format_verdict_changes(compared.verdicts), highlight=False, markup=False)
+        console.print(format_verdict_changes(compared.verdicts), markup=False)
         first = select_warnings(compared.first_findings)
         second = [
             each
@@ -181,7 +181,7 @@ def means_grid(order: Order) -> Grid:
         Row((row.system_id,), (format_plain(row.first), format_plain(row.second), format_mean_change(row)))
         for row in order.systems
     ]
-    return Grid(("system",), ("first", "second", "change"), rows, verdicts=False)
+    return Grid(("system",), ("first", "second", "change"), rows)
 
 
 def format_mean_change(row: SystemMeans) -> str:
@@ -223,7 +223,7 @@ def finding_identity(finding: Finding) -> tuple[str, str | None, str | None]:
 def print_findings_of(console: Console, head: str, findings: Sequence[Finding]) -> None:
     if findings:
         console.print()
-        console.print(f"[bold]{head}[/]", highlight=False)
+        console.print(f"[bold]{head}[/]")
         print_findings(console, findings)
 
 
@@ -233,18 +233,18 @@ MOST_LISTED = 10  # places, and grades of clicks
 def print_clicks(console: Console, study: ClickStudy) -> None:
     found = study.found
     graded = f"{found.table.num_rows:,} of {found.documents:,} documents have a grade, of {queries_text(found.queries)}"
-    console.print(f"{graded} ({study.described.definition})", highlight=False, markup=False)
+    console.print(f"{graded} ({study.described.definition})", markup=False)
     console.print()
     places = found.places.to_pylist()
     rows = [
         Row([str(row["place"])], [f"{row['impressions']:,}", f"{row['clicks']:,}", format_percent(row["rate"])])
         for row in places[:MOST_LISTED]
     ]
-    Grid(["place"], ["shown", "clicked", "rate"], rows, verdicts=False).print(console, Text("places", style="bold"))
+    Grid(["place"], ["shown", "clicked", "rate"], rows).print(console, Text("places", style="bold"))
     if len(places) > MOST_LISTED:
-        console.print(f"{len(places) - MOST_LISTED} deeper places: --json", style="dim", highlight=False)
+        console.print(f"{len(places) - MOST_LISTED} deeper places: --json", style="dim")
     counts = grade_counts(found.table)
     if len(counts) <= MOST_LISTED:
         rows = [Row([f"{grade:g}"], [f"{count:,}"]) for grade, count in counts.items()]
-        Grid(["grade"], ["documents"], rows, verdicts=False).print(console, Text("grades", style="bold"))
+        Grid(["grade"], ["documents"], rows).print(console, Text("grades", style="bold"))
     print_findings(console, [finding for finding in study.findings if finding.code != "click_grades"])

@@ -23,7 +23,7 @@ def draw_picture(
     show: Callable[[Console], None], width: int = WIDTH, theme: TerminalTheme = DEFAULT_TERMINAL_THEME
 ) -> str:
     """Return what a function prints as an SVG that is as wide as its longest line."""
-    console = Console(width=width, record=True, file=io.StringIO(), force_terminal=True, emoji=False)
+    console = Console(width=width, record=True, file=io.StringIO(), force_terminal=True, highlight=False, emoji=False)
     show(console)
     console.width = max((cell_len(line) for line in console.export_text(clear=False).splitlines()), default=1)
     drawn = console.export_svg(title="ndcg-ab", theme=theme, unique_id="ndcg-ab")

@@ -21,15 +21,15 @@ BAR = 40  # characters of the longest bar
 
 def print_plans(console: Console, plans: Sequence[Plan], asked: Asked) -> None:
     for plan in plans:
-        console.print(Text(plan.name, style="bold"), highlight=False)
+        console.print(Text(plan.name, style="bold"))
         if plan.queries is not None:
-            console.print(", ".join(plan_facts(plan)), highlight=False)
+            console.print(", ".join(plan_facts(plan)))
         if not plan.obstacle:
             print_plan(console, plan)
         for question in plan.questions:
-            console.print(Text(question, style="yellow"), highlight=False)
-        console.print(Text.assemble(("→", "bold"), f" {format_answer(plan, asked)}\n"), highlight=False)
-    console.print(f"[dim]alpha {asked.alpha:g}, power {100 * asked.power:g} %, {asked.holds}[/]", highlight=False)
+            console.print(Text(question, style="yellow"))
+        console.print(Text.assemble(("→", "bold"), f" {format_answer(plan, asked)}\n"))
+    console.print(f"[dim]alpha {asked.alpha:g}, power {100 * asked.power:g} %, {asked.holds}[/]")
 
 
 def plan_facts(plan: Plan) -> Iterator[str]:
@@ -137,10 +137,10 @@ def print_sensitivity(console: Console, sensitivity: Sensitivity) -> None:
             for (gain, discount), found in zip(definitions, comparison_matrix(sensitivity, candidate), strict=True)
         ]
         title = Text.assemble((candidate, "bold"), f" against {sensitivity.baseline}, nDCG")
-        Grid(("gain", "discount"), heads, rows, verdicts=False).print(console, title)
-        console.print(escape(format_summary(sensitivity, candidate)), highlight=False)
+        Grid(("gain", "discount"), heads, rows).print(console, title)
+        console.print(escape(format_summary(sensitivity, candidate)))
         console.print()
-    console.print("[dim]" + "  ".join(f"{mark} {word}" for word, mark in MARKS.items()) + "[/]", highlight=False)
+    console.print("[dim]" + "  ".join(f"{mark} {word}" for word, mark in MARKS.items()) + "[/]")
     print_findings(console, sensitivity.findings)
 
 

@@ -24,7 +24,7 @@ def print_codes(console: Console) -> None:
     width = max(map(len, CODES))
     for code, entry in CODES.items():
         head = Text.assemble(f"{code:{width}}  ", (f"{entry.severity:7}", Severity(entry.severity).traits.colour))
-        console.print(head.append(f"  {entry.means.partition('. ')[0].rstrip('.')}"), highlight=False, overflow="fold")
+        console.print(head.append(f"  {entry.means.partition('. ')[0].rstrip('.')}"), overflow="fold")
 
 
 def codes_to_json(codes: Sequence[str]) -> str:
@@ -45,12 +45,12 @@ def print_entry(console: Console, code: str) -> None:
     refuse_unknown(code)
     entry = CODES[code]
     console.print(Text.assemble((code, "bold"), ": ", (entry.severity, Severity(entry.severity).traits.colour)))
-    console.print(entry.means, highlight=False, markup=False)
-    console.print(f"What to do: {entry.advice}", highlight=False, markup=False)
+    console.print(entry.means, markup=False)
+    console.print(f"What to do: {entry.advice}", markup=False)
     if entry.is_fixed:
-        console.print("Always an error: no severity can be set.", highlight=False)
+        console.print("Always an error: no severity can be set.")
     else:
-        console.print(f"Another severity: --finding {code}=ignore, or `findings: {{{code}: ignore}}`", highlight=False)
+        console.print(f"Another severity: --finding {code}=ignore, or `findings: {{{code}: ignore}}`")
 
 
 WIDTH = 80

@@ -19,8 +19,8 @@ from ndcg_ab.report.terminal.answer_table import (
     print_warnings,
     split_warnings,
 )
-from ndcg_ab.report.terminal.grid import shorten_middle
-from ndcg_ab.report.terminal.tables import STYLES, print_dimmed, print_tables
+from ndcg_ab.report.terminal.grid import STYLES, print_dimmed, shorten_middle
+from ndcg_ab.report.terminal.tables import print_tables
 from ndcg_ab.report.words.explanations import explain_outcome
 from ndcg_ab.report.words.text import (
     format_labels,
@@ -76,14 +76,14 @@ def print_details(console: Console, outcome: Outcome) -> None:
     console.print()
     answer = make_answer(outcome)
     for doubt in answer.doubts:
-        console.print(Text(f"! {doubt.sentence}", style="bold yellow"), highlight=False)
+        console.print(Text(f"! {doubt.sentence}", style="bold yellow"))
     print_decisions(console, answer)
     for metric in outcome.metrics if answer.candidates else ():
         print_metric(console, outcome, metric)
     notes = [line.text for line in answer.findings if line.severity == "note"]
     for text in [*notes, *answer.notes]:
         traits = Severity.NOTE.traits
-        console.print(Text.assemble((traits.mark, traits.colour), f" {text}"), highlight=False)
+        console.print(Text.assemble((traits.mark, traits.colour), f" {text}"))
     console.print()
     print_tables(console, outcome)
 
@@ -92,13 +92,13 @@ def print_plain_words(console: Console, outcome: Outcome) -> None:
     """A page of sentences for each candidate."""
     for words in explain_outcome(outcome):
         console.print()
-        console.print(Text(f"{words.candidate}, in plain words", style="bold"), highlight=False)
+        console.print(Text(f"{words.candidate}, in plain words", style="bold"))
         for title, sentences in words.parts:
             if sentences:
-                console.print(Text(title), style="dim", highlight=False)
+                console.print(Text(title), style="dim")
             for sentence in sentences:
                 told = textwrap.wrap(sentence, console.width - len(INDENT), break_on_hyphens=False)
-                console.print(Text("\n".join(f"{INDENT}{line}" for line in told)), highlight=False)
+                console.print(Text("\n".join(f"{INDENT}{line}" for line in told)))
 
 
 def print_decisions(console: Console, answer: Answer) -> None:
@@ -108,7 +108,7 @@ def print_decisions(console: Console, answer: Answer) -> None:
     for found in answer.candidates:
         told, indent = decision_line(found, words, min(names, NAMES[1]))
         told.append_text(wrap_with_indent(found.reason, console.width, indent))
-        console.print(told, highlight=False)
+        console.print(told)
 
 
 def decision_line(found: Candidate, words: int, names: int) -> tuple[Text, int]:
@@ -130,16 +130,14 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
     means = {system.system_id: system for system, _ in system_rows(outcome, metric)}
     rows = order_comparisons(outcome, metric)
     console.print()
-    console.print(
-        metric_headline(metric, means, describe_metric_role(outcome, metric.name), outcome.baseline), highlight=False
-    )
+    console.print(metric_headline(metric, means, describe_metric_role(outcome, metric.name), outcome.baseline))
     if not rows:
         for system in means.values():
             if system.system_id != outcome.baseline:
-                console.print(Text(f"  {system.system_id}  {format_plain(system.mean)}"), highlight=False)
+                console.print(Text(f"  {system.system_id}  {format_plain(system.mean)}"))
     if not any(system.queries for system in means.values()):
         nothing = f"no query can be scored with {metric.name}: nothing judged gains anything"
-        console.print(Text(nothing, style="yellow"), highlight=False)
+        console.print(Text(nothing, style="yellow"))
     if not rows:
         return
     values = [format_plain(means[row.candidate].mean) for row in rows]
@@ -159,10 +157,10 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
             line.append(f"{draw_strip(row, scale, drawn)}  ", style=colour)
         line.append(verdict, style=colour)
         line.truncate(console.width)
-        console.print(line, highlight=False)
+        console.print(line)
         if meant := format_intended(outcome, row.candidate, row.metric):
             lines = textwrap.fill(meant, console.width, initial_indent="    ", subsequent_indent="    ")
-            console.print(Text(lines), highlight=False)
+            console.print(Text(lines))
         labels = format_labels(row) if len(rows) <= WHOLE_REASONS else None
         told_labels = "; ".join(filter(None, (format_tipping(row), labels)))
         for told in filter(None, (told_labels, format_proxy_correction(row), changed.get(row.candidate))):
@@ -196,7 +194,7 @@ def print_extremes(console: Console, outcome: Outcome, extremes: Sequence[dict[s
     if not shown:
         return
     console.print()
-    console.print(Text.assemble(("largest wins and losses", "bold"), f", {metric.name}"), highlight=False)
+    console.print(Text.assemble(("largest wins and losses", "bold"), f", {metric.name}"))
     names = min(max(cell_len(row["candidate"]) for row in shown), NAMES[1])
     previous = None
     for row in shown:
@@ -205,13 +203,13 @@ def print_extremes(console: Console, outcome: Outcome, extremes: Sequence[dict[s
         line = Text(f"{pad_name(name, names)}  {signed(row['difference'])}  ")
         line.append(f"{row['query_id']}  {row['text']}" if row["text"] else row["query_id"])
         line.truncate(console.width, overflow="ellipsis")
-        console.print(line, highlight=False)
+        console.print(line)
 
 
 def print_gates(console: Console, outcome: Outcome) -> None:
     for gate in outcome.gates:
         colour, word = ("green", "passed") if gate.passed else ("red", "failed")
-        console.print(Text.assemble("gate ", (word, colour), f": {gate.name}: {gate.message}"), highlight=False)
+        console.print(Text.assemble("gate ", (word, colour), f": {gate.name}: {gate.message}"))
 
 
 def print_run(console: Console, finished: "Finished", *, details: bool = False, explain: bool = False) -> None:
@@ -222,14 +220,11 @@ def print_run(console: Console, finished: "Finished", *, details: bool = False, 
     print_extremes(console, outcome, finished.extremes)
     console.print()
     if finished.reused:
-        console.print(
-            "same inputs and configuration as an earlier evaluation: its result is still valid",
-            highlight=False,
-        )
+        console.print("same inputs and configuration as an earlier evaluation: its result is still valid")
     elif known := [f"{row['name']} ({row['read'][:10]})" for row in finished.inputs if row.get("read")]:
-        console.print(f"not read again, as unchanged since: {', '.join(known)}", highlight=False, markup=False)
+        console.print(f"not read again, as unchanged since: {', '.join(known)}", markup=False)
     if finished.delivered:
-        console.print(f"also logged: {finished.delivered} earlier evaluations that were pending", highlight=False)
+        console.print(f"also logged: {finished.delivered} earlier evaluations that were pending")
     places: list[tuple[str, object]] = [("files", finished.bundle), ("report", finished.bundle / "report.html")]
     if finished.dashboard:  # the links are addresses of a server that need not run yet
         places.append(("first start", finished.dashboard))
@@ -238,4 +233,4 @@ def print_run(console: Console, finished: "Finished", *, details: bool = False, 
     if finished.trend_url:
         places.append(("over time", finished.trend_url))
     for name, place in places:
-        console.print(f"{name:>11}  {place}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"{name:>11}  {place}", markup=False, soft_wrap=True)

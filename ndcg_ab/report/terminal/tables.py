@@ -11,7 +11,7 @@ from ndcg_ab.report.answer.answer import make_answer
 from ndcg_ab.report.sections.changes import print_changes
 from ndcg_ab.report.sections.costs import print_costs
 from ndcg_ab.report.sections.judges import print_judges
-from ndcg_ab.report.terminal.grid import Grid, Row, wrap_items
+from ndcg_ab.report.terminal.grid import STYLES, Grid, Row, print_dimmed, table_title, wrap_items
 from ndcg_ab.report.words.text import (
     add_recomputed_count,
     format_clusters,
@@ -38,12 +38,10 @@ from ndcg_ab.results.severity import Severity
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_difference, signed
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.verdict import Tone
 
 LONGEST = 1000  # characters of a finding, and of each place where it was seen
 
 SHOWN_PAIRS = 20  # pairs of systems in the terminal; the JSON has all
-STYLES = {Tone.GOOD: "green", Tone.BAD: "red", Tone.OPEN: "yellow", Tone.DIM: "dim", Tone.PLAIN: ""}
 
 
 def system_cells(system: SystemSummary) -> list[str]:
@@ -73,14 +71,6 @@ def verdict_cell(comparison: Comparison | None, shared: str = "") -> Text:
         return Text("baseline")
     colour = STYLES[comparison.conclusion.traits.tone]
     return Text(format_verdict(comparison) + (f"; {shared}" if shared else ""), style=colour)
-
-
-def table_title(name: str, about: str) -> Text:
-    return Text.assemble((name, "bold"), " ", (about, "dim"))
-
-
-def print_dimmed(console: Console, text: str) -> None:
-    console.print(Text(text, style="dim"), highlight=False)
 
 
 def print_tables(console: Console, outcome: Outcome) -> None:
@@ -132,13 +122,12 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
         whole.print(console, title)
     elif rows:
         systems = [Row([system.system_id], system_cells(system)) for system, _ in pairs]
-        Grid(["system"], system_head, systems, verdicts=False).print(console, title)
+        Grid(["system"], system_head, systems).print(console, title)
         tested = [Row([row.candidate], test_cells(row), verdicts[row.candidate]) for _, row in pairs if row]
-        if tested:
-            Grid(["system"], test_head, tested).print(console, Text(f"against {outcome.baseline}"))
+        Grid(["system"], test_head, tested).print(console, Text(f"against {outcome.baseline}"))
     if not any(system.queries for system, _ in pairs):
         nothing = f"no query can be scored with {metric.name}: nothing judged gains anything"
-        console.print(Text(nothing, style="yellow"), highlight=False)
+        console.print(Text(nothing, style="yellow"))
     console.print()
 
 
@@ -148,10 +137,8 @@ def print_ledger(console: Console, outcome: Outcome) -> None:
         Row([each.stage, each.about or ""], [str(each.read), str(each.used)], Text(each.reasons))
         for each in outcome.ledger
     ]
-    if rows:
-        title = table_title("ledger", "what was read and used")
-        Grid(["stage", "of"], ["read", "used"], rows, verdict_head="left out").print(console, title)
-        console.print()
+    title = table_title("ledger", "what was read and used")
+    Grid(["stage", "of"], ["read", "used"], rows, verdict_head="left out").print(console, title)
 
 
 def print_labels(console: Console, outcome: Outcome) -> None:
@@ -169,17 +156,12 @@ def print_labels(console: Console, outcome: Outcome) -> None:
         for row in outcome.main
         if row.labels
     ]
-    if rows:
-        head = ["judged", "of the baseline's", "queries judged fully", "difference there"]
-        title = table_title("labels", "shares of results within the cutoff")
-        Grid(["metric", "system"], head, rows, verdicts=False).print(console, title)
-        console.print()
+    head = ["judged", "of the baseline's", "queries judged fully", "difference there"]
+    Grid(["metric", "system"], head, rows).print(console, table_title("labels", "shares of results within the cutoff"))
 
 
 def print_left_out(console: Console, outcome: Outcome) -> None:
     """The comparisons without what each source of the judgments alone contributed."""
-    if not outcome.left_out:
-        return
     rows = [
         Row(
             [row.metric, row.candidate, row.left_out],
@@ -191,7 +173,6 @@ def print_left_out(console: Console, outcome: Outcome) -> None:
     head = ["judgments", "queries", "difference", f"{format_confidence_level(outcome.alpha)} interval"]
     title = table_title("left out", "what a system alone contributed to the judgments")
     Grid(["metric", "system", "without those of"], head, rows).print(console, title)
-    console.print()
 
 
 def compared_head(outcome: Outcome) -> list[str]:
@@ -211,10 +192,9 @@ def print_intended(console: Console, outcome: Outcome) -> None:
         queries, *numbers = compared_cells(row)
         names = [row.metric, row.candidate, row.slice or ""]
         rows.append(Row(names, [queries, str(row.differing), *numbers], Text(format_verdict(row))))
-    if rows:
-        queries, *head = compared_head(outcome)
-        title = table_title("the queries it was meant for", "(decides nothing)")
-        Grid(["metric", "system", "queries"], [queries, "moved", *head], rows).print(console, title)
+    queries, *head = compared_head(outcome)
+    title = table_title("the queries it was meant for", "(decides nothing)")
+    Grid(["metric", "system", "queries"], [queries, "moved", *head], rows).print(console, title)
 
 
 def print_slices(console: Console, outcome: Outcome) -> None:
@@ -232,8 +212,6 @@ def print_slices(console: Console, outcome: Outcome) -> None:
 def print_pairs(console: Console, outcome: Outcome) -> None:
     """Every two systems, the smallest adjusted p first."""
     pairs = sorted(outcome.pairs, key=lambda row: (row.p_adjusted is None, row.p_adjusted or 0.0))
-    if not pairs:
-        return
     rows = []
     for row in pairs[:SHOWN_PAIRS]:
         cells = [signed(row.difference), format_probability(row.p_adjusted), format_wins_ties_losses(row)]
@@ -243,7 +221,6 @@ def print_pairs(console: Console, outcome: Outcome) -> None:
     Grid(["metric", "of two systems", "against"], head, rows).print(console, table_title("all pairs", "exploratory"))
     if (more := len(pairs) - SHOWN_PAIRS) > 0:
         print_dimmed(console, f"… and {more} more pair{'s' * (more > 1)}, with larger p: --json has them")
-    console.print()
 
 
 def print_details(console: Console, outcome: Outcome) -> None:
@@ -267,9 +244,8 @@ def print_details(console: Console, outcome: Outcome) -> None:
             ]
             cells += [signed(row.unweighted_difference)] * weighted
             rows.append(Row([row.candidate], cells))
-        if rows:
-            title = table_title(metric.name, "described (these columns decide nothing)")
-            Grid(["system"], head, rows, verdicts=False).print(console, title)
+        title = table_title(metric.name, "described (these columns decide nothing)")
+        Grid(["system"], head, rows).print(console, title)
         for row, found in described:
             carriers = [f"{each.query_id} {format_percent(each.share)}" for each in found.carriers[:5]]
             if carriers:
@@ -289,6 +265,6 @@ def print_findings(console: Console, findings: Sequence[Finding], *, examples: b
         severity = (finding.severity, Severity(finding.severity).traits.colour)
         message = shortened(redact(finding.message), LONGEST)
         told = Text.assemble(severity, f": {message}", (f" [{finding.code}]", "dim"))
-        console.print(told, highlight=False)
+        console.print(told)
         for text in finding.examples if examples else ():
             print_dimmed(console, f"  {shortened(redact(text), LONGEST)}")

@@ -14,8 +14,7 @@ from ndcg_ab.history.timeline.digest import Digest, Drop
 from ndcg_ab.history.timeline.timeline import Evaluated, QueryValue, Reused, Timeline
 from ndcg_ab.report.answer.marks import MARKS
 from ndcg_ab.report.sections.over_time import print_repeated_tests
-from ndcg_ab.report.terminal.grid import Grid, Row, plain_table
-from ndcg_ab.report.terminal.tables import STYLES
+from ndcg_ab.report.terminal.grid import STYLES, Grid, Row, plain_table
 from ndcg_ab.report.words.decision_summary import format_decisions, group_decisions
 from ndcg_ab.report.words.text import format_plain
 from ndcg_ab.results.decisions import Choice
@@ -67,15 +66,15 @@ def print_timeline(console: Console, timeline: Timeline, *, details: bool = Fals
     if crowded:
         for row in rows:
             if row[-1].plain not in ("", "–"):
-                console.print(Text(f"{row[0].plain:>3}  {row[1].plain}  ").append(row[-1]), highlight=False)
+                console.print(Text(f"{row[0].plain:>3}  {row[1].plain}  ").append(row[-1]))
     for line in latest_decisions(timeline.evaluations[-1]):
-        console.print(line, highlight=False)
+        console.print(line)
     print_sparklines(
         console, {system: [each.values.get(system) for each in timeline.evaluations] for system in named}, named
     )
     if timeline.lacking:
-        console.print(timeline.lacking, markup=False, highlight=False)
-    console.print(f"[dim]{format_legend(timeline, wide=wide)}[/]", highlight=False)
+        console.print(timeline.lacking, markup=False)
+    console.print(f"[dim]{format_legend(timeline, wide=wide)}[/]")
     if details:
         print_repeated_tests(console, timeline.over_nights)
     else:
@@ -240,18 +239,13 @@ def print_sparklines(console: Console, values: dict[str, list[float | None]], na
     scale = (min(known, default=0.0), max(known, default=0.0))
     for system, found in values.items() if known else ():
         fitting = found[-max(10, console.width - short - 2) :]
-        console.print(
-            f"{named[system]:>{short}}  {draw_sparkline(fitting, scale)}",
-            markup=False,
-            highlight=False,
-            overflow="crop",
-        )
+        console.print(f"{named[system]:>{short}}  {draw_sparkline(fitting, scale)}", markup=False, overflow="crop")
     if known:
         ends = f"{BARS[0]} {format_plain(scale[0])}  {BARS[-1]} {format_plain(scale[1])}"
-        console.print(f"[dim]{'':>{short}}  {ends}[/]", highlight=False)
+        console.print(f"[dim]{'':>{short}}  {ends}[/]")
     for system, letter in named.items():
         if letter != system:
-            console.print(f"{letter:>{short}}: {system}", markup=False, highlight=False)
+            console.print(f"{letter:>{short}}: {system}", markup=False)
 
 
 def format_moment(began: str) -> str:
@@ -297,7 +291,7 @@ def print_query_values(console: Console, query_id: str, rows: Sequence[QueryValu
         for (ordinal, began), found in values.items()
     ]
     heads = [named[system] for system in systems]
-    Grid(["", "night"], heads, cells, verdicts=False).print(console, Text.assemble("query ", (query_id, "bold")))
+    Grid(["", "night"], heads, cells).print(console, Text.assemble("query ", (query_id, "bold")))
     print_sparklines(console, {system: [found.get(system) for found in values.values()] for system in systems}, named)
 
 
@@ -310,13 +304,13 @@ def print_digest(console: Console, digest: Digest, timeline: Timeline) -> None:
     print_part(console, "open", open_lines(digest, last.ordinal))
     console.print(Text(f"now (the latest evaluation, {last.began[:10]})", style="bold"))
     for line in latest_decisions(last):
-        console.print(line, highlight=False)
+        console.print(line)
 
 
 def print_part(console: Console, title: str, lines: list[str]) -> None:
     console.print(Text(title, style="bold"))
     for line in lines or ["nothing"]:
-        console.print(Text(f"  {line}"), highlight=False)
+        console.print(Text(f"  {line}"))
 
 
 def format_drop(drop: Drop) -> str:
