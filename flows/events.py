@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 from ndcg_ab.comparing.since_last import SinceLast
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.report.words.decision_summary import format_headline
-from ndcg_ab.report.words.text import format_range
+from ndcg_ab.results.numbers import format_range, signed
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.results.wording import signed
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Verdict
 

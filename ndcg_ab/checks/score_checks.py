@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from ndcg_ab.results.ledger import FEW_SCORED, ScoredShare, scored_text
+from ndcg_ab.results.numbers import format_percent, percent_below
 from ndcg_ab.results.outcome import Finding, SystemSummary
-from ndcg_ab.results.wording import FEW_JUDGED, percent_below
+from ndcg_ab.results.wording import FEW_JUDGED
 from ndcg_ab.scoring.metric_tables import EVERYTHING
 from ndcg_core.measures.external_metric import make_metric
 
@@ -38,8 +39,8 @@ def check_difference(systems: Sequence[SystemSummary]) -> list[Finding]:
         gap = (most.judged or 0.0) - (least.judged or 0.0)
         if gap >= DIFFERS - SLACK:
             message = (
-                f"{metric} looks at results of which {100 * (most.judged or 0.0):.0f} % are judged for"
-                f" {most.system_id}, and {100 * (least.judged or 0.0):.0f} % for {least.system_id}: what nobody judged"
+                f"{metric} looks at results of which {format_percent(most.judged)} are judged for"
+                f" {most.system_id}, and {format_percent(least.judged)} for {least.system_id}: what nobody judged"
                 f" counts against {least.system_id}"
             )
             found.append(Finding("judged_differs", "warning", message, least.queries, least.system_id, metric, gap))

@@ -18,8 +18,9 @@ from ndcg_ab.results.decisions import (
     measured_state,
 )
 from ndcg_ab.results.ledger import SCORED_GATE, scored_shares, scored_text
+from ndcg_ab.results.numbers import percent_below, signed
 from ndcg_ab.results.outcome import GateResult, Outcome, SystemSummary
-from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SLACK, SLICE_GATE, percent_below, queries_text, signed
+from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SLACK, SLICE_GATE, queries_text
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Obstacle, Verdict
 

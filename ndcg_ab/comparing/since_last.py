@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.results.decisions import NO_DROP
 from ndcg_ab.results.ledger import ScoredShare
+from ndcg_ab.results.numbers import signed
 from ndcg_ab.results.outcome import GateResult
-from ndcg_ab.results.wording import signed
 from ndcg_core.statistics.over_time.attribution import CAUSES
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Size, Verdict

@@ -12,8 +12,9 @@ from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.results.decisions import is_turned
+from ndcg_ab.results.numbers import format_percent, signed
 from ndcg_ab.results.outcome import Finding, LeftOut, SystemSummary
-from ndcg_ab.results.wording import MAIN, PRIMARY, fully_judged_text, is_lead, signed
+from ndcg_ab.results.wording import MAIN, PRIMARY, fully_judged_text, is_lead
 from ndcg_core.statistics.estimates.judged_shares import describe_labels
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.record import Labels
@@ -99,7 +100,7 @@ def label_finding(row: Comparison, labels: Labels, told: str = "") -> Finding:
     next_step = "" if told else " (ndcg-ab judge-next)"
     message = (
         f"{row.metric}: {row.candidate} {row.verdict}, which favours {winner}, of whose results"
-        f" {100 * shares[winner]:.0f} % are judged, of those of {loser} {100 * shares[loser]:.0f} %; {told}"
+        f" {format_percent(shares[winner])} are judged, of those of {loser} {format_percent(shares[loser])}; {told}"
         f"{fully_judged_text(labels)}: judge what {loser} alone shows before relying on it{next_step}"
     )
     count = row.queries - labels.full_queries

@@ -12,6 +12,7 @@ from ndcg_ab.comparing.drawn_queries import shares_not_drawn
 from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
+from ndcg_ab.results.numbers import format_percent
 from ndcg_ab.results.outcome import Finding, SystemSummary
 from ndcg_ab.results.wording import GATE, MAIN
 from ndcg_ab.scoring.metric_tables import EVERYTHING, rank_rule, shows_everything
@@ -164,7 +165,7 @@ def check_completeness(engine: Engine, evaluation: Evaluation, systems: Sequence
     if (pc.min(engine.read("grade_count", ("grade",))["grade"]).as_py() or 0) <= 0:
         return []
     message = (
-        f"no judgment has a grade of 0 or below, and at most {100 * max(shares):.0f} % of what a metric looks"
+        f"no judgment has a grade of 0 or below, and at most {format_percent(max(shares))} of what a metric looks"
         " at is judged: if all others are not relevant, by design, add --complete-judgments (judgments.complete: true)"
     )
     return [Finding("perhaps_complete", "note", message, len(shares))]

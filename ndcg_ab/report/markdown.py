@@ -26,8 +26,6 @@ from ndcg_ab.report.words.text import (
     format_confidence_level,
     format_interval,
     format_labels,
-    format_plain,
-    format_probability,
     format_proxy_correction,
     format_tipping,
     format_verdict,
@@ -37,8 +35,9 @@ from ndcg_ab.report.words.text import (
     system_rows,
 )
 from ndcg_ab.results.decisions import Decision
+from ndcg_ab.results.numbers import format_plain, format_probability, signed
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.results.wording import queries_text, signed
+from ndcg_ab.results.wording import queries_text
 from ndcg_ab.visible import visible
 from ndcg_core.measures.metric import Metric
 

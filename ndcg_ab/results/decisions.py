@@ -11,7 +11,8 @@ from enum import StrEnum
 from typing import NamedTuple, assert_never
 
 from ndcg_ab.results.cost_records import CostDifference
-from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, signed
+from ndcg_ab.results.numbers import signed
+from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.state import State, state_of
 from ndcg_core.statistics.verdicts.verdict import Size, Tone, Verdict

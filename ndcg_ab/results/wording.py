@@ -1,5 +1,6 @@
 """Words and numbers in the sentences of an evaluation: findings, gates, obstacles."""
 
+from ndcg_ab.results.numbers import signed
 from ndcg_core.statistics.verdicts.record import Labels
 
 # Names of families of comparisons.
@@ -10,22 +11,6 @@ MAIN = (PRIMARY, SECONDARY, GUARDRAILS)
 FEW_JUDGED = 0.8  # below this share of judged results the unjudged ones can hide or fake a difference
 LEAD = 0.05  # shares of judged results that lie so far apart are told beside a verdict
 SLACK = 1e-9
-LARGE = 1e9  # from here on (of dcg and cg with huge gains) digits are counted, not written
-
-
-def signed(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return f"{value:+.4f}" if abs(value) < LARGE else f"{value:+.4e}"
-
-
-def percent_below(share: float, limit: float) -> str:
-    """A share in percent, with as many decimals as show that it is below the limit: ``79.8 %`` below 80 %."""
-    for decimals in range(6):
-        text = f"{100 * share:.{decimals}f}"
-        if float(text) < 100 * limit:
-            return f"{text} %"
-    return f"{100 * share:.6g} %"
 
 
 def queries_text(count: int, kind: str = "") -> str:

@@ -13,7 +13,7 @@ from ndcg_ab.comparing.sampling import PLAIN, Sampling, clusters_by_prefix, samp
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.model.units import NamedDifference
 from ndcg_ab.errors import InputError, RuleError, Setting, format_value
-from ndcg_ab.results.wording import signed
+from ndcg_ab.results.numbers import format_figure, signed
 from ndcg_ab.sources.external_scores import LARGEST
 from ndcg_ab.sources.queries import pull_clusters, pull_weights
 from ndcg_ab.studies.query_scores import Scores, read_scores
@@ -350,13 +350,6 @@ def answer_questions(plan: Plan, asked: Asked) -> Plan:
 
 
 # ---- in words
-
-
-def format_figure(value: float | None) -> str:
-    """Four decimals, or two digits that count."""
-    if value is None:
-        return "–"
-    return f"{value:.4f}" if value >= 0.001 or value == 0 else f"{value:.2g}"
 
 
 def format_query_count(queries: int | None) -> str:

@@ -16,6 +16,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.pipeline import Say, score_systems
 from ndcg_ab.results.codec import encode
+from ndcg_ab.results.numbers import signed
 from ndcg_ab.results.outcome import Finding
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -93,7 +94,7 @@ def format_summary(sensitivity: Sensitivity, candidate: str) -> str:
     told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     low, high = (pick(row.difference or 0.0 for row in rows) for pick in (min, max))
     head = f"{candidate} against {sensitivity.baseline} under {len(rows)} definitions: {told};"
-    spread = f" differences from {low:+.4f} to {high:+.4f}."
+    spread = f" differences from {signed(low)} to {signed(high)}."
     if counts["improved"] and counts["regressed"]:
         return f"{head}{spread} The verdict reverses with the definition: settle the definition first."
     if counts["not testable"] == len(rows):

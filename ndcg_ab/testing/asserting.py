@@ -14,7 +14,8 @@ from ndcg_ab.config.loading.hints import closest_hint
 from ndcg_ab.config.model.roles import ALL
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.results.decisions import NO_REGRESSION
-from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, queries_text, signed
+from ndcg_ab.results.numbers import signed
+from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, queries_text
 from ndcg_ab.visible import visible
 from ndcg_core.measures.external_metric import canonical_name
 from ndcg_core.measures.metric import Metric

@@ -11,8 +11,7 @@ import pytest
 
 from ndcg_ab.report.page.data import PageData
 from ndcg_ab.report.page.render import render_page, write_page
-from ndcg_ab.report.words.text import format_plain
-from ndcg_ab.results.wording import signed
+from ndcg_ab.results.numbers import format_plain, signed
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from tests.browsing import NO_CHROMIUM, chromium, watched_pages
 from tests.ndcg_ab.report.test_page import (

@@ -7,15 +7,15 @@ from ndcg_ab.report.answer.findings import GRAVE, MOST_NOTES, format_finding_gro
 from ndcg_ab.report.words.text import (
     completeness_note,
     format_clusters,
-    format_percent,
     format_weights,
     function_note,
     judged_label,
     proxy_note,
 )
 from ndcg_ab.results.decisions import Choice
+from ndcg_ab.results.numbers import format_percent, signed
 from ndcg_ab.results.outcome import Finding, Outcome, SystemSummary
-from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, signed
+from ndcg_ab.results.wording import GUARDRAILS, PRIMARY
 from ndcg_core.measures.external_metric import make_metric
 
 HARDLY = "hardly any of {} results is judged"

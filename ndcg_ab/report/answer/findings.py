@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ndcg_ab.report.words.text import judged_label
+from ndcg_ab.results.numbers import percent_below
 from ndcg_ab.results.outcome import Finding, Outcome
-from ndcg_ab.results.wording import FEW_JUDGED, percent_below
+from ndcg_ab.results.wording import FEW_JUDGED
 from ndcg_core.measures.external_metric import make_metric
 
 # code of a finding that questions every number of a system -> in a few words

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ndcg_ab.results.decisions import is_turned
+from ndcg_ab.results.numbers import format_range
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.results.wording import GATE, GUARDRAILS, SECONDARY, signed
+from ndcg_ab.results.wording import GATE, GUARDRAILS, SECONDARY
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
@@ -17,7 +18,7 @@ class Interval(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        return f"[{signed(self.low)}, {signed(self.high)}]"
+        return format_range(self.low, self.high)
 
 
 def deciding_interval(row: Comparison) -> Interval | None:

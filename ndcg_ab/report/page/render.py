@@ -25,16 +25,17 @@ from ndcg_ab.report.answer.marks import UNDECIDED_MARK, comparison_mark, decidin
 from ndcg_ab.report.page.block import NOTHING, fit_block
 from ndcg_ab.report.page.data import Loss, PageData, largest_losses, verdict_kind
 from ndcg_ab.report.sections import costs, judges
-from ndcg_ab.report.sections.changes import format_intended, format_share
+from ndcg_ab.report.sections.changes import format_intended
 from ndcg_ab.report.sections.over_time import parts_of_changes, repeated_tests_lines, since_lines
 from ndcg_ab.report.words import text
 from ndcg_ab.report.words.decision_summary import group_decisions
 from ndcg_ab.report.words.explanations import explain_outcome
-from ndcg_ab.report.words.text import format_confidence_level, format_plain, format_verdict
+from ndcg_ab.report.words.text import format_confidence_level, format_verdict
+from ndcg_ab.results import numbers
 from ndcg_ab.results.codec import decode
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.results.wording import GUARDRAILS, MAIN, PAIRS, PRIMARY, fully_judged_difference, signed
+from ndcg_ab.results.wording import GUARDRAILS, MAIN, PAIRS, PRIMARY, fully_judged_difference
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
@@ -94,11 +95,16 @@ def template_environment() -> "Environment":
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    for module in (text, costs, judges):
+    for module in (text, numbers, costs, judges):
         made.globals |= dict(inspect.getmembers(module, inspect.isfunction))
     made.globals |= {each.__name__: each for each in OF_TEMPLATES}
-    names = {"signed": signed, "plain": format_plain, "percent": text.format_percent, "share": format_share}
-    made.filters |= names | {"probability": text.format_probability}
+    names = {
+        "signed": numbers.signed,
+        "plain": numbers.format_plain,
+        "percent": numbers.format_percent,
+        "share": numbers.format_share,
+    }
+    made.filters |= names | {"probability": numbers.format_probability}
     return made
 
 
@@ -221,7 +227,7 @@ def script_digest(script: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
-# What templates call by its name, beside the functions of words, costs and judges.
+# What templates call by its name, beside the functions of words, numbers, costs and judges.
 OF_TEMPLATES = (
     *(comparison_mark, format_intended, format_count, format_moment, fully_judged_difference),
     *(largest_reach, metric_role, split_verdict, strip_marks),

@@ -11,8 +11,9 @@ from ndcg_ab.report.words.text import (
     format_interval,
 )
 from ndcg_ab.results.change_records import ChangedQuery, Changes, TopDocument
+from ndcg_ab.results.numbers import format_share, signed
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.results.wording import INTENDED, OTHERS, queries_text, signed
+from ndcg_ab.results.wording import INTENDED, OTHERS, queries_text
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 MOST_TOLD = 8  # candidates with a sentence each; of more the tables tell
@@ -41,10 +42,6 @@ def format_document_moves(found: Changes) -> str:
 def changes_by_candidate(outcome: Outcome) -> dict[str, str]:
     """Candidate -> its sentence; none where there are many candidates."""
     return {row.candidate: format_changes(row) for row in outcome.changes} if len(outcome.changes) <= MOST_TOLD else {}
-
-
-def format_share(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
 
 
 def print_changes(console: Console, outcome: Outcome) -> None:

@@ -6,10 +6,10 @@ from rich.console import Console
 from rich.text import Text
 
 from ndcg_ab.report.terminal.grid import Grid, Row, print_dimmed
-from ndcg_ab.report.words.text import format_percent, format_plain, format_probability
 from ndcg_ab.results.judge_records import JudgeNoise, Judges, UnderJudge
+from ndcg_ab.results.numbers import format_percent, format_plain, format_probability, format_range, signed
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.results.wording import queries_text, signed
+from ndcg_ab.results.wording import queries_text
 
 SHOWN_PAIRS = 10  # pairs of judges in the terminal; the JSON has all
 MOST_NAMED = 4  # judges that a line names
@@ -57,10 +57,6 @@ def format_noise(row: JudgeNoise) -> str:
     )
 
 
-def format_noise_interval(row: UnderJudge) -> str:
-    return "–" if row.low is None else f"{signed(row.low)} … {signed(row.high)}"
-
-
 def print_judges(console: Console, outcome: Outcome) -> None:
     """Tables of the agreement and of the verdicts under each judge; nothing where there are not several."""
     judges = outcome.judges
@@ -80,7 +76,12 @@ def print_judges(console: Console, outcome: Outcome) -> None:
     verdicts = [
         Row(
             [row.candidate, row.metric, judge_name(row.judge)],
-            [str(row.queries), signed(row.difference), format_noise_interval(row), format_probability(row.p_adjusted)],
+            [
+                str(row.queries),
+                signed(row.difference),
+                format_range(row.low, row.high),
+                format_probability(row.p_adjusted),
+            ],
             Text(row.verdict),
         )
         for found in group_by_comparison(judges)

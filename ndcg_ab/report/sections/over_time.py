@@ -20,8 +20,8 @@ from ndcg_ab.comparing.since_last import (
 from ndcg_ab.history.timeline.repeated_tests import Monitor, RepeatedTests
 from ndcg_ab.report.answer.marks import MARKS, comparison_mark
 from ndcg_ab.report.terminal.grid import STYLES
-from ndcg_ab.report.words.text import format_interval, format_plain, format_probability
-from ndcg_ab.results.wording import signed
+from ndcg_ab.report.words.text import format_interval
+from ndcg_ab.results.numbers import format_plain, format_probability, signed
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Verdict, readable
 

@@ -10,11 +10,12 @@ from rich.text import Text
 
 from ndcg_ab.report.answer.answer import DRAW_AGAIN, JUDGE, Answer, Candidate, Estimate, Warned, make_answer
 from ndcg_ab.report.terminal.grid import STYLES, shorten_middle
-from ndcg_ab.report.words.text import add_recomputed_count, format_confidence_level, format_plain
+from ndcg_ab.report.words.text import add_recomputed_count, format_confidence_level
 from ndcg_ab.results.decisions import Choice
+from ndcg_ab.results.numbers import format_plain, signed
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.severity import Severity
-from ndcg_ab.results.wording import queries_text, signed
+from ndcg_ab.results.wording import queries_text
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.verdict import Tone
 

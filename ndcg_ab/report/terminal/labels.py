@@ -12,10 +12,10 @@ from rich.text import Text
 
 from ndcg_ab.report.terminal.grid import Grid, Row, plain_table
 from ndcg_ab.report.terminal.tables import print_findings
-from ndcg_ab.report.words.text import format_percent, format_plain
 from ndcg_ab.results.decisions import describe_tipping, is_turned, measured_state
+from ndcg_ab.results.numbers import format_percent, format_plain, signed
 from ndcg_ab.results.outcome import Finding
-from ndcg_ab.results.wording import queries_text, signed
+from ndcg_ab.results.wording import queries_text
 from ndcg_ab.sources.clicks.findings import grade_counts
 from ndcg_ab.studies.clicks import ClickStudy
 from ndcg_ab.studies.judge_next import ToJudgeNext

@@ -10,9 +10,10 @@ from rich.text import Text
 
 from ndcg_ab.report.terminal.grid import Grid, Row, plain_table
 from ndcg_ab.report.terminal.tables import print_findings
-from ndcg_ab.results.wording import queries_text, signed
+from ndcg_ab.results.numbers import format_figure, signed
+from ndcg_ab.results.wording import queries_text
 from ndcg_ab.studies.draw import DrawStudy
-from ndcg_ab.studies.power import Asked, Plan, format_answer, format_figure, format_query_count
+from ndcg_ab.studies.power import Asked, Plan, format_answer, format_query_count
 from ndcg_ab.studies.sensitivity import Sensitivity, comparison_matrix, format_summary, matrix_axes, verdict_kind
 from ndcg_core.statistics.verdicts.comparison import Comparison
 

@@ -24,16 +24,15 @@ from ndcg_ab.report.terminal.tables import print_tables
 from ndcg_ab.report.words.explanations import explain_outcome
 from ndcg_ab.report.words.text import (
     format_labels,
-    format_percent,
-    format_plain,
     format_proxy_correction,
     format_tipping,
     order_comparisons,
     system_rows,
 )
+from ndcg_ab.results.numbers import format_percent, format_plain, signed
 from ndcg_ab.results.outcome import Outcome, SystemSummary
 from ndcg_ab.results.severity import Severity
-from ndcg_ab.results.wording import queries_text, signed
+from ndcg_ab.results.wording import queries_text
 from ndcg_core.measures.metric import Metric
 
 if TYPE_CHECKING:

@@ -18,11 +18,6 @@ from ndcg_ab.report.words.text import (
     format_confidence_level,
     format_family,
     format_interval,
-    format_own_interval,
-    format_percent,
-    format_plain,
-    format_probability,
-    format_range,
     format_relative_change,
     format_shared_queries,
     format_unjudged,
@@ -33,9 +28,10 @@ from ndcg_ab.report.words.text import (
     metric_origin,
     system_rows,
 )
+from ndcg_ab.results.numbers import format_percent, format_plain, format_probability, format_range, signed
 from ndcg_ab.results.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.results.severity import Severity
-from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_difference, signed
+from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_difference
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
@@ -235,7 +231,7 @@ def print_details(console: Console, outcome: Outcome) -> None:
             size = "–" if found.effect_size is None else f"{found.effect_size:+.2f}"
             cells = [
                 format_relative_change(found),
-                format_own_interval(row),
+                format_range(row.low, row.high),
                 size,
                 format_percent(found.changed),
                 format_probability(found.p_t),

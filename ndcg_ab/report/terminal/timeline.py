@@ -16,9 +16,8 @@ from ndcg_ab.report.answer.marks import MARKS
 from ndcg_ab.report.sections.over_time import print_repeated_tests
 from ndcg_ab.report.terminal.grid import STYLES, Grid, Row, plain_table
 from ndcg_ab.report.words.decision_summary import format_decisions, group_decisions
-from ndcg_ab.report.words.text import format_plain
 from ndcg_ab.results.decisions import Choice
-from ndcg_ab.results.wording import signed
+from ndcg_ab.results.numbers import format_plain, signed
 
 BARS = "▁▂▃▄▅▆▇█"
 WIDE = 120  # columns from which differences are shown beside the values, and decisions in words

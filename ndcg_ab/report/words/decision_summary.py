@@ -14,8 +14,9 @@ from ndcg_ab.results.decisions import (
     Choice,
 )
 from ndcg_ab.results.ledger import SCORED_GATE
+from ndcg_ab.results.numbers import signed
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.results.wording import PRIMARY, signed
+from ndcg_ab.results.wording import PRIMARY
 
 BEST_FIRST = sorted(Choice, key=lambda choice: choice.traits.place)
 NAMED = 2  # candidates that one decision names; more are counted

@@ -13,19 +13,12 @@ from ndcg_ab.report.answer.findings import finding_lines
 from ndcg_ab.report.answer.marks import deciding_interval
 from ndcg_ab.report.sections.changes import format_changes
 from ndcg_ab.report.sections.costs import shown_first
-from ndcg_ab.report.words.text import (
-    format_clusters,
-    format_confidence_level,
-    format_percent,
-    format_plain,
-    format_weights,
-    is_drawn,
-    query_kind,
-)
+from ndcg_ab.report.words.text import format_clusters, format_confidence_level, format_weights, is_drawn, query_kind
 from ndcg_ab.results.cost_records import requests_text
 from ndcg_ab.results.decisions import Choice, describe_tipping, is_turned
+from ndcg_ab.results.numbers import format_percent, format_plain, signed
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_text, queries_text, signed
+from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_text, queries_text
 from ndcg_core.measures.external_metric import GivenMetric, make_metric
 from ndcg_core.measures.meanings import PLAIN_MEANINGS
 from ndcg_core.measures.metric import Metric

@@ -4,39 +4,19 @@ from collections.abc import Iterator
 
 from ndcg_ab.report.answer.marks import deciding_interval
 from ndcg_ab.results.decisions import describe_tipping, is_turned
+from ndcg_ab.results.numbers import format_percent, format_probability, format_range, signed
 from ndcg_ab.results.outcome import Outcome, SystemSummary
-from ndcg_ab.results.wording import LARGE, fully_judged_text, is_lead, queries_text, signed
+from ndcg_ab.results.wording import fully_judged_text, is_lead, queries_text
 from ndcg_core.measures.external_metric import GivenMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.estimates.descriptive import Descriptive
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 
-def format_plain(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.4f}" if abs(value) < LARGE else f"{value:.4e}"
-
-
-def format_percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.0f} %"
-
-
-def format_probability(value: float | None) -> str:
-    """Four digits; a p-value is never 0, but a t test of differences that do not vary has none to show."""
-    if value is None or value == 0:
-        return "–"
-    return f"{value:.4f}" if value >= 0.0001 else f"{value:.1g}"
-
-
 def format_interval(comparison: Comparison) -> str:
     """The interval that decides: ``[+0.0760, +0.1590]``."""
     found = deciding_interval(comparison)
     return str(found) if found else "–"
-
-
-def format_range(low: float | None, high: float | None) -> str:
-    return "–" if low is None or high is None else f"[{signed(low)}, {signed(high)}]"
 
 
 def format_wins_ties_losses(comparison: Comparison) -> str:
@@ -215,11 +195,6 @@ def function_note(outcome: Outcome) -> str | None:
         numbers.append(f"alpha {found.krippendorff_alpha:.2f}")
     counted = f"{found.equal:,} of {found.compared:,} grades of files"
     return f"{judged}; it agrees with {counted} ({', '.join(numbers)})"
-
-
-def format_own_interval(comparison: Comparison) -> str:
-    """The comparison's own interval, which is not widened for its family; the one that decides is `format_interval`."""
-    return format_range(comparison.low, comparison.high)
 
 
 def format_relative_change(descriptive: Descriptive | None) -> str:

@@ -10,10 +10,11 @@ from ndcg_ab.report.markdown import format_note, format_system_note
 from ndcg_ab.report.sections.costs import shown_first
 from ndcg_ab.report.sections.over_time import since_mark
 from ndcg_ab.report.words.decision_summary import candidates_by_choice, format_decisions
-from ndcg_ab.report.words.text import format_plain, system_rows
+from ndcg_ab.report.words.text import system_rows
 from ndcg_ab.results.codec import encode
+from ndcg_ab.results.numbers import format_plain, signed
 from ndcg_ab.results.outcome import Outcome, SystemSummary
-from ndcg_ab.results.wording import PRIMARY, signed
+from ndcg_ab.results.wording import PRIMARY
 from ndcg_ab.trackers.mlflow.names import judged_name, metric_name, tag_key, tag_names
 from ndcg_core.measures.external_metric import make_metric
 from ndcg_core.measures.metric import Metric

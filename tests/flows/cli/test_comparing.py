@@ -14,8 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.report.words.text import format_percent, format_plain, format_probability
-from ndcg_ab.results.wording import signed
+from ndcg_ab.results.numbers import format_percent, format_plain, format_probability, signed
 from ndcg_core.measures.notation import parse
 from tests.laboratory import plant
 from tests.places import ROOT

@@ -16,8 +16,8 @@ from ndcg_ab.report.page.render import render_page
 from ndcg_ab.report.terminal.answer_table import short_number
 from ndcg_ab.report.words.decision_summary import format_reasons
 from ndcg_ab.results.decisions import Choice, decide
+from ndcg_ab.results.numbers import signed
 from ndcg_ab.results.outcome import Finding, Outcome
-from ndcg_ab.results.wording import signed
 from tests.examples import examples
 from tests.ndcg_ab.report.terminal.test_screen import few, outcome, printed, random_comparison
 

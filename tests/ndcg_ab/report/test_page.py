@@ -29,16 +29,10 @@ from ndcg_ab.report.answer.marks import comparison_mark, speaks_for_candidate
 from ndcg_ab.report.page import render as page
 from ndcg_ab.report.page.data import PageData, about_files, gather_page_data, largest_losses
 from ndcg_ab.report.page.render import card_row, query_address, summary_lines, write_page
-from ndcg_ab.report.words.text import (
-    format_interval,
-    format_plain,
-    format_probability,
-    format_verdict,
-    format_wins_ties_losses,
-    system_rows,
-)
+from ndcg_ab.report.words.text import format_interval, format_verdict, format_wins_ties_losses, system_rows
+from ndcg_ab.results.numbers import format_plain, format_probability, signed
 from ndcg_ab.results.outcome import Finding, Outcome
-from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_difference, signed
+from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_difference
 from ndcg_ab.sources.documents import make_documents
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_core.measures.overlap import rank_biased_overlap

@@ -88,7 +88,7 @@ def numbers_of(outcome: Outcome) -> Iterator[str]:
         assert found is not None
         yield from (
             wording.format_relative_change(found),
-            wording.format_own_interval(row),
+            wording.format_range(row.low, row.high),
             phrases.signed(row.unweighted_difference),
         )
         yield from map(wording.format_percent, (found.changed, found.top_share))

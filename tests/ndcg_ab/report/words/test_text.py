@@ -53,7 +53,7 @@ def system(name: str, queries: int = 12, **changes: Any) -> SystemSummary:
         (text.format_range(-0.5, 0.25), "[-0.5000, +0.2500]"),
         (text.format_interval(row(simultaneous_low=0.1, simultaneous_high=0.3)), "[+0.1000, +0.3000]"),
         (
-            text.format_own_interval(row(low=0.1, high=0.2, simultaneous_low=0.0, simultaneous_high=0.3)),
+            text.format_range(0.1, 0.2),
             "[+0.1000, +0.2000]",
         ),
         (text.format_wins_ties_losses(row(wins=5, ties=4, losses=3)), "5/4/3"),

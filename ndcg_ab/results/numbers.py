@@ -1,0 +1,50 @@
+"""Numbers as text: one function for each kind of number, for every report, finding and message."""
+
+LARGE = 1e9  # from here on (of dcg and cg with huge gains) digits are counted, not written
+
+
+def signed(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:+.4f}" if abs(value) < LARGE else f"{value:+.4e}"
+
+
+def format_plain(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.4f}" if abs(value) < LARGE else f"{value:.4e}"
+
+
+def format_share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def format_figure(value: float | None) -> str:
+    """Four decimals, or two digits that count."""
+    if value is None:
+        return "–"
+    return f"{value:.4f}" if value >= 0.001 or value == 0 else f"{value:.2g}"
+
+
+def format_percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.0f} %"
+
+
+def percent_below(share: float, limit: float) -> str:
+    """A share in percent, with as many decimals as show that it is below the limit: ``79.8 %`` below 80 %."""
+    for decimals in range(6):
+        text = f"{100 * share:.{decimals}f}"
+        if float(text) < 100 * limit:
+            return f"{text} %"
+    return f"{100 * share:.6g} %"
+
+
+def format_probability(value: float | None) -> str:
+    """Four digits; a p-value is never 0, but a t test of differences that do not vary has none to show."""
+    if value is None or value == 0:
+        return "–"
+    return f"{value:.4f}" if value >= 0.0001 else f"{value:.1g}"
+
+
+def format_range(low: float | None, high: float | None) -> str:
+    return "–" if low is None or high is None else f"[{signed(low)}, {signed(high)}]"
