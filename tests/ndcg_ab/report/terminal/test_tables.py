@@ -27,6 +27,7 @@ from ndcg_ab.report.terminal import tables
 from ndcg_ab.report.terminal.grid import Grid, Row, shorten_middle, wrap_items
 from ndcg_ab.report.terminal.tables import print_tables, verdict_cell
 from ndcg_ab.report.words import text as wording
+from ndcg_ab.results import numbers
 from ndcg_ab.results import wording as phrases
 from ndcg_ab.results.outcome import Finding, Outcome
 from tests.places import ROOT
@@ -88,22 +89,22 @@ def numbers_of(outcome: Outcome) -> Iterator[str]:
         assert found is not None
         yield from (
             wording.format_relative_change(found),
-            wording.format_range(row.low, row.high),
+            numbers.format_range(row.low, row.high),
             phrases.signed(row.unweighted_difference),
         )
-        yield from map(wording.format_percent, (found.changed, found.top_share))
-        yield from map(wording.format_probability, (found.p_t, found.p_wilcoxon))
+        yield from map(numbers.format_percent, (found.changed, found.top_share))
+        yield from map(numbers.format_probability, (found.p_t, found.p_wilcoxon))
     for row in outcome.slices:
-        yield from (str(row.queries), wording.format_plain(row.baseline_mean), phrases.signed(row.difference))
+        yield from (str(row.queries), numbers.format_plain(row.baseline_mean), phrases.signed(row.difference))
         yield from (
             wording.format_interval(row),
-            wording.format_probability(row.p_adjusted),
+            numbers.format_probability(row.p_adjusted),
             wording.format_wins_ties_losses(row),
         )
     for row in outcome.pairs:
         yield from (
             phrases.signed(row.difference),
-            wording.format_probability(row.p_adjusted),
+            numbers.format_probability(row.p_adjusted),
             wording.format_wins_ties_losses(row),
         )
 
@@ -219,7 +220,7 @@ def test_one_query_is_one_query(outcome: Outcome) -> None:
 
 
 def test_huge_values_are_written_short() -> None:
-    assert (phrases.signed(1e80), wording.format_plain(-1.5e20), wording.format_plain(0.25)) == (
+    assert (phrases.signed(1e80), numbers.format_plain(-1.5e20), wording.format_plain(0.25)) == (
         "+1.0000e+80",
         "-1.5000e+20",
         "0.2500",

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ndcg_ab.report.words import text
+from ndcg_ab.results import numbers
 from ndcg_ab.results.outcome import FunctionJudge, Outcome, SystemSummary
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, SECONDARY
 from ndcg_core.measures.external_metric import GivenMetric
@@ -37,23 +38,23 @@ def system(name: str, queries: int = 12, **changes: Any) -> SystemSummary:
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        (text.format_plain(None), "–"),
-        (text.format_plain(0.12345), "0.1235"),
-        (text.format_plain(-1e12), "-1.0000e+12"),
-        (text.format_percent(None), "–"),
-        (text.format_percent(0.5), "50 %"),
-        (text.format_probability(None), "–"),
-        (text.format_probability(0), "–"),
-        (text.format_probability(0.0001), "0.0001"),
-        (text.format_probability(0.000012), "1e-05"),
+        (numbers.format_plain(None), "–"),
+        (numbers.format_plain(0.12345), "0.1235"),
+        (numbers.format_plain(-1e12), "-1.0000e+12"),
+        (numbers.format_percent(None), "–"),
+        (numbers.format_percent(0.5), "50 %"),
+        (numbers.format_probability(None), "–"),
+        (numbers.format_probability(0), "–"),
+        (numbers.format_probability(0.0001), "0.0001"),
+        (numbers.format_probability(0.000012), "1e-05"),
         (text.format_confidence_level(0.05), "95 %"),
         (text.format_confidence_level(0.001), "99.9 %"),
-        (text.format_range(None, 1.0), "–"),
-        (text.format_range(1.0, None), "–"),
-        (text.format_range(-0.5, 0.25), "[-0.5000, +0.2500]"),
+        (numbers.format_range(None, 1.0), "–"),
+        (numbers.format_range(1.0, None), "–"),
+        (numbers.format_range(-0.5, 0.25), "[-0.5000, +0.2500]"),
         (text.format_interval(row(simultaneous_low=0.1, simultaneous_high=0.3)), "[+0.1000, +0.3000]"),
         (
-            text.format_range(0.1, 0.2),
+            numbers.format_range(0.1, 0.2),
             "[+0.1000, +0.2000]",
         ),
         (text.format_wins_ties_losses(row(wins=5, ties=4, losses=3)), "5/4/3"),
