@@ -1,6 +1,6 @@
 """What questions the decisions about some systems, or about all, and what to keep in mind about the comparisons."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ndcg_ab.report.answer.findings import GRAVE, MOST_NOTES, format_finding_group, join_first
@@ -121,7 +121,8 @@ def comparison_notes(outcome: Outcome) -> list[str]:
             f" ({signed(row.difference)})"
             for row in shown
         ]
-        found.append(f"slices, where to look: {'; '.join(each[:MOST_NOTES])}{count_of_others(each)}")
+        more = f"; and {len(each) - MOST_NOTES} more" if len(each) > MOST_NOTES else ""
+        found.append(f"slices, where to look: {'; '.join(each[:MOST_NOTES])}{more}")
     elif outcome.slices:
         count = len({(row.attribute, row.slice) for row in outcome.slices})
         found.append(f"{count} slice{'s' * (count > 1)}: no difference is shown in any")
@@ -140,7 +141,3 @@ def comparison_notes(outcome: Outcome) -> list[str]:
     if any(found.decision is Choice.SHIP_IF_CHEAP for found in outcome.decisions) and not has_effects:
         found.append("whether an improvement is enough is open: no smallest effect is set (--smallest-effect)")
     return found
-
-
-def count_of_others(texts: Sequence[str]) -> str:
-    return f"; and {len(texts) - MOST_NOTES} more" if len(texts) > MOST_NOTES else ""

@@ -82,12 +82,7 @@ def sort_by_difference(content: dict[str, Any]) -> list[int]:
 def pack_content(content: dict[str, Any], rankings: Sequence[str] = ()) -> str:
     """JSON, compressed, as text; rankings: of each query, as JSON. The same content gives the same bytes."""
     written = f'{to_json(content)[:-1]},"rankings":[{",".join(rankings)}]}}'
-    return pack_text(written)
-
-
-def pack_text(text: str) -> str:
-    """A text, compressed, as one that may be in an element of a page."""
-    return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
+    return base64.b64encode(gzip.compress(written.encode(), 6, mtime=0)).decode()
 
 
 def to_json(content: Any) -> str:
@@ -164,7 +159,7 @@ def encode_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) 
         left = [missed.get(system, []) for system in systems]
         docs = [*itertools.chain(*in_order), *(doc for rows in left for doc, _ in rows)]
         place = {doc: number for number, doc in enumerate(dict.fromkeys(docs))}
-        known = [integral_grade(grades[doc]) for doc in place]
+        known = [int(grade) if grade is not None and grade == int(grade) else grade for grade in map(grades.get, place)]
         ranks = [[place[doc] for doc in ranking] for ranking in in_order]
         others = [
             [counts.get(system, 0), [[place[doc], rank] for doc, rank in rows]]
@@ -197,10 +192,6 @@ def known_documents(data: PageData) -> dict[str, list[str | None]]:
 
 def safe_link(url: str | None) -> str | None:
     return url if url and LINK.fullmatch(url) else None
-
-
-def integral_grade(grade: float | None) -> float | int | None:
-    return int(grade) if grade is not None and grade == int(grade) else grade
 
 
 def grade_gains(data: PageData) -> list[list[float]]:

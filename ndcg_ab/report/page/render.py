@@ -60,11 +60,14 @@ def render_page(data: PageData) -> str:
     """The page with as many rankings and queries as fit into LARGEST."""
     template = template_environment().get_template("page.html")
     script = page_script()
+    evaluation = data.about.get("evaluation") or {}
+    answer = make_answer(data.outcome)
+    cards = candidate_cards(data, answer)
     context = {
         "data": data,
         "outcome": data.outcome,
         "about": data.about,
-        "title": data.about.get("name") or (data.about.get("evaluation") or {}).get("name") or "Comparison",
+        "title": data.about.get("name") or evaluation.get("name") or "Comparison",
         "style": (TEMPLATES / "page.css").read_text(encoding="utf-8"),
         "script": script,
         "hash": script_digest(script),
@@ -72,10 +75,14 @@ def render_page(data: PageData) -> str:
         "documents": format_document_counts(data),
         "gates": data.about.get("gates") or data.outcome.gates,
         **template_functions(data.outcome),
-        **card_template_functions(data, make_answer(data.outcome)),
+        "cards": cards,
+        "places": {card.candidate.name: card.place for card in cards},
+        "many": len(cards) > MANY,
         **since_template_functions(data.about),
         "nights_lines": list(repeated_tests_lines(data.over_nights)),
-        "configuration": configuration_yaml(data.about),
+        "configuration": yaml.safe_dump(drop_unset_keys(evaluation), sort_keys=False, allow_unicode=True)
+        if evaluation
+        else None,
         "in_words": {words.candidate: words.parts for words in explain_outcome(data.outcome)},
         "failed": [gate.name for gate in data.outcome.failures],
     }
@@ -116,7 +123,9 @@ def template_functions(outcome: Outcome) -> dict[str, Any]:
     severities = [line.severity for line in lines]
     others = [row for row in outcome.comparisons if row.family not in (*MAIN, PAIRS) and row.attribute is None]
     return {
-        **banner_template_functions(answer),
+        "answer": answer,
+        "band": summary_lines(answer),
+        "in_doubt": {each.name: each.doubt for each in answer.candidates if each.doubt},
         "banners": [doubt.sentence for doubt in answer.doubts],
         "finding_lines": lines,
         "codes": CODES,
@@ -199,13 +208,6 @@ def strip_marks(comparison: Comparison, span: float) -> dict[str, float] | None:
     if comparison.smallest_effect is not None:
         places |= {"from": -comparison.smallest_effect, "to": comparison.smallest_effect}
     return {name: round(100 + 100 * value / span, 2) for name, value in places.items()}
-
-
-def configuration_yaml(about: dict[str, Any]) -> str | None:
-    """The evaluation's configuration as YAML, without the keys that were not set."""
-    if not about.get("evaluation"):
-        return None
-    return yaml.safe_dump(drop_unset_keys(about["evaluation"]), sort_keys=False, allow_unicode=True)
 
 
 def drop_unset_keys(part: Any) -> Any:
@@ -307,16 +309,3 @@ def card_row(estimate: Estimate) -> Row:
     is_guardrail = estimate.comparison.family == GUARDRAILS
     moved = "" if is_guardrail else MOVED.get(estimate.comparison.conclusion.direction, "")
     return Row(estimate, mark, kind, moved, is_guardrail)
-
-
-def banner_template_functions(answer: Answer) -> dict[str, Any]:
-    """What the templates of the page and of the notebook call; in_doubt: candidate -> why its decision is in doubt."""
-    in_doubt = {each.name: each.doubt for each in answer.candidates if each.doubt}
-    return {"answer": answer, "band": summary_lines(answer), "in_doubt": in_doubt}
-
-
-def card_template_functions(data: PageData, answer: Answer) -> dict[str, Any]:
-    """What the page's template calls."""
-    made = candidate_cards(data, answer)
-    places = {card.candidate.name: card.place for card in made}
-    return {"cards": made, "places": places, "many": len(made) > MANY}

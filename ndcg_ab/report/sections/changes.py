@@ -25,18 +25,15 @@ def format_changes(found: Changes) -> str:
     """``top 10 changed on 131 of 158 queries (ndcg@10 on 120): 412 documents added (57 relevant, …), …``"""
     if not found.changed:
         return f"top {found.depth} unchanged on {queries_text(found.queries)}"
-    moved = format_document_moves(found) if found.entered or found.left else "no document added or dropped"
-    head = f"top {found.depth} changed on {found.changed} of {queries_text(found.queries)}"
-    return f"{head} ({found.metric} on {found.metric_changed}): {moved}"
-
-
-def format_document_moves(found: Changes) -> str:
-    """``412 documents added (57 relevant, 120 unjudged), 412 dropped (61 relevant, 30 unjudged)``"""
-    came = f"{found.entered} document{'s' * (found.entered != 1)} added"
-    return (
-        f"{came} ({found.entered_relevant} relevant, {found.entered_unjudged} unjudged),"
+    moved = (
+        f"{found.entered} document{'s' * (found.entered != 1)} added"
+        f" ({found.entered_relevant} relevant, {found.entered_unjudged} unjudged),"
         f" {found.left} dropped ({found.left_relevant} relevant, {found.left_unjudged} unjudged)"
     )
+    if not found.entered and not found.left:
+        moved = "no document added or dropped"
+    head = f"top {found.depth} changed on {found.changed} of {queries_text(found.queries)}"
+    return f"{head} ({found.metric} on {found.metric_changed}): {moved}"
 
 
 def changes_by_candidate(outcome: Outcome) -> dict[str, str]:

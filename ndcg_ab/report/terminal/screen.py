@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_ab.report.answer.answer import Answer, Candidate, make_answer
+from ndcg_ab.report.answer.answer import Answer, make_answer
 from ndcg_ab.report.answer.marks import common_scale, comparison_mark, describe_metric_role, draw_strip, short_verdict
 from ndcg_ab.report.sections.changes import changes_by_candidate, format_intended
 from ndcg_ab.report.sections.over_time import print_since
@@ -105,23 +105,12 @@ def print_decisions(console: Console, answer: Answer) -> None:
     words = max((cell_len(found.choice.words) for found in answer.candidates), default=0)
     names = max((cell_len(found.name) for found in answer.candidates), default=0)
     for found in answer.candidates:
-        told, indent = decision_line(found, words, min(names, NAMES[1]))
-        told.append_text(wrap_with_indent(found.reason, console.width, indent))
-        console.print(told)
-
-
-def decision_line(found: Candidate, words: int, names: int) -> tuple[Text, int]:
-    """``✗ do not ship  dense  ``, to which the reason is added, and how many columns it takes."""
-    choice = found.choice
-    head, name = f"{choice.mark} {choice.words:<{words}}", pad_name(found.name, names)
-    line = Text.assemble((head, f"bold {STYLES[choice.traits.tone]}"), "  ", (name, "bold"), "  ")
-    return line, cell_len(line.plain)
-
-
-def wrap_with_indent(text: str, width: int, indent: int) -> Text:
-    """The text in lines that end at the width, all of them beginning below the first."""
-    room = max(width - indent, NAMES[1])
-    return Text(f"\n{' ' * indent}".join(textwrap.wrap(text, room, break_on_hyphens=False)))
+        choice = found.choice
+        head, name = f"{choice.mark} {choice.words:<{words}}", pad_name(found.name, min(names, NAMES[1]))
+        line = Text.assemble((head, f"bold {STYLES[choice.traits.tone]}"), "  ", (name, "bold"), "  ")
+        indent = cell_len(line.plain)
+        reason = textwrap.wrap(found.reason, max(console.width - indent, NAMES[1]), break_on_hyphens=False)
+        console.print(line.append(f"\n{' ' * indent}".join(reason)))
 
 
 def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:

@@ -45,7 +45,9 @@ def print_timeline(console: Console, timeline: Timeline, *, details: bool = Fals
     wide = console.width >= WIDE
     full = [night_row(night, timeline, wide=wide) for night in group_nights(timeline)]
     heads = ["", "night", *(named[system] for system in timeline.systems), *(["decision"] if wide else [])]
-    title = f"[bold]{escape(timeline.name)}[/], {escape(timeline.metric)}{format_years(timeline)}"
+    first, last = (pick(each.began[:4] for each in timeline.evaluations) for pick in (min, max))
+    years = first if first == last else f"{first}–{last}"
+    title = f"[bold]{escape(timeline.name)}[/], {escape(timeline.metric)}, {years}"
     tables, left = split_columns(heads, full, console.width)
     crowded = left < ROOM or len(tables) > 1
     room = console.width - MARGIN if crowded else left - 3
@@ -224,11 +226,6 @@ def format_legend(timeline: Timeline, *, wide: bool) -> str:
         shown = {choice for each in timeline.evaluations for choice in each.decisions.values()}
         texts += [f"{choice.mark} {choice.words}" for choice in Choice if choice in shown]
     return "  ".join(texts)
-
-
-def format_years(timeline: Timeline) -> str:
-    found = sorted({each.began[:4] for each in timeline.evaluations})
-    return f", {found[0]}" + (f"–{found[-1]}" if len(found) > 1 else "")
 
 
 def print_sparklines(console: Console, values: dict[str, list[float | None]], named: dict[str, str]) -> None:

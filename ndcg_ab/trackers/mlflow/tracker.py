@@ -298,17 +298,14 @@ def provision_views(client: mlflow.MlflowClient, experiment_id: str, bundle: Bun
     try:
         for tag, value in view_tags(bundle.outcome, bundle.key).items():
             client.set_experiment_tag(experiment_id, tag, value)
-        client.set_experiment_tag(experiment_id, "mlflow.note.content", experiment_note(bundle.outcome))
+        names = ", ".join(f"`{metric_name(each)}` is {escape_text(each.name)}" for each in bundle.outcome.metrics)
+        note = f"{EXPERIMENT_NOTE}\n\nThe metrics, as they are called here: {names}."
+        client.set_experiment_tag(experiment_id, "mlflow.note.content", note)
     except MlflowException as error:
         logging.getLogger(__name__).warning("MLflow views could not be saved: %s", first_sentence(error))
 
 
-def experiment_note(outcome: Outcome) -> str:
-    """What the list of runs shows above: where to look, and how MLflow writes the metrics, which takes no @."""
-    names = ", ".join(f"`{metric_name(metric)}` is {escape_text(metric.name)}" for metric in outcome.metrics)
-    return f"{EXPERIMENT_NOTE}\n\nThe metrics, as they are called here: {names}."
-
-
+# What the list of runs shows above; the names of metrics follow, because MLflow takes no @ in them.
 EXPERIMENT_NOTE = """A run's name says what to do. Choose a view on the right: Latest comparison, Nightly trend, …
 
 One run for each evaluation by ndcg-ab; its child runs are the systems. **Latest comparison** shows the systems of the

@@ -13,7 +13,7 @@ from ndcg_ab.report.words.decision_summary import candidates_by_choice, format_d
 from ndcg_ab.report.words.text import system_rows
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.numbers import format_plain, signed
-from ndcg_ab.results.outcome import Outcome, SystemSummary
+from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import PRIMARY
 from ndcg_ab.trackers.mlflow.names import judged_name, metric_name, tag_key, tag_names
 from ndcg_core.measures.external_metric import make_metric
@@ -102,21 +102,10 @@ def format_comparison_line(outcome: Outcome, metric: Metric) -> str:
     """All systems on one metric, as a table of runs can show it: ``bm25 0.7279, hybrid ▲ +0.0762``."""
     texts = []
     for system, row in system_rows(outcome, metric):
-        texts.append(
-            f"{system.system_id}"
-            f" {f'{comparison_mark(row)} {signed(row.difference)}' if row else format_plain(system.mean)}"
-        )
+        shown = f"{comparison_mark(row)} {signed(row.difference)}" if row else format_plain(system.mean)
+        texts.append(f"{system.system_id} {shown}")
     more = f" and {len(texts) - SYSTEMS} more" if len(texts) > SYSTEMS else ""
     return ", ".join(texts[:SYSTEMS]) + more
-
-
-def format_system_line(system: SystemSummary, row: Comparison | None) -> str:
-    """One system on one metric: ``▲ 0.8041 (+0.0762)``."""
-    return (
-        f"{comparison_mark(row)} {format_plain(system.mean)} ({signed(row.difference)})"
-        if row
-        else format_plain(system.mean)
-    )
 
 
 def system_tags(outcome: Outcome, name: str) -> dict[str, str]:
@@ -133,7 +122,9 @@ def system_tags(outcome: Outcome, name: str) -> dict[str, str]:
     for metric in outcome.metrics:
         for system, row in system_rows(outcome, metric):
             if system.system_id == name:
-                tags[metric_name(metric)] = format_system_line(system, row)
+                mean = format_plain(system.mean)
+                shown = f"{comparison_mark(row)} {mean} ({signed(row.difference)})" if row else mean
+                tags[metric_name(metric)] = shown
     return tags
 
 

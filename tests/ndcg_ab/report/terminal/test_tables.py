@@ -90,12 +90,12 @@ def numbers_of(outcome: Outcome) -> Iterator[str]:
         yield from (
             wording.format_relative_change(found),
             numbers.format_range(row.low, row.high),
-            phrases.signed(row.unweighted_difference),
+            numbers.signed(row.unweighted_difference),
         )
         yield from map(numbers.format_percent, (found.changed, found.top_share))
         yield from map(numbers.format_probability, (found.p_t, found.p_wilcoxon))
     for row in outcome.slices:
-        yield from (str(row.queries), numbers.format_plain(row.baseline_mean), phrases.signed(row.difference))
+        yield from (str(row.queries), numbers.format_plain(row.baseline_mean), numbers.signed(row.difference))
         yield from (
             wording.format_interval(row),
             numbers.format_probability(row.p_adjusted),
@@ -103,7 +103,7 @@ def numbers_of(outcome: Outcome) -> Iterator[str]:
         )
     for row in outcome.pairs:
         yield from (
-            phrases.signed(row.difference),
+            numbers.signed(row.difference),
             numbers.format_probability(row.p_adjusted),
             wording.format_wins_ties_losses(row),
         )
@@ -220,7 +220,7 @@ def test_one_query_is_one_query(outcome: Outcome) -> None:
 
 
 def test_huge_values_are_written_short() -> None:
-    assert (phrases.signed(1e80), numbers.format_plain(-1.5e20), wording.format_plain(0.25)) == (
+    assert (numbers.signed(1e80), numbers.format_plain(-1.5e20), numbers.format_plain(0.25)) == (
         "+1.0000e+80",
         "-1.5000e+20",
         "0.2500",
