@@ -48,9 +48,10 @@ class ExplainResult(ShownInNotebook):
         return f"<ExplainResult: query {self.query!r}, {names}>"
 
     def __str__(self) -> str:
-        from ndcg_ab.report.notebook import format_explained
+        from ndcg_ab.report.notebook import format_printed
+        from ndcg_ab.report.terminal.explained import print_explained
 
-        return format_explained(self.systems, self.query)
+        return format_printed(print_explained, self.systems, self.query)
 
 
 def explain(

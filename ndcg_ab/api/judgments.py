@@ -33,9 +33,10 @@ class JudgmentsResult(ShownInNotebook):
         return f"<JudgmentsResult: {self.compared.agreement.pairs} pairs judged in both>"
 
     def __str__(self) -> str:
-        from ndcg_ab.report.notebook import format_judgments
+        from ndcg_ab.report.notebook import format_printed
+        from ndcg_ab.report.terminal.labels import print_judgments
 
-        return format_judgments(self.compared)
+        return format_printed(print_judgments, self.compared)
 
 
 def compare_judgments(

@@ -38,9 +38,10 @@ class PowerResult(ShownInNotebook):
         return f"<PowerResult: {self.plans[0].name}{more}>"
 
     def __str__(self) -> str:
-        from ndcg_ab.report.notebook import format_plans
+        from ndcg_ab.report.notebook import format_printed
+        from ndcg_ab.report.terminal.planning import print_plans
 
-        return format_plans(self.plans, self.asked)
+        return format_printed(print_plans, self.plans, self.asked)
 
 
 def power(

@@ -180,9 +180,9 @@ class CompareResult:
         return f"<CompareResult: {first.candidate} against {first.baseline}, {first.metric}: {first.conclusion}{more}>"
 
     def __str__(self) -> str:
-        from ndcg_ab.report.notebook import format_outcome
+        from ndcg_ab.report.notebook import format_printed, print_answer_and_gates
 
-        return format_outcome(self._outcome)
+        return format_printed(print_answer_and_gates, self._outcome)
 
     def _repr_html_(self) -> str:
         from ndcg_ab.report.notebook import format_outcome_html

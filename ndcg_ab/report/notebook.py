@@ -6,22 +6,17 @@ text around it, and can be read on white and on black.  Texts are the terminal's
 
 import io
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from html import escape
+from typing import Any
 
 from rich.console import Console
 
 from ndcg_ab.report.page.render import template_environment, template_functions
-from ndcg_ab.report.terminal.explained import print_explained
-from ndcg_ab.report.terminal.labels import print_judgments
-from ndcg_ab.report.terminal.planning import print_plans
 from ndcg_ab.report.terminal.screen import print_answer, print_gates
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.studies.explain import Explained
-from ndcg_ab.studies.judgments import ComparedJudgments
-from ndcg_ab.studies.power import Asked, Plan
-from ndcg_ab.visible import printable_width, visible, visible_record
+from ndcg_ab.visible import printable_width, visible_record
 from ndcg_core.statistics.verdicts.verdict import Tone
 
 WIDTH = 200  # columns where there is no terminal, as for the commands
@@ -48,41 +43,16 @@ def wrap_preformatted(text: str) -> str:
     return f'<pre style="line-height: 1.25; overflow-x: auto; white-space: pre">{escape(text)}</pre>'
 
 
-def format_outcome(outcome: Outcome) -> str:
-    outcome = visible_record(outcome)
-
-    def show(console: Console) -> None:
-        print_answer(console, outcome)
-        print_gates(console, outcome)
-
-    return capture_print(show)
-
-
-def format_explained(explained: Sequence[Explained], query_id: str) -> str:
-    return capture_print(lambda console: print_explained(console, visible_record(explained), visible(query_id)))
-
-
-def format_plans(plans: Sequence[Plan], asked: Asked) -> str:
-    return capture_print(lambda console: print_plans(console, visible_record(plans), asked))
-
-
-def format_judgments(compared: ComparedJudgments) -> str:
-    return capture_print(lambda console: print_judgments(console, visible_record(compared)))
-
-
-def capture_print(show: Callable[[Console], None]) -> str:
-    """What is shown, as wide as the terminal; in a notebook, too, it is text and displays nothing by itself."""
+def format_printed(printer: Callable[..., None], *things: object) -> str:
+    """Return what a function prints, as wide as the terminal; in a notebook, too, it is text."""
     page = io.StringIO()
     width = printable_width(shutil.get_terminal_size((WIDTH, 24)).columns)
-    show(
-        Console(
-            file=page,
-            width=width,
-            color_system=None,
-            force_jupyter=False,
-            force_terminal=False,
-            highlight=False,
-            emoji=False,
-        )
-    )
+    plain: dict[str, Any] = {"color_system": None, "force_jupyter": False, "force_terminal": False}
+    console = Console(file=page, width=width, highlight=False, emoji=False, **plain)
+    printer(console, *map(visible_record, things))
     return page.getvalue().rstrip()
+
+
+def print_answer_and_gates(console: Console, outcome: Outcome) -> None:
+    print_answer(console, outcome)
+    print_gates(console, outcome)

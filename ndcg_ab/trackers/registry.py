@@ -1,6 +1,6 @@
 """The trackers by name: ours, and those that other packages add by entry points."""
 
-from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,31 +13,27 @@ from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.trackers.base import Tracker
 
 
-def load_mlflow() -> type[Tracker]:
-    needs("ndcg-ab publish", "mlflow")
-    from ndcg_ab.trackers.mlflow.tracker import MlflowTracker
-
-    return MlflowTracker
-
-
-def load_json_lines() -> type[Tracker]:
-    from ndcg_ab.trackers.json_lines import JsonLinesTracker
-
-    return JsonLinesTracker
-
-
 class Kind(NamedTuple):
     """A tracker of ours.
 
-    label: its name in messages. load: imports its class, when it is asked for. libraries: what it imports of OPTIONAL.
+    label: its name in messages. place: module and class, imported when it is asked for. libraries: of OPTIONAL.
     """
 
     label: str
-    load: Callable[[], type[Tracker]]
+    place: tuple[str, str]
     libraries: tuple[str, ...] = ()
 
+    def load(self) -> type[Tracker]:
+        needs("ndcg-ab publish", *self.libraries)
+        module, name = self.place
+        found: type[Tracker] = getattr(import_module(f"ndcg_ab.trackers.{module}"), name)
+        return found
 
-TRACKERS = {"mlflow": Kind("MLflow", load_mlflow, ("mlflow",)), "json_lines": Kind("JSON Lines", load_json_lines)}
+
+TRACKERS = {
+    "mlflow": Kind("MLflow", ("mlflow.tracker", "MlflowTracker"), ("mlflow",)),
+    "json_lines": Kind("JSON Lines", ("json_lines", "JsonLinesTracker")),
+}
 """Name in a configuration -> tracker."""
 
 

@@ -42,22 +42,20 @@ def fit_block(data: PageData, limit: int) -> tuple[str, dict[str, int]]:
     block = pack_content(content, rankings)
     if len(block) <= limit:
         return block, NOTHING
-    bare = len(pack_content(content))
-    if bare <= 0.9 * limit:
-        kept = len(queries)
-        while len(block) > limit and kept > 0:
-            kept = max(0, int(kept * min(0.97, (limit - bare) / (len(block) - bare))))
-            chosen = set(order[:kept])
-            block = pack_content(
-                content, [ranking if place in chosen else "null" for place, ranking in enumerate(rankings)]
-            )
-        return block, {"rankings": len(queries) - kept, "queries": 0}
-    kept, block = len(queries), pack_content(content)
+    without_rankings = pack_content(content)
+    kept, bare = len(queries), len(without_rankings)
+    if are_rankings_left_out := bare > 0.9 * limit:
+        block, bare = without_rankings, 0
     while len(block) > limit and kept > 0:
-        kept = max(0, int(kept * min(0.97, limit / len(block))))
-        places = sorted(order[:kept])
-        block = pack_content(select_queries(content, places))
-    return block, {"rankings": kept, "queries": len(queries) - kept}
+        kept = max(0, int(kept * min(0.97, (limit - bare) / (len(block) - bare))))
+        chosen = set(order[:kept])
+        if are_rankings_left_out:
+            block = pack_content(select_queries(content, sorted(chosen)))
+        else:
+            shown = [ranking if place in chosen else "null" for place, ranking in enumerate(rankings)]
+            block = pack_content(content, shown)
+    left = len(queries) - kept
+    return block, {"rankings": kept, "queries": left} if are_rankings_left_out else {"rankings": left, "queries": 0}
 
 
 def select_queries(content: dict[str, Any], places: Sequence[int]) -> dict[str, Any]:

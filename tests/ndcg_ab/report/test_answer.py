@@ -10,7 +10,7 @@ import pytest
 
 from ndcg_ab.report.answer.answer import Candidate, make_answer, make_estimate
 from ndcg_ab.report.markdown import comparison_table, format_comment, format_note
-from ndcg_ab.report.notebook import format_outcome, format_outcome_html
+from ndcg_ab.report.notebook import format_outcome_html, format_printed, print_answer_and_gates
 from ndcg_ab.report.page.data import PageData
 from ndcg_ab.report.page.render import render_page
 from ndcg_ab.report.terminal.answer_table import short_number
@@ -65,7 +65,7 @@ def renderings(outcome: Outcome) -> dict[str, str]:
     table = comparison_table(outcome)
     return {
         "terminal": "\n".join(printed(outcome, 400, details=True)),
-        "notebook, text": format_outcome(outcome),
+        "notebook, text": format_printed(print_answer_and_gates, outcome),
         "notebook, HTML": format_outcome_html(outcome),
         "comment": format_comment(outcome),
         "note": format_note(outcome),
