@@ -36,7 +36,8 @@ def show_results(evaluation: Evaluation, finished: Finished) -> Any:
     logger, name, outcome = get_run_logger(), artifact_key(evaluation.name), finished.outcome
     headline = format_headline(outcome)
     name_flow_run(headline)
-    create_markdown_artifact(format_note(outcome, finished.since_last), key=f"{name}-decisions", description=escape_text(headline))
+    note = format_note(outcome, finished.since_last)
+    create_markdown_artifact(note, key=f"{name}-decisions", description=escape_text(headline))
     table = comparison_table(outcome)
     create_table_artifact(
         [dict(zip(table["columns"], row, strict=True)) for row in table["data"]],

@@ -152,7 +152,7 @@ def run_and_collect(
     """
     with open_engine_for(evaluation) as engine:
         outcome, store = evaluate_in_memory(evaluation, engine, progress or (lambda step: None))
-        about = about_files(evaluation, store.inputs(), DIGESTED)
+        about = about_files(evaluation, store.describe_inputs(DIGESTED))
         if shows_configuration:
             about["evaluation"] = evaluation.model_dump(mode="json")
         scores = read_query_scores(engine)

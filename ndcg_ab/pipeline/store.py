@@ -16,10 +16,13 @@ from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.scoring.top_places import holds_enough, wanted_places
 from ndcg_ab.sources import Layout, Pulled, Queries, WantedPlaces
 from ndcg_ab.sources.judgments.gathering import add_function_grades
+from ndcg_ab.sources.tables.in_memory import type_name
 from ndcg_ab.sources.tables.on_disk import TableWriter, writer_for
 
 JUDGED_BY_FUNCTION = "judged"
 PROXY, UNSEEN, QUERIES, INTENDED = "cheap_judgments", "careful_unseen", "queries", "intended"
+# Of inputs, in the order in which they are listed.
+KINDS = ("scores", "judgments", "cheap judgments", "careful unseen", "ranking", "queries", "intended")
 
 
 def judgments_key(at: int) -> str:
@@ -172,6 +175,7 @@ class MemoryStore(Store):
         self._engine = engine
         self._whole = whole
         self._pulled: dict[str, Pulled] = {}
+        self._places: dict[str, Place] = {}
         self._wanted: WantedPlaces | None = None
 
     @contextlib.contextmanager
@@ -185,6 +189,7 @@ class MemoryStore(Store):
 
     def add(self, place: Place, read: Callable[[], Pulled], *, force: bool = False) -> str | None:
         self._pulled[place.key] = read()
+        self._places[place.key] = place
         return None
 
     def has(self, key: str) -> bool:
@@ -215,6 +220,18 @@ class MemoryStore(Store):
     def holds_enough(self, pulled: Pulled) -> bool:
         judgments = self.judgments()
         return judgments is None or holds_enough(pulled, judgments)
+
+    def describe_inputs(self, digested: int | None = None) -> list[dict[str, Any]]:
+        """Describe every input as bundles do; without the digest of one that has more than `digested` rows."""
+        found = []
+        for key, place in self._places.items():
+            pulled, given = self._pulled[key], getattr(place.source, "given", None)
+            count = pulled.count
+            row = {"name": place.name, "kind": place.kind, "version": place.version}
+            row["origin"] = f"{type_name(given.data)} in memory" if given else place.source.origin
+            digest = pulled.digest if digested is None or count <= digested else None
+            found.append(row | {"rows": count, "digest": digest, "read": None})
+        return sorted(found, key=lambda row: KINDS.index(row["kind"]))
 
     def inputs(self) -> PulledInputs:
         """All inputs as they were read, for those who show them."""

@@ -27,7 +27,7 @@ from ndcg_ab.history.database import digest_of
 from ndcg_ab.labels.function_judge import Judging
 from ndcg_ab.memory import Memory
 from ndcg_ab.pipeline import Place, Store
-from ndcg_ab.pipeline.store import JUDGED_BY_FUNCTION, judgments_key, ranking_key
+from ndcg_ab.pipeline.store import JUDGED_BY_FUNCTION, KINDS, judgments_key, ranking_key
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.outcome import Input
 from ndcg_ab.scoring.parity import sample_size
@@ -44,7 +44,6 @@ from ndcg_ab.visible import visible
 RESULT = 1  # to be raised with every change of how rankings are reduced
 PULLED = "pulled"  # the folder of what was pulled, inside the working folder
 # of inputs, in the order in which a bundle has them
-KINDS = ("scores", "judgments", "cheap judgments", "careful unseen", "ranking", "queries", "intended")
 Inputs = list[dict[str, Any]]
 
 

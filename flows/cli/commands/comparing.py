@@ -108,7 +108,7 @@ def compare(
             from ndcg_ab.report.page.render import write_page
             from ndcg_ab.sources.documents import make_documents
 
-            about = about_files(evaluation, store.inputs())
+            about = about_files(evaluation, store.describe_inputs())
             write_page(report_path, gather_page_data(engine, outcome, about, documents=make_documents(evaluation)))
         if scores_path:
             write_query_scores(engine, scores_path)

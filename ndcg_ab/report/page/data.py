@@ -9,17 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.inputs.judgments import JudgmentSource
-from ndcg_ab.config.model.inputs.sources import Place, Readable, System
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, SqlError
 from ndcg_ab.history.timeline.repeated_tests import RepeatedTests
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.scoring.scoring import PulledInputs
-from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.documents import Documents, merge_documents
-from ndcg_ab.sources.judgments.gathering import SeveralPlaces
-from ndcg_ab.sources.tables.in_memory import type_name
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.verdict import Tone, Verdict
@@ -156,47 +150,8 @@ def documents_from_rankings(engine: Engine, shown: pa.Table) -> pa.Table | None:
     return found if found.num_rows else None
 
 
-def about_files(evaluation: Evaluation, read: PulledInputs, digested: int | None = None) -> dict[str, Any]:
-    """What the page says of a comparison that no history keeps: where its data are from.
-
-    digested: rows of an input beyond which its digest is left out.
-    """
-
-    def row(name: str, kind: str, place: Place | Readable, pulled: Pulled) -> dict[str, Any]:
-        described: Any = place.source if isinstance(place, Place) else place
-        count = pulled.count
-        return {
-            "name": name,
-            "kind": kind,
-            "version": place.version if isinstance(place, System | JudgmentSource) else None,
-            "origin": f"{type_name(place.given.data)} in memory" if place.given else described.origin,
-            "rows": count,
-            "digest": pulled.digest if digested is None or count <= digested else None,
-            "read": None,
-        }
-
-    inputs = []
-    if evaluation.judgments and read.judgments:
-        several = read.judgments.source
-        parts = several.parts if isinstance(several, SeveralPlaces) else (read.judgments,)
-        places = evaluation.judgment_places
-        parts = read.files if read.by_function else parts
-        inputs += [row(place.source.shown, "judgments", place, part) for place, part in zip(places, parts, strict=True)]
-    if evaluation.judge_place and read.by_function:
-        inputs.append(row(evaluation.judge_place.source.shown, "judgments", evaluation.judge_place, read.by_function))
-    if evaluation.cheap_judgments and read.proxy:
-        source = evaluation.cheap_judgments
-        inputs.append(row(source.source.shown, "cheap judgments", source, read.proxy))
-    scored = zip(evaluation.scores, read.scores, strict=True)
-    inputs += [row(each.shown, "scores", each, pulled) for each, pulled in scored]
-    ranked = [system for system in evaluation.systems if system.name in read.rankings]
-    inputs += [row(system.name, "ranking", system, read.rankings[system.name]) for system in ranked]
-    if evaluation.queries and read.queries.pulled:
-        inputs.append(row(evaluation.queries.source.shown, "queries", evaluation.queries, read.queries.pulled))
-    if evaluation.careful_unseen and read.unseen:
-        inputs.append(row(evaluation.careful_unseen.shown, "careful unseen", evaluation.careful_unseen, read.unseen))
-    if evaluation.intended and read.queries.intended:
-        inputs.append(row(evaluation.intended.shown, "intended", evaluation.intended, read.queries.intended))
+def about_files(evaluation: Evaluation, inputs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What the page says of a comparison that no history keeps: where its data are from."""
     finished = datetime.now(UTC).isoformat(timespec="seconds")
     return {"name": evaluation.name, "ordinal": None, "began": None, "finished": finished, "inputs": inputs}
 

@@ -21,7 +21,6 @@ import pytest
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.pipeline import evaluate
-from ndcg_ab.report.page.data import about_files
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.scoring.scoring import open_engine_for
@@ -250,7 +249,7 @@ def in_memory(folder: Path) -> Callable[[str], tuple[Outcome, Any]]:
         evaluation = configured(case, folder, folder / "out")
         with open_engine_for(evaluation) as engine:
             outcome, store = evaluate(evaluation, engine, whole=False)
-            return outcome, about_files(evaluation, store.inputs())["inputs"]
+            return outcome, store.describe_inputs()
 
     return computed
 

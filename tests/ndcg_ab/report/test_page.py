@@ -27,7 +27,7 @@ from ndcg_ab.report import bundle_files
 from ndcg_ab.report.answer.answer import make_answer, make_estimate
 from ndcg_ab.report.answer.marks import comparison_mark, speaks_for_candidate
 from ndcg_ab.report.page import render as page
-from ndcg_ab.report.page.data import PageData, about_files, gather_page_data, largest_losses
+from ndcg_ab.report.page.data import PageData, gather_page_data, largest_losses
 from ndcg_ab.report.page.render import card_row, query_address, summary_lines, write_page
 from ndcg_ab.report.words.text import format_interval, format_verdict, format_wins_ties_losses, system_rows
 from ndcg_ab.results.numbers import format_plain, format_probability, signed
@@ -562,10 +562,9 @@ class TestInputs:
         evaluation = small(tmp_path, queries={"file": "queries.tsv"}, slices={"by": ["language"], "smallest": 6})
         kept = read_bundle(unlogged_without_page(evaluation).bundle).inputs
         with DuckDBEngine() as engine:
-            read = evaluate(evaluation, engine)[1].inputs()
-        about = about_files(evaluation, read)
-        assert [row | {"origin": ""} for row in about["inputs"]] == [row | {"origin": ""} for row in kept]
-        few = about_files(evaluation, read, digested=50)["inputs"]
+            store = evaluate(evaluation, engine)[1]
+        assert [row | {"origin": ""} for row in store.describe_inputs()] == [row | {"origin": ""} for row in kept]
+        few = store.describe_inputs(digested=50)
         assert {row["name"]: row["digest"] is None for row in few}["judgments.qrels"] and few[-1]["digest"]
 
     def test_documents_that_are_gone_cost_their_titles_alone(self, tmp_path: Path) -> None:
