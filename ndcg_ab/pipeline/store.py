@@ -227,7 +227,7 @@ class MemoryStore(Store):
         for key, place in self._places.items():
             pulled, given = self._pulled[key], getattr(place.source, "given", None)
             count = pulled.count
-            row = {"name": place.name, "kind": place.kind, "version": place.version}
+            row: dict[str, Any] = {"name": place.name, "kind": place.kind, "version": place.version}
             row["origin"] = f"{type_name(given.data)} in memory" if given else place.source.origin
             digest = pulled.digest if digested is None or count <= digested else None
             found.append(row | {"rows": count, "digest": digest, "read": None})
