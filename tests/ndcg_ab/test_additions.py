@@ -16,9 +16,9 @@ from ndcg_ab.engines.sql_files import pipeline_files
 from ndcg_ab.errors import InputError, ParityError
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.finding_codes.code import Code
-from ndcg_ab.report.comment.comment import format_comment
+from ndcg_ab.report.markdown import format_comment
 from ndcg_ab.report.terminal import finding_entries
-from ndcg_ab.report.terminal.metric_lists import lists_content
+from ndcg_ab.report.terminal.reference import lists_content
 from ndcg_ab.report.terminal.screen import print_outcome
 from ndcg_ab.report.words import decision_summary
 from ndcg_ab.report.words.explanations import explain_outcome
