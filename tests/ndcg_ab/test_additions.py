@@ -17,7 +17,7 @@ from ndcg_ab.errors import InputError, ParityError
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.finding_codes.code import Code
 from ndcg_ab.report.markdown import format_comment
-from ndcg_ab.report.terminal import finding_entries
+from ndcg_ab.report.terminal import reference
 from ndcg_ab.report.terminal.reference import lists_content
 from ndcg_ab.report.terminal.screen import print_outcome
 from ndcg_ab.report.words import decision_summary
@@ -149,9 +149,9 @@ def moon(monkeypatch: pytest.MonkeyPatch) -> Finding:
 
 def test_a_finding_is_explained_listed_and_can_be_ignored(moon: Finding) -> None:
     text = io.StringIO()
-    finding_entries.print_entry(Console(file=text, width=120), "full_moon")
+    reference.print_entry(Console(file=text, width=120), "full_moon")
     assert "Wait a night." in text.getvalue()
-    assert json.loads(finding_entries.codes_to_json([]))["findings"][-1]["code"] == "full_moon"
+    assert json.loads(reference.codes_to_json([]))["findings"][-1]["code"] == "full_moon"
     result = ndcg_ab.compare(JUDGMENTS, SCORES, metrics=["ndcg@3"], findings={"full_moon": "ignore"})
     assert result.comparison("new").queries == len(QUERIES)
 
