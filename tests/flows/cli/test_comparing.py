@@ -208,17 +208,6 @@ def test_real_rankings_over_threads_and_against_the_published_means(collection: 
         assert [round(means[name, metric], 4) for name in collection.systems] == published
 
 
-@pytest.mark.slow
-def test_the_command_starts_without_the_platforms(files: Path) -> None:
-    """`compare` from beginning to end in a process of its own imports neither Prefect nor MLflow."""
-    code = (
-        "import sys\nfrom ndcg_ab.flows.cli.app import app\n"
-        f"try:\n    app({compare(files, '--quiet')!r})\nexcept SystemExit as stop:\n    assert not stop.code\n"
-        "assert not {'prefect', 'mlflow', 'scipy.stats', 'pandas'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def test_a_fault_in_the_sql_is_exit_code_70(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, "discount", "place.rank + 1)", "place.rank + 1.001)")
     found = RUNNER.invoke(app, compare(files, "--json", str(files / "out.json")))

@@ -32,12 +32,12 @@ def run(code: str) -> list[str]:
     return found.stdout.splitlines()
 
 
-def unused(command: list[str], names: set[str]) -> str:
-    """Those of these modules that a command imported, as the last line it prints; all can be imported afterwards."""
+def unused(command: list[str], names: set[str], afterwards: str = "") -> str:
+    """Return which of these modules a command imports, as the last line of its process; run code after the command."""
     said = run(
         "import sys\nfrom ndcg_ab.flows.cli.app import app\n"
         f"try:\n    app({command!r})\nexcept SystemExit as end:\n    assert not end.code\n"
-        f"print(sorted({names!r} & set(sys.modules)))\n{AFTERWARDS}"
+        f"print(sorted({names!r} & set(sys.modules)))\n{afterwards}"
     )
     assert any("ndcg@10" in line for line in said)
     return said[-1]
@@ -45,7 +45,8 @@ def unused(command: list[str], names: set[str]) -> str:
 
 @pytest.mark.slow
 def test_compare_imports_nothing_that_it_does_not_use() -> None:
-    assert unused(COMPARE, UNUSED) == "[]"
+    """All of them can be imported afterwards."""
+    assert unused(COMPARE, UNUSED, AFTERWARDS) == "[]"
 
 
 @pytest.mark.slow

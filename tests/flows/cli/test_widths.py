@@ -53,9 +53,6 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_narrow_terminal_changes_no_exit_code(name: str, width: int, config: Path) -> None:
     words = [word.replace("CONFIG", str(config)).replace("FOLDER", str(config.parent)) for word in COMMANDS[name]]
-    usual = RUNNER.invoke(app, words, env={"COLUMNS": "100"})
-    print(usual.output)
-    assert usual.exit_code == {"gate": 1, "no command": 2}.get(name, 0)
     found = RUNNER.invoke(app, words, env={"COLUMNS": str(width)})
-    assert found.exit_code == usual.exit_code, found.output
+    assert found.exit_code == {"gate": 1, "no command": 2}.get(name, 0), found.output
     assert "an error of ndcg-ab" not in found.output
