@@ -26,8 +26,15 @@ from simulate import Rng, Row, run
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.overlap import disagreement
 from ndcg_core.measures.score import Result, score_query
-from ndcg_core.sampling.draws import Draw, FloatArray, Kept, draw_queries, relative_disagreements
-from ndcg_core.sampling.estimate import mean_disagreement, scale_and_weights
+from ndcg_core.sampling.draws import (
+    Draw,
+    FloatArray,
+    Kept,
+    draw_queries,
+    mean_disagreement,
+    relative_disagreements,
+    scale_and_weights,
+)
 from ndcg_core.sampling.plan import Population, error_of_draw, error_of_random, unit_deviation
 from ndcg_core.statistics.estimates.mean_difference import (
     compute_moments,

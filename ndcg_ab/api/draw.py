@@ -14,8 +14,7 @@ from ndcg_ab.config.model.inputs.sources import FileFormat
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.studies import draw as study
-from ndcg_ab.studies.drawn_documents import list_documents
-from ndcg_ab.studies.to_judge import ToJudge
+from ndcg_ab.studies.drawn_documents import ToJudge, list_documents
 from ndcg_core.measures.metric import Metric
 
 

@@ -15,7 +15,7 @@ from ndcg_ab.errors import format_value
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import INTENDED, OTHERS, queries_text
 from ndcg_ab.scoring.metric_tables import looks_beyond
-from ndcg_core.sampling.estimate import mean_disagreement, scale_and_weights
+from ndcg_core.sampling.draws import mean_disagreement, scale_and_weights
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 FloatArray = NDArray[np.float64]

@@ -13,8 +13,9 @@ from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.results.decisions import Decision, decide
 from ndcg_ab.results.outcome import Finding
-from ndcg_ab.results.wording import GATE, GUARDRAILS, INTENDED, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
+from ndcg_ab.results.wording import GATE, GUARDRAILS, INTENDED, MAIN, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
 from ndcg_core.statistics.estimates.mean_difference import Differences, Interval
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_family
@@ -317,3 +318,24 @@ def contradiction_text(whole: Comparison, parts: Sequence[Comparison]) -> str | 
     if not found.is_detected and all(row.conclusion.is_detected for row in parts):
         return f"nothing is detected overall, but a difference is in each of the {len(parts)} tested slices"
     return None
+
+
+def decide_by_all(
+    engine: Engine, evaluation: Evaluation, sampling: Sampling, compared: Sequence[Comparison]
+) -> tuple[Decision, ...]:
+    """Return the decisions that would be others if the metrics that only describe by default decided as well.
+
+    compared: what the decisions go by. All metrics are one primary family then.
+    """
+    names = {*evaluation.metrics, *evaluation.described_by_default}
+    if not evaluation.described_by_default or not compared:
+        return ()
+    columns = [column for column in paired_columns(engine, evaluation, sampling) if column.metric in names]
+    unjudged = {(row.candidate, row.metric): row.unjudged for row in compared if row.family in MAIN}
+    together = [
+        replace(row, unjudged=unjudged.get((row.candidate, row.metric)))
+        for row in compare_columns(columns, evaluation, PRIMARY)
+    ]
+    together += [row for row in compared if row.family not in (PRIMARY, SECONDARY)]
+    found = [(decide(name, compared), decide(name, together)) for name in candidate_names(evaluation)]
+    return tuple(other for now, other in found if other.decision is not now.decision)

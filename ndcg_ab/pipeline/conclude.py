@@ -17,9 +17,8 @@ from ndcg_ab.checks.severities import apply_severities, refuse_errors
 from ndcg_ab.checks.unit_checks import check_units
 from ndcg_ab.comparing.changes import find_changes
 from ndcg_ab.comparing.costs import compare_costs
-from ndcg_ab.comparing.deciding import decide_by_all
 from ndcg_ab.comparing.drawn_queries import limit_queries_needed, with_drawn_findings
-from ndcg_ab.comparing.families import check_heavy_queries, check_slices, make_families, paired_columns
+from ndcg_ab.comparing.families import check_heavy_queries, check_slices, decide_by_all, make_families, paired_columns
 from ndcg_ab.comparing.intended import check_intended, intended_comparisons
 from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation

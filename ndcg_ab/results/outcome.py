@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_ab.results.change_records import Changes
-from ndcg_ab.results.codec import SCHEMA, decode, encode
+from ndcg_ab.results.codec import SCHEMA, decode, encode, field_types
 from ndcg_ab.results.cost_records import Costs
 from ndcg_ab.results.decisions import JUDGED, NO_DROP, TOLD_BY_VERDICTS, Decision, decide
 from ndcg_ab.results.judge_records import Judges
@@ -165,13 +165,13 @@ class Outcome:
     """
 
     baseline: str
+    alpha: float
+    seed: int
+    resamples: int
     metrics: tuple[Metric, ...]
     systems: tuple[SystemSummary, ...]
     comparisons: tuple[Comparison, ...]
     findings: tuple[Finding, ...]
-    alpha: float
-    seed: int
-    resamples: int
     parity_queries: int | None
     gates: tuple[GateResult, ...] = ()
     judges: Judges | None = None
@@ -179,8 +179,8 @@ class Outcome:
     left_out: tuple[LeftOut, ...] = ()
     function_judge: FunctionJudge | None = None
     if_all_decided: tuple[Decision, ...] = ()
-    costs: Costs | None = None
     ledger: tuple[LedgerRow, ...] = ()
+    costs: Costs | None = None
 
     @property
     def is_given(self) -> bool:
@@ -248,53 +248,25 @@ class Outcome:
         return [row for row in self.comparisons if row.family == PAIRS]
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; the same inputs give the same bytes."""
-        return {
-            "schema": SCHEMA,
-            "baseline": self.baseline,
-            "alpha": self.alpha,
-            "seed": self.seed,
-            "resamples": self.resamples,
-            "metrics": encode(self.metrics),
-            "systems": encode(self.systems),
-            "decisions": encode(self.decisions),
-            "comparisons": encode(self.comparisons),
-            "findings": encode(self.findings),
-            "gates": encode(self.gates),
-            "judges": encode(self.judges),
-            "changes": encode(self.changes),
-            "left_out": encode(self.left_out),
-            "function_judge": encode(self.function_judge),
-            "if_all_decided": encode(self.if_all_decided),
-            "ledger": encode(self.ledger),
-            "parity": None if self.is_given else {"queries": self.parity_queries, "tolerance": 1e-9},
-        } | ({} if self.costs is None else {"costs": encode(self.costs)})
+        """Return the outcome ready for JSON; the same inputs give the same bytes."""
+        found: dict[str, Any] = {"schema": SCHEMA}
+        for field in dataclasses.fields(self):
+            found[field.name] = encode(getattr(self, field.name))
+            if field.name == "systems":
+                found["decisions"] = encode(self.decisions)
+        queries = found.pop("parity_queries")
+        found["parity"] = None if queries is None else {"queries": queries, "tolerance": 1e-9}
+        return found if self.costs else {key: value for key, value in found.items() if key != "costs"}
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Outcome":
-        """The outcome that `to_dict` wrote."""
-        return cls(
-            baseline=content["baseline"],
-            metrics=decode(tuple[Metric, ...], content["metrics"]),
-            systems=decode(tuple[SystemSummary, ...], content["systems"]),
-            comparisons=decode(tuple[Comparison, ...], content["comparisons"]),
-            findings=decode(tuple[Finding, ...], content["findings"]),
-            alpha=content["alpha"],
-            seed=content["seed"],
-            resamples=content["resamples"],
-            parity_queries=content["parity"] and content["parity"]["queries"],
-            gates=decode(tuple[GateResult, ...], content.get("gates", ())),
-            function_judge=decode(FunctionJudge | None, content.get("function_judge")),
-            judges=decode(Judges, content.get("judges")),
-            changes=decode(tuple[Changes, ...], content.get("changes", ())),
-            left_out=decode(tuple[LeftOut, ...], content.get("left_out", ())),
-            if_all_decided=decode(tuple[Decision, ...], content.get("if_all_decided", ())),
-            costs=decode(Costs, content.get("costs")),
-            ledger=decode(tuple[LedgerRow, ...], content.get("ledger", ())),
-        )
+        """Return the outcome that `to_dict` wrote."""
+        kinds = field_types(cls)  # type: ignore[arg-type]  # a class is hashable
+        known = {name: decode(kinds[name], value) for name, value in content.items() if name in kinds}
+        return cls(**known, parity_queries=content["parity"] and content["parity"]["queries"])
 
     @classmethod
     def read(cls, path: Path) -> "Outcome":

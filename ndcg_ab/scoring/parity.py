@@ -15,10 +15,9 @@ from ndcg_ab import thresholds
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import ParityError
 from ndcg_ab.scoring.counted_places import RESULT, Answer, count_long_answers
-from ndcg_ab.scoring.garbage_collection import paused_garbage_collection
 from ndcg_ab.scoring.metric_tables import deepest_cutoff, looks_beyond
 from ndcg_ab.scoring.other_tools import own_metrics
-from ndcg_ab.scoring.tables_by_system import number_ids
+from ndcg_ab.scoring.tables_by_system import number_ids, paused_garbage_collection
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Placed, Result, arrange_places, score_query, shared_ideal
 

@@ -1,6 +1,7 @@
 """What there is to judge of drawn queries: the documents in the first places of any system."""
 
 from collections import defaultdict
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -9,10 +10,36 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.scoring.metric_tables import rank_rule
 from ndcg_ab.sources.documents import make_documents
 from ndcg_ab.studies.draw import DrawStudy
-from ndcg_ab.studies.to_judge import ToJudge
 
 PLACES = 10  # of every system where a metric has no cutoff
 Ranks = dict[tuple[str, str], dict[str, int]]  # (query, document) -> system -> its best place there
+
+
+@dataclass(frozen=True)
+class ToJudge:
+    """One query and one document that nobody has judged.
+
+    place: 1, 2, 3 …, the first first. text: the query's; title, url: the document's; None where they are not known.
+    ranks: (system, rank) of every system that shows the document, in the order of the systems.
+    effect: by how much its grade is expected to move the difference of the comparison, in the unit of the metric; None
+        where nothing of the query is judged yet, and lowest and highest are not known either.
+    lowest, highest: the difference of the comparison if it had the lowest and the highest grade, and no other changed.
+    baseline, candidate, metric: the comparison.
+    """
+
+    place: int
+    query_id: str
+    doc_id: str
+    text: str | None
+    title: str | None
+    url: str | None
+    ranks: tuple[tuple[str, int], ...]
+    effect: float | None
+    lowest: float | None
+    highest: float | None
+    baseline: str
+    candidate: str
+    metric: str
 
 
 def list_documents(study: DrawStudy, engine: Engine, evaluation: Evaluation) -> list[ToJudge]:

@@ -3,7 +3,14 @@
 Every query has a size x, and a permanent random number u that a seed and its id fix. The n queries of the lowest
 u / x are drawn. With t the u / x of the first one that is not drawn, a query is drawn exactly if u < t x: with the
 probability min(1, t x), given the numbers of the others. Sums weighted by 1 / probability are unbiased for any x. They
-vary with t; the mean difference is therefore estimated as a ratio (`ndcg_core.sampling.estimate`).
+vary with t; the mean difference is therefore estimated as a ratio (docs/draw.md):
+
+    mean = A * sum(w d) / sum(w a),   w = frequency / probability,   A = sum(f a) / sum(f) over the whole log
+
+with a the relative disagreement of a query, 0 where the systems show the same. It is the weighted mean of the values
+A d / a with weights w a, whose error is that of any weighted mean (`mean_difference.compute_moments`); where no drawn
+query was certain the weights are equal. No correction for a finite log: the interval is about queries like those of
+the log, as it is where all of them are judged.
 
 With the same seed a larger sample contains the smaller one. An earlier sample can be kept even if it was drawn by other
 sizes: a query is in one of the two samples if u is below the larger of its two limits, so its probability is the larger
@@ -12,8 +19,9 @@ of its two probabilities.
 Sources: N. Duffield, C. Lund and M. Thorup, Priority Sampling for Estimation of Arbitrary Subset Sums, Journal of the
 ACM 54 (2007) (the probabilities given the limit). E. Ohlsson, Sequential Poisson Sampling, Journal of Official
 Statistics 14 (1998) (the same draw with fixed probabilities; permanent random numbers). S. K. Thompson, Sampling
-(2012), chapter 6 (weights). J. A. Aslam, V. Pavlu and E. Yilmaz, A Statistical Method for System Evaluation Using
-Incomplete Judgments, SIGIR (2006) (judgments drawn with unequal probabilities).
+(2012), chapters 6 (weights) and 7 (the ratio estimator under unequal probabilities). J. A. Aslam, V. Pavlu and
+E. Yilmaz, A Statistical Method for System Evaluation Using Incomplete Judgments, SIGIR (2006) (judgments drawn with
+unequal probabilities).
 """
 
 import hashlib
@@ -111,3 +119,20 @@ def without_first_left(order: NDArray[np.intp], kept: Kept, numbers: FloatArray)
     first = left[np.argmin(numbers[left] / kept.sizes[left])]
     found: NDArray[np.intp] = order[order != first]
     return found
+
+
+def mean_disagreement(disagreements: FloatArray, frequencies: FloatArray | None = None) -> float:
+    """Return A of (N,) all queries of a log or slice, the unchanged ones with 0; frequencies: (N,) > 0."""
+    return float(np.average(disagreements, weights=frequencies)) if len(disagreements) else 0.0
+
+
+def scale_and_weights(
+    disagreements: FloatArray, weights: FloatArray, mean: float
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return factors of the n differences, and weights of the products; None if the weights are alike (up to `ALIKE`).
+
+    disagreements: (n,) > 0, a. weights: (n,) > 0, w. mean: A.
+    """
+    of_products = weights * disagreements
+    are_alike = len(of_products) == 0 or float(np.ptp(of_products)) <= ALIKE * float(of_products.max())
+    return mean / disagreements, None if are_alike else of_products

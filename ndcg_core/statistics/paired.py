@@ -36,7 +36,7 @@ class Column:
     clusters: n names: queries of one name (a conversation, a user, the variants of a query) are one unit of the test;
         None if every query is one. Given for every column of a family, or for none.
     scales: n numbers > 0 that the differences and the baseline's values are multiplied by before anything else, if the
-        queries were drawn by their disagreement (`ndcg_core.sampling.estimate`); else None.
+        queries were drawn by their disagreement (`ndcg_core.sampling.draws`); else None.
     attribute, slice: the queries' attribute and its value, if the column holds one slice of the queries.
     smallest_effect: the smallest difference that matters, > 0, in the metric's unit; for a guardrail its margin.
     largest_loss: the most that one query can lose, scaled, > 0: 1 for metrics within [0, 1], math.inf if not known.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ndcg_ab.history.bundles import locks
-from ndcg_ab.history.bundles.rerun_log import REUSED
+from ndcg_ab.history.bundles.published import REUSED
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
 from tests.slow.killed_runs import BEFORE_PUBLISHING, IN_KEEPING, IN_PUBLISHING, PLACES, STEPS

@@ -27,8 +27,7 @@ from ndcg_ab.files import write_text
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles.locks import LOCK, clear_abandoned, lock_folder
 from ndcg_ab.history.bundles.origin import is_scheduled, seconds_since, user_name
-from ndcg_ab.history.bundles.published import is_published
-from ndcg_ab.history.bundles.rerun_log import read_reruns
+from ndcg_ab.history.bundles.published import is_published, read_reruns
 from ndcg_ab.history.bundles.storage_errors import is_full, name_bundle_in_errors
 from ndcg_ab.history.bundles.working_folders import KEEPING, WORKING_FOLDERS, remove_empty, remove_working_folder
 from ndcg_ab.results.codec import decode, encode

@@ -1,4 +1,4 @@
-"""Which trackers have a bundle: noted in its folder, when it was logged there."""
+"""What is noted beside a bundle later: which trackers have it, and the nights that found nothing changed."""
 
 import contextlib
 import json
@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_ab.files import write_text
-from ndcg_ab.history.bundles.rerun_log import read_reruns
 
 PUBLISHED = "published.json"
+REUSED = "reused.json"
 
 
 def is_published(folder: Path, address: str | None = None) -> bool:
@@ -31,3 +31,14 @@ def mark_published(folder: Path, where: Mapping[str, Any]) -> None:
     """where: `uri`, `reused` and more of the tracker that has it now; those that had it before stay noted."""
     places = read_published(folder) | {where.get("uri", ""): where.get("reused", 0)}
     write_text(folder / PUBLISHED, json.dumps({**where, "places": places}, indent=2) + "\n")
+
+
+def read_reruns(folder: Path) -> list[str]:
+    """ISO 8601, UTC, in the order in which they came; a file that is damaged is no reason to fail."""
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        return [str(moment) for moment in json.loads((folder / REUSED).read_text(encoding="utf-8"))]
+    return []
+
+
+def add_rerun(folder: Path, moment: str) -> None:
+    write_text(folder / REUSED, json.dumps([*read_reruns(folder), moment], indent=2) + "\n")

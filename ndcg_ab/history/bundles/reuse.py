@@ -9,7 +9,7 @@ from typing import Any
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.history.bundles.rerun_log import add_rerun, read_reruns
+from ndcg_ab.history.bundles.published import add_rerun, read_reruns
 from ndcg_ab.results.codec import encode
 
 

@@ -10,12 +10,7 @@ from typing import Any
 
 from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_core.statistics.estimates.mean_difference import deviation_of_interval
-from ndcg_core.statistics.over_time.monitor import (
-    Evidence,
-    Judged,
-    detectable_at,
-    monitor_looks,
-)
+from ndcg_core.statistics.over_time.monitor import Evidence, detectable_at, monitor_looks
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
 Row = dict[str, Any]
@@ -86,7 +81,8 @@ def monitor_comparison(rows: Sequence[Row], alpha: float) -> Monitor:
     columns = ("p_adjusted", "p_t", "family_size", "resamples", "bounded_p_value")
     judged = monitor_looks([Evidence(*(row[name] for name in columns)) for row in firsts], alpha)
     looks = [
-        MonitorLook(row["ordinal"], row["began"], *said(row, each)) for row, each in zip(firsts, judged, strict=True)
+        MonitorLook(row["ordinal"], row["began"], *each, conclusion_of(row, *each))
+        for row, each in zip(firsts, judged, strict=True)
     ]
     now = rows[-1]
     latest = looks[[row["content"] for row in firsts].index(now["content"])]
@@ -103,7 +99,7 @@ def _detectable(row: Row, level: float) -> float | None:
     return detectable_at(level / row["family_size"], row["queries"], deviation, row["largest_loss"])
 
 
-def said(row: Row, judged: Judged) -> tuple[float, float, Verdict]:
-    if not judged.is_detected:
-        return judged.level, judged.p_value, Verdict.UNDECIDED
-    return judged.level, judged.p_value, Verdict.IMPROVED if row["difference"] > 0 else Verdict.REGRESSED
+def conclusion_of(row: Row, level: float, p_value: float) -> Verdict:
+    if p_value > level:
+        return Verdict.UNDECIDED
+    return Verdict.IMPROVED if row["difference"] > 0 else Verdict.REGRESSED

@@ -12,7 +12,7 @@ proxy grades may tell differences in another unit.
 Residuals, each over its sum of weights, are summed within clusters: a query whose careful judgments can score nothing
 counts among the proxy ones alone, and a cluster may be judged in part. If the careful queries were drawn with unequal
 chances from a log, mean(u) is the known proxy mean of the log and adds no variance, and the differences are scaled
-(`ndcg_core.sampling.estimate`).
+(`ndcg_core.sampling.draws`).
 
 Sources: A. N. Angelopoulos, S. Bates, C. Fannjiang, M. I. Jordan and T. Zrnic, Prediction-powered inference, Science
 382 (2023); A. N. Angelopoulos, J. C. Duchi and T. Zrnic, PPI++: Efficient prediction-powered inference (2023), whose

@@ -56,18 +56,6 @@ class Evidence:
         return min(1.0, max(own, bounded))
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A test with the level that it got. p_value <= level: detected."""
-
-    level: float
-    p_value: float
-
-    @property
-    def is_detected(self) -> bool:
-        return self.p_value <= self.level
-
-
 def spend_alpha(alpha: float, look: int) -> float:
     """Return the part of alpha that look 1, 2, 3, … may spend; all of them together spend alpha.
 
@@ -78,10 +66,13 @@ def spend_alpha(alpha: float, look: int) -> float:
     return alpha / 2 * (1 / (ZETA * look * math.sqrt(look)) + 6 / (math.pi * year) ** 2 / YEAR)
 
 
-def monitor_looks(looks: Sequence[Evidence], alpha: float) -> list[Judged]:
-    """Return every look at one comparison with its level: the chance that any detects a true null is at most alpha."""
+def monitor_looks(looks: Sequence[Evidence], alpha: float) -> list[tuple[float, float]]:
+    """Return the level and the p-value of every look at one comparison; p <= level: it detects a difference.
+
+    The chance that any look detects a difference if there is none is at most alpha.
+    """
     levels = [spend_alpha(alpha, at) for at in range(1, len(looks) + 1)]
-    return [Judged(level, each.p_value_at(level)) for level, each in zip(levels, looks, strict=True)]
+    return [(level, each.p_value_at(level)) for level, each in zip(levels, looks, strict=True)]
 
 
 def detectable_at(

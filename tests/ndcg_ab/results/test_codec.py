@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ndcg_ab.history import database
+from ndcg_ab.results import codec
 from ndcg_ab.results import outcome as outcome_module
 from ndcg_ab.results.codec import (
     column_types,
@@ -83,7 +84,8 @@ def test_a_field_that_is_added_arrives_everywhere(tmp_path: Path, monkeypatch: p
     """JSON, the bundle and the history follow the dataclass; older files are read without it."""
     made = outcome_of({"q": {"a": 1}}, {"old": {"q": in_order("a")}, "new": {"q": in_order("b")}}, ["ndcg@2"])
     before = made.to_dict()
-    monkeypatch.setattr(outcome_module, "SystemSummary", Longer)
+    kinds = codec.field_types(Outcome) | {"systems": tuple[Longer, ...]}
+    monkeypatch.setattr(outcome_module, "field_types", lambda _: kinds)
     monkeypatch.setitem(database.RECORDS, "system_summary", Longer)
     assert Outcome.from_dict(before).systems[0] == Longer(**dataclasses.asdict(made.systems[0]))
     systems = tuple(Longer(**dataclasses.asdict(system), share=0.25) for system in made.systems)

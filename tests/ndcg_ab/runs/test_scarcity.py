@@ -15,7 +15,7 @@ from ndcg_ab.errors import InputError, SqlError
 from ndcg_ab.flows.cli.exit_codes import UNUSABLE, exit_code_for
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.history.bundles import locks, rerun_log
+from ndcg_ab.history.bundles import locks, published
 from ndcg_ab.history.timeline.timeline import read_timeline
 from ndcg_ab.pipeline import pulls, stages
 from ndcg_ab.report import bundle_files
@@ -140,7 +140,7 @@ def test_what_runs_out_when_the_bundle_is_safe_costs_no_night(tmp_path: Path, mo
     assert "there is no room (No space left on device)" in performed.pending
     assert "the page cannot be drawn: MemoryError" in (performed.bundle / bundle_files.PAGE).read_text()
     with monkeypatch.context() as planted, pytest.raises(InputError, match="No space left"):
-        planted.setattr(rerun_log, "write_text", failing(FULL))
+        planted.setattr(published, "write_text", failing(FULL))
         unlogged(evaluation)
     assert unlogged(evaluation).reused
     assert read_timeline(evaluation, None, None).evaluations[0].ordinal == 1

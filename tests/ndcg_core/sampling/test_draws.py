@@ -5,8 +5,15 @@ import hashlib
 import numpy as np
 import pytest
 
-from ndcg_core.sampling.draws import UNIFORM, Kept, draw_queries, permanent_numbers, relative_disagreements
-from ndcg_core.sampling.estimate import mean_disagreement, scale_and_weights
+from ndcg_core.sampling.draws import (
+    UNIFORM,
+    Kept,
+    draw_queries,
+    mean_disagreement,
+    permanent_numbers,
+    relative_disagreements,
+    scale_and_weights,
+)
 from ndcg_core.sampling.plan import (
     Population,
     error_of_draw,
