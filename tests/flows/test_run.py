@@ -186,18 +186,3 @@ def test_prefect_is_asked_where_its_files_may_name_one(case: str, tmp_path: Path
     command = [sys.executable, "-c", ASK, str(config)]
     found = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     assert found.stdout.split()[0] == str(named), found.stderr
-
-
-@pytest.mark.slow
-def test_a_run_without_a_server_neither_imports_nor_starts_one(tmp_path: Path) -> None:
-    config = configuration(small(tmp_path, tracker="json_lines"), tmp_path)
-    code = (
-        "import sys\nfrom ndcg_ab.flows.cli.app import app\n"
-        "try: app(sys.argv[1:])\nexcept SystemExit as end: print('code', end.code)\n"
-        "print(sorted(name for name in sys.modules if name.partition('.')[0] == 'prefect'))"
-    )
-    environment = os.environ | {"PREFECT_HOME": str(tmp_path / "home")}
-    command = [sys.executable, "-c", code, "run", str(config), "--quiet"]
-    found = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
-    assert found.stdout.split("\n")[:2] == ["code 0", "[]"], found.stdout + found.stderr
-    assert not (tmp_path / "home").exists()

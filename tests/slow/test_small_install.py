@@ -147,6 +147,7 @@ def test_all_but_mlflow_and_prefect_works_and_the_rest_says_what_to_install(
     assert (tmp_path / "comment.md").read_text().startswith("### ")
     files = "comment.md matrix.svg nights.svg page.html power.svg report.html scores.csv sheet.html"
     assert {path.name for path in tmp_path.iterdir()} == {*files.split(), "small.yaml", "tracked.yaml", "out"}
+    assert len(list((tmp_path / "out" / "small").glob("2*/report.html"))) == 1
     loaded = set(found.stdout.splitlines()[-1].split())
     names = {IMPORTED.get(name, name) for name in wanted}
     assert names <= loaded, "something is installed that nothing needs"

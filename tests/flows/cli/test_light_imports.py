@@ -50,13 +50,16 @@ def test_compare_imports_nothing_that_it_does_not_use() -> None:
 
 
 @pytest.mark.slow
-def test_a_run_imports_what_its_tracker_and_page_need(tmp_path: Path) -> None:
+def test_a_run_imports_what_its_tracker_and_page_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a server that somebody names it neither imports Prefect nor starts one, which would make its home."""
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "home"))
     config = tmp_path / "c.yaml"
     systems = "".join(f"\n  - {{name: {name}, file: {ROOT}/tests/data/{name}.run}}" for name in ("old", "new"))
     judgments = ROOT / "tests" / "data" / "judgments.qrels"
     config.write_text(f"name: c\njudgments: {judgments}\nsystems:{systems}\nmetrics: [ndcg@10]\ntracker: json_lines\n")
     needed = {"pyarrow.parquet", "jinja2"}
     assert unused(["run", str(config)], UNUSED - needed - {"pandas"}) == "[]"
+    assert not (tmp_path / "home").exists()
 
 
 def test_where_scipy_keeps_its_functions_elsewhere_the_whole_of_it_is_imported() -> None:
