@@ -23,6 +23,7 @@ from ndcg_ab.checks.ids.spellings import SPELLINGS, cut_at, find_alike, remove_a
 from ndcg_ab.errors import InputError
 from ndcg_ab.results.outcome import Finding
 from tests.examples import examples
+from tests.repeated import mostly_soaked
 
 QUERIES = [f"http://x/q_00{number}é&Ab" for number in range(10)]
 DOCS = [f"http://x.example/é&{number:03}_ﬁAb" for number in range(10)]
@@ -44,6 +45,11 @@ CASES: dict[str, tuple[Change, str]] = {
     "two at once": (lambda text: f"doc:{text.replace('_', '-')}", "the prefix 'doc:' is removed"),
 }
 FORMS = ("NFD", "NFKC")
+# Every file and share of changed ids with the first spelling, then one of the four with each spelling; all in soak.
+DOCUMENTS = [(case, changed, step) for case in CASES for changed in ("new.run", "j.qrels") for step in (1, 5)]
+SOME_DOCUMENTS = [one for at, one in enumerate(DOCUMENTS) if at < 4 or at % 4 == at // 4 % 4]
+QUERY_IDS = [(case, step) for case in CASES if case not in ("NFKC", "passages") for step in (1, 5)]
+SOME_QUERY_IDS = [("NFD", 1), ("NFD", 5), ("quotes", 5), ("prefix", 1), ("two at once", 5)]
 
 
 def write_files(folder: Path, changed: str, change: Change, field: str = "doc_id", step: int = 1) -> list[Path]:
@@ -115,10 +121,9 @@ def test_ids_that_match_in_another_spelling(case: str, step: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", [1, 5])
-@pytest.mark.parametrize("changed", ["new.run", "j.qrels"])
-@pytest.mark.parametrize("case", CASES)
-def test_the_command_makes_documents_match(case: str, changed: str, step: int, folder: Path) -> None:
+@pytest.mark.parametrize("spelt", mostly_soaked(DOCUMENTS, kept=SOME_DOCUMENTS), ids=str)
+def test_the_command_makes_documents_match(spelt: tuple[str, str, int], folder: Path) -> None:
+    case, changed, step = spelt
     change, words = CASES[case]
     paths = write_files(folder, changed, change, step=step)
     assert is_refused(paths) == (step == 1 or case in FORMS)
@@ -137,9 +142,9 @@ def test_the_command_makes_documents_match(case: str, changed: str, step: int, f
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", [1, 5])
-@pytest.mark.parametrize("case", sorted({*CASES} - {"NFKC", "passages"}))
-def test_the_command_makes_queries_match(case: str, step: int, folder: Path) -> None:
+@pytest.mark.parametrize("spelt", mostly_soaked(QUERY_IDS, kept=SOME_QUERY_IDS), ids=str)
+def test_the_command_makes_queries_match(spelt: tuple[str, int], folder: Path) -> None:
+    case, step = spelt
     change, words = CASES[case]
     paths = write_files(folder, "new.run", change, "query_id", step)
     (finding,) = findings(paths)
