@@ -55,7 +55,7 @@ def check_unscored(shares: Sequence[ScoredShare]) -> list[Finding]:
     for row in shares:
         code = "few_scored" if row.scored else "nothing_scored"
         if row.share < FEW_SCORED:
-            message = f"{row.metric}: {scored_text(row)} by this metric; a gate on it fails"
+            message = f"{row.metric}: {scored_text(row)} by this metric" + "; a gate on it fails" * (not row.scored)
             found.append(Finding(code, "warning", message, row.scored, metric=row.metric, value=row.share))
     return found
 

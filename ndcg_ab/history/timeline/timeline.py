@@ -124,7 +124,7 @@ def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) 
         if not rows:
             raise InputError(f"{path}: holds no evaluation yet; `ndcg-ab run` makes one")
         costs = {name for (name,) in tables.rows("cost_timeline", ("metric",))}
-        name = known_metric(tables, metric or primary_of(evaluation, tables), path, costs)
+        name = known_metric(tables, metric, evaluation, path, costs)
         nights = {
             ordinal: Evaluated(ordinal, key, began, baseline, gate, pending=key in pending)
             for ordinal, key, began, baseline, gate, _ in rows
@@ -251,12 +251,17 @@ def primary_of(evaluation: Evaluation, past: Any) -> str:
     return evaluation.metrics[0]
 
 
-def known_metric(past: Any, metric: str, path: Path, costs: Collection[str] = ()) -> str:
-    """costs: names of statistics of costs, which may be meant as well."""
+def known_metric(past: Any, option: str | None, evaluation: Evaluation, path: Path, costs: Collection[str] = ()) -> str:
+    """Return the name that a history has for the metric of the option, or for the first of the configuration.
+
+    costs: names of statistics of costs, which may be meant as well.
+    """
     known = sorted({found for (found,) in past.rows("system_summary", ("metric",))} | {*costs})
+    metric = option or primary_of(evaluation, past)
     name = metric if metric in costs else name_among(metric, known)
     if name not in known:
-        raise InputError(f"--metric {metric!r}: {path} has only {', '.join(known)}")
+        place = f"--metric {metric!r}" if option else f"metrics[0] = {metric!r}"
+        raise InputError(f"{place}: {path} has only {', '.join(known)}")
     return name
 
 
@@ -287,7 +292,7 @@ def read_query(evaluation: Evaluation, query_id: str, metric: str | None, last: 
     """One query's values over the evaluations, the latest `last` of them; InputError where it is in none."""
     path = database.existing_history(evaluation)
     with database.open_history_to_read(path) as past:
-        name = known_metric(past, metric or evaluation.metrics[0], path)
+        name = known_metric(past, metric, evaluation, path)
         columns, wanted = ("ordinal", "began", "system_id", "value"), {"query_id": query_id, "metric": name}
         rows = past.rows("query_timeline", columns, where=wanted, order="began, ordinal")
         if not rows:

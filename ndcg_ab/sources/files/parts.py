@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.files.hints import folder_hint
 from ndcg_ab.sources.files.records import explain_broken_parquet, open_parquet
-from ndcg_ab.sources.files.stores import ObjectStore, Store, open_store
+from ndcg_ab.sources.files.stores import ObjectStore, Store, door_of, open_store
 from ndcg_ab.sources.files.unpacking import refuse_other_counts
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.temporary import ALONE, temporary_folder
@@ -184,4 +185,9 @@ def name_part_in_errors(part: Part) -> Iterator[None]:
     except InputError as error:
         if str(part.path) == part.name:
             raise
-        raise type(error)(str(error).replace(str(part.path), plain_address(part.name))) from None
+        address, place = plain_address(part.name), re.escape(shlex.quote(str(part.path)))
+        fetch = f"curl -Lo COPY {shlex.quote(address)} && " if door_of(address) == "web server" else "of a copy: "
+        told = re.sub(
+            rf"\b([gb]?un[lxz]\w+(?: -c <| -p)?) {place}", lambda found: f"{fetch}{found[1]} COPY", str(error)
+        )
+        raise type(error)(told.replace(str(part.path), address)) from None

@@ -18,7 +18,7 @@ from ndcg_ab.sources.forms.json import (
     search_engines,
     user_events,
 )
-from ndcg_ab.sources.forms.sample import Sample
+from ndcg_ab.sources.forms.sample import DELIMITERS, Sample
 from ndcg_ab.sources.forms.text import (
     positional,
     query_lines,
@@ -26,7 +26,7 @@ from ndcg_ab.sources.forms.text import (
     table,
     values,
 )
-from ndcg_ab.sources.tables.schema import names_text
+from ndcg_ab.sources.tables.schema import is_plain_number, names_text
 
 FORMS: tuple[Form, ...] = (  # of several of one kind the first that fits is taken
     table.BEIR_FORM,
@@ -193,8 +193,10 @@ def is_told(found: Reading, plain: Reading) -> bool:
 
 
 def plain_reading(sample: Sample, layout: str, told: str | None = None) -> Reading:
-    """Return how a file is read whose format is told, or shown by its first bytes or its name."""
+    """Return how a file is read whose format is told, or shown by its first bytes, its first line or its name."""
     found = told or ("parquet" if sample.is_parquet else format_by_name(sample.path))
+    if not told and found in ("trec", *TOLD) and (sign := find_header_delimiter(sample, found, layout)):
+        return Reading(KINDS.get(layout, layout), "delimited", delimiter=sign)
     if not told and found == "trec" and sample.is_json:
         found = "jsonl"
     number = {"judgment": "grade", "ranking": "score"}.get(layout)
@@ -206,6 +208,18 @@ def plain_reading(sample: Sample, layout: str, told: str | None = None) -> Readi
     file_format, delimiter = TOLD.get(found, (found, " " if found == "trec" else ""))
     names = TREC_COLUMNS.get(layout, ()) if found == "trec" else ()
     return Reading(KINDS.get(layout, layout), file_format, names=names, delimiter=delimiter)
+
+
+def find_header_delimiter(sample: Sample, by_name: str, layout: str) -> str:
+    """Return the sign between the columns of the first line; empty if TREC lines, or the name's own sign, fit it."""
+    line = "" if sample.is_json else next(iter(sample.lines), "")
+    if by_name in TOLD:
+        is_plain = len(sample.head(TOLD[by_name][1])) > 1
+    else:
+        is_plain = layout in TREC_COLUMNS and (layout not in KINDS or len(line.split()) > 1)
+    names, sign = max(((sample.head(sign), sign) for sign in DELIMITERS), key=lambda each: len(each[0]))
+    is_header = len(names) > 1 and not any(map(is_plain_number, names))
+    return sign if line and is_header and not is_plain else ""
 
 
 def is_nested(value: Any) -> bool:

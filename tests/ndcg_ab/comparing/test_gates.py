@@ -411,6 +411,15 @@ def test_a_metric_that_scores_nothing_fails_its_gate(policy: str, condition: str
         ndcg_ab.compare(JUDGMENTS, RANKED, metrics=["ndcg@2", empty], strict=True)
 
 
+def test_a_finding_of_few_scored_queries_says_nothing_of_a_gate_that_passes() -> None:
+    judgments = {f"q{at}": {"a": int(at < 1)} for at in range(5)}
+    gate = {"scored": 0.1, "no_regression": False}
+    result = ndcg_ab.compare(judgments, {"old": {query: ["a"] for query in judgments}}, metrics="ndcg@2", gate=gate)
+    assert [each.passed for each in result.gates] == [True]
+    (finding,) = [found for found in result.findings if found.code == "few_scored"]
+    assert finding.message == "ndcg@2: 1 of 5 judged queries is scored by this metric"
+
+
 def test_systems_that_share_no_query_pass_no_gate() -> None:
     metric = "ndcg(unanswered=exclude)@2"
     halves = {

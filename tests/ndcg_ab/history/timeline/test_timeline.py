@@ -164,6 +164,9 @@ def test_last_and_metric(evaluation: Evaluation) -> None:
     assert found.evaluations[0].changed, "compared with the one before, though that is not shown"
     with pytest.raises(InputError, match=r"--metric 'ndcg@7': .* has only ndcg@10, recall@5"):
         read_timeline(evaluation, "ndcg@7", None)
+    other = evaluation.model_copy(update={"metrics": ("rr",)})
+    with pytest.raises(InputError, match=r"^metrics\[0\] = 'rr': .* has only ndcg@10, recall@5"):
+        read_timeline(other, None, None)
 
 
 def test_a_metric_that_changed_its_definition_is_said(evaluation: Evaluation, folder: Path) -> None:

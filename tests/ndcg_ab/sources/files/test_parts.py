@@ -1,8 +1,12 @@
 """One table from many files, from packed ones, and from stores on real servers."""
 
 import functools
+import gzip
 import http.server
+import re
+import subprocess
 import threading
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -134,6 +138,23 @@ def test_a_file_of_a_web_server(web: str, folder: Path) -> None:
     (folder / "all.run").write_text("".join(LINES))
     assert read(folder, f"http://me:geheim@{web}/all.run?signature=planted") == FOUND
     assert read(folder, f"http://{web}/parquet/set=de/part-0.parquet") == FOUND[:2]
+
+
+@pytest.mark.parametrize("name", ["dense.gz", "thrice.gz", "two.zip"])
+def test_a_remedy_for_a_packed_file_of_a_web_server_works(name: str, web: str, folder: Path) -> None:
+    """The command that is printed unpacks what lies at the address: a shell cannot read from an address."""
+    content = "".join(LINES).encode()
+    (folder / "thrice.gz").write_bytes(gzip.compress(gzip.compress(gzip.compress(content))))
+    (folder / "dense.gz").write_bytes(gzip.compress(content + (b" " * 99_999 + b"\n") * 84))
+    with zipfile.ZipFile(folder / "two.zip", "w") as archive:
+        archive.writestr("NEW", content)
+        archive.writestr("other.run", content)
+    with pytest.raises(InputError) as caught:
+        read(folder, f"http://{web}/{name}")
+    command = re.search(r"curl [^)]*?(> NEW|$)", str(caught.value))
+    assert command, caught.value
+    subprocess.run(["bash", "-c", command[0]], check=True, cwd=folder, capture_output=True)
+    assert read(folder, "NEW") == FOUND
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from flows.cli.app import app
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.forms import recognition
 from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Reading, Records
-from ndcg_ab.sources.forms.recognition import FORMS, recognise_file, refuse_unknown_form
+from ndcg_ab.sources.forms.recognition import FORMS, find_reading, recognise_file, refuse_unknown_form
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.text.table import SCORED_FORM
 
@@ -91,6 +91,26 @@ def test_what_a_file_is_taken_for(
         return
     found = taken_for(path)
     assert (found.kind, found.format, dict(found.columns)) == (kind, file_format, columns)
+
+
+@pytest.mark.parametrize("name", ["x", "x.txt", "x.csv", "x.tsv"])
+@pytest.mark.parametrize(
+    ("layout", "columns"),
+    [
+        ("event", ["query", "document", "position", "impressions", "clicks"]),
+        ("document", ["doc_id", "title of it", "url"]),
+        ("query", ["query_id", "clicks"]),
+        ("judgment", ["query", "doc", "impressions", "clicks"]),
+    ],
+)
+def test_a_header_decides_how_its_table_is_read_and_no_name_does(
+    layout: str, columns: list[str], name: str, tmp_path: Path
+) -> None:
+    for sign in ",;\t":
+        if layout != "judgment" or sign != "\t":  # a TREC line may have tabs
+            (tmp_path / name).write_text(f"{sign.join(columns)}\n{sign.join('1' * len(columns))}\n")
+            found = find_reading(tmp_path / name, layout)
+            assert (found.format, found.delimiter) == (DELIMITED, sign)
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.words)
