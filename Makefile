@@ -154,8 +154,7 @@ WANTED := --editable ".[test]"
 	$(MAKE) --no-print-directory --jobs 2 --keep-going --assume-old $@ typed warm .venv/linted_sql >/dev/null 2>&1 || true
 
 warm: .venv/ready
-	$(BIN)/python -m tests.stores
-	$(BIN)/pytest --collect-only -qq
+	$(BIN)/python -m tests.stores && $(BIN)/pytest --collect-only -qq
 
 .oldest/ready: .venv/ready
 	$(PYTHON) -m venv .oldest
