@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ndcg_core.sampling import draws, estimate, plan
+from ndcg_core.sampling import draws, plan
 from ndcg_core.statistics.estimates import cost_quantiles, power
 from ndcg_core.statistics.estimates import mean_difference as means
 from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion_matrix, krippendorff_alpha
@@ -263,8 +263,8 @@ def test_drawn_queries(number: int) -> None:
     assert_finite([drawn, more])
     assert ((drawn.probability >= 0) & (drawn.probability <= 1)).all()
     taken = drawn.is_drawn & (relative > 0)
-    mean = estimate.mean_disagreement(relative, case.weights)
-    assert_finite(estimate.scale_and_weights(relative[taken], 1 / drawn.probability[taken], mean))
+    mean = draws.mean_disagreement(relative, case.weights)
+    assert_finite(draws.scale_and_weights(relative[taken], 1 / drawn.probability[taken], mean))
     population = plan.Population(disagreements, relative, case.weights, 0.16)
     errors = (plan.error_of_draw, plan.error_of_random)
     assert_finite([plan.queries_to_settle(population, case.pick((0.01, 0.5, 3.0)), error) for error in errors])
