@@ -130,7 +130,8 @@ def convert_batch(
     if part is None or breaks_a_rule(part, spaces=False):
         rows = parquet_rows(pa.record_batch(list(plain.values()), names=list(plain)))
         placed = ((f"{place} {before + number}", row) for number, row in enumerate(rows, 1))
-        part = records_table(rated_rows(placed, unrated) if layout.kind == JUDGMENT.kind else placed, layout)
+        is_judged = layout.kind == JUDGMENT.kind
+        part = records_table(rated_rows(placed, unrated, layout.words) if is_judged else placed, layout)
     if layout.kind == "ranking":  # whose queries repeat, and are kept once each
         part = part.set_column(0, "query_id", pc.cast(pc.dictionary_encode(part["query_id"]), ANY_TEXT))
     return pa.concat_tables([part, part[:0]]).combine_chunks()  # the driver's buffers are larger than what is in them

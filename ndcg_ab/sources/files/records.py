@@ -81,7 +81,7 @@ def gather_records(
     """Return one table of records, each with its place; judgments without a grade are left out and counted."""
     unrated = Noticed("unrated_row")
     if layout.kind == JUDGMENT.kind:
-        placed = rated_rows(placed, unrated)
+        placed = rated_rows(placed, unrated, layout.words)
     return gather_pieces(record_pieces(placed, layout), layout, keep, lambda: [*remarks(), *unrated.remarks()])
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.sources.files.streams import UnusualError
-from ndcg_ab.sources.tables.schema import IDS, LONGEST_ID, MOST_RANK, Layout, check_types
+from ndcg_ab.sources.tables.schema import IDS, LONGEST_ID, MOST_RANK, NO_GRADE, Layout, check_types
 
 OF_QUERIES = ("text", "weight", "cluster", "probability", "disagreement")
 OPTIONAL = ("score", "rank", "metric_hash", "judge", "source", *OF_QUERIES)  # columns that a table may lack
@@ -119,6 +119,9 @@ class TableRules:
                 self.nulls[name] += column.null_count
                 if is_null(column):
                     continue
+            is_word = name == "grade" and pa.types.is_string(column.type)
+            if is_word and pc.any(pc.is_in(pc.utf8_trim_whitespace(column), pa.array(NO_GRADE))).as_py():
+                raise BrokenRuleError("a row may have no grade")
             if column.null_count or self.is_broken(column) or (name in IDS and holds_long_text(column)):
                 raise BrokenRuleError(f"in {name}")
 

@@ -8,7 +8,7 @@ from ndcg_ab.errors import format_value
 from ndcg_ab.files import named
 from ndcg_ab.sources.base import Remark
 from ndcg_ab.sources.files.unpacking import is_packed
-from ndcg_ab.sources.tables.schema import is_plain_number
+from ndcg_ab.sources.tables.schema import NO_GRADE, is_plain_number
 
 MOST_EXAMPLES = 5
 
@@ -79,10 +79,17 @@ class FormatWatch:
         return [*self.unread.remarks(), *self.comments.remarks(), *tag_remarks(self.path, self.tags)]
 
 
-def rated_rows(placed: Iterable[tuple[str, dict[str, Any]]], unrated: Noticed) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the records of judgments whose grade is not empty, each with its place; unrated: receives the others."""
+def rated_rows(
+    placed: Iterable[tuple[str, dict[str, Any]]], unrated: Noticed, words: Iterable[tuple[str, float]]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the records of judgments with a grade, each with its place.
+
+    unrated: receives those whose grade is empty, or a word for none that is not among the words with a number.
+    """
+    absent = {*NO_GRADE} - dict(words).keys()
     for where, record in placed:
-        if "grade" in record and (record["grade"] in (None, b"") or not str(record["grade"]).strip()):
+        grade = record.get("grade", 0)
+        if grade in (None, b"") or not str(grade).strip() or (isinstance(grade, str) and grade.strip() in absent):
             unrated.add(where)
         else:
             yield where, record

@@ -204,6 +204,9 @@ IDS = ("query_id", "doc_id", "object_id", "document")  # fields that hold one, o
 MOST_RANK = EXACT  # the ranks below it are exact in every tool
 
 
+NO_GRADE = ("NA", "N/A", "n/a", "-", "null", "NULL", "None", "nan")  # words for none, if no number is named for them
+
+
 class WordGradeError(InputError):
     """A grade is a word."""
 

@@ -4,7 +4,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ndcg_ab.sources.forms.form import JUDGMENTS, RANKING, Form, Reading
 from ndcg_ab.sources.forms.names import field_column
-from ndcg_ab.sources.forms.plausible import MOST_GRADES, are_grades, are_ranks, are_times, fall, numbers, vary
+from ndcg_ab.sources.forms.plausible import (
+    MOST_GRADES,
+    are_grades,
+    are_ranks,
+    are_times,
+    fall,
+    numbers,
+    only_given,
+    vary,
+)
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.text.values import are_named
 
@@ -42,13 +51,13 @@ def make_form(
 def have_grades(columns: Columns) -> bool:
     """Return whether documents differ, and their grades are plausible numbers."""
     grades = columns["grade"]
-    return vary(columns["doc_id"]) and numbers(grades) is not None and are_grades(grades)
+    return vary(columns["doc_id"]) and numbers(only_given(grades)) is not None and are_grades(grades)
 
 
 def have_falling_fractions(columns: Columns) -> bool:
     """Return whether grades fall within queries, and are not all whole: scores do."""
-    grades = numbers(columns["grade"]) or []
-    return fall(columns["query_id"], grades) and not all(grade.is_integer() for grade in grades)
+    grades = numbers(columns["grade"])
+    return grades is not None and fall(columns["query_id"], grades) and not all(grade.is_integer() for grade in grades)
 
 
 def have_ranks(columns: Columns) -> bool:

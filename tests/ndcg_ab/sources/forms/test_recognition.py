@@ -29,6 +29,7 @@ TAKEN = [  # name, content, kind, format, columns
     ("a", "q1\td1\t1\nq1\td2\t2\nq2\td1\t1\n", RANKING, TREC, {}),
     ("a", "q1\td1\t1\nq1\td2\t1\nq2\td1\t0\n", JUDGMENTS, TREC, {}),
     ("a", "q1\td1\t1.25\nq1\td2\t1.125\nq2\td1\t0.5\n", RANKING, TREC, {}),
+    ("a", "q1\td1\t1\nq1\td2\tNA\nq2\td1\t0\n", JUDGMENTS, TREC, {}),
     ("a", "q1 7 1 9.5\nq1 8 2 4.5\nq2 7 1 3\n", RANKING, TREC, {}),
     ("a", "q1 0 1 2\nq1 0 2 1\nq2 0 1 1\n", JUDGMENTS, TREC, {}),
     ("u.data", "1 2 3 881250949\n1 3 4 881250950\n", JUDGMENTS, TREC, {}),
