@@ -152,8 +152,8 @@ def evaluation(folder: Path, **changes: Any) -> Evaluation:
 
 
 @functools.cache
-def connect_port() -> int:
-    """Of Spark Connect, in the driver of the session that all tests share; asked for when the master has its own."""
+def connect_port(master: str) -> int:
+    """Return the port of Spark Connect in the driver of a master's session: two drivers of one process have two."""
     return free_port()
 
 
@@ -162,7 +162,7 @@ def on(master: str, folder: Path) -> dict[str, Any]:
         "engine": {
             "spark": {
                 "master": master,
-                "conf": CONF | with_connect(connect_port()) | {"spark.sql.warehouse.dir": f"{folder}/warehouse"},
+                "conf": CONF | with_connect(connect_port(master)) | {"spark.sql.warehouse.dir": f"{folder}/warehouse"},
                 "scratch": f"{folder}/scratch",
                 "patience": 400,
             }
@@ -434,27 +434,27 @@ print(*[finding.message for finding in found], counts, sep="\\n")
 """
 
 
-def by_connect(code: str, folder: Path) -> str:
+def by_connect(code: str, master: str, folder: Path) -> str:
     """In a process of its own, since one has either kind of session; the server is in the driver of `both`."""
-    command = [sys.executable, "-c", code, str(folder), f"sc://127.0.0.1:{connect_port()}"]
+    command = [sys.executable, "-c", code, str(folder), f"sc://127.0.0.1:{connect_port(master)}"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def test_spark_connect_takes_tables_and_gives_rows(both: Both, tmp_path: Path) -> None:
+def test_spark_connect_takes_tables_and_gives_rows(both: Both, master: str, tmp_path: Path) -> None:
     """Of a query with a parameter, and of a table that is written there; what was written goes with the engine."""
-    assert by_connect(DUPLICATES, tmp_path) == "[('new', 'q', 'é', 2)] [('a', 0.5), ('é', 2.0)]\n"
+    assert by_connect(DUPLICATES, master, tmp_path) == "[('new', 'q', 'é', 2)] [('a', 0.5), ('é', 2.0)]\n"
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("master", ["standalone"], indirect=True, scope="module")
-def test_spark_connect_checks_the_same(both: Both, tmp_path: Path) -> None:
+def test_spark_connect_checks_the_same(both: Both, master: str, tmp_path: Path) -> None:
     alone = small(tmp_path)
     with open_engine_for(alone) as engine:
         found, counts = check_only(alone, engine)
-    said = by_connect(CHECK, tmp_path)
+    said = by_connect(CHECK, master, tmp_path)
     assert list((tmp_path / "scratch").iterdir()) == []
     assert said.splitlines() == [*(finding.message for finding in found), *counts.splitlines()]
 
