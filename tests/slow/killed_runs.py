@@ -35,7 +35,7 @@ configure_mappers()  # once for all forks, as is what MLflow and pyarrow import 
 NAMES = {step: name for place in (computing, stages) for name, step in vars(place).items() if isinstance(step, Stage)}
 NOT_TAKEN = {  # by these nights
     *(computing.PULL_SCORES, computing.PULL_PROXY, computing.SCORE_BY_PROXY, computing.JUDGE),
-    *(computing.SCORE_BY_JUDGES, computing.LEAVE_OUT, stages.REMOVE_OLD),
+    *(computing.SCORE_BY_JUDGES, computing.LEAVE_OUT, computing.MEASURE, stages.REMOVE_OLD),
 }
 STEPS = [NAMES[step] for step in stages.STAGES if step not in NOT_TAKEN]
 IN_KEEPING = ["bundle half written", "before renaming", "between renaming and commit", "after commit"]
