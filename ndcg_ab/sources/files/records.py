@@ -21,6 +21,7 @@ from ndcg_ab.sources.files.streams import LONGEST_LINE, LongLineError, line_bloc
 from ndcg_ab.sources.files.unpacking import open_bytes, open_table, refuse_other_counts
 from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.sources.forms.names import NAMES, bare_name
+from ndcg_ab.sources.forms.sample import DELIMITER_LINE
 from ndcg_ab.sources.tables.format_warnings import FormatWatch, Noticed, rated_rows
 from ndcg_ab.sources.tables.on_disk import TableWriter, read_batches, rewrite_table
 from ndcg_ab.sources.tables.schema import (
@@ -187,7 +188,7 @@ def text_lines(path: Path, longest: int | None = LONGEST_LINE) -> Iterator[tuple
                 if "\0" in line:
                     hint = f" ({utf8_command(raw)})" if number == 1 else ""
                     raise InputError(f"{path}, line {number}: holds a zero byte: not a text file{hint}")
-                yield number, line
+                yield number, DELIMITER_LINE.sub("", line) if number == 1 else line
     except LongLineError:
         raise InputError(
             f"{path}: the line after line {number} is longer than {LONGEST_LINE:,} bytes: lines must be shorter;"

@@ -138,7 +138,7 @@ class ValidatingStream(FileStream):
 
 
 class QuotedTextStream(ValidatingStream):
-    """CSV: every quote begins a field, ends one, or is one of two."""
+    """CSV with its header first: every quote begins a field, ends one, or is one of two."""
 
     def __init__(self, file: BinaryIO, delimiter: str) -> None:
         super().__init__(file)
@@ -147,6 +147,8 @@ class QuotedTextStream(ValidatingStream):
         self.is_open = False
 
     def look(self, text: bytes) -> None:
+        if text.startswith((b"\nsep=", b"\n\xef\xbb\xbfsep=")):
+            raise UnusualError("the first line tells the delimiter")
         if b'"' not in text:
             return
         signs = np.frombuffer(text, dtype=np.uint8)

@@ -17,6 +17,7 @@ from ndcg_ab.sources.files.unpacking import open_bytes, open_table
 FIRST_LINES, FIRST_BYTES = 100, 1 << 18
 MOST_DEPTH = 20  # of objects and lists within others
 COMMENT = "#"
+DELIMITER_LINE = re.compile(r"\Asep=.(?=\r?\n)")  # the first line by which Excel is told the delimiter
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)|[{}\[\],]', re.DOTALL)  # of JSON: a text, which may be cut, or a sign
 WIDTHS = range(3, 7)  # fields of the forms without a header
 DELIMITERS = ("\t", ",", ";", "|")
@@ -64,7 +65,7 @@ class Sample:
     def text(self) -> str:
         """The beginning as text; empty for what is none."""
         found = self.start.decode("utf-8-sig", errors="replace")
-        return "" if self.is_parquet or "\0" in found else found
+        return "" if self.is_parquet or "\0" in found else DELIMITER_LINE.sub("", found)
 
     @functools.cached_property
     def lines(self) -> list[str]:

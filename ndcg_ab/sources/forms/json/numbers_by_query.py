@@ -3,6 +3,7 @@
 The numbers of documents may be in pairs, too: {query: [[document, number]]}.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import chain, pairwise
@@ -25,11 +26,12 @@ from ndcg_ab.sources.forms.plausible import MOST_GRADE, MOST_GRADES, are_grades,
 from ndcg_ab.sources.forms.sample import Sample
 
 Queries = Sequence[Sequence[str]]  # the values of each query, as texts
+KINDS = {"qrels": JUDGMENTS, "run": RANKING}  # one key around all queries, which says what they hold
 
 
 def sniff_judgments(sample: Sample) -> Reading | None:
     """Grades are few and small; those that are fractions and fall from document to document are likelier scores."""
-    queries = values_by_query(sample)
+    queries = values_by_query(sample, JUDGMENTS)
     values = list(chain.from_iterable(queries))
     found = numbers(values)
     if not values or (are_grades(values) if found is None else max(map(abs, found)) <= MOST_GRADE) is False:
@@ -44,7 +46,7 @@ def sniff_judgments(sample: Sample) -> Reading | None:
 
 def sniff_ranking(sample: Sample) -> Reading | None:
     """Scores are many, or fractions, or fall from document to document; whole numbers are likelier grades."""
-    queries = values_by_query(sample)
+    queries = values_by_query(sample, RANKING)
     if numbers(chain.from_iterable(queries)) is None:
         return None
     return Reading(
@@ -55,10 +57,20 @@ def sniff_ranking(sample: Sample) -> Reading | None:
     )
 
 
-def values_by_query(sample: Sample) -> Queries:
+def unwrap(value: Any) -> tuple[Any, str | None]:
+    """Return the queries within a wrapper or in the lines of JSON Lines, and the kind that a wrapper names."""
+    if is_list(value) and all(is_object(each) and all(map(is_query, each.values())) for each in value):
+        merged = dict(chain.from_iterable(each.items() for each in value))
+        return (merged if 2 * len(merged) > len(value) else value), None
+    name, inner = next(iter(value.items())) if is_object(value) and len(value) == 1 else ("", None)
+    is_wrapper = name in KINDS and is_object(inner) and most(inner.values(), is_query)
+    return (inner, KINDS[name]) if is_wrapper else (value, None)
+
+
+def values_by_query(sample: Sample, kind: str) -> Queries:
     """Return the values of each query; none if the document has another shape, or keys that are measures."""
-    value = value_of(sample)
-    if not is_object(value) or not most(value.values(), is_query_or_pairs):
+    value, named = unwrap(value_of(sample))
+    if named not in (None, kind) or not is_object(value) or not most(value.values(), is_query_or_pairs):
         return []
     queries = [[*pairs_of(inner)] for inner in value.values() if is_query_or_pairs(inner)]
     names = {tuple(str(name) for name, _ in inner) for inner in queries}
@@ -105,7 +117,10 @@ def falls(queries: Queries) -> bool:
 
 def read_numbers(value: Any, field: str) -> Records:
     """Yield the record of each document of each query."""
-    for query_id, documents in read_queries(value):
+    names = Counter(chain.from_iterable(value)) if is_list(value) else {}
+    for query_id, documents in read_queries(unwrap(value)[0]):
+        if names.get(query_id, 1) > 1:
+            raise InputError(f"{place_of(query_id)}: is on {names[query_id]} lines: give a query once")
         if not is_object(documents) and not is_query_or_pairs(documents):
             rule = f"must map every doc_id to its {field}, as in {{'q1': {{'d1': 1.0}}}}"
             raise InputError(f"{place_of(query_id)}: {format_value(documents)}: {rule}")

@@ -23,6 +23,7 @@ from ndcg_ab.sources import JUDGMENT, RANKING, Layout, pull_queries, pull_source
 from ndcg_ab.sources.base import read_remarks
 from ndcg_ab.sources.files import file as files
 from ndcg_ab.sources.forms.recognition import format_by_name
+from ndcg_ab.sources.tables.schema import query_layout
 from tests.examples import examples
 from tests.readings import read_carefully, read_table
 
@@ -50,6 +51,10 @@ SPELLINGS = {
     "csv with a mark and quotes": (
         "q.csv",
         '\ufeff"query_id","doc_id","grade"\r\n"q1","d1","1"\r\nq1,d2,0.5\r\n007,d1,-2',
+    ),
+    "csv that tells Excel the delimiter": (
+        "q.csv",
+        "\ufeffsep=,\r\nquery_id,doc_id,grade\r\nq1,d1,1\r\nq1,d2,0.5\r\n007,d1,-2\r\n",
     ),
     "csv with blank lines": ("q.csv", "\nquery_id,doc_id,grade\n\nq1,d1, 1\nq1,d2,0.5 \n   \n007,d1,-2\n\n"),
     "tsv": ("qrels.tsv", "query_id\tdoc_id\tgrade\nq1\td1\t1\nq1\td2\t0.5\n007\td1\t-2\n"),
@@ -138,6 +143,19 @@ def test_every_spelling_gives_the_same_table(spelling: str, ending: str, tmp_pat
     assert rows_of(table) == JUDGED
     assert table.schema == JUDGMENT.schema
     assert rows_of(read_carefully(path, JUDGMENT, format_by_name(path), {})) == JUDGED
+
+
+def test_a_first_line_that_tells_excel_the_delimiter_is_no_header(tmp_path: Path) -> None:
+    path = put(tmp_path / "q.csv", "sep=;\nquery_id;doc_id;grade\nq1;d1;1\nq1;d2;0,5\n007;d1;-2\n")
+    assert rows_of(read_table(path, JUDGMENT)) == JUDGED
+    queries = put(tmp_path / "t.csv", "sep=;\nquery_id;text\nq1;red shoes\n")
+    assert rows_of(read_table(queries, query_layout([], needs_text=True, needs_weight=False)))[0][:2] == (
+        "q1",
+        "red shoes",
+    )
+    put(path, "sep=;\nquery_id;doc_id;grade\nq1;d1;1\nq1;d2;0,5\n007;d1;1;2\n")
+    with pytest.raises(InputError, match="line 5: 4 fields"):
+        read_table(path, JUDGMENT)
 
 
 @pytest.mark.parametrize("ending", ["", ".gz"])

@@ -11,6 +11,7 @@ import pytest
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.files.json_documents import load_strictly
+from ndcg_ab.sources.files.records import load_document
 from ndcg_ab.sources.forms.form import EVENTS, JUDGMENTS, QUERIES, RANKING, Form, Reading
 from ndcg_ab.sources.forms.recognition import FORMS, recognise
 from ndcg_ab.sources.forms.sample import FIRST_BYTES, Sample
@@ -72,10 +73,10 @@ def canonical(name: str, *, by_text: bool) -> list[tuple[str, str, float]]:
     return sorted((texts[line[0]] if by_text else line[0], line[2], float(line[3])) for line in lines)
 
 
-def read_case(path: Path) -> tuple[str, list[dict[str, Any]]]:
+def read_case(path: Path, value: Any = None) -> tuple[str, list[dict[str, Any]]]:
     reading = recognise(Sample.of_file(path))
     assert reading is not None and reading.records is not None, path
-    return reading.kind, [record for _, record in reading.records(load_strictly(path.read_bytes()))]
+    return reading.kind, [record for _, record in reading.records(value or load_strictly(path.read_bytes()))]
 
 
 def ranked(found: list[dict[str, Any]]) -> list[tuple[str, str, float]]:
@@ -128,6 +129,25 @@ def test_a_book_names_its_judges_and_leaves_out_the_unrateable() -> None:
 )
 def test_numbers_tell_grades_from_scores(value: Any, kind: str) -> None:
     assert recognised(value).kind == kind
+
+
+@pytest.mark.parametrize(("name", "field", "kind"), [("qrels", "grade", JUDGMENTS), ("run", "score", RANKING)])
+def test_one_key_around_all_queries_names_their_kind(name: str, field: str, kind: str) -> None:
+    value = {name: {"q1": {"d1": 2, "d2": 1}, "q2": {"d1": 1}}}
+    assert recognised(value).kind == kind
+    assert triples(records(value), field) == [("q1", "d1", 2), ("q1", "d2", 1), ("q2", "d1", 1)]
+    assert recognised({name: {"d1": 0, "d2": 2}}).kind == JUDGMENTS, "a query may be called so"
+
+
+def test_a_line_may_hold_the_documents_of_a_query(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text('{"q1": {"d1": 9.5, "d2": 8.5}}\n{"q2": {"d1": 7.5}}\n{"q3": {"d1": 6.5}}\n')
+    kind, found = read_case(path, load_document(path))
+    assert kind == RANKING
+    assert triples(found, "score") == [("q1", "d1", 9.5), ("q1", "d2", 8.5), ("q2", "d1", 7.5), ("q3", "d1", 6.5)]
+    path.write_text(path.read_text() + '{"q2": {"d2": 5.5}}\n')
+    with pytest.raises(InputError, match="query 'q2': is on 2 lines: give a query once"):
+        read_case(path, load_document(path))
 
 
 def test_few_falling_numbers_may_be_both() -> None:
