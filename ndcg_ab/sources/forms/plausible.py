@@ -16,14 +16,14 @@ def numbers(values: Iterable[str], decimal: str = ".") -> list[float] | None:
     return [float(text) for text in texts] if texts and all(map(is_plain_number, texts)) else None
 
 
-def only_given(values: Iterable[str]) -> list[str]:
+def rated(values: Iterable[str]) -> list[str]:
     """Return the values that are neither empty nor a word for none."""
     return [value for value in values if value.strip() and value.strip() not in NO_GRADE]
 
 
 def are_grades(values: Sequence[str], decimal: str = ".") -> bool:
     """Return whether values are few different numbers of grades, or words; empty ones are no judgment."""
-    given = only_given(values)
+    given = rated(values)
     found = numbers(given, decimal)
     if found is None:
         return bool(given) and len(set(given)) <= MOST_GRADES and not any(" " in value.strip() for value in given)

@@ -4,16 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ndcg_ab.sources.forms.form import JUDGMENTS, RANKING, Form, Reading
 from ndcg_ab.sources.forms.names import field_column
-from ndcg_ab.sources.forms.plausible import (
-    MOST_GRADES,
-    are_grades,
-    are_ranks,
-    are_times,
-    fall,
-    numbers,
-    only_given,
-    vary,
-)
+from ndcg_ab.sources.forms.plausible import MOST_GRADES, are_grades, are_ranks, are_times, fall, numbers, rated, vary
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.text.values import are_named
 
@@ -51,7 +42,7 @@ def make_form(
 def have_grades(columns: Columns) -> bool:
     """Return whether documents differ, and their grades are plausible numbers."""
     grades = columns["grade"]
-    return vary(columns["doc_id"]) and numbers(only_given(grades)) is not None and are_grades(grades)
+    return vary(columns["doc_id"]) and numbers(rated(grades)) is not None and are_grades(grades)
 
 
 def have_falling_fractions(columns: Columns) -> bool:

@@ -9,7 +9,7 @@ from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Readin
 from ndcg_ab.sources.forms.json.nested import find_documents, is_list, is_object, most, read_objects
 from ndcg_ab.sources.forms.json.user_events import are_events
 from ndcg_ab.sources.forms.names import bare_name, field_column, match_columns, query_column
-from ndcg_ab.sources.forms.plausible import are_grades, numbers, only_given
+from ndcg_ab.sources.forms.plausible import are_grades, numbers, rated
 from ndcg_ab.sources.forms.sample import DELIMITERS, Sample, as_texts
 
 FIELDS = {
@@ -30,7 +30,7 @@ class Table(NamedTuple):
 
     def reading(self, kind: str, found: Mapping[str, str]) -> Reading:
         """Return how its rows are read; found: field -> column."""
-        decimals = only_given(value for name in NUMBERS if name in found for value in self.columns[found[name]])
+        decimals = rated(value for name in NUMBERS if name in found for value in self.columns[found[name]])
         is_comma = self.delimiter != "," and numbers(decimals) is None and numbers(decimals, ",") is not None
         renamed = {field: column for field, column in found.items() if field != column}
         records = partial(read_rows, renamed=renamed) if self.format == "json" else None
