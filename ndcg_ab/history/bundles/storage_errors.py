@@ -29,7 +29,7 @@ def storage_error_text(path: Path, patience: float, said: str) -> str:
         return f"{path}: process {holder[1]} has had it open for {patience:.0f} s and more; end it or wait for it"
     reason = " ".join(said.removeprefix(f"{path}: cannot be opened: ").split())
     if any(words in reason for words in FULL_WORDS):
-        return f"{path}: cannot be written ({reason}): make room, and run again; what it holds is unharmed"
+        return f"{path}: there is no room ({reason}): make some, and run again; what it holds is unharmed"
     if any(words in reason for words in LOCKED_UP_WORDS):
         return f"{path}: cannot be written ({reason}): make its folder writable, or name another `output`"
     return (

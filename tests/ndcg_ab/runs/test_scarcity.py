@@ -44,7 +44,7 @@ FAULTS: dict[str, tuple[Any, str, Exception, str]] = {
         database,
         "records_table",
         FULL_DUCKDB,
-        "make room, and run again; what it holds is unharmed",
+        "make some, and run again; what it holds is unharmed",
     ),
     "history looked at, memory": (database, "records_table", MEMORY_DUCKDB, "memory ran out: Out of Memory Error"),
     "loaded, disk": (DuckDBEngine, "_take", FULL_DUCKDB, "OUT: there is no room (IO Error: Could not write file"),
@@ -57,7 +57,7 @@ FAULTS: dict[str, tuple[Any, str, Exception, str]] = {
     "scored, memory": (DuckDBEngine, "_make", in_sql(MEMORY_DUCKDB), "memory ran out: sql/1_check/110_x.sql"),
     "values, disk": (kept_stages, "write_query_scores", FULL, "No space left on device"),
     "tested, memory": (stages, "make_outcome", MEMORY, "memory ran out"),
-    "entered, disk": (bundles.Bundle, "enter", FULL_DUCKDB, "make room, and run again"),
+    "entered, disk": (bundles.Bundle, "enter", FULL_DUCKDB, "make some, and run again"),
     "bundle's file, disk": (bundles, "write_text", FULL, "No space left on device"),
     "begun, disk": (bundles, "lock_folder", FULL, "output = 'OUT': cannot be written: [Errno 28] No space left"),
 }
@@ -163,7 +163,7 @@ def test_a_history_that_cannot_be_written_is_read(tmp_path: Path, monkeypatch: p
     [
         ('Cannot open file "h": Read-only file system', "make its folder writable, or name another `output`"),
         ('Cannot open file "h": Permission denied', "make its folder writable"),
-        ("Failed to commit: No space left on device", "make room, and run again"),
+        ("Failed to commit: No space left on device", "make some, and run again"),
         ("The file is not a valid DuckDB database file!", "if it is damaged, move it away"),
     ],
 )
