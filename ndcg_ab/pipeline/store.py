@@ -17,7 +17,7 @@ from ndcg_ab.scoring.top_places import holds_enough, wanted_places
 from ndcg_ab.sources import Layout, Pulled, Queries, WantedPlaces
 from ndcg_ab.sources.judgments.gathering import add_function_grades
 from ndcg_ab.sources.tables.in_memory import type_name
-from ndcg_ab.sources.tables.on_disk import TableWriter, writer_for
+from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter
 
 JUDGED_BY_FUNCTION = "judged"
 PROXY, UNSEEN, QUERIES, INTENDED = "cheap_judgments", "careful_unseen", "queries", "intended"
@@ -93,8 +93,8 @@ class Store(ABC):
         """An input as it was read; None where there is none of this key."""
 
     @abstractmethod
-    def keep_file(self, key: str, memory: Memory | None) -> TableWriter | None:
-        """The file that an input goes to while it is read; None: into memory."""
+    def keep_file(self, key: str, memory: Memory | None) -> TableWriter:
+        """Return where an input goes while it is read."""
 
     @abstractmethod
     def rankings(self, memory: Memory | None, *, whole: bool = False, force: bool = False) -> dict[str, Pulled]:
@@ -198,8 +198,10 @@ class MemoryStore(Store):
     def get(self, key: str) -> Pulled | None:
         return self._pulled.get(key)
 
-    def keep_file(self, key: str, memory: Memory | None) -> TableWriter | None:
-        return writer_for(memory, f"{key}.parquet")
+    def keep_file(self, key: str, memory: Memory | None) -> TableWriter:
+        if memory is None or memory.limit is None or memory.folder is None:
+            return IN_MEMORY
+        return TableWriter(memory.folder / f"{key}.parquet", memory)
 
     def put_costs(self, key: str, costs: pa.Table) -> None:
         self._pulled[key] = replace(self._pulled[key], costs=costs)

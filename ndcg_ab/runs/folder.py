@@ -37,7 +37,7 @@ from ndcg_ab.sources import RANKING, Layout, Pulled, make_source
 from ndcg_ab.sources.base import ReducedPull
 from ndcg_ab.sources.files import content
 from ndcg_ab.sources.judgments.gathering import layout_found
-from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
+from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_ab.visible import visible
 
@@ -93,8 +93,8 @@ class RunFolder(Store):
     def path(self, key: str) -> Path:
         return self.pulled / f"{key}.parquet"
 
-    def keep_file(self, key: str, memory: Memory | None) -> TableWriter | None:
-        return None if memory is None or memory.limit is None else TableWriter(self.path(key), memory)
+    def keep_file(self, key: str, memory: Memory | None) -> TableWriter:
+        return IN_MEMORY if memory is None or memory.limit is None else TableWriter(self.path(key), memory)
 
     def answers_folder(self, key: str) -> Path | None:
         return self.pulled / f"answers_{key}"

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import json
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -15,7 +15,7 @@ from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.engines.remote_table import RemoteTable
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.tables.digests import content_digest
-from ndcg_ab.sources.tables.on_disk import TableWriter, count_nulls, distinct_texts
+from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, count_nulls, distinct_texts
 from ndcg_ab.sources.tables.schema import Layout
 from ndcg_ab.sources.tables.top_places import ReducedRanking, WantedPlaces
 
@@ -90,7 +90,7 @@ class PullRequest:
 
     texts: query_id -> text.  attributes: query_id -> {column: value}, of the columns that it names.
     folder: where it may keep answers while the run lasts, so that a second attempt need not ask again; None: nowhere.
-    keep: where rows go that memory has no room for; None: it has room.
+    keep: where rows go.
     costs: what is recorded of every request; None: nothing, and the order of asking is that of the queries.
     resources: what a source may use that computes; None: everything.
     """
@@ -98,7 +98,7 @@ class PullRequest:
     texts: Mapping[str, str]
     attributes: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
     folder: Path | None = None
-    keep: TableWriter | None = None
+    keep: TableWriter = IN_MEMORY
     costs: CostsAsked | None = None
     resources: Resources | None = None
 
@@ -138,16 +138,16 @@ class Source(ABC):
     origin: str
     door: str
 
-    @abstractmethod
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        """Everything that the place has, in the columns of `layout`; queries: query_id -> text.
+        """Return everything that the place has, in the columns of `layout`; queries: query_id -> text.
 
         Raises InputError, which says what breaks a rule and where; SilentError where the place did not answer, and may
         later.
         """
+        return self.answer(layout, PullRequest(queries)).table
 
     def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
-        """The same for a source that uses more than the texts of queries, or gives more than a table."""
+        """Pull for a request; a source has a method of its own for this one, or for `pull` if it needs only texts."""
         return PullResult(self.pull(layout, asked.texts))
 
     def check(self, layout: Layout) -> None:
@@ -155,12 +155,9 @@ class Source(ABC):
         self.pull(layout, {})
 
     def reduce(
-        self, layout: Layout, wanted: WantedPlaces, threads: int | None, keep: TableWriter | None = None
+        self, layout: Layout, wanted: WantedPlaces, threads: int | None, keep: TableWriter = IN_MEMORY
     ) -> ReducedRanking | None:
-        """The ranking as far as a comparison looks at it; None where it must be read whole.
-
-        keep: where its rows go that memory has no room for; None: it has room.
-        """
+        """Return the ranking as far as a comparison looks at it; None if it must be read whole."""
         return None
 
     def asking(self, asked: PullRequest) -> AbstractContextManager[Ask]:

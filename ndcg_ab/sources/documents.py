@@ -23,6 +23,7 @@ class WantedRows(TableWriter):
     is_partial = True
 
     def __init__(self, doc_ids: pa.ChunkedArray) -> None:
+        super().__init__()
         self.doc_ids = pc.unique(doc_ids.cast(pa.string()))
 
     def part(self, at: int) -> "WantedRows":

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from ndcg_ab.errors import format_value
 from ndcg_ab.sources.base import Remark, read_remarks, remarks_metadata
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
-from ndcg_ab.sources.tables.on_disk import TableWriter, read_batches, rewrite_table
+from ndcg_ab.sources.tables.on_disk import TableWriter, read_batches
 
 NEARLY = 0.9  # share of the queries of a table that are meant by all
 
@@ -51,13 +51,13 @@ def match_texts(query_ids: Sequence[str], texts: Mapping[str, str]) -> QueryName
     return QueryNames({}, (Remark("query_partly_by_text", len(ids), examples, told),))
 
 
-def name_queries(table: Any, names: QueryNames, keep: TableWriter | None) -> Any:
-    """Return a table with the ids of its queries; keep: the writer of its file, if it is in one."""
+def name_queries(table: Any, names: QueryNames, keep: TableWriter) -> Any:
+    """Return a table with the ids of its queries; keep: its writer."""
     if not names.remarks:
         return table
     pieces = with_ids(read_batches(table, table.column_names), names.ids)
     remarks = [*read_remarks(table), *names.remarks]
-    return rewrite_table(table, pieces, table.schema, keep, lambda: remarks_metadata(remarks))
+    return keep.rewrite(table, pieces, table.schema, lambda: remarks_metadata(remarks))
 
 
 def with_ids(tables: Iterable[pa.Table], ids: Mapping[str, str]) -> Iterator[pa.Table]:

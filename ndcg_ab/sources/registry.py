@@ -29,7 +29,7 @@ from ndcg_ab.sources.judgments.ratings import refuse_ratings
 from ndcg_ab.sources.judgments.words import as_texts, naming_hint, number_words
 from ndcg_ab.sources.queries_by_text import match_texts, name_queries, with_ids
 from ndcg_ab.sources.tables.document_rules import AS_IT_IS, DocumentRules, apply_rules, cut_documents
-from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter, distinct_texts, rewrite_table
+from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableOnDisk, TableWriter, distinct_texts
 from ndcg_ab.sources.tables.schema import JUDGMENT, RANKING, Layout, WordGradeError
 from ndcg_ab.sources.tables.top_places import WantedPlaces
 
@@ -78,7 +78,7 @@ def pull_source(
     *,
     attributes: Mapping[str, Mapping[str, str]] | None = None,
     folder: Path | None = None,
-    keep: TableWriter | None = None,
+    keep: TableWriter = IN_MEMORY,
     wanted: WantedPlaces | None = None,
     threads: int | None = None,
     costs: CostsAsked | None = None,
@@ -92,7 +92,7 @@ def pull_source(
     queries: query_id -> text, for sources that need them, and for tables that name queries by their texts.
     attributes: query_id -> {column: value}, for requests.
     folder: where answers may be kept while the run lasts; None: nowhere.
-    keep: where rows go that memory has no room for; None: it has room.
+    keep: where rows go.
     wanted: what will be looked at of a ranking, if not all of it; threads: that may reduce it to that.
     costs: what is recorded of every request, or read from columns of the rows.
     resources: what a source may use that computes; None: everything.
@@ -114,8 +114,8 @@ def pull_source(
     found = answer_with_numbers(described, source, WITH_SYSTEM if is_shared else layout, asked)
     table = found.table
     if is_shared:
-        table = rewrite_table(table, rows_of_system(table, system or ""), layout.schema, keep)
-    if keep is not None and not isinstance(table, TableOnDisk):
+        table = keep.rewrite(table, rows_of_system(table, system or ""), layout.schema)
+    if not isinstance(table, TableOnDisk):
         table = keep.write([table], layout.schema, lambda: found.table.schema.metadata or {})
     recorded = read_costs(described, directory, costs) if found.costs is None else found.costs
     if layout.kind in (JUDGMENT.kind, RANKING.kind) and not isinstance(described, SparkSource):
@@ -138,11 +138,11 @@ def reduce_source(
     queries: Mapping[str, str] | None,
     wanted: WantedPlaces,
     threads: int | None,
-    keep: TableWriter | None,
+    keep: TableWriter,
     costs: CostsAsked | None,
 ) -> ReducedPull | None:
     """Return what will be looked at of a ranking; None if it must be read whole."""
-    reduced = source.reduce(layout, wanted, threads, keep.beside("reduced") if keep else None)
+    reduced = source.reduce(layout, wanted, threads, keep.beside("reduced"))
     if not reduced or match_texts(reduced.answers["query_id"].to_pylist(), queries or {}).remarks:
         return None
     whole, recorded = PullRequest({}, keep=keep), read_costs(described, directory, costs)

@@ -13,7 +13,7 @@ from ndcg_ab.memory import Memory, give_back
 from ndcg_ab.sources.base import PullRequest, PullResult, Source, with_remarks
 from ndcg_ab.sources.clicks.events import read_events
 from ndcg_ab.sources.clicks.grading import GradedClicks, grade_clicks
-from ndcg_ab.sources.tables.on_disk import TableWriter
+from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter
 from ndcg_ab.sources.tables.schema import JUDGMENT, Layout
 
 
@@ -27,9 +27,6 @@ class ClickJudgments(Source):
         self.directory = directory
         self.events = events
         self.origin = f"{self.events.origin} ({self.described.definition})"
-
-    def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        return self.answer(layout, PullRequest(queries)).table
 
     def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
         """The texts of `asked` are those of the searches that count; without any the text is the query_id."""
@@ -54,8 +51,8 @@ class ClickJudgments(Source):
             return grade_clicks(engine, events, self.described, queries)
 
 
-def events_file(memory: Memory | None) -> TableWriter | None:
-    """Where events go if they are more than a few, whether memory is limited or not; None where there is no folder."""
+def events_file(memory: Memory | None) -> TableWriter:
+    """Return where events go: into a file if they are more than a few, whether memory is limited or not."""
     if memory is None or memory.folder is None:
-        return None
+        return IN_MEMORY
     return TableWriter(memory.folder / "click_event.parquet", memory)

@@ -25,7 +25,7 @@ from ndcg_ab.sources.files.file import refuse_no_file
 from ndcg_ab.sources.files.parts import list_parts, name_part_in_errors
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
-from ndcg_ab.sources.tables.on_disk import TableWriter, read_batches
+from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, read_batches
 from ndcg_ab.sources.tables.schema import MOST_RANK, Field, Layout
 
 BLANKS = {"action_name": None, "ordinal": float(NOWHERE)}  # of other fields an empty text
@@ -80,10 +80,10 @@ class ReadEvents(NamedTuple):
     remarks: tuple[Remark, ...]
 
 
-def read_events(described: Clicks, source: Source, directory: Path, keep: TableWriter | None = None) -> ReadEvents:
-    """The impressions and clicks of a log, which is read a piece at a time.
+def read_events(described: Clicks, source: Source, directory: Path, keep: TableWriter = IN_MEMORY) -> ReadEvents:
+    """Return the impressions and clicks of a log, which is read a piece at a time.
 
-    keep: where they go if they are more than a few; None: into memory. Raises InputError, which names the place, the
+    keep: where they go. Raises InputError, which names the place, the
     value and the rule, for what cannot be read.
     """
     place = described.source
@@ -95,11 +95,11 @@ def read_events(described: Clicks, source: Source, directory: Path, keep: TableW
         UBI.refuse_unknown(str(place.file), place.columns)
         pieces = file_pieces(place, directory)
     else:
-        pieces = table_pieces(source, keep and keep.beside("table"))
+        pieces = table_pieces(source, keep.beside("table"))
     usual = CLICKS[:1] if described.model == "opensearch" else CLICKS
     chosen = EventFilter(tuple(name.lower() for name in described.actions or usual))
     kept = map(chosen.select, passage.each(pieces))
-    table = pa.concat_tables([EVENTS.empty_table(), *kept]) if keep is None else keep.write(kept, EVENTS, names=TEXTS)
+    table = keep.write(kept, EVENTS, names=TEXTS)
     return ReadEvents(table, source.origin, chosen.read, chosen.remarks(source.origin))
 
 
@@ -111,7 +111,7 @@ def file_pieces(place: FileSource, directory: Path) -> Iterator[pa.Table]:
                 yield from json_event_pieces(part.path, place.columns)
 
 
-def table_pieces(source: Source, keep: TableWriter | None) -> Iterator[pa.Table]:
+def table_pieces(source: Source, keep: TableWriter) -> Iterator[pa.Table]:
     """The events in the rows of a table."""
     rows = 0
     for piece in read_batches(source.answer(UBI, PullRequest({}, keep=keep)).table, UBI.schema.names):

@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 
 from ndcg_ab.config.model.inputs.sources import DatabaseSource
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.base import PullRequest, PullResult, Source
+from ndcg_ab.sources.base import PullRequest, PullResult, Source, remarks_metadata
 from ndcg_ab.sources.databases.drivers import query_database
 from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
-from ndcg_ab.sources.files.records import gather_pieces, parquet_rows, records_table
+from ndcg_ab.sources.files.records import parquet_rows, records_table
 from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_values, select_columns
 from ndcg_ab.sources.tables.format_warnings import Noticed, rated_rows
 from ndcg_ab.sources.tables.schema import JUDGMENT, Field, Layout, is_id_type, is_number_type, is_text_type
@@ -36,17 +36,12 @@ class DatabaseQuery(Source):
         self.described = described
         self.directory = directory
 
-    def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        return self.answer(layout, PullRequest(queries)).table
-
     def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
-        """Return the rows, in a file as they come if one is asked for, else in memory."""
         layout.refuse_unknown(self.origin, self.described.columns)
-        keep = asked.keep
         unrated = Noticed("unrated_row")
-        with query_database(self.described, self.directory, keep.memory if keep else None) as (place, answer):
+        with query_database(self.described, self.directory, asked.keep.memory) as (place, answer):
             parts = read_batches(next(answer), answer, place, layout, self.described.columns, unrated)
-            return PullResult(gather_pieces(parts, layout, keep, unrated.remarks))
+            return PullResult(asked.keep.write(parts, layout.schema, lambda: remarks_metadata(unrated.remarks())))
 
 
 def read_batches(

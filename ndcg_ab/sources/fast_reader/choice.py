@@ -26,7 +26,7 @@ from ndcg_ab.sources.fast_reader.plain_text import SLICE, query_spans, read_slic
 from ndcg_ab.sources.files.unpacking import is_packed, open_bytes
 from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.sources.forms.recognition import TREC_COLUMNS
-from ndcg_ab.sources.tables.on_disk import TableWriter, count_nulls
+from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, count_nulls
 from ndcg_ab.sources.tables.schema import RANKING
 from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking, WantedPlaces
 
@@ -42,12 +42,12 @@ def reduce_file(
     wanted: WantedPlaces,
     threads: int | None = None,
     size: int = SLICE,
-    keep: TableWriter | None = None,
+    keep: TableWriter = IN_MEMORY,
 ) -> ReducedRanking | None:
     """The ranking reduced; None where the file is not plain.
 
     reading: how its rows are read.  threads: by default one for every processor.
-    size: bytes of a slice.  keep: where the rows that are kept go while memory is limited.
+    size: bytes of a slice.  keep: where the rows that are kept go.
     """
     if ranking_reader is None or (reading.format == "parquet" and is_packed(path)):
         return None
@@ -106,11 +106,8 @@ def count_processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def join_slices(found: Iterable[ReducedRanking], keep: TableWriter | None = None) -> ReducedRanking:
-    """One reduced ranking of its slices; NotPlainError where a query is in two, some lack ranks, or there is none.
-
-    keep: puts the rows that are kept into a file, where they are many; None: into memory.
-    """
+def join_slices(found: Iterable[ReducedRanking], keep: TableWriter = IN_MEMORY) -> ReducedRanking:
+    """Return one ranking of its slices; raise NotPlainError if a query is in two, some lack ranks, or there is none."""
     answers: list[pa.Table] = []
     count = 0
 
@@ -126,11 +123,7 @@ def join_slices(found: Iterable[ReducedRanking], keep: TableWriter | None = None
             count += part.count
             yield part.rows.cast(KEPT)
 
-    rows: Any
-    if keep is not None:
-        rows = keep.write(rows_of_each(), RANKING.schema)
-    else:
-        rows = pa.concat_tables([KEPT.empty_table(), *rows_of_each()])
+    rows = keep.write(rows_of_each(), RANKING.schema)
     if not count or 0 < count_nulls(rows, "rank") < rows.num_rows:
         raise NotPlainError
     return ReducedRanking(rows, pa.concat_tables(answers).combine_chunks(), count)

@@ -21,12 +21,12 @@ import pyarrow.json as pajson
 from ndcg_ab.config.loading.hints import similar_file_hint
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, in_short
-from ndcg_ab.sources.base import Pulled, PullRequest, PullResult, Remark, Source, read_remarks, with_remarks
+from ndcg_ab.sources.base import Pulled, PullRequest, PullResult, Remark, Source, read_remarks, remarks_metadata
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.fast_reader.choice import reduce_file
 from ndcg_ab.sources.files.hints import folder_hint, packed_hint
 from ndcg_ab.sources.files.parts import Part, list_parts, name_part_in_errors
-from ndcg_ab.sources.files.records import COMMENT, find_places, gather_pieces, open_parquet, placed_records, read_rows
+from ndcg_ab.sources.files.records import COMMENT, find_places, open_parquet, placed_records, read_rows
 from ndcg_ab.sources.files.stores import door_of
 from ndcg_ab.sources.files.streams import (
     BLOCK,
@@ -51,7 +51,7 @@ from ndcg_ab.sources.tables.columns import (
     select_columns,
 )
 from ndcg_ab.sources.tables.format_warnings import tag_remarks
-from ndcg_ab.sources.tables.on_disk import AT_ONCE, TableWriter, count_nulls, read_batches
+from ndcg_ab.sources.tables.on_disk import AT_ONCE, IN_MEMORY, TableWriter, count_nulls, read_batches
 from ndcg_ab.sources.tables.schema import COSTS, Layout, check_types
 from ndcg_ab.sources.tables.top_places import ReducedRanking, WantedPlaces
 
@@ -72,20 +72,14 @@ class File(Source):
         self.directory = directory
         self.door = door_of(described.file)
 
-    def pull(self, layout: Layout, queries: Mapping[str, str]) -> Any:
-        return self.read(layout, None)
-
     def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
-        return PullResult(self.read(layout, asked.keep))
-
-    def read(self, layout: Layout, keep: TableWriter | None) -> Any:
-        """keep: puts the rows into a file; None: into memory."""
+        keep = asked.keep
 
         def read_part(part: Part, reading: Reading, at: int | None) -> Any:
-            return read_file(part.path, layout, reading, keep if keep is None or at is None else keep.part(at))
+            return read_file(part.path, layout, reading, keep if at is None else keep.part(at))
 
         tables = self.map_parts(layout, read_part)
-        return tables[0] if len(tables) == 1 else join_tables(tables, layout, self.origin, keep)
+        return PullResult(tables[0] if len(tables) == 1 else join_tables(tables, layout, self.origin, keep))
 
     def check(self, layout: Layout) -> None:
         def check_part(part: Part, reading: Reading, _at: int | None) -> None:
@@ -106,7 +100,7 @@ class File(Source):
         return made
 
     def reduce(
-        self, layout: Layout, wanted: WantedPlaces, threads: int | None, keep: TableWriter | None = None
+        self, layout: Layout, wanted: WantedPlaces, threads: int | None, keep: TableWriter = IN_MEMORY
     ) -> ReducedRanking | None:
         """Of one file of this machine, where it is plain."""
         described = self.described
@@ -144,24 +138,20 @@ def form_remarks(pulled: Pulled) -> list[Remark]:
     return [] if is_plain else [Remark("file_form", 1, (), f"{path.name} is read as {reading.note}")]
 
 
-def join_tables(tables: list[Any], layout: Layout, origin: str, keep: TableWriter | None) -> Any:
-    """The parts of one table; InputError where some have a column that others lack."""
-    for field in layout.fields if keep is None or not keep.is_partial else ():
+def join_tables(tables: list[Any], layout: Layout, origin: str, keep: TableWriter) -> Any:
+    """Return one table of its parts; raise InputError if some have a column that others lack."""
+    for field in () if keep.is_partial else layout.fields:
         kinds = {count_nulls(table, field.name) == table.num_rows for table in tables}
         if len(kinds) > 1:
             raise InputError(
                 f"{origin}: some parts have {field.name}, others have not: all parts need the same columns"
             )
     remarks = [remark for table in tables for remark in read_remarks(table)]
-    if keep is not None:
-        names = layout.schema.names
-        pieces = (piece.cast(layout.schema) for table in tables for piece in read_batches(table, names))
-        return gather_pieces(pieces, layout, keep, lambda: remarks)
-    plain = [table.replace_schema_metadata() for table in tables]
-    return with_remarks(pa.concat_tables(plain, promote_options="permissive"), remarks)
+    pieces = (piece for table in tables for piece in read_batches(table, layout.schema.names))
+    return keep.write(pieces, layout.schema, lambda: remarks_metadata(remarks))
 
 
-def read_file(path: Path, layout: Layout, reading: Reading, keep: TableWriter | None = None) -> Any:
+def read_file(path: Path, layout: Layout, reading: Reading, keep: TableWriter = IN_MEMORY) -> Any:
     """Return the file's table in the columns of a layout; absent optional columns are null.
 
     Parameters
@@ -172,8 +162,8 @@ def read_file(path: Path, layout: Layout, reading: Reading, keep: TableWriter | 
         The columns.
     reading : Reading
         How its rows are read.
-    keep : TableWriter, optional
-        Puts the rows into a file, piece by piece; None: into memory, where every core reads.
+    keep : TableWriter
+        Takes the rows, piece by piece.
 
     Raises
     ------
@@ -187,7 +177,7 @@ def read_file(path: Path, layout: Layout, reading: Reading, keep: TableWriter | 
             table = read_rows(path, layout, reading, keep)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {in_short(error)}") from None
-    if table.num_rows == 0 and (keep is None or not keep.is_partial):
+    if table.num_rows == 0 and not keep.is_partial:
         raise InputError(f"{path}: there is no {layout.kind} in the file")
     return table
 
@@ -206,7 +196,7 @@ def refuse_reading(path: Path, layout: Layout, reading: Reading) -> None:
         raise InputError(f"{path}: columns cannot be mapped in {what}; say its format if it is another one")
 
 
-def read_if_clean(path: Path, layout: Layout, reading: Reading, keep: TableWriter | None = None) -> Any:
+def read_if_clean(path: Path, layout: Layout, reading: Reading, keep: TableWriter) -> Any:
     """The table by the fast way; None where there is none, it gives up, or gives something that breaks a rule."""
     try:
         if reading.format == "trec":
@@ -214,18 +204,18 @@ def read_if_clean(path: Path, layout: Layout, reading: Reading, keep: TableWrite
         if reading.records is not None:
             return None
         rules = TableRules(spaces=False, from_text=reading.format != "parquet")
-        return gather_pieces(rules.each(table_pieces(path, layout, reading, in_pieces=keep is not None)), layout, keep)
+        return keep.write(rules.each(table_pieces(path, layout, reading)), layout.schema)
     except UNCLEAR:
         return None
 
 
-def table_pieces(path: Path, layout: Layout, reading: Reading, *, in_pieces: bool) -> Iterator[pa.Table]:
+def table_pieces(path: Path, layout: Layout, reading: Reading) -> Iterator[pa.Table]:
     """Yield the rows of a table with columns by the fast way; raise one of UNCLEAR where it gives up."""
     if reading.format == "parquet":
         return parquet_pieces(path, layout, reading.columns)
     if reading.format == "jsonl":
-        return jsonl_pieces(path, layout, reading.columns, in_pieces=in_pieces)
-    return delimited_pieces(path, layout, reading, in_pieces=in_pieces)
+        return jsonl_pieces(path, layout, reading.columns)
+    return delimited_pieces(path, layout, reading)
 
 
 def refuse_no_file(path: Path) -> None:
@@ -256,7 +246,7 @@ def arrow_types(layout: Layout, chosen: dict[str, str]) -> dict[str, pa.DataType
     return types
 
 
-def read_trec(path: Path, layout: Layout, names: Sequence[str], keep: TableWriter | None) -> Any:
+def read_trec(path: Path, layout: Layout, names: Sequence[str], keep: TableWriter) -> Any:
     """Fields between single spaces or single tabs as they stand; any other white space made even first."""
     with open_bytes(path) as file:
         line = file.readline(1 << 20)
@@ -269,15 +259,17 @@ def read_trec(path: Path, layout: Layout, names: Sequence[str], keep: TableWrite
 
 
 def read_trec_text(
-    path: Path, stream: Any, layout: Layout, names: Sequence[str], delimiter: str, keep: TableWriter | None
+    path: Path, stream: Any, layout: Layout, names: Sequence[str], delimiter: str, keep: TableWriter
 ) -> Any:
     tags: dict[str, int] = {}
     given = contextlib.nullcontext(stream) if isinstance(stream, pa.NativeFile) else defer_errors(stream)
     with given as text:
-        pieces = trec_pieces(text, layout, names, delimiter, tags, in_pieces=keep is not None)
-        is_ranking = layout.kind == "ranking"
-        rules = TableRules(spaces=True, from_text=True)
-        return gather_pieces(rules.each(pieces), layout, keep, lambda: tag_remarks(path, tags) if is_ranking else [])
+        pieces = TableRules(spaces=True, from_text=True).each(trec_pieces(text, layout, names, delimiter, tags))
+        return keep.write(
+            pieces,
+            layout.schema,
+            lambda: remarks_metadata(tag_remarks(path, tags) if layout.kind == "ranking" else []),
+        )
 
 
 def add_tags(tags: dict[str, int], column: pa.ChunkedArray, before: int) -> None:
@@ -290,18 +282,18 @@ def add_tags(tags: dict[str, int], column: pa.ChunkedArray, before: int) -> None
 
 
 def trec_pieces(
-    stream: Any, layout: Layout, names: Sequence[str], delimiter: str, tags: dict[str, int], *, in_pieces: bool
+    stream: Any, layout: Layout, names: Sequence[str], delimiter: str, tags: dict[str, int]
 ) -> Iterator[pa.Table]:
     """Raises ArrowInvalid where a field that nobody needs is empty or holds white space: the others are shifted."""
     chosen = {field.name: field.name for field in layout.fields if field.name in names}
     unused = [name for name in names if name not in chosen]
     options = (
-        pacsv.ReadOptions(column_names=list(names), block_size=block_size(in_pieces)),
+        pacsv.ReadOptions(column_names=list(names), block_size=BLOCK // 4),
         pacsv.ParseOptions(delimiter=delimiter, quote_char=False, ignore_empty_lines=True),
         convert_options(arrow_types(layout, chosen) | dict.fromkeys(unused, ANY_TEXT)),
     )
     rows = 0
-    for table in csv_pieces(stream, options, in_pieces):
+    for table in csv_pieces(stream, options):
         if any(breaks_text_rule(table[name], spaces=True) for name in unused):
             raise pa.ArrowInvalid("fields are missing, or there are too many")
         if any(pc.any(pc.equal(texts, COMMENT)).as_py() for texts in distinct_texts(table["query_id"])):
@@ -312,16 +304,8 @@ def trec_pieces(
         yield select_columns(table, layout, chosen)
 
 
-def block_size(in_pieces: bool) -> int:
-    """One reader that reads ahead of who takes the pieces needs less at a time than several that parse."""
-    return BLOCK // 4 if in_pieces else BLOCK
-
-
-def csv_pieces(stream: Any, options: Any, in_pieces: bool) -> Iterator[pa.Table]:
-    """All rows by all cores, or a piece at a time."""
-    if not in_pieces:
-        yield pacsv.read_csv(stream, *options)
-        return
+def csv_pieces(stream: Any, options: Any) -> Iterator[pa.Table]:
+    """Yield the rows of delimited text, a block at a time."""
     with pacsv.open_csv(stream, *options) as reader:
         for batch in reader:
             yield pa.Table.from_batches([batch])
@@ -337,17 +321,17 @@ def convert_options(types: dict[str, pa.DataType], decimal: str = ".") -> pacsv.
     )
 
 
-def delimited_pieces(path: Path, layout: Layout, reading: Reading, *, in_pieces: bool) -> Iterator[pa.Table]:
+def delimited_pieces(path: Path, layout: Layout, reading: Reading) -> Iterator[pa.Table]:
     parse = pacsv.ParseOptions(delimiter=reading.delimiter, newlines_in_values=True, ignore_empty_lines=True)
     names = list(reading.names)
     chosen = layout.check_columns(str(path), names or read_header(path, parse), dict(reading.columns))
     options = (
-        pacsv.ReadOptions(block_size=block_size(in_pieces), column_names=names or None),
+        pacsv.ReadOptions(block_size=BLOCK // 4, column_names=names or None),
         parse,
         convert_options(arrow_types(layout, chosen), reading.decimal),
     )
     with open_delimited(path, reading.delimiter) as stream:
-        for table in csv_pieces(stream, options, in_pieces):
+        for table in csv_pieces(stream, options):
             yield select_columns(table, layout, chosen)
 
 
@@ -363,18 +347,17 @@ def open_delimited(path: Path, delimiter: str) -> AbstractContextManager[Deferre
     return defer_errors(QuotedTextStream(open_bytes(path), delimiter))
 
 
-def jsonl_pieces(path: Path, layout: Layout, columns: Mapping[str, str], *, in_pieces: bool) -> Iterator[pa.Table]:
+def jsonl_pieces(path: Path, layout: Layout, columns: Mapping[str, str]) -> Iterator[pa.Table]:
     names = layout.names_in(Sample.of_file(path).object_keys, columns)
     if len(set(names.values())) < len(names):
         raise UnusualError("a column for two fields")
     schema = pa.schema([(names[field.name], field.type) for field in layout.fields])
     objects = JsonObjectStream(open_bytes(path))
-    options = (pajson.ReadOptions(block_size=BLOCK), pajson.ParseOptions(schema, False, "ignore"))
+    options = (pajson.ReadOptions(block_size=BLOCK // 4), pajson.ParseOptions(schema, False, "ignore"))
     rows = 0
     with defer_errors(objects) as stream:
-        texts = map(pa.BufferReader, line_blocks(cast(BinaryIO, stream))) if in_pieces else [stream]
-        for text in texts:
-            table = pajson.read_json(text, *options)
+        for block in line_blocks(cast(BinaryIO, stream)):
+            table = pajson.read_json(pa.BufferReader(block), *options)
             if any(table[names[name]].null_count for name in columns):
                 raise pa.ArrowInvalid("a column that is named is not everywhere")
             rows += table.num_rows

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ndcg_ab.config.loading.hints import utf8_command
 from ndcg_ab.errors import InputError, format_value, in_short, shortened
 from ndcg_ab.files import named
-from ndcg_ab.sources.base import Remark, places_text, remarks_metadata, with_remarks
+from ndcg_ab.sources.base import Remark, places_text, remarks_metadata
 from ndcg_ab.sources.files.hints import columns_option, format_hint
 from ndcg_ab.sources.files.json_documents import DECODER
 from ndcg_ab.sources.files.streams import LONGEST_LINE, LongLineError, line_blocks
@@ -23,7 +23,7 @@ from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.sources.forms.names import NAMES, bare_name
 from ndcg_ab.sources.forms.sample import DELIMITER_LINE
 from ndcg_ab.sources.tables.format_warnings import FormatWatch, Noticed, rated_rows
-from ndcg_ab.sources.tables.on_disk import TableWriter, read_batches, rewrite_table
+from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, read_batches
 from ndcg_ab.sources.tables.schema import (
     JUDGMENT,
     Layout,
@@ -46,18 +46,15 @@ KNOWN_NAMES = frozenset(chain.from_iterable(NAMES.values()))
 Record = tuple[Any, dict[str, Any]]  # the number of a line or row, or its place in words; field -> raw value
 
 
-def read_rows(path: Path, layout: Layout, reading: Reading, keep: TableWriter | None = None) -> Any:
-    """Return the file's table; raise InputError that names the first line that breaks a rule.
-
-    keep: puts it into a file; None: into memory.
-    """
+def read_rows(path: Path, layout: Layout, reading: Reading, keep: TableWriter) -> Any:
+    """Return the file's table; raise InputError that names the first line that breaks a rule."""
     if reading.format == "trec":
         return read_watched(path, layout, reading, keep)
     placed = ((f"{path}, {place}", record) for place, record in placed_records(path, layout, reading))
     return gather_records(placed, layout, keep)
 
 
-def read_watched(path: Path, layout: Layout, reading: Reading, keep: TableWriter | None) -> Any:
+def read_watched(path: Path, layout: Layout, reading: Reading, keep: TableWriter) -> Any:
     """Return the table of a TREC file with its remarks, without ranks if one of them is no number."""
     watched = FormatWatch(path)
     found = watched.each(trec_records(path, layout, reading.names, watched.comments.add))
@@ -70,36 +67,21 @@ def read_watched(path: Path, layout: Layout, reading: Reading, keep: TableWriter
     pieces = (
         piece.set_column(at, "rank", pa.nulls(len(piece), schema.types[at])) for piece in read_batches(table, names)
     )
-    return rewrite_table(table, pieces, schema, keep)
+    return keep.rewrite(table, pieces, schema)
 
 
 def gather_records(
     placed: Iterable[tuple[str, dict[str, Any]]],
     layout: Layout,
-    keep: TableWriter | None = None,
+    keep: TableWriter = IN_MEMORY,
     remarks: Callable[[], Sequence[Remark]] = tuple,
 ) -> Any:
     """Return one table of records, each with its place; judgments without a grade are left out and counted."""
     unrated = Noticed("unrated_row")
     if layout.kind == JUDGMENT.kind:
         placed = rated_rows(placed, unrated, layout.words)
-    return gather_pieces(record_pieces(placed, layout), layout, keep, lambda: [*remarks(), *unrated.remarks()])
-
-
-def gather_pieces(
-    pieces: Iterable[pa.Table],
-    layout: Layout,
-    keep: TableWriter | None,
-    remarks: Callable[[], Sequence[Remark]] = tuple,
-) -> Any:
-    """One table of the pieces.
-
-    keep: puts it into a file; None: into memory.  remarks: what was noticed, asked when all pieces are there.
-    """
-    if keep is not None:
-        return keep.write(pieces, layout.schema, lambda: remarks_metadata(remarks()))
-    tables = list(pieces) or [layout.schema.empty_table()]
-    return with_remarks(pa.concat_tables(tables) if len(tables) > 1 else tables[0], remarks())
+    pieces = record_pieces(placed, layout)
+    return keep.write(pieces, layout.schema, lambda: remarks_metadata([*remarks(), *unrated.remarks()]))
 
 
 def records_table(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) -> pa.Table:

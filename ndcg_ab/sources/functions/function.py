@@ -46,9 +46,6 @@ class Function(Source):
         self.per_query = described.per_query
         self.directory = directory
 
-    def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        return self.ranking(layout, queries)
-
     def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
         """The same, with the time of each call where costs are recorded."""
         record = CostRecord(asked.costs) if asked.costs else None

@@ -13,7 +13,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import System
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import Remark, read_remarks, remarks_metadata
-from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter, distinct_texts, rewrite_table, select_queries
+from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter, distinct_texts, select_queries
 
 Codes = npt.NDArray[np.int64]
 CHUNK, COPY, OWN = "document_chunk", "document_copy", "own_document_left_out"  # codes of findings
@@ -50,8 +50,8 @@ def document_rules(evaluation: Evaluation, system: System) -> DocumentRules:
     return DocumentRules(prefix, system.duplicates == "first", own == "drop")
 
 
-def apply_rules(table: Any, rules: DocumentRules, keep: TableWriter | None, origin: str) -> Any:
-    """Return a ranking with the documents that the rules leave; keep: the writer of its file, if it is in one."""
+def apply_rules(table: Any, rules: DocumentRules, keep: TableWriter, origin: str) -> Any:
+    """Return a ranking with the documents that the rules leave; keep: its writer."""
     if rules == AS_IT_IS:
         return table
     counts: list[Counts] = []
@@ -60,7 +60,7 @@ def apply_rules(table: Any, rules: DocumentRules, keep: TableWriter | None, orig
     def metadata() -> dict[bytes, bytes]:
         return remarks_metadata([*read_remarks(table), *remarks_of(rules, counts)])
 
-    found = rewrite_table(table, pieces, table.schema, keep, metadata)
+    found = keep.rewrite(table, pieces, table.schema, metadata)
     if not found.num_rows:
         raise InputError(f"{origin}: no document is left: every row has the query's own id (own = drop)")
     return found

@@ -1,6 +1,7 @@
 """Tables that are in a Parquet file of ours, so that no more of them is in memory than is looked at."""
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -60,14 +61,15 @@ class TableOnDisk:
 
 
 class TableWriter:
-    """Where a table goes while it is read: to a file, a piece at a time.
+    """The place where a table goes while it is read: memory, or a file if the rows are many.
 
+    path, memory: of the file, and what reading it again may take; without them rows stay in memory.
     is_partial: whether only some of the rows are kept.
     """
 
     is_partial = False
 
-    def __init__(self, path: Path, memory: Memory) -> None:
+    def __init__(self, path: Path | None = None, memory: Memory | None = None) -> None:
         self.path = path
         self.memory = memory
 
@@ -77,7 +79,7 @@ class TableWriter:
 
     def beside(self, name: str) -> "TableWriter":
         """Where something else of the same source goes."""
-        return TableWriter(self.path.with_name(f"{self.path.name}.{name}"), self.memory)
+        return self if self.path is None else TableWriter(self.path.with_name(f"{self.path.name}.{name}"), self.memory)
 
     def write(
         self,
@@ -86,7 +88,7 @@ class TableWriter:
         metadata: Callable[[], dict[bytes, bytes]] = dict,
         names: Sequence[str] = ("query_id",),
     ) -> Any:
-        """The table of the pieces: a `TableOnDisk`, or a `pa.Table` where they are few.
+        """Return the table of the pieces: a `TableOnDisk`, or a `pa.Table` if it stays in memory.
 
         metadata: asked when all pieces are there.  names: of columns whose texts repeat.  Raises InputError where there
         is no room for the file.
@@ -94,8 +96,9 @@ class TableWriter:
         import pyarrow.parquet as papq
 
         rest = iter(pieces)
-        first = next(group_pieces(rest, thresholds.FILE_ROWS + 1), schema.empty_table())
-        if len(first) <= thresholds.FILE_ROWS:
+        most = math.inf if self.path is None else thresholds.FILE_ROWS
+        first = next(group_pieces(rest, most + 1), schema.empty_table())
+        if self.path is None or self.memory is None or len(first) <= most:
             return first.replace_schema_metadata(metadata() or None)
         try:
             with papq.ParquetWriter(self.path, schema, compression="lz4", use_dictionary=list(names)) as writer:
@@ -108,37 +111,28 @@ class TableWriter:
             raise
         return TableOnDisk(self.path, self.memory)
 
+    def rewrite(
+        self,
+        table: Any,
+        pieces: Iterable[pa.Table],
+        schema: pa.Schema,
+        metadata: Callable[[], dict[bytes, bytes]] = dict,
+    ) -> Any:
+        """Return the pieces that were made of a table that this writer wrote, in its place.
 
-def rewrite_table(
-    table: Any,
-    pieces: Iterable[pa.Table],
-    schema: pa.Schema,
-    keep: TableWriter | None,
-    metadata: Callable[[], dict[bytes, bytes]] = dict,
-) -> Any:
-    """Return the pieces that were made of a table, in its place: in memory, or in the file of `keep`.
-
-    metadata: what is added to that of the table, asked when all pieces are there.
-    """
-    if keep is None:
-        made = pa.concat_tables(pieces)
-        return made.replace_schema_metadata({**(table.schema.metadata or {}), **metadata()} or None)
-    own = {name: value for name, value in (table.schema.metadata or {}).items() if name.startswith(b"ndcg_ab.")}
-    found = keep.beside("rewritten").write(pieces, schema, lambda: {**own, **metadata()})
-    if not isinstance(found, TableOnDisk):
+        metadata: what is added to that of the table, asked when all pieces are there.
+        """
+        own = {name: value for name, value in (table.schema.metadata or {}).items() if name.startswith(b"ndcg_ab.")}
+        found = self.beside("rewritten").write(pieces, schema, lambda: {**own, **metadata()})
+        if isinstance(found, TableOnDisk):
+            found.path = found.path.replace(self.path)
         return found
-    found.path.replace(keep.path)
-    return TableOnDisk(keep.path, keep.memory)
 
 
-def writer_for(memory: Memory | None, name: str) -> TableWriter | None:
-    """Where a table goes while memory is limited; None: into memory."""
-    if memory is None or memory.limit is None or memory.folder is None:
-        return None
-    return TableWriter(memory.folder / name, memory)
+IN_MEMORY = TableWriter()
 
 
-def group_pieces(pieces: Iterable[pa.Table], most: int) -> Iterator[pa.Table]:
+def group_pieces(pieces: Iterable[pa.Table], most: float) -> Iterator[pa.Table]:
     """Yield the rows of pieces in tables of at least so many rows; the last one has the rest."""
     waiting: list[pa.Table] = []
     count = 0
@@ -146,10 +140,10 @@ def group_pieces(pieces: Iterable[pa.Table], most: int) -> Iterator[pa.Table]:
         waiting.append(piece)
         count += piece.num_rows
         if count >= most:
-            yield pa.concat_tables(waiting)
+            yield pa.concat_tables(waiting, promote_options="permissive")
             waiting, count = [], 0
     if waiting:
-        yield pa.concat_tables(waiting)
+        yield pa.concat_tables(waiting, promote_options="permissive")
 
 
 # ---- what is asked of tables in memory and in files alike

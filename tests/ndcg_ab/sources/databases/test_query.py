@@ -27,7 +27,7 @@ from ndcg_ab.memory import Memory
 from ndcg_ab.sources import JUDGMENT, RANKING, pull_source
 from ndcg_ab.sources.databases import drivers
 from ndcg_ab.sources.databases import query as databases
-from ndcg_ab.sources.tables.on_disk import TableOnDisk, writer_for
+from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import query_layout
 from tests import servers
 from tests.repeated import mostly_soaked
@@ -221,7 +221,7 @@ def test_rows_go_to_disk_as_they_come(kind: str, tmp_path: Path) -> None:
             made.execute("create table t (a int)")
     system = System.model_validate({"name": "a", "database": str(tmp_path / kind), "query": rows})
     with Memory("1GB") as memory:
-        kept = pull_source(system.source, RANKING, tmp_path, keep=writer_for(memory, "rows"))
+        kept = pull_source(system.source, RANKING, tmp_path, keep=TableWriter(tmp_path / "rows", memory))
         assert isinstance(kept.table, TableOnDisk) and kept.count == 250_000
         assert kept.digest == pull_source(system.source, RANKING, tmp_path).digest
 

@@ -20,6 +20,7 @@ from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.memory import Memory
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources import RANKING
+from ndcg_ab.sources.base import PullRequest
 from ndcg_ab.sources.files.file import File
 from ndcg_ab.sources.registry import pull_source
 from ndcg_ab.sources.tables import on_disk as spilled
@@ -84,9 +85,9 @@ def test_what_breaks_a_rule_late_in_a_file_is_said_as_ever(text: str, tmp_path: 
     path.write_text(path.read_text() + text)
     said = []
     with Memory("1GB", tmp_path / "spill") as memory:
-        for keep in (None, TableWriter(tmp_path / "kept.parquet", memory)):
+        for keep in (TableWriter(), TableWriter(tmp_path / "kept.parquet", memory)):
             try:
-                found = File(FileSource(file=path), Path()).read(RANKING, keep)
+                found = File(FileSource(file=path), Path()).answer(RANKING, PullRequest({}, keep=keep)).table
                 said.append(pull_source(FileSource(file=path), RANKING, Path(), keep=keep).digest + str(found.num_rows))
             except InputError as error:
                 said.append(str(error))
