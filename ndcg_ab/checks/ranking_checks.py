@@ -19,8 +19,14 @@ from ndcg_ab.scoring.metric_tables import EVERYTHING
 from ndcg_ab.sources import RANKING, Pulled
 from ndcg_ab.sources.base import Remark
 from ndcg_ab.sources.files.file import form_remarks
-from ndcg_ab.sources.tables.digests import content_digest
-from ndcg_ab.sources.tables.on_disk import TableOnDisk, count_nulls, first_text, read_batches, select_queries
+from ndcg_ab.sources.tables.on_disk import (
+    TableOnDisk,
+    content_digest,
+    count_nulls,
+    first_text,
+    read_batches,
+    select_queries,
+)
 from ndcg_core.measures.metric import Metric
 
 FAR_FEWER = 0.8  # below this share of what another system answers or returns, the two are hardly compared

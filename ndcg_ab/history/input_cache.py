@@ -25,7 +25,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.database import digest_of
 from ndcg_ab.results.codec import decode, encode
-from ndcg_ab.sources.files.content import Content, digest_of_file
+from ndcg_ab.sources.files.parts import Content, digest_of_file
 from ndcg_ab.sources.tables.top_places import ReducedRanking
 from ndcg_ab.visible import visible
 

@@ -35,7 +35,7 @@ from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.scoring.top_places import reduce_pulled
 from ndcg_ab.sources import RANKING, Layout, Pulled, make_source
 from ndcg_ab.sources.base import ReducedPull
-from ndcg_ab.sources.files import content
+from ndcg_ab.sources.files.parts import Content, digest_of_file, read_content_key
 from ndcg_ab.sources.judgments.gathering import layout_found
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import DOCUMENT
@@ -136,14 +136,12 @@ class RunFolder(Store):
         """Notes an input for the bundle.  read: when, where that was in an earlier run."""
         self._inputs[place.key] = dict(encode(Input(place.name, place.kind, place.version, origin, rows, digest, read)))
 
-    def content_now(self, place: Place) -> content.Content | None:
+    def content_now(self, place: Place) -> Content | None:
         """The content of a source now; None where only its answer tells it, which says, too, what is wrong with it."""
         if not place.is_remembered:
             return None
         try:
-            return content.read_content_key(
-                place.source, place.layout, self.evaluation.directory, __version__ + place.about
-            )
+            return read_content_key(place.source, place.layout, self.evaluation.directory, __version__ + place.about)
         except SilentError:
             raise
         except (InputError, OSError):
@@ -203,7 +201,7 @@ class RunFolder(Store):
         self, at: int, read: Callable[[], Pulled], about: list[Any], memory: Memory | None, force: bool
     ) -> Pulled:
         """A ranking as far as it is looked at, where it can be reduced; known from an earlier run, or made now."""
-        key = digest_of([content.digest_of_file(self.path(ranking_key(at))), *about])
+        key = digest_of([digest_of_file(self.path(ranking_key(at))), *about])
         reduced = None if force else input_cache.take_result(self.evaluation, key)
         if reduced is None:
             pulled, judgments = read(), self.judgments()
@@ -222,8 +220,8 @@ class RunFolder(Store):
         """What a reduced ranking depends on beside its rows: judgments, metrics, the sample's size and the program."""
         evaluation = self.evaluation
         places = range(len(evaluation.judgment_sources))
-        judgments: Any = [content.digest_of_file(self.path(judgments_key(at))) for at in places]
-        judgments += [content.digest_of_file(self.path(JUDGED_BY_FUNCTION))] if evaluation.judge else []
+        judgments: Any = [digest_of_file(self.path(judgments_key(at))) for at in places]
+        judgments += [digest_of_file(self.path(JUDGED_BY_FUNCTION))] if evaluation.judge else []
         judgments = [*judgments, evaluation.judgments_precedence, evaluation.combine]
         metrics = [metric.hash for metric in evaluation.metric_list]
         return [judgments, metrics, sample_size(len(evaluation.systems)), __version__, RESULT]

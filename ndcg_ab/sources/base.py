@@ -14,8 +14,7 @@ import pyarrow as pa
 from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.engines.remote_table import RemoteTable
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.tables.digests import content_digest
-from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, count_nulls, distinct_texts
+from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, content_digest, count_nulls, distinct_texts
 from ndcg_ab.sources.tables.schema import Layout
 from ndcg_ab.sources.tables.top_places import ReducedRanking, WantedPlaces
 

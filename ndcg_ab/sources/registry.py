@@ -25,10 +25,16 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import CostsAsked, Pulled, PullRequest, PullResult, ReducedPull, Source
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.costs import cost_columns, costs_of_rows, refuse_unrecorded, without_cost_columns
-from ndcg_ab.sources.judgments.ratings import refuse_ratings
-from ndcg_ab.sources.judgments.words import as_texts, naming_hint, number_words
-from ndcg_ab.sources.queries_by_text import match_texts, name_queries, with_ids
-from ndcg_ab.sources.tables.document_rules import AS_IT_IS, DocumentRules, apply_rules, cut_documents
+from ndcg_ab.sources.judgments.words import as_texts, naming_hint, number_words, refuse_ratings
+from ndcg_ab.sources.tables.document_rules import (
+    AS_IT_IS,
+    DocumentRules,
+    apply_rules,
+    cut_documents,
+    match_texts,
+    name_queries,
+    with_ids,
+)
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableOnDisk, TableWriter, distinct_texts
 from ndcg_ab.sources.tables.schema import JUDGMENT, RANKING, Layout, WordGradeError
 from ndcg_ab.sources.tables.top_places import WantedPlaces
@@ -60,7 +66,7 @@ SOURCES: dict[type, Callable[[Any, Path], Source]] = {
     DatabaseSource: source_of("databases.query", "DatabaseQuery"),
     HttpSource: source_of("http.search_engine", "SearchEngine"),
     SparkSource: source_of("spark_tables", "ClusterTable"),
-    ExtensionSource: source_of("functions.extension", "Extension"),
+    ExtensionSource: source_of("functions.function", "Extension"),
     ClicksSource: click_source,
 }
 

@@ -12,8 +12,7 @@ from ndcg_ab.errors import Setting
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.sources import pull_queries
-from ndcg_ab.sources.clicks.click_judgments import ClickJudgments
-from ndcg_ab.sources.clicks.grading import GradedClicks
+from ndcg_ab.sources.clicks.click_judgments import ClickJudgments, GradedClicks
 from ndcg_ab.sources.judgments.gathering import allowed_resources
 from ndcg_ab.sources.registry import make_source
 

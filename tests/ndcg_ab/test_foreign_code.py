@@ -29,8 +29,7 @@ from ndcg_ab.flows.cli.commands.running import pending_bundles
 from ndcg_ab.sources import RANKING
 from ndcg_ab.sources.documents import Documents
 from ndcg_ab.sources.external_scores import Scores
-from ndcg_ab.sources.functions.extension import Extension
-from ndcg_ab.sources.functions.function import Function
+from ndcg_ab.sources.functions.function import Extension, Function
 from ndcg_ab.sources.judgments.function_grades import AskedFunction, Document, Query
 from ndcg_ab.sources.tables.in_memory import InMemorySource
 from ndcg_ab.trackers import Published, Tracker, make_tracker, refuse_unknown_tracker

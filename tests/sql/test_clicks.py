@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from ndcg_ab.config.model.inputs.judgments import Clicks
 from ndcg_ab.engines import open_engine
 from ndcg_ab.engines.sql_files import click_files
+from ndcg_ab.sources.clicks.click_judgments import ATTRACTION, TEXTS, GradedClicks, grade_clicks
 from ndcg_ab.sources.clicks.events import EVENTS, ReadEvents
-from ndcg_ab.sources.clicks.grading import ATTRACTION, GradedClicks, grade_clicks
-from ndcg_ab.sources.clicks.matching import TEXTS
 from tests.click_counts import Event, count_clicks
 from tests.examples import examples
 

@@ -1,20 +1,182 @@
-"""Judgments that are made of clicks: a source like any other."""
+"""Judgments that are made of clicks: a source like any other.
 
+Events are matched with queries (UBI's `query_id` is one search of one user, its `user_query` what they typed), and
+graded by the SQL files of `sql/8_clicks`, one after another, and the position-based model.
+`benchmarks/click_models.py` computes the grades again in plain Python; `tests/sql/test_clicks.py` compares both.
+"""
+
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from ndcg_ab.config.model.inputs.judgments import ClicksSource
+from ndcg_ab.config.model.inputs.judgments import Clicks, ClicksSource
 from ndcg_ab.config.model.operation import Resources
-from ndcg_ab.engines import open_engine
+from ndcg_ab.engines import Engine, open_engine
+from ndcg_ab.engines.base import InFiles
 from ndcg_ab.engines.sql_files import click_files
+from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.memory import Memory, give_back
-from ndcg_ab.sources.base import PullRequest, PullResult, Source, with_remarks
-from ndcg_ab.sources.clicks.events import read_events
-from ndcg_ab.sources.clicks.grading import GradedClicks, grade_clicks
-from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter
+from ndcg_ab.sources.base import PullRequest, PullResult, Remark, Source, with_remarks
+from ndcg_ab.sources.clicks.events import EVENTS, ReadEvents, read_events
+from ndcg_ab.sources.clicks.findings import CLIENT_RULES, event_remarks, grade_remark, joined_remarks, value_remarks
+from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
+from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, read_batches, table_or_file
 from ndcg_ab.sources.tables.schema import JUDGMENT, Layout
+from ndcg_core.statistics.estimates.click_positions import IntArray, PlacedCounts, fit_joined
+
+ATTRACTION = pa.schema([("document", pa.int64()), ("attraction", pa.float64())])
+EXAMINATION = pa.schema([("place", pa.int64()), ("examination", pa.float64()), ("doubt", pa.float64())])
+ORDER = "query_id, doc_id"
+Z = 1.959963984540054  # of a 95 % interval: the .975 quantile of the normal distribution
+SMALLEST_CHANGE = 1e-6  # of a probability: a step that moves none further says that the likelihood is the greatest
+
+
+class GradedClicks(NamedTuple):
+    """What clicks say.
+
+    table: one row for each document with a grade: query_id, doc_id, grade, impressions, clicks, value, low, high, in
+    the order of the ids. places: place, impressions, clicks, rate of each place. documents: with events, graded or not.
+    queries: with events. change: of the position model, how far a step of expectation maximisation still moves a
+    probability; 0 of other models. remarks: what was noticed.
+    """
+
+    table: pa.Table
+    places: pa.Table
+    documents: int
+    queries: int
+    change: float
+    remarks: tuple[Remark, ...]
+
+
+def grade_clicks(engine: Engine, events: ReadEvents, described: Clicks, queries: Mapping[str, str]) -> GradedClicks:
+    """The grades by the model that `described` names.
+
+    engine: with `click_files`, and nothing in it. queries: query_id -> text; without any the text of a search is its
+    query_id. Raises InputError where no search has the text of a query, or no document has impressions enough.
+    """
+    texts, unmatched = match_texts(events, queries)
+    scale, cuts = described.scale
+    engine.expect(events.table.num_rows)
+    engine.set(model=described.model, z=Z, floor=described.least, scale=scale, **CLIENT_RULES)
+    columns = {name: name for name in EVENTS.names}
+    engine.put_files("pulled_click_event", InFiles(columns, [(table_or_file(events.table), {})]))
+    engine.put("pulled_click_text", texts)
+    engine.put("pulled_click_cut", pa.table({"cut": pa.array(cuts, pa.float64())}))
+    change, left_out = fit_model(engine, described.model)
+    table = engine.read("click_grade", order=ORDER)
+    places = engine.read("click_rate", ("place", "impressions", "clicks", "rate"), order="place")
+    documents, queries_there = 0, set[str]()
+    for piece in engine.pieces("click_document", ("query_id",), where={"is_asked": True}):
+        documents += piece.num_rows
+        queries_there.update(pc.unique(piece["query_id"]).to_pylist())
+    if not table.num_rows:
+        shown = engine.pieces("click_value", ("impressions",), where={"is_asked": True})
+        most = max((pc.max(piece["impressions"]).as_py() or 0 for piece in shown), default=0)
+        where = " at places that can be compared" if left_out else ""
+        raise InputError(
+            f"{events.origin}: no document has {described.least} impressions or more{where} (the most is {most}): give"
+            " more events, or set a lower floor"
+        )
+    definition = described.definition
+    if change > SMALLEST_CHANGE:
+        definition += f", of which a step of expectation maximisation still moved a probability by {change:.1g}"
+    told = grade_remark(table, documents, events.read, definition)
+    remarks = (told, *left_out, *events.remarks, *unmatched, *value_remarks(table), *event_remarks(engine, places))
+    return GradedClicks(table, places, documents, len(queries_there), change, remarks)
+
+
+def fit_model(engine: Engine, model: str) -> tuple[float, list[Remark]]:
+    """Put the tables of the position-based model into the engine, empty for other models.
+
+    Returns the largest change of a probability by a step of expectation maximisation in SQL, which is none if the core
+    found the greatest likelihood, and a remark if some documents cannot be compared.
+    """
+    if model != "position":
+        engine.put("pulled_attraction", ATTRACTION.empty_table())
+        engine.put("pulled_examination", EXAMINATION.empty_table())
+        return 0.0, []
+    documents, places, counts = read_counts(engine)
+    fit = fit_joined(counts)
+    shown, placed, top = documents[fit.document], places[fit.place], fit.examination.max(initial=1.0)
+    doubt = fit.doubt if fit.is_identified else [None] * len(placed)
+
+    def put(scale: float) -> None:
+        engine.put("pulled_attraction", pa.table([shown, fit.attraction * scale], schema=ATTRACTION))
+        engine.put("pulled_examination", pa.table([placed, fit.examination / scale, doubt], schema=EXAMINATION))
+
+    put(top)  # a step moves nothing at its bounds, which are 1
+    attracted = engine.read("attraction", ATTRACTION.names, order="document")["attraction"].to_numpy()
+    looked = engine.read("examination", ("place", "examination"), order="place")["examination"].to_numpy()
+    put(1.0)
+    change = max(np.abs(attracted - fit.attraction * top).max(), np.abs(looked - fit.examination / top).max())
+    return float(change), joined_remarks(fit, len(documents), placed)
+
+
+def read_counts(engine: Engine) -> tuple[IntArray, IntArray, PlacedCounts]:
+    """The documents and the places that were shown, in their order, and how often each document was at each place."""
+    rows = engine.read("click_count", ("document", "place", "impressions", "clicks"), order="document, place")
+    rows = rows.filter(pc.greater(rows["impressions"], 0))
+    documents, document = np.unique(rows["document"].to_numpy(), return_inverse=True)
+    places, place = np.unique(rows["place"].to_numpy(), return_inverse=True)
+    counted = (rows[name].to_numpy().astype(np.float64) for name in ("impressions", "clicks"))
+    return documents, places, PlacedCounts(document, place, *counted)
+
+
+TEXTS = pa.schema([("text", pa.string()), ("query_id", pa.string()), ("is_asked", pa.bool_())])
+OTHER = "\t"  # before the text of a search that is no query of ours: no query_id has such a character
+
+
+def folded(text: str) -> str:
+    """Without what people type differently: case, and white space around and between words."""
+    return " ".join(text.casefold().split())
+
+
+def match_texts(events: ReadEvents, queries: Mapping[str, str]) -> tuple[pa.Table, list[Remark]]:
+    """One row for each text and query that it stands for, and what is to be said of texts that stand for none.
+
+    queries: query_id -> text. A text stands for the queries with this very text; where there is none, for those whose
+    texts differ in case and white space alone. Without queries a text is its own query_id. is_asked: whether grades
+    are wanted of it.
+    """
+    counts = Counter[str]()
+    for piece in read_batches(events.table, ["text"]):
+        for row in pc.value_counts(piece["text"]).to_pylist():
+            counts[row["values"]] += row["counts"]
+    if not queries:
+        return text_table([*counts], [*counts]), []
+    exact, alike = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+    for query_id, text in queries.items():
+        exact[text].append(query_id)
+        alike[folded(text)].append(query_id)
+    found = {text: exact.get(text) or alike.get(folded(text), []) for text in counts}
+    lacking = sorted((text for text in counts if not found[text]), key=lambda text: (-counts[text], text))
+    if len(lacking) == len(counts):
+        raise InputError(
+            f"{events.origin}: none of its {len(counts):,} texts (such as {format_value(lacking[0])}) is the text of a"
+            f" query (such as {format_value(next(iter(queries.values())))}): give the queries that users typed"
+        )
+    remarks = []
+    if lacking:
+        told = (
+            f"{sum(counts[text] for text in lacking):,} of {events.table.num_rows:,} events have a text that no query"
+            f" has ({len(lacking):,} text{'s' * (len(lacking) != 1)}): they only tell how often each place is clicked"
+        )
+        examples = tuple(f"{format_value(text)}: {counts[text]:,} events" for text in lacking[:MOST_EXAMPLES])
+        remarks.append(Remark("click_unmatched_query", sum(counts[text] for text in lacking), examples, told))
+    asked = [(text, query_id) for text, ids in found.items() for query_id in ids]
+    rows = [*asked, *((text, OTHER + text) for text in lacking)]
+    return text_table([text for text, _ in rows], [query_id for _, query_id in rows], len(asked)), remarks
+
+
+def text_table(texts: list[str], query_ids: list[str], asked: int | None = None) -> pa.Table:
+    """asked: how many of them, from the first on, are asked for; None: all."""
+    is_asked = np.arange(len(texts)) < (len(texts) if asked is None else asked)
+    return pa.table([texts, query_ids, is_asked], schema=TEXTS)
 
 
 class ClickJudgments(Source):

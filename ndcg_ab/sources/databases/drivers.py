@@ -15,10 +15,9 @@ import pyarrow as pa
 from ndcg_ab.config.model.inputs.connections import plain_address
 from ndcg_ab.config.model.inputs.sources import DatabaseSource
 from ndcg_ab.config.secrets.lookup import redact, remember_secret, reveal_secrets
-from ndcg_ab.errors import InputError, SilentError, needs, on_one_line
+from ndcg_ab.errors import InputError, SilentError, format_value, needs, on_one_line
 from ndcg_ab.memory import Memory
 from ndcg_ab.sources.boundary import BOUNDS, Passage, Pieces
-from ndcg_ab.sources.databases.statement import read_only_statement
 from ndcg_ab.sources.files.unpacking import TABLE_RATIO, allowed_ratio
 from ndcg_ab.temporary import temporary_folder
 
@@ -294,3 +293,34 @@ def driver_error_text(error: Exception, told: dict[str, str], place: str) -> str
         text = text.replace(uri, place)
     text = re.sub(r"^\[\w[\w ]*\] ", "", redact(text).strip())
     return on_one_line(text, 500).rstrip(".")
+
+
+HIDDEN = re.compile(  # texts, quoted names and comments: what is in them is no SQL
+    r"""\b[eE]'(?:[^'\\]|\\.|'')*' | '(?:[^']|'')*' | "(?:[^"]|"")*" | \$(?P<tag>\w*)\$.*?\$(?P=tag)\$
+    | --[^\n]* | /\*.*?\*/""",
+    re.DOTALL | re.VERBOSE,
+)
+READING = ("select", "with", "values", "table")
+WRITING = re.compile(r"\binto\b|[()]\s*\b(?P<verb>insert|update|delete|merge)\b", re.IGNORECASE)
+RULE = "it must be one statement that reads: SELECT, WITH, VALUES or TABLE"
+
+
+def read_only_statement(query: str, place: str) -> str:
+    """Return a query without what follows its last semicolon; raise InputError if it is not one that only reads.
+
+    Notes
+    -----
+    A line end is added: drivers put a query between parentheses, and a last comment would take the closing one along.
+    """
+    code = HIDDEN.sub(lambda found: " " * len(found[0]), query)
+    statement, _, rest = code.partition(";")
+    if rest.strip("; \t\r\n"):
+        raise InputError(f"{place}: the query holds several statements, divided by a semicolon: {RULE}")
+    words = statement.lstrip("( \t\r\n").split(None, 1)
+    word = re.split(r"\W", words[0], maxsplit=1)[0] if words else ""
+    if word.lower() not in READING:
+        raise InputError(f"{place}: the query begins with {format_value(word or query.strip())}: {RULE}")
+    if found := WRITING.search(statement):
+        verb = found["verb"] or found[0]
+        raise InputError(f"{place}: the query holds {verb.upper()}, which writes: {RULE}; put a name into quotes")
+    return query[: len(statement)] + "\n"

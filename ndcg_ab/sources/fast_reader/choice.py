@@ -2,7 +2,7 @@
 
 Plain is a file of this machine in TREC text, packed or not, or in Parquet, in which every query's rows stand together,
 once, scores do not rise and ranks rise by 1 within a query, no document comes twice in one, and nothing needs a second
-look: `plain_text`, `plain_parquet` and `reduced` have the rules.  Anything else is not plain, and is read from its
+look: `plain_text` and `compiled_pass` have the rules.  Anything else is not plain, and is read from its
 start by the careful ways of `files`, which say what is wrong, or accept what is only unusual: no rule is kept here that
 they do not know.
 
@@ -10,6 +10,7 @@ Slices of whole queries are reduced by threads, each in itself; across slices no
 """
 
 import os
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,11 +22,12 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.fast_reader.compiled_pass import KEPT, ranking_reader, wanted_rows
+from ndcg_ab.sources.fast_reader.compiled_pass import KEPT, WantedRows, ranking_reader, reduce_ranking, wanted_rows
 from ndcg_ab.sources.fast_reader.plain_text import SLICE, query_spans, read_slices, reduce_slice, reduce_span
-from ndcg_ab.sources.files.unpacking import is_packed, open_bytes
+from ndcg_ab.sources.files.unpacking import is_packed, open_bytes, open_table, refuse_other_counts
 from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.sources.forms.recognition import TREC_COLUMNS
+from ndcg_ab.sources.tables.columns import cast_columns
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, count_nulls
 from ndcg_ab.sources.tables.schema import RANKING
 from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking, WantedPlaces
@@ -67,8 +69,6 @@ def reduce_file(
 def open_slices(path: Path, reading: Reading, size: int) -> Iterator[tuple[Iterator[Any], Callable[..., Any]]]:
     """Give the slices of a file, and what reduces one of them; raise NotPlainError if it is no such file."""
     if reading.format == "parquet":
-        from ndcg_ab.sources.fast_reader.plain_parquet import read_queries, reduce_queries
-
         yield read_queries(path, dict(reading.columns)), reduce_queries
         return
     if reading.names != TREC_COLUMNS["ranking"] or reading.columns:
@@ -127,3 +127,46 @@ def join_slices(found: Iterable[ReducedRanking], keep: TableWriter = IN_MEMORY) 
     if not count or 0 < count_nulls(rows, "rank") < rows.num_rows:
         raise NotPlainError
     return ReducedRanking(rows, pa.concat_tables(answers).combine_chunks(), count)
+
+
+BATCH = 1 << 17  # rows
+MOST_ROWS = 1 << 22  # of one query
+
+
+def read_queries(path: Path, columns: dict[str, str]) -> Iterator[tuple[pa.Table, dict[str, str]]]:
+    """Yield tables of whole queries, as long as the rows of each query are together, and field -> column."""
+    waiting: list[pa.Table] = []
+    with open_table(path) as file:
+        chosen = RANKING.check_columns(str(path), file.schema_arrow.names, columns)
+        names, rows = [*chosen.values()], 0
+        if "score" not in chosen:
+            raise NotPlainError
+        for batch in file.iter_batches(BATCH, columns=names):
+            if not batch.num_rows:
+                continue
+            rows += batch.num_rows
+            table, query_ids = pa.Table.from_batches([batch]), batch.column(chosen["query_id"])
+            cut = last_query_start(query_ids)
+            if cut or not waiting or query_ids[0] != waiting[0][chosen["query_id"]][0]:
+                whole = [*waiting, table.slice(0, cut)]
+                if any(map(len, whole)):
+                    yield pa.concat_tables(whole), chosen
+                waiting = []
+            waiting.append(table.slice(cut))
+            if sum(map(len, waiting)) > MOST_ROWS:
+                raise NotPlainError
+        refuse_other_counts(path, file, rows, names)
+    if waiting:
+        yield pa.concat_tables(waiting), chosen
+
+
+def last_query_start(query_ids: pa.Array) -> int:
+    """Return the row at which the last query begins; a query whose rows are apart comes again in another table."""
+    last = query_ids[-1]
+    return bisect_left(range(len(query_ids)), True, key=lambda row: query_ids[row] == last)
+
+
+def reduce_queries(table: pa.Table, chosen: dict[str, str], wanted: WantedRows) -> ReducedRanking:
+    """Return what is kept of whole queries; raise NotPlainError if one is not plain."""
+    ranking = cast_columns(table, RANKING, chosen, "", validate=False).combine_chunks()
+    return reduce_ranking(ranking, wanted)

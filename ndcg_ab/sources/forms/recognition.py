@@ -22,7 +22,6 @@ from ndcg_ab.sources.forms.sample import DELIMITERS, Sample
 from ndcg_ab.sources.forms.text import (
     positional,
     query_lines,
-    query_texts,
     table,
     values,
 )
@@ -34,7 +33,7 @@ FORMS: tuple[Form, ...] = (  # of several of one kind the first that fits is tak
     table.RANKING_FORM,
     table.SCORED_FORM,
     table.QUERIES_FORM,
-    query_texts.FORM,
+    query_lines.TEXTS_FORM,
     query_lines.LISTS_FORM,
     query_lines.GRADED_FORM,
     query_lines.RATED_FORM,

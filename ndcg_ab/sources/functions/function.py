@@ -8,28 +8,41 @@
 entries one by one; a query that finds nothing may be left out.  With `per_query` the function is called for each query
 with its text, so that every error names the query.  Any search engine can be pulled from this way.
 An OSError that the function raises (ConnectionError, TimeoutError, …) may pass: the flow tries again.
+
+A module of the user's, beside a configuration, is found while it is imported and while its functions run.  A kind of
+place that an installed package adds is an entry point of the group ``ndcg_ab.sources``:
+
+    def read(contents: str, queries: Mapping[str, str], directory: Path, **arguments) -> table or dictionaries
+
+contents: ``judgment``, ``ranking`` or ``query``: what is wanted.  queries: query_id -> text, as far as the evaluation
+has texts.  directory: what relative paths start from.  Returns what the Python API takes: a table of any library that
+speaks Arrow, or dictionaries (docs/python.md); its rows keep the rules of files.
 """
 
 import contextlib
+import importlib
 import math
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from numbers import Real
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
 
 from ndcg_ab.config.model.costs import LATENCY
-from ndcg_ab.config.model.inputs.sources import PythonSource
+from ndcg_ab.config.model.inputs.sources import ExtensionSource, InMemoryData, PythonSource
 from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.extensions import translate_foreign_errors
+from ndcg_ab.extensions import SOURCES, load_named, translate_foreign_errors
+from ndcg_ab.files import resolved
 from ndcg_ab.sources.base import Ask, PullRequest, PullResult, RequestCosts, Source
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.costs import CostRecord, in_random_order
-from ndcg_ab.sources.functions.modules import load_function, modules_first_in
+from ndcg_ab.sources.tables.in_memory import InMemorySource, is_readable
 from ndcg_ab.sources.tables.schema import Layout, is_written
 
 Entry = tuple[Any, Any]  # query_id and results, both unchecked
@@ -186,3 +199,80 @@ def is_finite(value: Any) -> bool:
         return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:
         return False
+
+
+OURS = {"ndcg_ab", "ndcg_core"}
+
+
+@contextlib.contextmanager
+def modules_first_in(directory: Path) -> Iterator[None]:
+    """Modules in `directory` are found first, also by imports inside functions.
+
+    A module of the same name from elsewhere is put aside meanwhile (a folder `flows`, an `engine.py` beside another
+    configuration); it comes back at the end.
+    """
+    tops = {name.partition(".")[0] for name in list(sys.modules)}
+    others = {top for top in tops if is_another(top, directory)}
+    aside = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in others}
+    sys.path.insert(0, str(directory))
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path.remove(str(directory))
+        for name in [name for name in sys.modules if name.partition(".")[0] in others]:
+            del sys.modules[name]
+        sys.modules.update(aside)
+
+
+def is_another(top: str, directory: Path) -> bool:
+    """Whether an imported module that is in no package, or a package, has a namesake in `directory`."""
+    if top in sys.stdlib_module_names or top in OURS:
+        return False
+    here = [directory / top / "__init__.py", directory / f"{top}.py"]
+    namesake = next((path for path in here if path.is_file()), None)
+    if namesake is None:
+        return False
+    loaded = getattr(sys.modules.get(top), "__file__", None)
+    return loaded is None or resolved(Path(loaded)) != resolved(namesake)
+
+
+def load_function(name: str, directory: Path) -> Callable[..., Any]:
+    """The function that ``module:function`` names; to be called inside `modules_first_in`."""
+    module_name, _, function_name = name.partition(":")
+    with translate_foreign_errors(f"python = {name!r}: importing it failed"):
+        try:
+            module: ModuleType = importlib.import_module(module_name)
+        except ModuleNotFoundError as error:
+            if error.name != module_name.partition(".")[0]:
+                raise
+            raise InputError(
+                f"python = {name!r}: there is no module {error.name!r} in {directory} or installed"
+            ) from None
+        function = getattr(module, function_name, None)
+    if not callable(function):
+        raise InputError(f"python = {name!r}: module {module_name!r} has no function {function_name!r}")
+    return function  # type: ignore[no-any-return]
+
+
+class Extension(Source):
+    """A source of another package, chosen by ``extension:``."""
+
+    door = "extension"
+
+    def __init__(self, described: ExtensionSource, directory: Path) -> None:
+        self.name = described.extension
+        self.origin = f"extension = {self.name!r}"
+        self.arguments = described.arguments
+        self.columns = described.columns
+        self.directory = directory
+
+    def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
+        """What the extension returns; raises InputError where it is not installed, fails, or breaks a rule."""
+        read = load_named(SOURCES, self.name, "extension = ")
+        arguments = reveal_arguments(self.arguments, f"{self.origin}, arguments", self.directory)
+        with translate_foreign_errors(f"{self.origin} failed"):
+            data = read(layout.kind, dict(queries), self.directory, **arguments)
+            if not is_readable(data):
+                raise InputError(f"{self.origin} returned {type(data).__name__}: must return a table or dictionaries")
+        return InMemorySource(InMemoryData(self.origin, data), self.columns).pull(layout, queries)

@@ -1,4 +1,4 @@
-"""Grades that are words: the numbers that a user names for them, and what to name if none are named."""
+"""Grades that are words, whose numbers a user names, and grades that are times, ids or counts, which are refused."""
 
 import dataclasses
 import shlex
@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 
 from ndcg_ab.config.model.inputs.judgments import JudgmentSource
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.sources.base import PullRequest, Source
+from ndcg_ab.sources.base import Pulled, PullRequest, Source
+from ndcg_ab.sources.forms.plausible import MOST_GRADE
 from ndcg_ab.sources.tables.schema import Layout, is_plain_number
 
 ESCI = {"E": 3, "S": 2, "C": 1, "I": 0}  # exact, substitute, complement, irrelevant: Amazon's shopping queries
@@ -67,3 +68,37 @@ def naming_hint(described: Any, source: Source, layout: Layout, asked: PullReque
             f" (in a configuration grades: {{{', '.join(f'{word}: {number}' for word, number in named.items())}}})"
         )
     return f"; these are the labels of ESCI: say {option}" if is_esci else f"; every word needs a number: {option}"
+
+
+MOST_RATINGS = 10  # different ratings that users give, and the highest of them
+FIRST_ROWS = 1_000  # usually enough of them to see more documents than that
+
+
+def refuse_ratings(pulled: Pulled) -> None:
+    """Raise InputError if a grade is beyond 1,000, or if documents are a few small numbers with grades like ids."""
+    table = pulled.table
+    worst = max(pc.min_max(table["grade"]).as_py().values(), key=abs)
+    if abs(worst) > MOST_GRADE:
+        problem = f"grade = {worst:.15g}: must be from -{MOST_GRADE:,} to {MOST_GRADE:,}"
+        remedy = "divide every grade by one number"
+    elif worst > MOST_RATINGS and has_ids_as_grades(table):
+        problem = f"all documents are numbers from 0 to {MOST_RATINGS}, and grades go up to {worst:g}"
+        remedy = "put a letter before every document id, in rankings too"
+    else:
+        return
+    place = (table[name][pc.index(table["grade"], worst).as_py()].as_py() for name in ("query_id", "doc_id"))
+    raise InputError(
+        f"{pulled.place_of(*place)}: {problem}. If these are ratings (user, item, rating, time), items are the"
+        " documents and ratings the grades: put the names query_id,doc_id,grade above their columns. If they are"
+        f" judgments, {remedy}"
+    )
+
+
+def has_ids_as_grades(table: pa.Table) -> bool:
+    """Return whether documents are up to ten numbers from 0 to 10, and grades more numbers, all of them whole."""
+    if len(pc.unique(table["doc_id"].slice(0, FIRST_ROWS))) > MOST_RATINGS:
+        return False
+    documents, grades = pc.unique(table["doc_id"]), pc.unique(table["grade"])
+    are_numbers = all(is_plain_number(each) and 0 <= float(each) <= MOST_RATINGS for each in documents.to_pylist())
+    are_whole = bool(pc.all(pc.equal(grades, pc.floor(grades))).as_py())
+    return are_numbers and are_whole and len(grades) > len(documents)

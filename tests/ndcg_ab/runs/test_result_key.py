@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from ndcg_ab.runs import folder as run_folder
 from ndcg_ab.runs.folder import RunFolder
-from ndcg_ab.sources.files import content
 from tests.small_evaluation import small
 
 MORE = [{"file": "judgments.qrels"}]
@@ -19,7 +19,7 @@ CHANGED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("what", CHANGED)
 def test_another_key(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content, "digest_of_file", lambda path: f"digest of {path.name}")
+    monkeypatch.setattr(run_folder, "digest_of_file", lambda path: f"digest of {path.name}")
     usual = small(tmp_path, more_judgments=MORE)
     other = usual.model_copy(update=CHANGED[what])
     folders = [tmp_path / str(number) for number in range(3)]

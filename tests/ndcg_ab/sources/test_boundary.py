@@ -20,7 +20,7 @@ from ndcg_ab.sources import JUDGMENT, RANKING, boundary, pull_source, registry
 from ndcg_ab.sources.boundary import BOUNDS, EXACT, Bounds, Passage
 from ndcg_ab.sources.databases import drivers
 from ndcg_ab.sources.files import stores
-from ndcg_ab.sources.functions import extension
+from ndcg_ab.sources.functions import function as functions
 from ndcg_ab.testing.baselines import digest_path, digest_text, load_ranking
 from tests.loopback import Said, serving
 from tests.places import ROOT
@@ -113,7 +113,7 @@ def an_extension(folder: Path, rank: int, monkeypatch: pytest.MonkeyPatch) -> No
 
     schema = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("rank", pa.int64())])
     stream = pa.RecordBatchReader.from_batches(schema, batches())
-    monkeypatch.setattr(extension, "load_named", lambda *_: lambda *_: stream)
+    monkeypatch.setattr(functions, "load_named", lambda *_: lambda *_: stream)
     pull(folder, extension="mine")
 
 

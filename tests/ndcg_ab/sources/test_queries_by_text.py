@@ -9,7 +9,7 @@ import pytest
 import ndcg_ab
 from ndcg_ab import thresholds
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.queries_by_text import match_texts
+from ndcg_ab.sources.tables.document_rules import match_texts
 from tests.small_evaluation import rows_of, small, undrawn
 
 TEXTS = {str(at): f"{chr(97 + at)} red shoe" for at in range(12)}

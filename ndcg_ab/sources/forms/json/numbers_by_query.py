@@ -21,9 +21,9 @@ from ndcg_ab.sources.forms.json.nested import (
     read_queries,
     value_of,
 )
-from ndcg_ab.sources.forms.measure_names import are_measures
 from ndcg_ab.sources.forms.plausible import MOST_GRADE, MOST_GRADES, are_grades, numbers
 from ndcg_ab.sources.forms.sample import Sample
+from ndcg_ab.sources.forms.text.values import are_measures
 
 Queries = Sequence[Sequence[str]]  # the values of each query, as texts
 KINDS = {"qrels": JUDGMENTS, "run": RANKING}  # one key around all queries, which says what they hold

@@ -1,11 +1,11 @@
-"""Lines of judgments for learning to rank (grade, qid:N, features, # document) and of users, and of rankings."""
+"""Lines of queries, of judgments for learning to rank (grade, qid:N, # document) and of users, and of rankings."""
 
 import csv
 import re
 from collections.abc import Iterable
 from functools import partial
 
-from ndcg_ab.sources.forms.form import JUDGMENTS, RANKING, Form, Reading, Records
+from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Reading, Records
 from ndcg_ab.sources.forms.names import field_column, query_column
 from ndcg_ab.sources.forms.sample import DELIMITERS, Sample
 
@@ -72,3 +72,27 @@ RATED_FORM = Form(
     partial(sniff_lines, line=RATED),
 )
 LISTS_FORM = Form("ranking with a line for each query", RANKING, "id,predictions\nq1,d1 d2\n", sniff_lists)
+
+
+def sniff_texts(sample: Sample) -> Reading | None:
+    rows = [line.split("\t") for line in sample.lines if not sample.is_json]
+    if sample.columns or not rows or any(len(row) != 2 for row in rows):
+        return None
+    ids, texts = zip(*rows, strict=True)
+    are_ids = len(set(ids)) == len(ids) and all(each.split() == [each] for each in ids)
+    return (
+        Reading(QUERIES, "lines", records=read_texts)
+        if are_ids and any(" " in text.strip() for text in texts)
+        else None
+    )
+
+
+def read_texts(lines: Iterable[tuple[int, str]]) -> Records:
+    """Yield the record of each line that is not blank."""
+    for number, line in lines:
+        if line.strip():
+            query_id, _, text = line.rstrip("\r\n").partition("\t")
+            yield f"line {number}", {"query_id": query_id, "text": text}
+
+
+TEXTS_FORM = Form("queries without a header (id, text)", QUERIES, "1\tred shoes\n2\train coat\n", sniff_texts)

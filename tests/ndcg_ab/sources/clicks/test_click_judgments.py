@@ -16,8 +16,8 @@ from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.sources.base import Remark, read_remarks
-from ndcg_ab.sources.clicks import click_judgments, grading
-from ndcg_ab.sources.clicks.click_judgments import ClickJudgments
+from ndcg_ab.sources.clicks import click_judgments
+from ndcg_ab.sources.clicks.click_judgments import ClickJudgments, grade_clicks
 from ndcg_ab.sources.judgments.gathering import pull_judgments
 from ndcg_ab.sources.registry import make_source, pull_source
 from ndcg_ab.sources.tables import on_disk
@@ -175,7 +175,7 @@ def test_a_model_that_did_not_come_to_its_end_says_so(tmp_path: Path, monkeypatc
 
     found = source_of(path, floor=1, model="position").grade({})
     assert found.change < 1e-7 and "still moved" not in str(found.remarks[0].told)
-    monkeypatch.setattr(grading, "fit_joined", functools.partial(fit_joined, most_rounds=1))
+    monkeypatch.setattr(click_judgments, "fit_joined", functools.partial(fit_joined, most_rounds=1))
     found = source_of(path, floor=1, model="position").grade({})
     assert "a step of expectation maximisation still moved a probability by" in str(found.remarks[0].told)
 
@@ -232,7 +232,7 @@ def test_events_that_are_more_than_a_few_go_to_a_file(tmp_path: Path, monkeypatc
 
     def note_and_grade(engine: Any, events: Any, *given: Any) -> Any:
         is_file.append(isinstance(events.table, on_disk.TableOnDisk))
-        return grading.grade_clicks(engine, events, *given)
+        return grade_clicks(engine, events, *given)
 
     monkeypatch.setattr(click_judgments, "grade_clicks", note_and_grade)
     in_memory = source_of(log).grade({"q1": "soup"})

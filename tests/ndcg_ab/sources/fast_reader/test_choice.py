@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndcg_ab.sources.fast_reader import plain_parquet
+from ndcg_ab.sources.fast_reader import choice
 from ndcg_ab.sources.fast_reader.choice import join_slices
 from ndcg_ab.sources.fast_reader.compiled_pass import ranking_reader, reduce_columns, wanted_rows
 from ndcg_ab.sources.tables.columns import breaks_a_rule
@@ -311,7 +311,7 @@ def test_judged_documents_are_counted_at_any_depth(tmp_path: Path) -> None:
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     needs_ranking_reader()
-    monkeypatch.setattr(plain_parquet, "BATCH", 5)
+    monkeypatch.setattr(choice, "BATCH", 5)
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -426,7 +426,7 @@ def test_columns_of_other_lengths_are_refused() -> None:
 
 
 def test_ranks_that_only_some_rows_have_are_not_plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plain_parquet, "BATCH", DOCUMENTS)
+    monkeypatch.setattr(choice, "BATCH", DOCUMENTS)
     ranks = [None if row >= 16 else row % DOCUMENTS + 1 for row in range(QUERIES * DOCUMENTS)]
     assert reduced_table(tmp_path, table_of(rank=ranks)) is None
 

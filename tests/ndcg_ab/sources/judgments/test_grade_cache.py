@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ndcg_ab.sources.judgments.grade_cache import cache_folder
+from ndcg_ab.sources.judgments.function_grades import cache_folder
 
 
 def test_it_is_where_the_user_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
