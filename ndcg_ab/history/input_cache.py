@@ -1,6 +1,6 @@
 """Inputs as they were read in earlier nights, beside the history: what has not changed is not read again.
 
-An entry is a folder, named by the key of a content (`sources.files.content`): ``table.parquet`` and ``entry.json``
+An entry is a folder, named by the key of a content (`sources.files.parts`): ``table.parquet`` and ``entry.json``
 with what is known of it.  It is made inside a run's working folder and renamed into its place when all went well, so
 that it is there whole or not at all, whoever is killed and whoever else runs.  One that is damaged is removed and made
 again, which the run says.

@@ -19,7 +19,7 @@ from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.files.file import UNCLEAR, refuse_no_file
 from ndcg_ab.sources.files.records import PIECE, json_objects
-from ndcg_ab.sources.files.streams import BLOCK, JsonObjectStream, LongLineError, UnusualError, line_blocks
+from ndcg_ab.sources.files.streams import BLOCK, JsonObjectStream, UnusualError, line_blocks
 from ndcg_ab.sources.files.unpacking import open_bytes
 from ndcg_ab.sources.forms.json.user_events import is_bulk_action, is_mixed, is_query, query_texts
 from ndcg_ab.sources.forms.recognition import format_by_name
@@ -59,7 +59,7 @@ def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Tab
             for piece in plain_events(path, columns):
                 rows += piece.num_rows
                 yield piece
-        except (*UNCLEAR, LongLineError):
+        except UNCLEAR:
             yield from rows_after(rows, careful_events(path, columns))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error}") from None

@@ -81,7 +81,9 @@ def open_slices(path: Path, reading: Reading, size: int) -> Iterator[tuple[Itera
         yield query_spans(plain.fileno(), size), partial(reduce_span, plain.fileno())
 
 
-def work_in_threads(work: Callable[[Slice], Made], given: Iterable[Slice], threads: int | None) -> Iterator[Made]:
+def work_in_threads(
+    work: Callable[[Slice], Made], given: Iterable[Slice], threads: int | None = None
+) -> Iterator[Made]:
     """What threads make of each slice, in order; a few slices are there at a time."""
     workers = threads or count_processors()
     if workers == 1:

@@ -5,10 +5,9 @@ table.  Where it gives up, or gives something that breaks a rule, `rows` reads t
 record: it accepts what is only unusual, and names the line of what is wrong.
 """
 
-import contextlib
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
@@ -23,22 +22,21 @@ from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, in_short
 from ndcg_ab.sources.base import Pulled, PullRequest, PullResult, Remark, Source, read_remarks, remarks_metadata
 from ndcg_ab.sources.boundary import BOUNDS, Passage
-from ndcg_ab.sources.fast_reader.choice import reduce_file
+from ndcg_ab.sources.fast_reader.choice import count_processors, reduce_file, work_in_threads
 from ndcg_ab.sources.files.hints import folder_hint, packed_hint
 from ndcg_ab.sources.files.parts import Part, list_parts, name_part_in_errors
 from ndcg_ab.sources.files.records import COMMENT, find_places, open_parquet, placed_records, read_rows
 from ndcg_ab.sources.files.stores import door_of
 from ndcg_ab.sources.files.streams import (
     BLOCK,
-    DeferredErrorStream,
-    EvenLinesStream,
     JsonObjectStream,
     QuotedTextStream,
     UnusualError,
-    defer_errors,
+    even_spaces,
     line_blocks,
+    quoted_blocks,
 )
-from ndcg_ab.sources.files.unpacking import is_packed, open_bytes, refuse_other_counts
+from ndcg_ab.sources.files.unpacking import open_bytes, refuse_other_counts
 from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.sources.forms.recognition import PLAIN_FORMS, find_reading
 from ndcg_ab.sources.forms.sample import Sample
@@ -59,6 +57,7 @@ T = TypeVar("T")
 UNCLEAR = (pa.ArrowException, UnusualError, UnicodeDecodeError)
 TAG = "tag"  # the column of a TREC ranking that names the system
 MOST_TAGS = 100
+MOST_THREADS = 8  # each has a block of a text and its table: a small part of the least memory that can be allowed
 ANY_TEXT = pa.dictionary(pa.int32(), pa.string())  # each text is kept once, however many lines it is on
 
 
@@ -196,7 +195,7 @@ def refuse_reading(path: Path, layout: Layout, reading: Reading) -> None:
         raise InputError(f"{path}: columns cannot be mapped in {what}; say its format if it is another one")
 
 
-def read_if_clean(path: Path, layout: Layout, reading: Reading, keep: TableWriter) -> Any:
+def read_if_clean(path: Path, layout: Layout, reading: Reading, keep: TableWriter = IN_MEMORY) -> Any:
     """The table by the fast way; None where there is none, it gives up, or gives something that breaks a rule."""
     try:
         if reading.format == "trec":
@@ -252,63 +251,62 @@ def read_trec(path: Path, layout: Layout, names: Sequence[str], keep: TableWrite
         line = file.readline(1 << 20)
     delimiter = "\t" if b"\t" in line and b" " not in line.strip() else " "
     try:
-        stream = open_bytes(path) if is_packed(path) else pa.input_stream(str(path), compression=None)
-        return read_trec_text(path, stream, layout, names, delimiter, keep)
+        return read_trec_text(path, layout, names, delimiter, keep, bytes)
     except (pa.ArrowInvalid, BrokenRuleError):
-        return read_trec_text(path, EvenLinesStream(open_bytes(path)), layout, names, " ", keep)
+        return read_trec_text(path, layout, names, " ", keep, even_spaces)
 
 
 def read_trec_text(
-    path: Path, stream: Any, layout: Layout, names: Sequence[str], delimiter: str, keep: TableWriter
+    path: Path,
+    layout: Layout,
+    names: Sequence[str],
+    delimiter: str,
+    keep: TableWriter,
+    prepare: Callable[[bytes], bytes],
 ) -> Any:
     tags: dict[str, int] = {}
-    given = contextlib.nullcontext(stream) if isinstance(stream, pa.NativeFile) else defer_errors(stream)
-    with given as text:
-        pieces = TableRules(spaces=True, from_text=True).each(trec_pieces(text, layout, names, delimiter, tags))
+    with open_bytes(path) as file:
+        pieces = trec_pieces(map(prepare, line_blocks(file)), layout, names, delimiter, tags)
         return keep.write(
-            pieces,
+            TableRules(spaces=True, from_text=True).each(pieces),
             layout.schema,
             lambda: remarks_metadata(tag_remarks(path, tags) if layout.kind == "ranking" else []),
         )
 
 
-def add_tags(tags: dict[str, int], column: pa.ChunkedArray, before: int) -> None:
-    """Notes text -> the first row that has it, of a column of dictionaries; before: rows that stand before."""
-    for chunk in column.chunks:
-        for text in islice(chunk.dictionary.to_pylist(), MOST_TAGS):
-            if text not in tags and len(tags) < MOST_TAGS:
-                tags[text] = 1 + before + pc.index(chunk.cast(pa.string()), text).as_py()
-        before += len(chunk)
-
-
 def trec_pieces(
-    stream: Any, layout: Layout, names: Sequence[str], delimiter: str, tags: dict[str, int]
+    blocks: Iterator[bytes], layout: Layout, names: Sequence[str], delimiter: str, tags: dict[str, int]
 ) -> Iterator[pa.Table]:
     """Raises ArrowInvalid where a field that nobody needs is empty or holds white space: the others are shifted."""
     chosen = {field.name: field.name for field in layout.fields if field.name in names}
     unused = [name for name in names if name not in chosen]
     options = (
-        pacsv.ReadOptions(column_names=list(names), block_size=BLOCK // 4),
+        pacsv.ReadOptions(use_threads=False, column_names=list(names), block_size=2 * BLOCK),
         pacsv.ParseOptions(delimiter=delimiter, quote_char=False, ignore_empty_lines=True),
         convert_options(arrow_types(layout, chosen) | dict.fromkeys(unused, ANY_TEXT)),
     )
-    rows = 0
-    for table in csv_pieces(stream, options):
+
+    def parse(block: bytes) -> pa.Table:
+        table = pacsv.read_csv(pa.BufferReader(block), *options)
         if any(breaks_text_rule(table[name], spaces=True) for name in unused):
             raise pa.ArrowInvalid("fields are missing, or there are too many")
         if any(pc.any(pc.equal(texts, COMMENT)).as_py() for texts in distinct_texts(table["query_id"])):
             raise pa.ArrowInvalid("there are comments")
-        if TAG in unused:
-            add_tags(tags, table[TAG], rows)
+        return table
+
+    rows = 0
+    for table in read_blocks(parse, blocks):
+        for chunk in table[TAG].chunks if TAG in unused else ():
+            for text in islice(chunk.dictionary.to_pylist(), MOST_TAGS):
+                if text not in tags and len(tags) < MOST_TAGS:
+                    tags[text] = 1 + rows + pc.index(chunk.cast(pa.string()), text).as_py()
         rows += table.num_rows
         yield select_columns(table, layout, chosen)
 
 
-def csv_pieces(stream: Any, options: Any) -> Iterator[pa.Table]:
-    """Yield the rows of delimited text, a block at a time."""
-    with pacsv.open_csv(stream, *options) as reader:
-        for batch in reader:
-            yield pa.Table.from_batches([batch])
+def read_blocks(read: Callable[[bytes], pa.Table], blocks: Iterator[bytes]) -> Iterator[pa.Table]:
+    """Yield the table that each block of a text gives, in order; threads read them."""
+    return work_in_threads(read, blocks, min(MOST_THREADS, count_processors()))
 
 
 def convert_options(types: dict[str, pa.DataType], decimal: str = ".") -> pacsv.ConvertOptions:
@@ -323,47 +321,44 @@ def convert_options(types: dict[str, pa.DataType], decimal: str = ".") -> pacsv.
 
 def delimited_pieces(path: Path, layout: Layout, reading: Reading) -> Iterator[pa.Table]:
     parse = pacsv.ParseOptions(delimiter=reading.delimiter, newlines_in_values=True, ignore_empty_lines=True)
-    names = list(reading.names)
-    chosen = layout.check_columns(str(path), names or read_header(path, parse), dict(reading.columns))
-    options = (
-        pacsv.ReadOptions(block_size=BLOCK // 4, column_names=names or None),
-        parse,
-        convert_options(arrow_types(layout, chosen), reading.decimal),
-    )
-    with open_delimited(path, reading.delimiter) as stream:
-        for table in csv_pieces(stream, options):
-            yield select_columns(table, layout, chosen)
+    with QuotedTextStream(open_bytes(path), reading.delimiter) as stream:
+        blocks = quoted_blocks(cast(BinaryIO, stream))
+        first = next(blocks, b"")
+        with pacsv.open_csv(pa.BufferReader(first), parse_options=parse) as reader:
+            names = list(reading.names) or reader.schema.names
+        chosen = layout.check_columns(str(path), names, dict(reading.columns))
+        convert = convert_options(arrow_types(layout, chosen), reading.decimal)
 
+        def read(block: bytes) -> pa.Table:
+            head = None if block is first and not reading.names else names
+            options = pacsv.ReadOptions(use_threads=False, column_names=head, block_size=len(block) + 1)
+            return select_columns(pacsv.read_csv(pa.BufferReader(block), options, parse, convert), layout, chosen)
 
-def read_header(path: Path, parse: pacsv.ParseOptions) -> list[str]:
-    """The names of columns in the first line of a CSV file."""
-    options = pacsv.ReadOptions(block_size=BLOCK)
-    with open_delimited(path, parse.delimiter) as stream, pacsv.open_csv(stream, options, parse) as reader:
-        return list(reader.schema.names)
-
-
-def open_delimited(path: Path, delimiter: str) -> AbstractContextManager[DeferredErrorStream]:
-    """For the fast readers of CSV and TSV; at its end it raises UnusualError for what they may take wrongly."""
-    return defer_errors(QuotedTextStream(open_bytes(path), delimiter))
+        yield from read_blocks(read, itertools.chain([first], blocks))
 
 
 def jsonl_pieces(path: Path, layout: Layout, columns: Mapping[str, str]) -> Iterator[pa.Table]:
     names = layout.names_in(Sample.of_file(path).object_keys, columns)
     if len(set(names.values())) < len(names):
         raise UnusualError("a column for two fields")
-    schema = pa.schema([(names[field.name], field.type) for field in layout.fields])
-    objects = JsonObjectStream(open_bytes(path))
-    options = (pajson.ReadOptions(block_size=BLOCK // 4), pajson.ParseOptions(schema, False, "ignore"))
+    parse = pajson.ParseOptions(
+        pa.schema([(names[field.name], field.type) for field in layout.fields]), False, "ignore"
+    )
+    options = pajson.ReadOptions(use_threads=False, block_size=2 * BLOCK)
+
+    def read(block: bytes) -> pa.Table:
+        table = pajson.read_json(pa.BufferReader(block), options, parse)
+        if any(table[names[name]].null_count for name in columns):
+            raise pa.ArrowInvalid("a column that is named is not everywhere")
+        return select_columns(table, layout, names)
+
     rows = 0
-    with defer_errors(objects) as stream:
-        for block in line_blocks(cast(BinaryIO, stream)):
-            table = pajson.read_json(pa.BufferReader(block), *options)
-            if any(table[names[name]].null_count for name in columns):
-                raise pa.ArrowInvalid("a column that is named is not everywhere")
+    with JsonObjectStream(open_bytes(path)) as objects:
+        for table in read_blocks(read, line_blocks(cast(BinaryIO, objects))):
             rows += table.num_rows
-            yield select_columns(table, layout, names)
-    if rows != objects.lines:
-        raise UnusualError("several objects on a line")
+            yield table
+        if rows != objects.lines:
+            raise UnusualError("several objects on a line")
 
 
 def parquet_pieces(path: Path, layout: Layout, columns: Mapping[str, str]) -> Iterator[pa.Table]:

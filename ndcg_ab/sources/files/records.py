@@ -46,7 +46,7 @@ KNOWN_NAMES = frozenset(chain.from_iterable(NAMES.values()))
 Record = tuple[Any, dict[str, Any]]  # the number of a line or row, or its place in words; field -> raw value
 
 
-def read_rows(path: Path, layout: Layout, reading: Reading, keep: TableWriter) -> Any:
+def read_rows(path: Path, layout: Layout, reading: Reading, keep: TableWriter = IN_MEMORY) -> Any:
     """Return the file's table; raise InputError that names the first line that breaks a rule."""
     if reading.format == "trec":
         return read_watched(path, layout, reading, keep)

@@ -2,9 +2,7 @@
 
 import codecs
 import io
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -12,8 +10,8 @@ import numpy.typing as npt
 
 BLOCK = 1 << 22  # bytes that are read, and that one thread parses, at a time
 LONGEST_LINE = 1 << 20  # bytes
+LONGEST_RECORD = 1 << 24  # bytes of CSV between two line ends that are outside of quotes
 DEEPEST = 100  # brackets that a line of JSON may open on the fast way
-NOTICED = 0.02  # seconds in which a thread that reads ahead finds that the text ended
 QUOTE, ENDS = ord('"'), (ord("\n"), ord("\r"))
 
 
@@ -21,7 +19,7 @@ class UnusualError(Exception):
     """The fast readers might take this text otherwise than it is meant; the careful way decides."""
 
 
-class LongLineError(Exception):
+class LongLineError(UnusualError):
     """A line is longer than `LONGEST_LINE`."""
 
 
@@ -42,53 +40,18 @@ def line_blocks(file: BinaryIO, longest: int | None = LONGEST_LINE) -> Iterator[
         yield rest
 
 
-class DeferredErrorStream(io.RawIOBase):
-    """A stream in the hands of a library whose threads must not meet an exception: they might wait for ever.
-
-    problem: what reading raised; the library was told that the text ends there.
-    """
-
-    def __init__(self, stream: Any) -> None:
-        self.stream = stream
-        self.problem: Exception | None = None
-        self.is_left = False
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        if self.problem is not None or self.is_left:
-            return b""
-        try:
-            return bytes(self.stream.read(size))
-        except Exception as error:
-            self.problem = error
-            return b""
-
-    def leave(self) -> None:
-        """The text ends here; threads that read ahead find it out before the program ends, which they would abort."""
-        self.is_left = True
-        time.sleep(NOTICED)
-
-
-@contextmanager
-def defer_errors(stream: Any) -> Iterator[DeferredErrorStream]:
-    """The stream for a library to read; what reading it raised is raised at the end."""
-    given = DeferredErrorStream(stream)
-    with stream:
-        try:
-            yield given
-        except BaseException:
-            given.leave()
-            raise
-        finally:
-            given.is_left = True
-            problem, given.problem = given.problem, None
-            try:
-                if problem is not None:
-                    raise problem
-            finally:
-                del problem  # else the error holds this frame, and this frame the error, until the process ends
+def quoted_blocks(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the bytes of a CSV file in blocks that end where records end; raise UnusualError for a record too long."""
+    rest = b""
+    for block in line_blocks(file):
+        rest += block
+        if rest.count(b'"') % 2 == 0:  # else a line end inside quotes
+            yield rest
+            rest = b""
+        elif len(rest) > LONGEST_RECORD:
+            raise UnusualError("a long record")
+    if rest:
+        yield rest
 
 
 class FileStream(io.RawIOBase):
@@ -199,21 +162,3 @@ def even_spaces(text: bytes) -> bytes:
     while b"  " in text:
         text = text.replace(b"  ", b" ")
     return text.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
-
-
-class EvenLinesStream(FileStream):
-    """The lines of a TREC file with single spaces between fields; UnusualError for a long one."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        super().__init__(file)
-        self.blocks = line_blocks(file)
-        self.rest = b""
-
-    def read(self, size: int = -1) -> bytes:
-        try:
-            while not self.rest and (block := next(self.blocks, None)) is not None:
-                self.rest = even_spaces(block)
-        except LongLineError:
-            raise UnusualError("a long line") from None
-        block, self.rest = self.rest[:size], self.rest[size:]
-        return block

@@ -31,6 +31,7 @@ from ndcg_ab.sources.judgments.grades import (
 )
 from ndcg_ab.sources.judgments.words import with_words
 from ndcg_ab.sources.registry import pull_source
+from ndcg_ab.sources.tables.document_rules import codes_of
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
 from ndcg_ab.sources.tables.schema import JUDGED, JUDGMENT, SINGLE_JUDGMENT, Layout
 
@@ -86,21 +87,17 @@ def is_told(column: pa.ChunkedArray) -> bool:
 
 def pull_judgments(evaluation: Evaluation, texts: Mapping[str, str] | None = None) -> Pulled:
     """All judgments of an evaluation's files as one table; there are some.  texts: query_id -> text."""
-    return gather_judgments(pull_files(evaluation, texts), evaluation)
+    resources = allowed_resources(evaluation)
+    parts = [
+        pull_judgments_place(place.source, evaluation.directory, texts, resources, judgments_layout(place, evaluation))
+        for place in evaluation.judgment_places
+    ]
+    return gather_judgments(parts, evaluation)
 
 
 def allowed_resources(evaluation: Evaluation) -> Resources:
     """What an evaluation may use, with the folder to spill to as it is found from here."""
     return evaluation.resources.model_copy(update={"spill": evaluation.spill_folder})
-
-
-def pull_files(evaluation: Evaluation, texts: Mapping[str, str] | None = None) -> list[Pulled]:
-    """The judgments of each place, in their order."""
-    resources = allowed_resources(evaluation)
-    return [
-        pull_judgments_place(place.source, evaluation.directory, texts, resources, judgments_layout(place, evaluation))
-        for place in evaluation.judgment_places
-    ]
 
 
 def add_function_grades(parts: Sequence[Pulled], by_function: Pulled | None, evaluation: Evaluation) -> Pulled:
@@ -195,8 +192,8 @@ def single_judgments(part: Pulled, name: str, precedence: str) -> pa.Table:
 
 def make_units(singles: pa.Table, names: Sequence[str]) -> tuple[JudgmentCodes, pa.Table]:
     """The judgments as numbers, and the documents (query_id, doc_id) that their keys stand for, by first appearance."""
-    queries, documents = (column_codes(singles[name]) for name in ("query_id", "doc_id"))
-    pairs = queries.astype(np.int64) * (int(documents.max()) + 1) + documents
+    queries, documents = (codes_of(singles[name]) for name in ("query_id", "doc_id"))
+    pairs = queries * (int(documents.max()) + 1) + documents
     _, first, key = np.unique(pairs, return_index=True, return_inverse=True)
     place = np.argsort(np.argsort(first))
     keys = singles.select(["query_id", "doc_id"]).take(np.sort(first))
@@ -240,10 +237,6 @@ def split_by_judge(singles: pa.Table, precedence: str) -> ByJudge:
     told = np.unique(judge[rows])
     judges = tuple(units.judges[place] for place in told.tolist())
     return ByJudge(judges, keys, key[rows], np.searchsorted(told, judge[rows]), grade[rows])
-
-
-def column_codes(column: pa.ChunkedArray) -> Any:
-    return column.combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
 
 
 def refuse_contradictions(singles: pa.Table, units: JudgmentCodes, keys: pa.Table, source: SeveralPlaces) -> None:

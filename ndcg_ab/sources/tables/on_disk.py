@@ -130,7 +130,7 @@ class TableWriter:
         """
         own = {name: value for name, value in (table.schema.metadata or {}).items() if name.startswith(b"ndcg_ab.")}
         found = self.beside("rewritten").write(pieces, schema, lambda: {**own, **metadata()})
-        if isinstance(found, TableOnDisk):
+        if self.path is not None and isinstance(found, TableOnDisk):
             found.path = found.path.replace(self.path)
         return found
 
