@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +22,7 @@ from ndcg_ab.sources.documents import Documents
 from ndcg_ab.sources.external_scores import PULLED
 from ndcg_ab.sources.files import unpacking
 from ndcg_ab.sources.files.unpacking import GRACE, GZIP, SETTING, TooDenseError
-from ndcg_ab.sources.queries import pull_weights
+from ndcg_ab.sources.tables.schema import query_layout
 from ndcg_ab.sources.tables.top_places import WantedPlaces
 from tests import bombing
 from tests.loopback import Said, serving
@@ -56,10 +57,12 @@ def read_documents(path: Path) -> Any:
     return Documents(FileSource(file=path), Path()).of(pa.chunked_array([["d"]]))
 
 
+ONE_LINE = re.compile("of-(zeros|a-line|brackets)")  # either rule refuses them
+QUERIES = query_layout((), needs_text=False, needs_weight=False)
 READ: dict[str, Callable[[Path], Any]] = {
     "ranking": lambda path: read_table(path, RANKING, None, {}),
     "judgments": lambda path: read_table(path, JUDGMENT, None, {}),
-    "queries": lambda path: pull_weights(FileSource(file=path, columns={"weight": "text"})),
+    "queries": lambda path: read_table(path, QUERIES, None, {}),
     "documents": read_documents,
     "scores": read_scores,
 }
@@ -84,7 +87,8 @@ def test_every_kind_is_refused_before_it_is_unpacked(packed: Path, count: list[i
         with pytest.raises(InputError) as caught:
             READ["ranking"](path)
         other = {"gzip-thrice.run.gz": "is packed more than twice", "ZIP-by-bzip2.run.zip": "in a rare way"}
-        assert other.get(path.name, DENSE) in str(caught.value)
+        is_long_line = ONE_LINE.search(path.name) and "is longer than 1,048,576 bytes" in str(caught.value)
+        assert is_long_line or other.get(path.name, DENSE) in str(caught.value)
         assert str(caught.value).startswith(str(path))
         assert sum(count) < 4 * GRACE, path  # two ways through a file, and some is read at a time
         assert reduce_ranking(path, "trec", {}, WantedPlaces(10, frozenset(), {})) is None

@@ -17,7 +17,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.memory import Memory
 from ndcg_ab.sources.tables.document_rules import Counts, DocumentRules, apply_rules, piece_by_rules
-from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
+from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import RANKING
 from tests.small_evaluation import small
 
@@ -82,7 +82,7 @@ def test_a_table_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     stored = keep.write([table], RANKING.schema, lambda: {b"ndcg_ab.failed": b'["x"]'})
     assert isinstance(stored, TableOnDisk)
     found = apply_rules(stored, DocumentRules("#"), keep, "here")
-    expected = apply_rules(table, DocumentRules("#"), None, "here")
+    expected = apply_rules(table, DocumentRules("#"), IN_MEMORY, "here")
     assert found.path == stored.path
     keys = [("query_id", "ascending"), ("doc_id", "ascending")]
     assert (
