@@ -203,7 +203,7 @@ def name_part_in_errors(part: Part) -> Iterator[None]:
         raise type(error)(told.replace(str(part.path), address)) from None
 
 
-READING = 2  # to be raised with every change of how bytes become rows
+READING = 3  # to be raised with every change of how bytes become rows
 
 
 @dataclass(frozen=True)
