@@ -99,13 +99,13 @@ class TableWriter:
         metadata: asked when all pieces are there.  names: of columns whose texts repeat.  Raises InputError where there
         is no room for the file.
         """
-        import pyarrow.parquet as papq
-
         rest = iter(pieces)
         most = math.inf if self.path is None else thresholds.FILE_ROWS
         first = next(group_pieces(rest, most + 1), schema.empty_table())
         if self.path is None or self.memory is None or len(first) <= most:
             return first.replace_schema_metadata(metadata() or None)
+        import pyarrow.parquet as papq  # not for what stays in memory: it takes 10 ms
+
         try:
             with papq.ParquetWriter(self.path, schema, compression="lz4", use_dictionary=list(names)) as writer:
                 for group in group_pieces(itertools.chain([first], rest), GROUP):

@@ -121,7 +121,7 @@ def test_a_comment_has_short_verdicts_notes_below_and_the_texts_of_queries() -> 
     found = RUNNER.invoke(app, [*BETTER, "--queries", str(DATA / "queries.tsv"), "--markdown", "-"])
     (row,) = re.findall(r"^\| ▲.*", found.stdout, flags=re.MULTILINE)
     assert row.endswith("| improved |")
-    assert "\n- small sample: new on ndcg@5\n" in found.stdout
+    assert "\n- note: small sample: new on ndcg@5\n" in found.stdout
     assert "| query | text | candidate | difference |" in found.stdout
     assert "\n| tofu | tofu recipe | new | -0.7012 |\n" in found.stdout
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 
@@ -127,14 +126,6 @@ def test_a_database_file_remembers_what_was_made_in_it(
         assert kept.new() == [*made, "square"]
         kept.build("large", least=1)
         assert kept.new() == ["large"]
-
-
-def test_a_database_file_of_version_0_1_0_is_read_as_it_is(tmp_path: Path) -> None:
-    with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
-        connection.execute("create table large as select 7 as n")
-    with Kept(tmp_path / "t.duckdb") as kept:
-        assert kept.rows("square") == [(49,)]
-        assert "large" not in kept.log
 
 
 def test_repeated_rows_are_noticed(engine: Counting) -> None:

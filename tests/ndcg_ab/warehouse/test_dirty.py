@@ -132,6 +132,8 @@ def check(warehouse: Warehouse, at: int, case: Case, name: str, *, refused: bool
     if metric.score_precision == "float32" and not DIALECTS[warehouse.name].real32:
         return
     given = Tables(f"judgments{at}", f"rankings{at}")
+    if warehouse.name == "sqlite" and any(grade is NAN for _, _, grade in case.judgments):
+        return  # SQLite has a null for it, which is no judgment
     found = warehouse.rows(metric, given)
     assert not any(query in (None, "") for _, query, _ in found), told
     mean = warehouse.rows(metric, given, mean=True) if name == METRICS[0] else []

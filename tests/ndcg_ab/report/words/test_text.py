@@ -27,7 +27,7 @@ def row(**changes: Any) -> Comparison:
 
 
 def outcome(*rows: Comparison, systems: tuple[SystemSummary, ...] = (), **changes: Any) -> Outcome:
-    made = Outcome("old", (parse("ndcg@10"),), systems, rows, (), 0.05, 0, 10_000, 12)
+    made = Outcome("old", 0.05, 0, 10_000, (parse("ndcg@10"),), systems, rows, (), 12)
     return dataclasses.replace(made, **changes)
 
 
