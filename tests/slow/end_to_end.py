@@ -270,9 +270,9 @@ def check_gate(lab: Lab, run: Any) -> None:
     expect("the table begins with the decision", list(verdict.values())[:2] == ["? judge more results", "new"], verdict)
     expect("and has the verdict", verdict["verdict"].startswith("▼ regressed"), verdict)
     note = artifacts["worse-decisions"]
-    begin = "**? judge more results: new**: ndcg@5 regressed"
+    begin = "### ? judge more results: new\n"
     expect("the note begins with the decision", note.startswith(begin), note)
-    expect("and has the gate", "gate no regression **failed**" in note, note)
+    expect("and has the gate", "✗ gate failed: no regression" in note, note)
     expect("the link leads to MLflow", "workflowType=machine_learning" in artifacts["worse-mlflow"])
     (failed,) = wait("event", lambda: lab.events("ndcg-ab.gate.failed"))
     expect("event ndcg-ab.gate.failed", "no regression" in failed["payload"]["gates"], failed)
