@@ -77,6 +77,8 @@ class Lab:
             "PREFECT_HOME": str(folder / "prefect"),
             "PREFECT_API_URL": self.url,
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+            "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "60",  # of SQLite: on a busy machine it is locked for longer
+            "PREFECT_SERVER_DATABASE_TIMEOUT": "60",
             "PREFECT_SERVER_UI_ENABLED": "false",
             "PREFECT_RUNNER_POLL_FREQUENCY": "2",
             "PREFECT_WORKER_QUERY_SECONDS": "2",
