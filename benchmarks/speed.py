@@ -120,7 +120,7 @@ for measure, values in means.items():
         found.append([measure, one, other, float(test.pvalue), float(low), float(high)])
 first = {system: sum(values.values()) / len(values) for system, values in means["nDCG@10"].items()}
 print(json.dumps(first))
-print(json.dumps(found), file=sys.stderr if len(found) < 5 else open("/dev/null", "w"))
+print(json.dumps(found))
 """,
 }
 OURS, MOST = "ndcg-ab", 1.5
@@ -325,16 +325,16 @@ def main() -> None:
         many = "queries" if case.queries > 1 else "documents"
         case = case._replace(**{many: max(int(case.queries > 1), round(getattr(case, many) * given.share))})
         folder = (given.directory / f"{name}-{given.share:g}").resolve()
+        case = case._replace(systems=case.systems + (name == "night"))  # one more, for the night in which it changed
         if case.queries:
-            wanted = case._replace(systems=case.systems + (name == "night"))
-            making = multiprocessing.get_context("spawn").Process(target=make, args=(folder, wanted))
+            making = multiprocessing.get_context("spawn").Process(target=make, args=(folder, case))
             making.start()
             making.join()
         else:
             folder.mkdir(parents=True, exist_ok=True)
         print(f"{name}: {case.systems} x {case.queries:,} queries x {case.documents:,} results", flush=True)
         work = measure_nights if name == "night" else measure
-        wrong += work(folder, case._replace(systems=case.systems + (name == "night")), given)
+        wrong += work(folder, case, given)
     sys.exit("\n".join(wrong) if wrong else 0)
 
 
