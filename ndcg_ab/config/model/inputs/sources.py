@@ -294,7 +294,7 @@ class Place(OnSpark, Readable):
             verb = "goes" if names in (["format"], ["query"], ["where"]) else "go"
             raise ValueError(f"{' and '.join(names)} {verb} with {foreign[names[0]]}, not with {kind}")
         if lacking := [key for key, field in own.items() if field.is_required() and getattr(self, key) is None]:
-            raise ValueError(f"with {kind} the key {' and '.join(lacking)} must be given")
+            raise ValueError(f"the key {' and '.join(lacking)} must be given with {kind}")
         try:
             source = self.kinds[kind].model_validate({name: getattr(self, name) for name in own})
         except ValidationError as error:  # a rule about several keys of this kind

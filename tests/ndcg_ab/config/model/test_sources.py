@@ -16,6 +16,6 @@ def test_a_key_that_a_kind_needs_is_named(model: type) -> None:
         if kind in model.kinds and needed:
             count += 1
             content = {kind: "sqlite:///a.db"} | ({"name": "a"} if model is System else {})
-            with pytest.raises(ValidationError, match=f"with {kind} the key {' and '.join(needed)} must be given"):
+            with pytest.raises(ValidationError, match=f"the key {' and '.join(needed)} must be given with {kind}"):
                 model.model_validate(content)
     assert count
