@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -17,7 +16,7 @@ from ndcg_ab.files import named
 from ndcg_ab.sources.base import Remark, places_text, remarks_metadata
 from ndcg_ab.sources.files.hints import columns_option, format_hint
 from ndcg_ab.sources.files.json_documents import DECODER
-from ndcg_ab.sources.files.streams import LONGEST_LINE, LongLineError, line_blocks
+from ndcg_ab.sources.files.streams import LONGEST_LINE, LongLineError, line_blocks, split_fields, split_lines
 from ndcg_ab.sources.files.unpacking import open_bytes, open_table, refuse_other_counts
 from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.sources.forms.names import NAMES, bare_name
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 
 PIECE = 1 << 16  # rows
 COMMENT = "#"  # begins a line of TREC that is none of its rows
-BLANKS = " \t\v\f\r"  # white space in TREC text is that of ASCII, as for trec_eval
 TAB = "\t"
 KNOWN_NAMES = frozenset(chain.from_iterable(NAMES.values()))
 Record = tuple[Any, dict[str, Any]]  # the number of a line or row, or its place in words; field -> raw value
@@ -187,21 +185,20 @@ def trec_records(path: Path, layout: Layout, names: Sequence[str], comment: Call
     shape = shapes.get(layout.kind, "query_id")
     first = True
     for number, line in text_lines(path):
-        inner = line.strip(BLANKS + "\n")
-        if not inner:
+        parts = split_fields(line)
+        if not parts:
             continue
-        parts = re.split(f"[{BLANKS}]+", inner)
-        if inner.startswith(COMMENT) and not is_row(parts, places, width):
+        if parts[0].startswith(COMMENT) and not is_row(parts, places, width):
             comment(f"{path}, line {number}")
             continue
         if first and not is_row(parts, places, width) and sum(bare_name(part) in KNOWN_NAMES for part in parts) > 1:
             rule = "a TREC file has none: take the line away"
-            raise InputError(f"{path}, line {number}: {format_value(inner)} is a header, and {rule}")
+            raise InputError(f"{path}, line {number}: {format_value(line.strip())} is a header, and {rule}")
         if len(parts) != width:
             is_cut = not first and not line.endswith(("\n", "\r"))
             hint = "it has no line end: is the file cut short?" if is_cut else format_hint(layout.kind)
             raise InputError(
-                f"{path}, line {number}: {len(parts)} field{'s' * (len(parts) != 1)} ({format_value(inner)}),"
+                f"{path}, line {number}: {len(parts)} field{'s' * (len(parts) != 1)} ({format_value(line.strip())}),"
                 f" a TREC {layout.kind} has {width} ({shape}); {hint}"
             )
         first = False
@@ -296,7 +293,7 @@ def prefix_errors(place: str) -> Iterator[None]:
 def load_document(path: Path) -> Any:
     """Return the value of a JSON document, or the list of those of JSON Lines."""
     text = "".join(line for _, line in text_lines(path, None))
-    rows = text.splitlines() if text.lstrip().startswith("{") else []
+    rows = split_lines(text) if text.lstrip().startswith("{") else []
     try:
         return parse_json(str(path), text)
     except json.JSONDecodeError as error:

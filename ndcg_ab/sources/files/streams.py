@@ -2,6 +2,7 @@
 
 import codecs
 import io
+import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -11,8 +12,20 @@ import numpy.typing as npt
 BLOCK = 1 << 22  # bytes that are read, and that one thread parses, at a time
 LONGEST_LINE = 1 << 20  # bytes
 LONGEST_RECORD = 1 << 24  # bytes of CSV between two line ends that are outside of quotes
+BLANKS = " \t\v\f\r"  # white space in TREC text is that of ASCII, as for trec_eval
 DEEPEST = 100  # brackets that a line of JSON may open on the fast way
 QUOTE, ENDS = ord('"'), (ord("\n"), ord("\r"))
+
+
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a text; a sign that only Unicode takes for a line end stays in its line."""
+    return re.split("\r\n|\n|\r", text)
+
+
+def split_fields(line: str) -> list[str]:
+    """Return the fields of a line of TREC text, between `BLANKS`; none of a blank line."""
+    inner = line.strip(f"{BLANKS}\n")
+    return re.split(f"[{BLANKS}]+", inner) if inner else []
 
 
 class UnusualError(Exception):

@@ -175,6 +175,7 @@ class UnpackingStream(io.RawIOBase):
         try:
             if self.unpacked is None:
                 self.unpacked = self.open(cast(BinaryIO, self.packed))
+                self.taken = self.meter.count  # the list at the end of a ZIP archive unpacks to nothing
             count: int = self.unpacked.readinto(memoryview(buffer)[:UNPACKED_AT_ONCE])
         except BROKEN as error:
             if isinstance(error, OSError) and error.errno is not None:  # of the machine, not of what is packed

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from ndcg_ab.config.model.inputs.sources import PACKED_SUFFIXES
 from ndcg_ab.errors import InputError, format_value, shortened
+from ndcg_ab.sources.files.streams import split_fields
 from ndcg_ab.sources.forms.form import EVENTS, JUDGMENTS, QUERIES, RANKING, SCORES, Form, Reading, Records
 from ndcg_ab.sources.forms.json import (
     hits,
@@ -215,7 +216,7 @@ def find_header_delimiter(sample: Sample, by_name: str, layout: str) -> str:
     if by_name in TOLD:
         is_plain = len(sample.head(TOLD[by_name][1])) > 1
     else:
-        is_plain = layout in TREC_COLUMNS and (layout not in KINDS or len(line.split()) > 1)
+        is_plain = layout in TREC_COLUMNS and (layout not in KINDS or len(split_fields(line)) > 1)
     names, sign = max(((sample.head(sign), sign) for sign in DELIMITERS), key=lambda each: len(each[0]))
     is_header = len(names) > 1 and not any(map(is_plain_number, names))
     return sign if line and is_header and not is_plain else ""

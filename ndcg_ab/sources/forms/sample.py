@@ -12,6 +12,7 @@ from typing import Any
 
 from ndcg_ab.errors import InputError, in_short
 from ndcg_ab.sources.files.arrow_tables import FILE, STREAM
+from ndcg_ab.sources.files.streams import split_fields, split_lines
 from ndcg_ab.sources.files.unpacking import open_bytes, open_table
 
 FIRST_LINES, FIRST_BYTES = 100, 1 << 18
@@ -71,7 +72,7 @@ class Sample:
     def lines(self) -> list[str]:
         """The first whole lines that are not blank."""
         whole = self.text if len(self.start) < FIRST_BYTES else self.text.rpartition("\n")[0]
-        return [line for line in whole.splitlines()[: 2 * FIRST_LINES] if line.strip()][:FIRST_LINES]
+        return [line for line in split_lines(whole)[: 2 * FIRST_LINES] if line.strip()][:FIRST_LINES]
 
     @functools.cached_property
     def is_json(self) -> bool:
@@ -143,12 +144,12 @@ class Sample:
         found = [(sign, self.split(sign)) for sign in (["\t", " ", *ways] if "\t" in first else [" ", *ways])]
         fitting = [(sign, rows) for sign, rows in found if rows and len(rows[0]) > 1]
         delimiter, rows = next((way for way in fitting if len(way[1][0]) in WIDTHS), (fitting or [("", [])])[0])
-        is_plain = delimiter == "\t" and all(cell.split() == [cell] for row in rows for cell in row)
+        is_plain = delimiter == "\t" and all(split_fields(cell) == [cell] for row in rows for cell in row)
         return (" " if is_plain else delimiter), rows
 
     def split(self, delimiter: str) -> list[list[str]]:
         """The fields of the lines; none if lines have different numbers of fields."""
-        parts = [line.split() for line in self.lines] if delimiter == " " else list(self.cells(delimiter))
+        parts = [split_fields(line) for line in self.lines] if delimiter == " " else list(self.cells(delimiter))
         plain = [part for part in parts if part and not part[0].startswith(COMMENT)] or parts
         width = Counter(map(len, plain)).most_common(1)[0][0] if plain else 0
         kept = [part for part in parts if part in plain or (len(part) == width and part[0] != COMMENT)]

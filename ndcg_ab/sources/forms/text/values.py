@@ -10,6 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ndcg_ab.errors import InputError
+from ndcg_ab.sources.files.streams import split_fields
 from ndcg_ab.sources.forms.form import SCORES, Form, Reading, Records
 from ndcg_ab.sources.forms.names import bare_name, field_column
 from ndcg_ab.sources.forms.plausible import numbers
@@ -41,7 +42,7 @@ class ValueColumns(NamedTuple):
 
 
 def sniff_lines(sample: Sample) -> Reading | None:
-    rows = [] if sample.is_json or sample.columns else [split_fields(line) for line in sample.lines]
+    rows = [] if sample.is_json or sample.columns else [split_values(line) for line in sample.lines]
     if not rows or any(len(row) != 3 for row in rows) or guess_writer(rows) is None:
         return None
     values = [row[2] for row in rows if not NO_NUMBERS.fullmatch(row[0])]
@@ -55,8 +56,9 @@ def are_named(rows: Sequence[Sequence[str]]) -> bool:
     return are_measures(row[0].strip() for row in rows) or are_measures(row[1].strip() for row in rows)
 
 
-def split_fields(line: str) -> list[str]:
-    return [field.strip() for field in line.strip("\r\n").split("\t")] if "\t" in line else line.split()
+def split_values(line: str) -> list[str]:
+    """Return the fields of a line, between tabs where it has one, whose fields may be padded with blanks."""
+    return [field.strip() for field in line.strip("\r\n").split("\t")] if "\t" in line else split_fields(line)
 
 
 def guess_writer(rows: Sequence[Sequence[str]]) -> str | None:
@@ -73,7 +75,7 @@ def guess_writer(rows: Sequence[Sequence[str]]) -> str | None:
 
 def read_lines(lines: Iterable[tuple[int, str]], writer: str | None = None) -> Records:
     """Yield the record of each line; writer: the tool that printed them, if it is known."""
-    rows = [(number, split_fields(line)) for number, line in lines if line.strip()]
+    rows = [(number, split_values(line)) for number, line in lines if line.strip()]
     for number, fields in rows:
         if len(fields) != 3:
             means = "; a mean over all queries has two: write the file with -q" if len(fields) == 2 else ""
