@@ -38,6 +38,7 @@ from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_core.measures.overlap import rank_biased_overlap
 from ndcg_core.statistics.verdicts.record import Labels
 from ndcg_core.statistics.verdicts.verdict import Verdict
+from tests.ceilings import CEILINGS
 from tests.places import ROOT
 from tests.small_evaluation import DATA, plain_page, small, unlogged
 
@@ -645,8 +646,7 @@ class TestFigures:
 
 
 def test_a_small_page_is_small(text: str) -> None:
-    """A budget: no later change spends or loosens it."""
-    assert len(text.encode()) < 200_000
+    assert len(text.encode()) < CEILINGS["page"]["bytes"]
 
 
 def test_templates_are_read_only_for_pages() -> None:

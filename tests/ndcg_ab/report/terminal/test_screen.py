@@ -29,6 +29,7 @@ from ndcg_ab.results.outcome import Finding, GateResult, Outcome
 from ndcg_core.statistics.verdicts.record import Comparison, Unjudged
 from ndcg_core.statistics.verdicts.state import State, state_of
 from ndcg_core.statistics.verdicts.verdict import Verdict
+from tests.ceilings import CEILINGS
 from tests.examples import examples
 from tests.laboratory import Ranking, in_order, outcome_of
 
@@ -70,16 +71,12 @@ def printed(outcome: Outcome, width: int, **keys: Any) -> list[str]:
     return console.file.getvalue().splitlines()
 
 
-BUDGET = {
-    (2, 1): 10,
-    (5, 4): 25,
-    (20, 4): 35,
-}  # lines at 100 columns, by systems and metrics; no feature may spend them
+BUDGET = {tuple(map(int, size.split("x"))): lines for size, lines in CEILINGS["screen"].items()}
 
 
 @pytest.mark.parametrize("size", BUDGET, ids=str)
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
-def test_the_screen_keeps_its_budget(outcome: Outcome, width: int, size: tuple[int, int]) -> None:
+def test_the_screen_keeps_its_budget(outcome: Outcome, width: int, size: tuple[int, ...]) -> None:
     asked = with_much_to_say(of_metrics(few(outcome, size[0]), size[1]))
     lines = printed(asked, width)
     assert max(map(cell_len, lines)) <= width
