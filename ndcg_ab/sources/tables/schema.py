@@ -197,7 +197,7 @@ def query_layout(
     return Layout("query", (*own, *OF_DRAWS, *texts))
 
 
-PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", flags=re.ASCII)
+PLAIN_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", flags=re.ASCII)
 MOST_COLUMNS = 12  # in a message
 LONGEST_ID = 10_000  # characters; whatever is longer is a document, and no name of one
 IDS = ("query_id", "doc_id", "object_id", "document")  # fields that hold one, of rankings, judgments and clicks
