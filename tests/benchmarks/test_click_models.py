@@ -4,16 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from click_models import (
-    MODELS,
-    ClickCount,
-    ClickValue,
-    Z,
-    click_grades,
-    click_values,
-    logged_rates,
-    score_interval,
-)
+from click_models import MODELS, ClickCount, ClickValue, Z, click_grades, click_values, logged_rates, score_interval
 
 from benchmarks.click_users import Chances, User, cascade_chances, cascade_user, position_chances, position_user
 from tests.click_counts import Event, count_clicks

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ndcg_ab.flows.events import events_of
 from ndcg_ab.results.outcome import GateResult
+from ndcg_ab.results.wording import SECONDARY
 from tests.ndcg_ab.comparing.test_since_last import fallen
 from tests.ndcg_ab.report.words.test_decision_summary import outcome
 from tests.small_evaluation import small
@@ -27,6 +28,12 @@ def test_failed_gates_stand_one_a_line(tmp_path: Path) -> None:
     assert list(failed.payload["gates"]) == ["no regression", "judged"]
     assert regressed.payload["message"].startswith("small: new regressed against old, ndcg@2 -0.3691 [")
     assert failed.payload["bundle"] == regressed.payload["bundle"] == "b"
+
+
+def test_of_what_only_describes_nothing_is_sent(tmp_path: Path) -> None:
+    found = outcome("good", new="bad")
+    described = [dataclasses.replace(row, family=SECONDARY, exploratory=True) for row in found.comparisons]
+    assert list(events_of(small(tmp_path), {}, dataclasses.replace(found, comparisons=tuple(described)), None)) == []
 
 
 def test_a_drop_says_what_caused_it(tmp_path: Path) -> None:

@@ -207,7 +207,6 @@ def performed(evaluation: Evaluation, **options: Any) -> Finished:
     return perform_run(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page), **options)
 
 
-@pytest.mark.slow
 def test_nights_ask_once_and_with_force_again(tmp_path: Path) -> None:
     (tmp_path / "people.qrels").write_text("".join(f"{query} 0 a 2\n{query} 0 b 0\n" for query in QUERIES))
     body = "{'a': 2, 'b': 1}.get(document.doc_id, 0)"
@@ -359,7 +358,6 @@ def test_the_line_of_its_agreement() -> None:
     )
 
 
-@pytest.mark.slow
 def test_the_page_tells_it_with_and_without_several_judges(tmp_path: Path) -> None:
     page = compared(known).report(tmp_path / "page.html").read_text()
     assert page.count("Judges</h2>") == 1 and "test_function_judge:known judged 80 documents" in page

@@ -165,7 +165,6 @@ def test_only_unjudged_results() -> None:
     hand(JUDGED, in_order("x", "y", "z"), dict.fromkeys(names, 0.0))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("count", mostly_soaked([20_000, 100_000], kept=[20_000]))
 def test_many_documents_for_one_query(count: int) -> None:
     judgments = {"q": {f"d{place}": float(place % 5) for place in range(0, count, 2)}}

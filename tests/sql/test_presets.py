@@ -54,9 +54,7 @@ GRADES = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(0, 4), min_size
 )
 QRELS = st.dictionaries(st.sampled_from(QUERIES), GRADES, min_size=6)
 RUNS = st.dictionaries(
-    st.sampled_from([*QUERIES, "unjudged"]),
-    st.dictionaries(st.sampled_from(DOCUMENTS), SCORES, min_size=1),
-    min_size=5,
+    st.sampled_from([*QUERIES, "unjudged"]), st.dictionaries(st.sampled_from(DOCUMENTS), SCORES, min_size=1), min_size=5
 )
 # Rankings in which no two scores are equal, for tools that do not say how they order ties.
 ORDERED_RUNS = st.dictionaries(

@@ -81,11 +81,7 @@ def test_a_column_of_that_name_counts_and_it_is_what_the_core_says(folder: Path,
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        ("--queries", "{}/other.tsv", "--cluster", "conversation"),
-        ("--cluster-prefix", "_"),
-    ],
+    "options", [("--queries", "{}/other.tsv", "--cluster", "conversation"), ("--cluster-prefix", "_")]
 )
 def test_every_way_to_name_them_is_the_same(folder: Path, options: tuple[str, ...]) -> None:
     assert compare(folder, *options)["comparisons"] == compare(folder, "--queries", "{}/queries.tsv")["comparisons"]
@@ -150,10 +146,7 @@ def test_power_plans_with_them(folder: Path, named: tuple[str, ...]) -> None:
             ("--queries", "{}/other.tsv", "--cluster", "conversation", "--cluster-prefix", "_"),
             "--cluster, --cluster-prefix: both name the clusters; take one of the two out",
         ),
-        (
-            ("--cluster-prefix", "_", "--unclustered"),
-            "cluster_prefix names clusters, and clustered = false",
-        ),
+        (("--cluster-prefix", "_", "--unclustered"), "cluster_prefix names clusters, and clustered = false"),
         (("--queries", "{}/queries.tsv", "--slice", "cluster"), "'cluster' is no attribute to slice by"),
     ],
 )

@@ -88,7 +88,6 @@ def test_explain_holds_the_sql_against_the_core(monkeypatch: pytest.MonkeyPatch)
     assert "parity check: query 'pasta', system new" in found.stderr
 
 
-@pytest.mark.slow
 def test_sensitivity_tries_72_definitions(tmp_path: Path) -> None:
     picture = tmp_path / "matrix.svg"
     text = run("sensitivity", *BOTH, "--picture", str(picture), "--json", str(tmp_path / "out.json"))

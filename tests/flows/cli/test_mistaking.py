@@ -26,6 +26,5 @@ def test_whatever_is_wrong_ends_in_a_short_message() -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.slow
 def test_so_do_many_and_processes_of_their_own() -> None:
     assert run(150, seed=5, processes=2) == []

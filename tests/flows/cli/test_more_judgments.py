@@ -189,7 +189,6 @@ def test_a_configuration_has_them_too(case: Case, expected: dict[str, Any], tmp_
         evaluate(content)
 
 
-@pytest.mark.slow
 def test_a_kept_evaluation_keeps_each_file_and_each_judgment(
     case: Case, expected: dict[str, Any], tmp_path: Path
 ) -> None:

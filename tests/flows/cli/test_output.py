@@ -160,7 +160,6 @@ def test_utf_8_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert written.buffer.getvalue().decode() == "✓ ●\n"  # type: ignore[attr-defined]
 
 
-@pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_error() -> None:
     """The gate is checked all the same: its exit code is that of the command, not of the pipe."""
     command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", *WORSE, "--gate", "--details", "--metric", "rr"]

@@ -345,11 +345,7 @@ def test_an_effect_out_of_reach_is_said_so() -> None:
         ([0.0] * 9, "none of the 9 queries differs; there is no spread to plan with", (9, 0, 0.0, 0.0)),
         ([0.25] * 9, "all 9 queries differ by +0.2500; there is no spread to plan with", (9, 9, 0.25, 0.0)),
         ([0.5] + [0.0] * 8, "only 1 of the 9 queries differs; a standard deviation from so few", (9, 1, 0.5 / 9, None)),
-        (
-            [0.5] * 5 + [0.0] * 4,
-            "only 5 of the 9 queries differ; a standard deviation from",
-            (9, 5, 2.5 / 9, None),
-        ),
+        ([0.5] * 5 + [0.0] * 4, "only 5 of the 9 queries differ; a standard deviation from", (9, 5, 2.5 / 9, None)),
     ],
 )
 def test_words_where_numbers_would_mislead(
@@ -483,16 +479,10 @@ def test_its_help_shows_an_example() -> None:
         (["--scores", "scores.csv", "--json", "scores.csv"], "--json scores.csv: is one of the inputs"),
         (["--scores", "gone.csv"], "gone.csv: there is no such file"),
         (["--scores", "."], ".: is not a file"),
-        (
-            ["--scores", "scores.csv", "--baseline", "bm52"],
-            "--baseline 'bm52': is not in scores.csv (there: bm25,",
-        ),
+        (["--scores", "scores.csv", "--baseline", "bm52"], "--baseline 'bm52': is not in scores.csv (there: bm25,"),
         (["--scores", "scores.csv", "--candidate", "hybird"], "did you mean 'hybrid'?"),
         (["--scores", "scores.csv", "--candidate", "bm25"], "is the baseline, as the first system of the file"),
-        (
-            ["--scores", "scores.csv", "--baseline", "dense", "--candidate", "dense"],
-            "'dense': is the baseline;",
-        ),
+        (["--scores", "scores.csv", "--baseline", "dense", "--candidate", "dense"], "'dense': is the baseline;"),
         (["--scores", "scores.csv", "--metric", "ap"], "--metric 'ap': is not in scores.csv (there: ndcg@10, rr)"),
         (["--scores", "scores.csv", "--metric", "ndcg@"], "--metric 'ndcg@': is not in scores.csv"),
     ],
@@ -517,10 +507,7 @@ GOOD = "a,q1,rr,0.5,h\nb,q1,rr,1,h\n"
     [
         ("", "s.csv: the file is empty"),
         (HEAD, "s.csv: there is no value in the file"),
-        (
-            "whose,query_id,metric,value\na,q,rr,1\n",
-            "there is no column 'system_id' for system_id (columns: whose,",
-        ),
+        ("whose,query_id,metric,value\na,q,rr,1\n", "there is no column 'system_id' for system_id (columns: whose,"),
         ("system_id,query_id,metric\na,q,rr\n", "there is no column 'value'"),
         ("system_id,query_id,metric,value,value\na,q,rr,1,1\n", "column 'value' is there 2 times"),
         (HEAD + GOOD + "a,q2,rr,high,h\n", "s.csv, line 4: value = 'high': must be a number"),
@@ -529,18 +516,12 @@ GOOD = "a,q1,rr,0.5,h\nb,q1,rr,1,h\n"
         (HEAD + GOOD + "a,q2,rr,,h\n", "s.csv, line 4: value is empty"),
         (HEAD + GOOD + ",q2,rr,1,h\n", "s.csv, line 4: system_id is empty"),
         (HEAD + GOOD + "a,q2,rr\n", "s.csv, line 4: 3 fields, the header names 5"),
-        (
-            HEAD + GOOD + "a,q2,rr,1e101,h\n",
-            "row 3 (without the header): rr of system 'a' on query 'q2' is 1e+101",
-        ),
+        (HEAD + GOOD + "a,q2,rr,1e101,h\n", "row 3 (without the header): rr of system 'a' on query 'q2' is 1e+101"),
         (
             HEAD + GOOD + "a,q1,RR,0.5,h\n",
             "s.csv, lines 2 and 4: 'rr' of system 'a' on query 'q1' is twice: a query has one value",
         ),
-        (
-            HEAD + GOOD + "a,q2,rr,1,other\n",
-            "rr of system 'a' on query 'q2' has metric_hash other, rows before it h",
-        ),
+        (HEAD + GOOD + "a,q2,rr,1,other\n", "rr of system 'a' on query 'q2' has metric_hash other, rows before it h"),
         (HEAD + "a,q1,rr,0.5,h\na,q2,rr,1,h\n", "s.csv: holds the values of 'a' alone; two systems are needed"),
     ],
 )

@@ -180,7 +180,6 @@ def test_a_mean_that_the_file_says_otherwise_is_a_warning(tmp_path: Path) -> Non
     assert [each["system"] for each in found if each["code"] == "mean_disagrees"] == ["new"]
 
 
-@pytest.mark.slow
 def test_the_answer_and_the_page_say_once_what_is_not_known(tmp_path: Path) -> None:
     page = tmp_path / "r.html"
     found = RUNNER.invoke(app, ["compare", "--scores", latencies(tmp_path), "--report", str(page), "--details"])
@@ -242,7 +241,6 @@ def test_python_takes_what_pytrec_eval_gives(tmp_path: Path) -> None:
         ndcg_ab.compare(scores=values, systems=values)
 
 
-@pytest.mark.slow
 def test_a_run_keeps_them_and_knows_them_again(tmp_path: Path) -> None:
     latencies(tmp_path)
     content: dict[str, Any] = {

@@ -245,11 +245,7 @@ OTHERS: dict[str, tuple[str, Mapping[str, Any], str]] = {
     "half a query": ("power", {"deviation": 0.1, "queries": [1.5]}, "queries = 1.5: must be a whole number"),
     "a certain power": ("power", {"deviation": 0.1, "power": 1}, "power 1: must be above alpha (0.05) and below 1"),
     "power of dictionaries": ("power", {"scores": SCORES}, "scores: must be what compare() returned, or a table of"),
-    "power of a ranking": (
-        "power",
-        {"scores": R},
-        "scores: there is no column 'system_id' for system_id (columns",
-    ),
+    "power of a ranking": ("power", {"scores": R}, "scores: there is no column 'system_id' for system_id (columns"),
     "no such configuration": ("evaluate", {"config": "c.yaml"}, "c.yaml: there is no such configuration file"),
     "no configuration": ("evaluate", {"config": 3}, "config: 3: must be the path of a YAML file, its content, or an"),
     "a bad configuration": ("evaluate", {"config": {**CONTENT, "metrcs": []}}, "key 'metrcs' is unknown; did you"),

@@ -83,24 +83,32 @@ def test_tables_are_read_as_files_are(kind: str) -> None:
     assert len({*of_files}) == 4
 
 
-def test_tables_give_what_files_give(expected: str) -> None:
-    assert ndcg_ab.compare(judgment_frame(), frames(), queries=query_frame(), **ASKED).to_json() == expected
+def query_dictionaries() -> dict[str, Any]:
+    return {row.pop("query_id"): row for row in query_frame().to_dict("records")}
 
 
-def test_paths_give_what_the_command_gives(expected: str) -> None:
-    assert ndcg_ab.compare(JUDGMENTS, SYSTEMS, queries=Path(QUERIES), **ASKED).to_json() == expected
+def scored_dictionaries() -> dict[str, Any]:
+    return {name: dictionaries(frame, "score") for name, frame in frames().items()}
 
 
-def test_a_list_of_paths_names_the_systems(expected: str) -> None:
-    paths = [Path(next(iter(SYSTEMS.values()))), *list(SYSTEMS.values())[1:]]
-    assert ndcg_ab.compare(JUDGMENTS, paths, queries=QUERIES, **ASKED).to_json() == expected
+GIVEN: dict[str, Callable[[], tuple[Any, Any, Any]]] = {
+    "tables": lambda: (judgment_frame(), frames(), query_frame()),
+    "paths": lambda: (JUDGMENTS, SYSTEMS, Path(QUERIES)),
+    "a list of paths, which names the systems": lambda: (JUDGMENTS, [*map(Path, SYSTEMS.values())], QUERIES),
+    "dictionaries": lambda: (dictionaries(judgment_frame(), "grade"), scored_dictionaries(), query_dictionaries()),
+    "kinds mixed": lambda: (judgment_frame(), scored_dictionaries() | {"old": SYSTEMS["old"]}, QUERIES),
+}
+
+
+@pytest.mark.parametrize("kind", GIVEN)
+def test_whatever_is_given_the_comparison_is_the_command_s(kind: str, expected: str) -> None:
+    judgments, systems, queries = GIVEN[kind]()
+    assert ndcg_ab.compare(judgments, systems, queries=queries, **ASKED).to_json() == expected
 
 
 def test_dictionaries_of_any_kind_are_read_alike() -> None:
     """Texts and numbers, and through the careful way in: other keys, and numbers of numpy's."""
-    queries = {row.pop("query_id"): row for row in query_frame().to_dict("records")}
-    judgments = dictionaries(judgment_frame(), "grade")
-    systems = {name: dictionaries(frame, "score") for name, frame in frames().items()}
+    queries, judgments, systems = query_dictionaries(), dictionaries(judgment_frame(), "grade"), scored_dictionaries()
     plain = read(judgments, systems, queries=queries, **ASKED)
     strange = {
         query: {np.str_(doc): np.float64(score) for doc, score in docs.items()}
@@ -133,19 +141,6 @@ def test_lists_are_read_as_those_of_files(name: str, tmp_path: Path) -> None:
     assert read(judgments, {system: tmp_path / f"{system}.json" for system in systems}) == expected
 
 
-def test_dictionaries_give_the_same_comparison(expected: str) -> None:
-    queries = {row.pop("query_id"): row for row in query_frame().to_dict("records")}
-    systems = {name: dictionaries(frame, "score") for name, frame in frames().items()}
-    found = ndcg_ab.compare(dictionaries(judgment_frame(), "grade"), systems, queries=queries, **ASKED)
-    assert found.to_json() == expected
-
-
-def test_kinds_can_be_mixed(expected: str) -> None:
-    systems = {"old": SYSTEMS["old"], "new": dictionaries(ranking_frame("new"), "score")}
-    assert ndcg_ab.compare(judgment_frame(), systems, queries=QUERIES, **ASKED).to_json() == expected
-
-
-@pytest.mark.slow
 def test_whole_numbers_are_texts() -> None:
     """A grade of document 7 is that of document '7', in tables and dictionaries."""
     judgments, ranking = {1: {7: 1, 8: 0}}, {1: {7: 1, 8: 2}}
@@ -173,7 +168,6 @@ def test_a_ranking_with_ranks_alone() -> None:
     assert found.difference == ndcg_ab.compare(JUDGMENTS, SYSTEMS).comparison().difference
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "options"),
     [
@@ -212,7 +206,6 @@ def test_every_option_is_an_argument_with_the_model_s_default() -> None:
         assert (list(default) if isinstance(default, tuple) else default or value) == value, option.given
 
 
-@pytest.mark.slow
 def test_a_configuration_in_a_file_and_in_a_mapping(tmp_path: Path, expected: str) -> None:
     content = {
         "name": "nightly",

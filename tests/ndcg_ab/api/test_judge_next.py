@@ -1,5 +1,8 @@
 """judge_next from Python: the same rows as the command's, and its own mistakes."""
 
+import json
+import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +25,23 @@ def test_rows_table_and_sheet_agree(tmp_path: Path) -> None:
     assert found.rows[1].doc_id in (tmp_path / "sheet.html").read_text()
 
 
+def test_a_configuration_is_taken_as_of_now(tmp_path: Path) -> None:
+    """Its patterns name files, and its dates are written out."""
+    for name, path in SYSTEMS.items():
+        shutil.copy(path, tmp_path / f"{name}-{datetime.now(UTC):%Y}.run")
+    systems = [{"name": "old", "file": "old*.run"}, {"name": "new", "file": "new-{date:%Y}.run"}]
+    content = {"name": "shop", "judgments": str(DATA / "judgments.qrels"), "systems": systems}
+    (tmp_path / "shop.yaml").write_text(json.dumps(content))
+    found = ndcg_ab.judge_next(config=tmp_path / "shop.yaml", count=3)
+    assert found.rows == ndcg_ab.judge_next(DATA / "judgments.qrels", SYSTEMS, count=3).rows
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"count": 0}, "count = 0: must be a whole number, at least 1"),
         ({"config": "a.yaml"}, "config: replaces judgments and systems"),
-        (
-            {"metric": "ndcg(unjudged=condense)@10"},
-            "the effect of a grade on it is not known",
-        ),
+        ({"metric": "ndcg(unjudged=condense)@10"}, "the effect of a grade on it is not known"),
         ({"candidates": ["other"]}, "candidates 'other': is none of the candidates (new)"),
     ],
 )

@@ -243,7 +243,6 @@ def test_tables_need_no_other_library(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ndcg_ab.compare(judgments, {"a": ranking}).to_arrow().num_rows == 0
 
 
-@pytest.mark.slow
 def test_the_page_is_the_command_s(tmp_path: Path) -> None:
     """All but the moment."""
     mine = ndcg_ab.compare(JUDGMENTS, SYSTEMS).report(tmp_path / "mine.html").read_text()
@@ -261,7 +260,6 @@ def test_the_page_says_what_was_given_in_memory() -> None:
     assert [row["origin"] for row in rows] == ["dict in memory", "polars.DataFrame in memory"]
 
 
-@pytest.mark.slow
 def test_the_page_of_a_configuration_shows_it(tmp_path: Path) -> None:
     content = {"name": "nightly", "judgments": JUDGMENTS, "systems": [{"name": "old", "file": SYSTEMS["old"]}]}
     text = ndcg_ab.evaluate(content).report(tmp_path / "page.html").read_text()

@@ -2,14 +2,15 @@
 
 import random
 import re
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 import ndcg_ab
-from ndcg_ab.checks.grade_order import concordance, is_reversed
+from ndcg_ab.checks.grade_order import concordance, is_reversed, system_orders
 from ndcg_ab.results.outcome import Finding
-
-pytestmark = pytest.mark.slow
+from ndcg_core.measures.notation import parse
 
 QUERIES = [f"q{number}" for number in range(20)]
 DOCS = [f"d{number}" for number in range(12)]
@@ -38,6 +39,7 @@ def marks(best: int) -> dict[str, dict[str, int]]:
     return {query: {doc: best + 4 - worth for doc, worth in docs.items()} for query, docs in WORTH.items()}
 
 
+@pytest.mark.slow
 def test_grades_from_1_for_the_best_are_told_with_what_to_write() -> None:
     (finding,) = told(marks(1), SYSTEMS)
     assert finding.message.startswith("lower grades stand higher in every system: is 1 the best? → --metric ")
@@ -51,6 +53,7 @@ def test_grades_from_1_for_the_best_are_told_with_what_to_write() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("grades", "systems"),
     [
@@ -64,6 +67,17 @@ def test_grades_from_1_for_the_best_are_told_with_what_to_write() -> None:
 )
 def test_others_are_not(grades: dict[str, dict[str, int]], systems: dict[str, dict[str, dict[str, float]]]) -> None:
     assert told(grades, systems) == []
+
+
+def test_all_places_that_the_metric_looks_at_count_and_no_others() -> None:
+    """By hand: grades 1, 3 and 2 of 3 places; what is unjudged, and what is below them, is left out."""
+    tables = {
+        "judgment": [("q", doc, grade) for doc, grade in zip("acdf", (1, 3, 2, 9), strict=True)],
+        "ranked_doc": [("old", "q", doc, rank) for rank, doc in enumerate("abcdf", 1)],
+    }
+    engine = SimpleNamespace(rows=lambda name, *_, **__: tables[name])
+    judgments = SimpleNamespace(query_ids={"q"})
+    assert system_orders(cast(Any, engine), parse("ndcg@4"), cast(Any, judgments)) == {"old": [-1 / 3]}
 
 
 def test_how_far_an_order_is_that_of_the_grades() -> None:

@@ -46,10 +46,7 @@ def numbered(row: Row) -> int:
 FAULTS: dict[str, tuple[str, str]] = {
     "ranks from 0": (changed(lambda r: (*r[:2], numbered(r) - 1, *r[3:])), "rank_below_one"),
     "ranks below 0": (changed(lambda r: (*r[:2], -numbered(r), *r[3:])), "rank_below_one"),
-    "some ranks from 0": (
-        changed(lambda r: (*r[:2], numbered(r) - (r[0] == "q1"), *r[3:])),
-        "rank_below_one",
-    ),
+    "some ranks from 0": (changed(lambda r: (*r[:2], numbered(r) - (r[0] == "q1"), *r[3:])), "rank_below_one"),
     "one rank for all": (changed(lambda r: (*r[:2], 1, *r[3:])), "repeated_rank"),
     "a rank twice": (changed(lambda r: (*r[:2], max(numbered(r), 2), *r[3:])), "repeated_rank"),
     "a rank left out": (changed(lambda r: None if r[2] == 5 else r), "rank_gap"),

@@ -1,7 +1,6 @@
 """How grave findings are: `strict`, `findings`, and their options."""
 
 import json
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,6 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES, checked_severities
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.report.answer.findings import finding_lines
-from ndcg_ab.results.codec import decode, encode
-from ndcg_ab.results.outcome import Finding
 from ndcg_ab.sources.base import Remark, with_remarks
 from tests.laboratory import in_order, outcome_of, pulled_ranking
 from tests.places import ROOT
@@ -100,14 +97,6 @@ def test_options_of_compare(tmp_path: Path) -> None:
     found = RUNNER.invoke(app, [*command, "--strict", "--finding", "unanswered_query=ignore"])
     (row,) = json.loads(found.stdout)["findings"]
     assert (row["code"], row["severity"]) == ("unanswered_query", "ignored")
-
-
-def test_findings_of_older_bundles_are_read() -> None:
-    row = encode(Finding("few_judged", "warning", "text", 3, examples=("here",)))
-    assert decode(Finding, row) == Finding("few_judged", "warning", "text", 3, examples=("here",))
-    old = {name: value for name, value in row.items() if name in ("code", "severity", "message", "count")}
-    assert decode(Finding, old) == Finding("few_judged", "warning", "text", 3)
-    assert [field.name for field in fields(Finding)][:4] == list(old)
 
 
 def test_what_a_source_noticed_is_a_finding() -> None:

@@ -40,11 +40,7 @@ OLD = {
     "same": in_order("a", "x", "y"),
     "swapped": in_order("a", "b"),
 }
-NEW = {
-    "changed": in_order("a", "b", "v", "w"),
-    "same": in_order("a", "x", "z"),
-    "swapped": in_order("b", "a"),
-}
+NEW = {"changed": in_order("a", "b", "v", "w"), "same": in_order("a", "x", "z"), "swapped": in_order("b", "a")}
 
 
 def found(metric: str = "ndcg@3") -> Changes:

@@ -20,10 +20,10 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Gate
 from ndcg_ab.errors import InputError, ParityError, SilentError
 from ndcg_ab.pipeline import pull_inputs
-from ndcg_ab.report.sections.costs import cost_notes
+from ndcg_ab.report.sections.costs import cost_notes, shown_first
 from ndcg_ab.report.terminal.screen import print_answer
 from ndcg_ab.report.words.explanations import explain_candidate
-from ndcg_ab.results.cost_records import CostDifference, Costs, plain_cost
+from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, plain_cost
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
 from ndcg_core.statistics.verdicts.verdict import Verdict
@@ -60,6 +60,20 @@ def folder_with(folder: Path, skipped: dict[str, str] | None = None) -> Path:
         ]
         (folder / f"{system}.csv").write_text("query_id,doc_id,score,latency_ms\n" + "".join(lines))
     return folder
+
+
+def test_beside_the_metrics_stand_guardrails_or_p95_of_the_first_cost() -> None:
+    rows = [
+        CostDifference(name, "base", cost, statistic, 100, 1.0, 0.5, 1.5)
+        for name in ("new", "other")
+        for cost in ("latency_ms", "gpu_ms")
+        for statistic in ("mean", "p95")
+    ]
+    values = tuple(CostValue("base", row.cost, row.statistic, 100, 9.0, 8.0, 10.0) for row in rows[:4])
+    assert shown_first(Costs(values, tuple(rows)), "new") == (rows[1],)
+    guarded = [dataclasses.replace(row, margin=20.0) if row.statistic == "mean" else row for row in rows]
+    assert shown_first(Costs(values, tuple(guarded)), "new") == (guarded[0], guarded[2])
+    assert shown_first(None, "new") == ()
 
 
 def configured(folder: Path, names: list[str], **keys: Any) -> Evaluation:

@@ -5,16 +5,17 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import ndcg_ab
+from ndcg_ab.comparing.drawn_queries import WHOLE, describe_log, shares_not_drawn
+from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.paired import Column, moments_of, sort_by_query
-
-pytestmark = pytest.mark.slow
 
 SIZE, DOCS = 40, [f"d{number}" for number in range(8)]
 Rows = list[dict[str, Any]]
@@ -137,6 +138,7 @@ def test_bounds_are_of_the_log_too(world: Any) -> None:
     assert sorted(ends) == pytest.approx([found.unjudged.low, found.unjudged.high], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_bounds_of_what_was_not_drawn_can_be_left_out(world: Any) -> None:
     """Everything is judged; q00 counts as 0, and is turned around."""
     rows, systems, judgments = world
@@ -184,6 +186,7 @@ def test_intervals_allow_for_long_tails(world: Any) -> None:
     assert of_plain.freedom == 19 and of_drawn.freedom < 6 and of_drawn.error == of_plain.error
 
 
+@pytest.mark.slow
 def test_unweighted_takes_the_judged_queries_as_they_are(world: Any) -> None:
     _, systems, judgments = world
     plain = ndcg_ab.compare(judgments, systems, metrics=["ndcg@5"]).comparison("b")
@@ -199,6 +202,7 @@ def test_drawn_queries_must_be_judged_and_zeros_stay_zero(world: Any) -> None:
     assert found["drawn_unjudged"].examples == ("query 'q01'",) and found["drawn_unjudged"].severity == "warning"
 
 
+@pytest.mark.slow
 def test_what_counts_as_0_and_differs_now_could_be_anything(world: Any) -> None:
     """q00 shows another document at place 4: its weight in the log is by what the mean over 5 places could be off."""
     rows, systems, judgments = world
@@ -216,6 +220,19 @@ def test_what_counts_as_0_and_differs_now_could_be_anything(world: Any) -> None:
     assert other.unjudged.low == other.difference, "another candidate shows the same there"
     ends = (deep.difference - share, deep.difference + share)
     assert (deep.unjudged.low, deep.unjudged.high) == pytest.approx(ends)
+
+
+@pytest.mark.parametrize(
+    ("metric", "share"), [("ndcg@3", None), ("ndcg@4", 3 / 4), ("ndcg", 3 / 4), ("ndcg(unjudged=condense)@3", 3 / 4)]
+)
+def test_what_was_not_drawn_counts_as_deep_as_a_metric_looks(metric: str, share: float | None) -> None:
+    """q0 has weight 3 of 4, and shows another document at place 4, which a condensed ranking may have further up."""
+    rows = [{"query_id": f"q{at}", "weight": 3.0 - 2 * at, "probability": at, "disagreement": at} for at in (0, 1)]
+    engine = SimpleNamespace(rows=lambda *_, **__: [("b", "q0", 4)])
+    evaluation = SimpleNamespace(scores=None, metric_list=[parse(metric)])
+    drawn = describe_log(rows, {WHOLE: ["q0", "q1"]})
+    found = shares_not_drawn(cast(Any, engine), cast(Any, evaluation), drawn)
+    assert found == ({} if share is None else {(metric, "b"): share})
 
 
 def test_the_drawn_queries_alone_do_not_say_what_they_stand_for(world: Any) -> None:
@@ -240,6 +257,7 @@ def test_what_draw_cannot_have_written_is_refused(world: Any, column: str, value
     assert sentence in str(refused.value)
 
 
+@pytest.mark.slow
 def test_proxy_judgments_correct_by_their_mean_over_the_log() -> None:
     """Forty drawn of sixty queries that differ; the share is the slope of the careful differences on the proxy ones."""
     rng = np.random.default_rng(8)
@@ -280,6 +298,7 @@ def test_proxy_judgments_correct_by_their_mean_over_the_log() -> None:
     assert found.cheap.low is not None and found.low is not None and found.cheap.low > found.low
 
 
+@pytest.mark.slow
 def test_lines_of_json_may_leave_out_what_is_empty(world: Any, result: ndcg_ab.CompareResult, tmp_path: Path) -> None:
     """Whether the first line has a probability or not; a file in which no line has one says nothing of draws."""
     rows, systems, judgments = world

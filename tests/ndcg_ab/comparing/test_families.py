@@ -405,10 +405,7 @@ def test_gains_that_statistics_cannot_take_are_refused(folder: Path, metric: str
 BAD: dict[str, tuple[list[str], list[str]]] = {
     "an unknown attribute": (
         ["--queries", "queries:queries.csv", "--slice", "langage"],
-        [
-            "queries.csv: there is no column 'langage' to slice by (columns: language)",
-            "did you mean 'language'?",
-        ],
+        ["queries.csv: there is no column 'langage' to slice by (columns: language)", "did you mean 'language'?"],
     ),
     "no attribute": (["--queries", "queries:plain.csv", "--slice", "weight"], ["--slice: 'weight' is no attribute"]),
     "an attribute twice": (
@@ -438,10 +435,7 @@ BAD: dict[str, tuple[list[str], list[str]]] = {
     ),
     "an empty weight": (["--queries", "queries:empty.csv"], ["empty.csv, line 3: weight is empty"]),
     "two weights": (["--queries", "queries:twice.csv"], ["twice.csv: query 'q00' has two weights: 1.0 and 2.0"]),
-    "queries in TREC": (
-        ["--queries", "queries:qrels"],
-        ["qrels: this looks like judgments ("],
-    ),
+    "queries in TREC": (["--queries", "queries:qrels"], ["qrels: this looks like judgments ("]),
     "two roles": (["--metric", "rr", "--secondary", "RR"], ["rr: is given in `--metric` and `--secondary`"]),
     "two roles, guarded": (
         ["--metric", "rr", "--guardrail", "rr=0.1"],
@@ -462,10 +456,7 @@ BAD: dict[str, tuple[list[str], list[str]]] = {
     "a word": (["--guardrail", "recall@2=much"], ["--guardrail 'recall@2=much': 'much' must be a number above 0"]),
     "alpha out of reach": (["--alpha", "0.001", "--resamples", "500"], ["--resamples = 500", "alpha = 0.001", "1000"]),
     "small slices": (["--smallest-slice", "5"], ["--smallest-slice = 5: must be 6 or more"]),
-    "a removed option": (
-        ["--exploratory", "max-t"],
-        ["--exploratory was taken out", "leave it out"],
-    ),
+    "a removed option": (["--exploratory", "max-t"], ["--exploratory was taken out", "leave it out"]),
     "a removed flag": (["--preview"], ["--preview was taken out, since every evaluation is tested in full"]),
 }
 

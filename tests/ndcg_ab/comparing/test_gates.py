@@ -12,11 +12,13 @@ from pydantic import ValidationError
 from typer.testing import CliRunner
 
 import ndcg_ab
-from ndcg_ab.comparing.gates import check_gates, gate_results
+from ndcg_ab.comparing.gates import check_gates, gate_results, scored_gate
+from ndcg_ab.comparing.since_last import SinceLast
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Gate
 from ndcg_ab.errors import InputError
+from ndcg_ab.results.ledger import SCORED, ScoredShare, make_row
 from ndcg_ab.results.outcome import GateResult, Outcome, SystemSummary
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -141,15 +143,9 @@ ROWS = {
                 smallest_effect=0.01,
                 needed=299,
                 obstacle=Obstacle.FEW_TO_RULE_OUT,
-            ),
-        ),
-        [
-            (
-                "guardrails",
-                True,
-                "the one comparison is identical (8 queries; 299 needed to rule out a loss of 0.01)",
             )
-        ],
+        ),
+        [("guardrails", True, "the one comparison is identical (8 queries; 299 needed to rule out a loss of 0.01)")],
     ),
     "some are identical, the others hold": (
         {"guardrails": True},
@@ -293,6 +289,21 @@ def test_a_gate_through_the_pipeline(name: str) -> None:
     new, given, passed, words = NIGHTS[name]
     ((_, found, message),) = gates(night(new), **given)
     assert (found, message) == (passed, words)
+
+
+@pytest.mark.parametrize(
+    ("judged", "scored", "passed"), [(20, 18, True), (20, 17, False), (10, 9, True), (40, 36, True), (40, 35, False)]
+)
+def test_the_share_of_the_last_evaluation_sets_a_limit(judged: int, scored: int, passed: bool) -> None:
+    """Nine tenths of 20 of 20, of however many queries are judged now."""
+    found = with_rows(ledger=(make_row(SCORED, "ndcg@2", judged, {"without a gain or value": judged - scored}),))
+    last = SinceLast(1, "2026-11-20", (), scored=(ScoredShare("ndcg@2", 20, 20),))
+    gate = scored_gate(0.5, found, ["ndcg@2"], last)
+    told = f"ndcg@2: {scored} of {judged} judged queries are scored, at least 50 % must be, and 90 % of the last share"
+    assert gate.message == (
+        "of the judged queries at least 50 % must be scored" if passed else f"{told} (20 of 20 in evaluation 1)"
+    )
+    assert scored_gate(0.5, found, ["ndcg@2"], None).passed
 
 
 def test_without_a_gate_nothing_is_said() -> None:

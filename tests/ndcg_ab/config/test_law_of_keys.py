@@ -197,9 +197,7 @@ def test_the_example_and_the_documentation_must_name_it() -> None:
 # ---- no list of keys by hand
 
 # Where keys are named together for what they mean, not for what they are: module -> why.
-NAMED_TOGETHER = {
-    "ndcg_ab/api/arguments.py": "what goes with rankings, and not with scores of another tool",
-}
+NAMED_TOGETHER = {"ndcg_ab/api/arguments.py": "what goes with rankings, and not with scores of another tool"}
 
 
 def lists_of_keys(path: Path) -> Iterator[list[str]]:

@@ -42,10 +42,7 @@ from tests.small_evaluation import calling, no_tracker, plain_page, small
 from tests.spark_cluster import CONF, missing, standalone, with_connect
 from tests.warehouse_values import Warehouse, all_tables, assert_equal
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(missing() is not None, reason=str(missing())),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(missing() is not None, reason=str(missing()))]
 # What ties can do is looked at once for all that order alike and look equally deep: here there are four such groups.
 METRICS = [
     "ndcg@3",

@@ -144,7 +144,6 @@ def larger(folder: Path, queries: int, depth: int) -> Any:
 SIZES = {"20 queries": None, "100 x 100": (100, 100), "300 x 50": (300, 50), "500 x 300": (500, 300)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "metrics", mostly_soaked([["ndcg@10"], ["ndcg@10", "ap", "rbp"]], kept=[["ndcg@10"]]), ids=" ".join
 )

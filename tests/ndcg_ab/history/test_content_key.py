@@ -1,14 +1,18 @@
 """Whether an evaluation is the same as an earlier one follows from every field that can change its result."""
 
+import contextlib
 import warnings
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from pydantic import BaseModel, create_model
 
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.history.bundles import reuse
 from ndcg_ab.history.database import configuration_key, content_key
 from tests.small_evaluation import small
 
@@ -99,3 +103,29 @@ def test_the_content_of_every_input_counts(kinds: tuple[str, ...], evaluation: E
     for at in range(len(inputs)):
         keys.add(content_key(evaluation, [*inputs[:at], inputs[at] | {"digest": "another"}, *inputs[at + 1 :]]))
     assert len(keys) == len(inputs) + 1
+
+
+@pytest.mark.parametrize(
+    ("latest", "kept", "found"),
+    [([], None, "a"), ([1], None, "a"), ([2, 1], None, None), ([1], 2, "a"), ([1], 1, None)],
+)
+def test_only_the_content_of_the_night_before_is_the_same(
+    latest: list[int], kept: int | None, found: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Evaluation 1, in the folder `a`, has it; 2 has not. kept: how many bundles stay."""
+    past = SimpleNamespace(
+        history_path=lambda _: tmp_path,
+        open_history_for=contextlib.nullcontext,
+        content_key=lambda *_: "key",
+        keys_with_content=lambda *_: ["shop/a"],
+        nights_until=lambda _, moment: [(moment.isoformat(), ordinal) for ordinal in latest],
+        ordinals=lambda _, keys: {1},
+    )
+    folders = SimpleNamespace(
+        adopt_bundles=lambda *_: None, finished_bundles=lambda parent: [parent / "a", parent / "b"]
+    )
+    for name, stub in (("database", past), ("bundles", folders), ("is_whole", lambda _: True)):
+        monkeypatch.setattr(reuse, name, stub)
+    evaluation = SimpleNamespace(output_directory=tmp_path, name="shop", retention=SimpleNamespace(bundles=kept))
+    same = reuse.find_same(cast(Any, evaluation), [], datetime(2026, 11, 20, tzinfo=UTC))
+    assert same == (found and tmp_path / "shop" / found)

@@ -85,7 +85,6 @@ def test_its_difference_is_theirs_alone(outcome: Outcome) -> None:
     assert labels_of(outcome, "precision@1").full_queries == 4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("right", "wrong"), [("of_candidate.system_id is null", "true"), ("of_baseline.system_id is null", "true")]
 )
@@ -94,7 +93,6 @@ def test_both_sides_must_be_judged(monkeypatch: pytest.MonkeyPatch, right: str, 
     assert labels_of(outcome_of(*made(SHOWN), ["ndcg@2"])).full_queries == 5
 
 
-@pytest.mark.slow
 def test_with_one_query_there_is_no_interval_and_without_any_no_difference() -> None:
     one = labels_of(outcome_of(*made({name: SHOWN[name] for name in ("both", "old")}), ["ndcg@2"]))
     assert (one.full_queries, one.full_low, one.full_high) == (1, None, None)
@@ -103,7 +101,6 @@ def test_with_one_query_there_is_no_interval_and_without_any_no_difference() -> 
     assert (none.full_queries, none.full_difference, none.full_low) == (0, None, None)
 
 
-@pytest.mark.slow
 def test_weights_and_clusters_hold_there_too() -> None:
     judgments, rankings = made(SHOWN | {"more": ("ba", "ab"), "unsure": ("xa", "ab")})
     queries = {
@@ -172,6 +169,9 @@ def test_a_verdict_for_the_less_judged_system_is_none() -> None:
 LABELS = Labels(0.8, 0.85, 20, 0.1, 0.01, 0.19)
 STANDS, TURNS = (Unjudged(9, state, 1.2) for state in (State.BETTER, State.UNKNOWN))
 ROW: dict[str, Any] = {"conclusion": Verdict.IMPROVED, "unjudged": STANDS}
+HARM = ROW | {"conclusion": Verdict.REGRESSED}
+HOLDS = ROW | {"conclusion": Verdict.NOT_WORSE, "smallest_effect": 0.1}
+FEWER = {"baseline_judged": 0.95}  # of the candidate's results are judged than of the baseline's
 
 
 @pytest.mark.parametrize(
@@ -185,34 +185,14 @@ ROW: dict[str, Any] = {"conclusion": Verdict.IMPROVED, "unjudged": STANDS}
         (ROW, {"full_low": 0.0, "candidate_judged": 0.84}, False),
         (ROW, {"full_low": 0.0, "candidate_judged": None}, False),
         (ROW, {"full_low": 0.0, "baseline_judged": 0.95}, False),
-        (ROW | {"conclusion": Verdict.REGRESSED}, {"full_low": -0.2, "full_high": -0.1}, False),
-        (
-            ROW | {"conclusion": Verdict.REGRESSED},
-            {"full_low": -0.2, "full_high": 0.0, "baseline_judged": 0.95},
-            True,
-        ),
-        (
-            ROW | {"conclusion": Verdict.REGRESSED},
-            {"full_low": -0.2, "full_high": -0.1, "baseline_judged": 0.95},
-            False,
-        ),
-        (
-            ROW | {"conclusion": Verdict.REGRESSED, "unjudged": TURNS},
-            {"full_low": -0.2, "full_high": -0.1, "baseline_judged": 0.95},
-            True,
-        ),
+        (HARM, {"full_low": -0.2, "full_high": -0.1}, False),
+        (HARM, FEWER | {"full_low": -0.2, "full_high": 0.0}, True),
+        (HARM, FEWER | {"full_low": -0.2, "full_high": -0.1}, False),
+        (HARM | {"unjudged": TURNS}, FEWER | {"full_low": -0.2, "full_high": -0.1}, True),
         (ROW | {"conclusion": Verdict.UNDECIDED}, {"full_low": -1.0}, False),
-        (ROW | {"conclusion": Verdict.MAY_BE_WORSE}, {"full_low": -1.0, "baseline_judged": 0.95}, False),
-        (
-            ROW | {"conclusion": Verdict.NOT_WORSE, "smallest_effect": 0.1},
-            {"full_low": -0.1},
-            True,
-        ),
-        (
-            ROW | {"conclusion": Verdict.NOT_WORSE, "smallest_effect": 0.1},
-            {"full_low": -0.09},
-            False,
-        ),
+        (ROW | {"conclusion": Verdict.MAY_BE_WORSE}, FEWER | {"full_low": -1.0}, False),
+        (HOLDS, {"full_low": -0.1}, True),
+        (HOLDS, {"full_low": -0.09}, False),
     ],
 )
 def test_who_is_warned(outcome: Outcome, row: dict[str, Any], labels: dict[str, Any], warned: bool) -> None:
@@ -248,7 +228,6 @@ def test_scores_of_another_tool_have_no_labels() -> None:
     assert [row.labels for row in ndcg_ab.compare(scores=scores).comparisons] == [None]
 
 
-@pytest.mark.slow
 def test_slices_and_pairs_have_none() -> None:
     judgments, rankings = made(SHOWN)
     plain = scored(rankings)

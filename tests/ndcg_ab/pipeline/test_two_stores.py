@@ -197,7 +197,7 @@ CASES: dict[str, dict[str, Any]] = {
         "systems": [
             FILES["systems"][0],
             {"name": "new", "database": "sqlite:///rankings.db", "query": "select * from new"},
-        ],
+        ]
     },
     "scores of another tool": {"judgments": None, "systems": [], "scores": ["scores.csv"], "metrics": ["ctr"]},
     "every measure and choice": {

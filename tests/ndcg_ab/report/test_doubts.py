@@ -18,8 +18,6 @@ from ndcg_ab.results.outcome import Finding, Outcome
 from tests.laboratory import Ranking, in_order, outcome_of
 from tests.ndcg_ab.report.terminal.test_screen import printed
 
-pytestmark = pytest.mark.slow
-
 QUERIES = [f"q{number:02d}" for number in range(12)]
 JUDGMENTS = {query: {"a": 2, "b": 1, "x": 0} for query in QUERIES}
 DOUBT = "in doubt, since its ranks disagree with the scores: "
@@ -47,6 +45,7 @@ def evaluated(count: int, doubts: list[str]) -> Outcome:
     return dataclasses.replace(found, findings=(*found.findings, *findings))
 
 
+@pytest.mark.slow
 def test_it_concerns_the_systems_that_it_names() -> None:
     outcome = evaluated(20, ["c03", "c05", "c11"])
     assert list(reasons_for_doubt(outcome)) == ["c03", "c05", "c11"]
@@ -70,6 +69,22 @@ def test_the_plain_words_of_others_are_silent_about_it() -> None:
     assert [name for name, text in pages.items() if "its rank column disagrees" in text] == ["c02"]
 
 
+@pytest.mark.parametrize(
+    ("metric", "judged", "reasons"),
+    [
+        ("ndcg@2", 0.05, {"c01": "hardly any of its results is judged"}),
+        ("ndcg@2", 0.1, {}),
+        ("ndcg@2", None, {}),
+        ("rr@2", 0.05, {}),  # decides nothing
+    ],
+)
+def test_hardly_judged_is_doubted_where_it_decides(metric: str, judged: float | None, reasons: dict[str, str]) -> None:
+    found = undoubted(2)
+    last = dataclasses.replace(found.systems[-1], metric=metric, judged=judged)
+    assert reasons_for_doubt(dataclasses.replace(found, systems=(*found.systems[:-1], last))) == reasons
+
+
+@pytest.mark.slow
 def test_many_systems_share_a_sentence() -> None:
     (banner,) = make_answer(evaluated(20, [f"c{place:02d}" for place in range(1, 9)])).doubts
     assert banner.sentence == (
@@ -78,6 +93,7 @@ def test_many_systems_share_a_sentence() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [4, 20])
 def test_it_is_written_where_the_decision_is(count: int) -> None:
     outcome = evaluated(count, ["c02"])
@@ -111,6 +127,7 @@ def compared(folder: Path, count: int, doubtful: list[int]) -> ndcg_ab.CompareRe
     return ndcg_ab.compare(JUDGMENTS, systems, metrics="ndcg@2", resamples=100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [4, 20])
 def test_the_page_writes_it_and_strikes_nothing(tmp_path: Path, count: int) -> None:
     compared(tmp_path, count, [2]).report(tmp_path / "page.html")

@@ -36,7 +36,6 @@ from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_difference
 from ndcg_ab.sources.documents import make_documents
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_core.measures.overlap import rank_biased_overlap
-from ndcg_core.statistics.verdicts.record import Labels
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ceilings import CEILINGS
 from tests.places import ROOT
@@ -247,10 +246,6 @@ def read(text: str) -> Reader:
     return Reader(text)
 
 
-def labels_cells(labels: Labels | None) -> list[str]:
-    return [str(labels.full_queries), fully_judged_difference(labels)] if labels else ["", ""]
-
-
 class TestWords:
     def test_the_queries_and_the_decisions_come_first(self, data: PageData, read: Reader) -> None:
         """By hand: the best stands first, each with its reason."""
@@ -431,7 +426,6 @@ class TestWords:
         assert "nothing to compare it with" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
-CARD_MARKS = {"improved": "✓", "not_worse": "✓", "regressed": "✗", "may_be_worse": "✗"}
 SECTIONS = ["answer", "findings", "queries", "figures", "metrics", "slices", "definitions", "inputs", "configuration"]
 
 

@@ -9,13 +9,7 @@ import pytest
 from ndcg_ab.history import database
 from ndcg_ab.results import codec
 from ndcg_ab.results import outcome as outcome_module
-from ndcg_ab.results.codec import (
-    column_types,
-    decode,
-    encode,
-    record_row,
-    records_table,
-)
+from ndcg_ab.results.codec import column_types, decode, encode, record_row, records_table
 from ndcg_ab.results.outcome import Finding, Input, Outcome, SystemSummary
 from ndcg_core.statistics.paired import Column
 from ndcg_core.statistics.verdicts.comparison import Comparison, check_guardrails, compare_family

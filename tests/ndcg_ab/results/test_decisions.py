@@ -10,7 +10,7 @@ from ndcg_ab.results.decisions import Choice, decide, measured_state
 from ndcg_ab.results.outcome import GateResult, Outcome
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PAIRS, PRIMARY, SECONDARY
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.record import Unjudged
+from ndcg_core.statistics.verdicts.record import Clusters, Unjudged
 from ndcg_core.statistics.verdicts.state import State
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.laboratory import in_order, outcome_of
@@ -58,6 +58,7 @@ HOLDS = row("not worse than 0.02", GUARDRAILS, "recall@100", difference=-0.001, 
 DOUBT = row("may be worse than 0.02", GUARDRAILS, "recall@100", difference=-0.03, smallest_effect=0.02)
 HARM = changed(DOUBT, conclusion=Verdict.WORSE)
 FEW = dataclasses.replace(DOUBT, difference=0.03, queries=19, queries_needed=210)
+CLUSTERED = dataclasses.replace(FEW, clusters=Clusters(12, 9, 1, 3, 11.0), queries_needed=15)
 CANNOT = "recall@100 may be worse than 0.02 (+0.0300): 19 queries, about 210 needed"
 UNSETTLED = turned(ENOUGH)
 COULD_TURN = (
@@ -75,6 +76,12 @@ TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
         "ndcg@10 improved, by more than 0.01 (+0.0500)",
     ),
     "too few queries for a guardrail, and no loss": ([ENOUGH, FEW], [], "judge_more", CANNOT),
+    "too few clusters for a guardrail": (
+        [ENOUGH, CLUSTERED],
+        [],
+        "judge_more",
+        "recall@100 may be worse than 0.02 (+0.0300): 12 clusters, about 15 needed",
+    ),
     "the same with a loss": (
         [ENOUGH, dataclasses.replace(FEW, difference=-0.03)],
         [],
@@ -174,18 +181,8 @@ TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
         "nothing_changed",
         "ndcg@10 equivalent within ±0.1 (+0.0500)",
     ),
-    "undecided": (
-        [OPEN, HOLDS],
-        [],
-        "judge_more",
-        "rr@10 undecided (MDE 0.100)",
-    ),
-    "not testable": (
-        [row("not testable (n = 1)", queries=1)],
-        [],
-        "judge_more",
-        "ndcg@10 not testable (n = 1)",
-    ),
+    "undecided": ([OPEN, HOLDS], [], "judge_more", "rr@10 undecided (MDE 0.100)"),
+    "not testable": ([row("not testable (n = 1)", queries=1)], [], "judge_more", "ndcg@10 not testable (n = 1)"),
     "identical": (
         [row("identical", differing=0), HOLDS],
         [],

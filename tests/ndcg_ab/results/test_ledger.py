@@ -18,7 +18,6 @@ from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.testing import assert_not_worse
 from tests.ndcg_ab.sources.clicks.logs import click_log, search
 from tests.repeated import mostly_soaked
-from tests.small_evaluation import small, unlogged
 
 QUERIES = [f"q{at:02}" for at in range(12)]
 
@@ -130,8 +129,7 @@ def failures(judgments: Any, systems: Any = RANKED, metric: str = "ndcg@2", **op
 
 
 @pytest.mark.parametrize(
-    ("policy", "gate"),
-    [("exclude", True), ("zero", {"judged": 0.1, "no_regression": False}), ("one", {"proof": True})],
+    ("policy", "gate"), [("exclude", True), ("zero", {"judged": 0.1, "no_regression": False}), ("one", {"proof": True})]
 )
 def test_one_of_twelve_fails_every_gate(policy: str, gate: Any) -> None:
     metric = f"ndcg(no_relevant={policy})@2"
@@ -170,24 +168,3 @@ def test_one_of_twelve_exits_with_1(tmp_path: Path) -> None:
         assert found.exit_code == code or (words and code == 0), found.output
         if code < 2:
             assert "without a gain or value: 11" in found.stdout
-
-
-def test_the_last_evaluation_sets_a_limit_too(tmp_path: Path) -> None:
-    """Twenty of twenty, then seventeen: enough for the half, and too few for nine tenths."""
-    gate = {"no_regression": False, "guardrails": False, "scored": 0.5}
-    first = unlogged(small(tmp_path, gate=gate))
-    path = tmp_path / "inputs" / "judgments.qrels"
-    ids = sorted({line.split()[0] for line in path.read_text().splitlines()})
-    gone = {*ids[:3]}
-    rows = [line.split() for line in path.read_text().splitlines()]
-    path.write_text("".join(f"{q} 0 {doc} {0 if q in gone else grade}\n" for q, _, doc, grade in rows))
-    second = unlogged(small(tmp_path, gate=gate))
-    told = [json.loads((each.bundle / "bundle.json").read_text())["outcome"]["gates"] for each in (first, second)]
-    assert [[(gate["name"], gate["passed"]) for gate in each] for each in told] == [
-        [("scored", True)],
-        [("scored", False)],
-    ]
-    assert told[1][0]["message"] == (
-        "ndcg@10: 17 of 20 judged queries are scored, at least 50 % must be, and 90 % of the last share"
-        " (20 of 20 in evaluation 1)"
-    )

@@ -168,10 +168,7 @@ def test_a_history_that_cannot_be_written_is_read(tmp_path: Path, monkeypatch: p
     ],
 )
 def test_the_advice_is_that_of_the_trouble(said: str, advice: str, tmp_path: Path) -> None:
-    with (
-        pytest.raises(InputError, match=advice),
-        database.open_history_for(tmp_path / "history.duckdb"),
-    ):
+    with pytest.raises(InputError, match=advice), database.open_history_for(tmp_path / "history.duckdb"):
         raise duckdb.IOException(said)
 
 

@@ -132,7 +132,6 @@ ORDERS: dict[str, tuple[str, dict[str, str], tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("order", mostly_soaked(ORDERS, kept=["ties by id, rising", "ties of 32 bits"]))
 def test_reduced_rankings_come_to_the_same(order: str, tmp_path: Path) -> None:
     """first: the metric by which the page orders what it shows."""

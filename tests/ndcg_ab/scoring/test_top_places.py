@@ -44,6 +44,13 @@ def test_metrics_that_look_at_everything_have_it(tmp_path: Path, metric: str) ->
     assert not any(pulled.reduced for pulled in read_of(given, whole=False).rankings.values())
 
 
+def test_one_place_more_than_the_metrics_count_is_kept(tmp_path: Path) -> None:
+    """It shows whether the last of them is tied; q0 and the other queries of the parity check are kept whole."""
+    judgments = read_of(given := evaluation(tmp_path, ("ndcg@3", "rr@7")), whole=True).judgments
+    wanted = reducing.wanted_places(given.metric_list, judgments, 2)
+    assert wanted is not None and wanted.depth == 7 + 1
+
+
 def test_what_is_known_of_a_reduced_ranking_is_true_of_its_table(tmp_path: Path) -> None:
     reduced = read_of(evaluation(tmp_path), whole=False).rankings["new"]
     whole = read_of(evaluation(tmp_path), whole=True).rankings["new"]

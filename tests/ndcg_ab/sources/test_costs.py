@@ -1,8 +1,10 @@
 """What requests cost, from every kind of place: measured, told by the engine, or in a column."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +17,8 @@ from ndcg_ab.sources import RANKING, Pulled, pull_source
 from ndcg_ab.sources.base import CostsAsked
 from ndcg_ab.sources.costs import CostRecord, how_measured
 from ndcg_ab.sources.http import client as http_client
+from ndcg_ab.sources.http.answers import AnswerReader, QueryError
+from ndcg_ab.sources.http.requests import Request
 from tests.loopback import Asked, Said, serving
 
 QUERIES = {f"q{number}": f"text {number}" for number in range(1, 9)}
@@ -65,6 +69,26 @@ def test_an_engine_s_times_are_those_that_it_takes(monkeypatch: pytest.MonkeyPat
     assert sorted(set(texts)) == sorted(QUERIES.values())
     assert list(dict.fromkeys(texts)) != list(QUERIES.values()), "in random order"
     assert how_measured(found.costs) == "asked over HTTP, one request at a time, queries in random order (seed 5)"
+
+
+def test_the_time_is_that_of_the_request_that_was_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that stands still but in requests: 5 s until one fails, 0.25 s until the next is answered."""
+    clock, answers = [0.0], [(5.0, None), (0.25, b'{"hits": [{"id": "a"}]}')]
+
+    async def body(self: http_client.Client, request: Request) -> bytes:
+        seconds, content = answers.pop(0)
+        clock[0] += seconds
+        if content is None:
+            raise QueryError("status 503", may_pass=True)
+        return content
+
+    monkeypatch.setattr(http_client.Client, "body", body)
+    monkeypatch.setattr(http_client.Client, "pause", lambda *_: 0.0)
+    monkeypatch.setattr(http_client, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    described = HttpRequest.model_validate({"url": "http://localhost"})
+    client = http_client.Client(described, AnswerReader(described, "http"))
+    _, costs = asyncio.run(client.answer(Request("q", "GET", "http://localhost", {}, [], None, "")))
+    assert costs == {"latency_ms": 250.0} and not answers
 
 
 def test_what_is_recorded_changes_no_ranking_and_no_digest() -> None:

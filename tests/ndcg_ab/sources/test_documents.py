@@ -57,10 +57,7 @@ def test_every_format_gives_the_rows_that_are_wanted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [
-        pa.Table.from_pylist(ROWS),
-        {row["doc_id"]: {"title": row["title"], "url": row["url"]} for row in ROWS},
-    ],
+    [pa.Table.from_pylist(ROWS), {row["doc_id"]: {"title": row["title"], "url": row["url"]} for row in ROWS}],
     ids=["table", "dictionaries"],
 )
 def test_data_in_memory(data: Any) -> None:
@@ -88,11 +85,7 @@ def test_a_row_that_only_the_careful_way_reads(tmp_path: Path) -> None:
 
 
 REFUSED = [
-    (
-        "d.csv",
-        "key,title\n1,One\n",
-        "d.csv: there is no column 'doc_id' for doc_id (columns: key, title); say",
-    ),
+    ("d.csv", "key,title\n1,One\n", "d.csv: there is no column 'doc_id' for doc_id (columns: key, title); say"),
     ("d.csv", "doc_id,title\n1,One\n,Two\n", "d.csv, line 3: doc_id is empty: every row needs one"),
     ("d.csv", "doc_id,title\n1,One\n1,Uno\n", "d.csv: document '1' has two titles: 'One' and 'Uno'"),
     ("d.jsonl", '{"doc_id": "1"}\n{"doc_id": \n', "d.jsonl, line 2: is not JSON"),

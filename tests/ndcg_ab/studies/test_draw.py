@@ -17,14 +17,12 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.files import write_table
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.scoring.scoring import open_engine_for
-from ndcg_ab.studies.draw import DrawStudy, draw_from_log, read_log
+from ndcg_ab.studies.draw import DrawStudy, draw_from_log, read_kept, read_log
 from ndcg_ab.studies.drawn_documents import list_documents
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.overlap import disagreement
 from ndcg_core.measures.score import Result, score_query
 from ndcg_core.sampling.draws import permanent_numbers, relative_disagreements
-
-pytestmark = pytest.mark.slow
 
 QUERIES, PLACES = 60, 8
 
@@ -71,6 +69,7 @@ def column(study: DrawStudy, name: str) -> list[float | None]:
     return found
 
 
+@pytest.mark.slow
 def test_what_shows_the_same_is_a_known_zero(folder: Path) -> None:
     """Permuted first places of an even query may come out as they were."""
     study = study_of(folder, 10)
@@ -99,6 +98,7 @@ def test_sizes_are_disagreement_times_weight(folder: Path) -> None:
     assert list(drawn.values()) == pytest.approx([min(1, limit * sizes[place]) for place in drawn])
 
 
+@pytest.mark.slow
 def test_the_deviation_comes_from_what_is_judged(folder: Path, tmp_path: Path) -> None:
     """What the mean difference does not explain, over the disagreements, times the log's root mean square of these."""
     rng = np.random.default_rng(4)
@@ -128,6 +128,7 @@ def test_the_deviation_comes_from_what_is_judged(folder: Path, tmp_path: Path) -
     assert plan.deviation == pytest.approx((unit * np.mean([each**2 for each in apart.values()])) ** 0.5)
 
 
+@pytest.mark.slow
 def test_the_plan_is_for_the_alpha_and_the_power_that_are_asked_for(folder: Path) -> None:
     """What ten queries detect goes by two quantiles of Student's t; what an effect needs grows with them."""
     files, log = [folder / "old.run", folder / "new.run"], folder / "log.tsv"
@@ -152,6 +153,7 @@ def score(docs: list[str], grades: dict[str, int]) -> float:
     return score_query(parse("ndcg@5"), results, grades) or 0.0
 
 
+@pytest.mark.slow
 def test_an_earlier_draw_is_kept_and_extended(folder: Path, tmp_path: Path) -> None:
     runner, first, second = CliRunner(), tmp_path / "first.tsv", tmp_path / "second.csv"
     options = ["--queries", str(folder / "log.tsv"), "--metric", "ndcg@5"]
@@ -177,6 +179,15 @@ def test_an_earlier_draw_is_kept_and_extended(folder: Path, tmp_path: Path) -> N
         assert refused.exit_code == 2 and sentence in " ".join(refused.output.split()), refused.output
 
 
+def test_what_is_kept_was_drawn_by_disagreement_times_weight(tmp_path: Path) -> None:
+    """`b` was not drawn, and `c` could not be. `x` is no query of the log."""
+    table = "query_id\tweight\tprobability\tdisagreement\na\t3\t0.5\t2\nb\t4\t\t0.5\nc\t5\t0\t0\nx\t1\t1\t1\n"
+    (tmp_path / "drawn.tsv").write_text(table)
+    kept, gone = read_kept(FileSource(file=tmp_path / "drawn.tsv"), ["b", "a", "c", "d"])
+    assert kept.probability.tolist() == [0, 0.5, 0, 0] and gone == 1
+    assert kept.sizes.tolist() == [2, 6, 0, 0]
+
+
 def test_the_sheet_has_the_first_places_of_every_system(folder: Path) -> None:
     named = [f"{name}={folder / name}.run" for name in ("old", "new")]
     given = {"judgments": "j", "system": named, "queries": str(folder / "log.tsv"), "metric": ["ndcg@5"]}
@@ -189,6 +200,7 @@ def test_the_sheet_has_the_first_places_of_every_system(folder: Path) -> None:
     assert rows[0].text == f"word {int(rows[0].query_id[1:])}" and rows[0].effect is None
 
 
+@pytest.mark.slow
 def test_judge_next_begins_with_drawn_queries_that_nobody_judged(folder: Path, tmp_path: Path) -> None:
     """Then come unjudged documents of the others, whose effect is known."""
     drawn = study_of(folder, 3)
@@ -208,6 +220,7 @@ def test_judge_next_begins_with_drawn_queries_that_nobody_judged(folder: Path, t
     assert told.exit_code == 0 and "their first results come first" in told.output, "no room for any other"
 
 
+@pytest.mark.slow
 def test_judge_next_does_not_promise_what_no_grade_can_do(folder: Path, tmp_path: Path) -> None:
     """Of queries that were drawn for `new`, where `other` differs on more: with every grade the bounds stay open."""
     drawn = study_of(folder, 4)
@@ -222,6 +235,7 @@ def test_judge_next_does_not_promise_what_no_grade_can_do(folder: Path, tmp_path
     assert "There is nothing to judge" not in told.output
 
 
+@pytest.mark.slow
 def test_a_configuration_can_have_another_log_and_the_plan_is_data(folder: Path, tmp_path: Path) -> None:
     systems = "".join(f"  - {{name: {name}, file: {folder / name}.run}}\n" for name in ("old", "new"))
     config = tmp_path / "night.yaml"
@@ -239,6 +253,7 @@ def test_a_configuration_can_have_another_log_and_the_plan_is_data(folder: Path,
     assert "columns of the log that are left out: device" in told.stdout
 
 
+@pytest.mark.slow
 def test_disagreement_is_the_root_mean_square_over_candidates(folder: Path) -> None:
     def values(*systems: str) -> np.ndarray:
         named = [f"{name}={folder / name}.run" for name in systems]
@@ -255,6 +270,7 @@ def test_disagreement_is_the_root_mean_square_over_candidates(folder: Path) -> N
     assert both == pytest.approx(np.sqrt((values("old", "new") ** 2 + values("old", "other") ** 2) / 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "systems", "sentence"),
     [

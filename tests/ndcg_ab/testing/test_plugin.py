@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab import InputError, compare, parse
+from ndcg_ab import InputError, compare
 from ndcg_ab.testing import assert_not_worse
-from ndcg_ab.testing.baselines import Place, RankingBaseline, deepest_cutoff
+from ndcg_ab.testing.baselines import Place, RankingBaseline
 from tests.places import DATA, ROOT
 from tests.repeated import mostly_soaked
 
@@ -190,20 +190,6 @@ def test_a_document_twice_is_kept_once_where_the_metric_lets_it_be(tmp_path: Pat
     path.write_text("q1 Q0 a 1 3 x\nq1 Q0 a 2 2 x\nq1 Q0 b 3 1 x\n")
     (tmp_path / "kept").mkdir()
     assert kept(tmp_path / "kept", path, ["ndcg(duplicates=first)@2"]) == "q1 a 1; q1 b 2; "
-
-
-@pytest.mark.parametrize(
-    ("metric", "depth"),
-    [
-        ("ndcg@10", 10),
-        ("ndcg", None),
-        ("ndcg(unjudged=condense)@10", None),
-        ("ndcg(ideal=recall)@10", None),
-        ("ndcg(ideal=recall,recall_depth=50)@10", 50),
-    ],
-)
-def test_how_deep_a_metric_looks(metric: str, depth: int | None) -> None:
-    assert deepest_cutoff([parse(metric)]) == depth
 
 
 @pytest.mark.parametrize("metrics", [["ndcg(ties=average)@2"], ["ndcg@2", "recall(ties=doc_id_asc)@2"]])

@@ -92,10 +92,7 @@ def test_a_run_delivers_what_is_pending_alone(tmp_path: Path, trackers: Trackers
 
 @pytest.mark.parametrize(
     ("content", "known"),
-    [
-        ({"uri": "http://a", "reused": 0, "places": {"http://b": 0, "http://a": 0}}, ["http://a", "http://b"]),
-        ({}, []),
-    ],
+    [({"uri": "http://a", "reused": 0, "places": {"http://b": 0, "http://a": 0}}, ["http://a", "http://b"]), ({}, [])],
 )
 def test_marks_name_every_tracker(content: dict[str, Any], known: list[str], tmp_path: Path) -> None:
     (tmp_path / PUBLISHED).write_text(json.dumps(content))

@@ -182,7 +182,6 @@ def test_the_same_of_every_metric_in_every_case(name: str, tmp_path: Path) -> No
                 check(Warehouse(name, run), at, case, metric, refused=metric in case.refused)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", mostly_soaked(CASES, kept=KEPT))
 def test_compare_refuses_the_same(name: str) -> None:
     """All metrics that are not refused at once; of those that are, where that is all of them, one tells of all."""

@@ -21,7 +21,6 @@ from tests.strategies import CUTOFFS, numbered
 from tests.warehouse_values import ODD, WRONG, Warehouse, all_tables, assert_equal, expected, given
 from tests.warehouses import WAREHOUSES
 
-pytestmark = pytest.mark.slow
 T = TypeVar("T")
 
 TABLE = "gain={0.3:0.5, 0.7:2, 1:1, 2:8, 3:3.5}"
@@ -100,6 +99,7 @@ def test_every_value_is_ours_in_every_database(warehouse: Warehouse) -> None:
         assert_ours(warehouse, parse(name), name)
 
 
+@pytest.mark.slow
 def test_the_sql_of_an_evaluation_says_the_same() -> None:
     found = sql_scores(given().judgments, given().rankings, METRICS)
     of_core = {(*place, parse(name).name): value for name in METRICS for place, value in expected(name).items()}
@@ -161,6 +161,7 @@ def test_names_of_every_kind(warehouse: Warehouse) -> None:
     assert {system for system, _ in found} == {"a", "b c"}
 
 
+@pytest.mark.slow
 def test_a_planted_fault_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without `collate` ids would be compared as the columns of the tables say."""
     from ndcg_ab.warehouse import dialects

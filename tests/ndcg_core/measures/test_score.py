@@ -63,11 +63,7 @@ def test_accuracy_cannot_tell_what_ndcg_can() -> None:
 POOL = {"q": {"a": 3, "b": 3, "c": 2, "d": 1, "e": 0} | {f"r{number}": 1 for number in range(20)}}
 
 
-OF_POOL = {
-    "ndcg@10": 0.4816,
-    "ndcg(gain=exponential)@10": 0.5545,
-    "ndcg(gain=exponential, ideal=local)@10": 0.9558,
-}
+OF_POOL = {"ndcg@10": 0.4816, "ndcg(gain=exponential)@10": 0.5545, "ndcg(gain=exponential, ideal=local)@10": 0.9558}
 
 
 @functools.cache

@@ -25,7 +25,6 @@ from ndcg_core.statistics.estimates.mean_difference import compute_moments
 from ndcg_core.statistics.estimates.power import queries_needed
 
 SIZES = np.array([0.0, 0.2, 0.4, 0.7, 1.0, 1.5, 3.0, 9.0])
-DRAWS = 20_000
 
 
 def test_a_number_belongs_to_seed_and_id():
@@ -35,23 +34,22 @@ def test_a_number_belongs_to_seed_and_id():
     assert permanent_numbers(["q1"], 8)[0] != number
 
 
-@pytest.mark.slow
-def test_every_query_stands_for_one_over_its_probability():
-    """Drawn, over probability, is 1 for every query in the mean over draws: counted, with and without a kept sample."""
-    rng = np.random.default_rng(1)
-    once, twice = np.zeros(len(SIZES)), np.zeros(len(SIZES))
-    others = SIZES[[3, 1, 7, 5, 2, 6, 4, 0]]  # the systems of a later night
-    for _ in range(DRAWS):
-        numbers = rng.random(len(SIZES))
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("query", range(len(SIZES)))
+def test_a_probability_is_the_share_of_a_query_s_own_numbers_that_draw_it(query: int, seed: int):
+    """Given the numbers of the others, with and without a kept sample, which was drawn by other sizes."""
+    others, grid = np.random.default_rng(seed).random(len(SIZES)), (np.arange(100) + 0.5) / 100
+    once, twice = [], []
+    for number in grid:
+        numbers = np.where(np.arange(len(SIZES)) == query, number, others)
         first = draw_queries(SIZES, numbers, 3)
-        assert first.is_drawn.sum() == 3 and not first.is_drawn[0]
-        once[first.is_drawn] += 1 / first.probability[first.is_drawn]
         kept = Kept(np.where(first.is_drawn, first.probability, 0.0), SIZES)
-        second = draw_queries(others + 0.1, numbers, 5, kept)
-        assert second.is_drawn.sum() == 5 and second.is_drawn[first.is_drawn].all()
-        twice[second.is_drawn] += 1 / second.probability[second.is_drawn]
-    assert once[1:] / DRAWS == pytest.approx(np.ones(len(SIZES) - 1), abs=0.06)
-    assert twice / DRAWS == pytest.approx(np.ones(len(SIZES)), abs=0.06)
+        second = draw_queries(SIZES[::-1] + 0.1, numbers, 5, kept)
+        assert first.is_drawn.sum() == 3 and second.is_drawn.sum() == 5 and second.is_drawn[first.is_drawn].all()
+        for probabilities, draw in (once, first), (twice, second):
+            probabilities += draw.probability[[query]].tolist() * bool(draw.is_drawn[query])
+    for found in once, twice:
+        assert found == pytest.approx([len(found) / len(grid)] * len(found), abs=1 / len(grid))
 
 
 def test_more_queries_are_the_same_and_others():

@@ -68,10 +68,7 @@ def test_a_file_name_may_hold_equals_signs(name: str, tmp_path: Path, monkeypatc
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"files": ["a.run", "b.run"], "system": ["o=o.run"]},
-            "b.run: is no option; say --system b=b.run, or give",
-        ),
+        ({"files": ["a.run", "b.run"], "system": ["o=o.run"]}, "b.run: is no option; say --system b=b.run, or give"),
         ({"files": ["b.run"], "system": ["o=o.run"], "judgments": "q"}, "b.run: is no option; say --system b=b.run"),
         ({"files": ["n=b.run"], "system": ["o=o.run"]}, "n=b.run: is no option; say --system n=b.run"),
         ({"files": ["q=q.qrels", "b.run"]}, "q=q.qrels: the first file is the judgments, without a name: JUDGMENTS"),

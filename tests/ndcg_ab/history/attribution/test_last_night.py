@@ -18,6 +18,7 @@ from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.markdown import format_since
 from ndcg_ab.report.sections.over_time import print_since
+from ndcg_ab.results.ledger import ScoredShare
 from ndcg_ab.trackers.mlflow.values import parent_tags, parent_values, system_values
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.repeated import mostly_soaked
@@ -255,6 +256,7 @@ def test_what_can_be_compared(tmp_path: Path) -> None:
     assert night(tmp_path, 2, metrics=["rr@10"], retention={"query_scores": 2}).since_last is None
     found = since(night(tmp_path, 3, systems=third, retention={"query_scores": 1}))
     assert found.ordinal == 1, "the latest that has the metric"
+    assert found.scored == (ScoredShare("ndcg@10", 20, 20),)
     assert "third: was not there" in shown(found)
     hashes = [metric.hash for metric in small(tmp_path).deciding_metrics]
     with database.open_history_for(database.history_path(small(tmp_path))) as past:

@@ -27,17 +27,7 @@ from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import perform_run
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
-from tests.small_evaluation import (
-    calling,
-    changed_run,
-    nights,
-    no_tracker,
-    plain_page,
-    rows_of,
-    runs,
-    small,
-    unlogged,
-)
+from tests.small_evaluation import calling, changed_run, nights, no_tracker, plain_page, rows_of, runs, small, unlogged
 from tests.stores import with_store
 
 pytestmark = pytest.mark.slow

@@ -19,14 +19,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles.published import mark_published
 from ndcg_ab.history.timeline.digest import make_digest
-from ndcg_ab.history.timeline.timeline import (
-    Evaluated,
-    Reused,
-    Timeline,
-    failure_text,
-    read_timeline,
-    timeline_json,
-)
+from ndcg_ab.history.timeline.timeline import Evaluated, Reused, Timeline, failure_text, read_timeline, timeline_json
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.terminal.timeline import draw_sparkline, format_changed_inputs, print_timeline
 from ndcg_ab.results.codec import records_table
@@ -126,10 +119,6 @@ def test_what_changed_is_named(evaluation: Evaluation) -> None:
     assert found.systems == ("old", "new", LONG)
 
 
-def store_of(evaluation: Evaluation) -> Path:
-    return evaluation.output_directory / evaluation.name
-
-
 @pytest.mark.parametrize("width", [80, 200])
 def test_one_line_for_each_evaluation_at_any_width(width: int, evaluation: Evaluation) -> None:
     found = read_timeline(evaluation, None, None)
@@ -179,8 +168,7 @@ def test_a_metric_that_changed_its_definition_is_said(evaluation: Evaluation, fo
     finally:
         with database.open_history_for(database.history_path(evaluation)) as past:
             past.connection.execute(
-                "update metric set hash = $hash where ordinal = 2 and metric = 'ndcg@10'",
-                {"hash": before},
+                "update metric set hash = $hash where ordinal = 2 and metric = 'ndcg@10'", {"hash": before}
             )
 
 
@@ -326,8 +314,7 @@ def test_a_picture_of_another_form_is_refused(evaluation: Evaluation, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("systems", "told"),
-    [(None, "no drop"), ("new", "no drop (new)"), ("new; old; new", "no drop (new, old)")],
+    ("systems", "told"), [(None, "no drop"), ("new", "no drop (new)"), ("new; old; new", "no drop (new, old)")]
 )
 def test_a_failed_gate_names_each_system_once(systems: str | None, told: str) -> None:
     assert failure_text("no drop", systems) == told

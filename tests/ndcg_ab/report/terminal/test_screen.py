@@ -12,7 +12,7 @@ from rich.console import Console
 
 import ndcg_ab
 from ndcg_ab.finding_codes import CODES
-from ndcg_ab.report.answer.answer import make_answer
+from ndcg_ab.report.answer.answer import Warned, make_answer
 from ndcg_ab.report.answer.doubts import comparison_notes, find_hardly_judged
 from ndcg_ab.report.answer.findings import finding_lines
 from ndcg_ab.report.answer.marks import (
@@ -22,7 +22,7 @@ from ndcg_ab.report.answer.marks import (
     draw_strip,
     speaks_for_candidate,
 )
-from ndcg_ab.report.terminal.answer_table import short_number
+from ndcg_ab.report.terminal.answer_table import MOST_WARNINGS, short_number, split_warnings
 from ndcg_ab.report.terminal.screen import print_outcome
 from ndcg_ab.results.decisions import is_turned
 from ndcg_ab.results.outcome import Finding, GateResult, Outcome
@@ -51,6 +51,14 @@ def outcome() -> Outcome:
     """Twenty systems on four metrics."""
     names = [f"system-{place:02d}-with-a-long-name-of-build-{place * 731}" for place in range(20)]
     return outcome_of(JUDGMENTS, {name: ranking(place) for place, name in enumerate(names)}, METRICS)
+
+
+@pytest.mark.parametrize(("errors", "above"), [(0, 0), (2, 2), (4, 4), (5, 4), (9, 4)])
+def test_a_line_is_left_for_warnings_below_the_answer(outcome: Outcome, errors: int, above: int) -> None:
+    warned = [Warned("error" if at < errors else "warning", str(at), "") for at in range(10)]
+    found = split_warnings(dataclasses.replace(make_answer(few(outcome, 2)), warnings=tuple(warned)))
+    assert [*map(len, found)] == [above, 10 - above] and above < MOST_WARNINGS
+    assert [*found[0], *found[1]] == warned
 
 
 def few(outcome: Outcome, count: int) -> Outcome:
@@ -229,12 +237,7 @@ def test_a_strip_shows_the_interval_on_the_scale_of_its_table(outcome: Outcome) 
     ]
     scale = common_scale(rows)
     assert scale == (-0.4, 0.6)
-    assert [draw_strip(row, scale, 11) for row in rows] == [
-        "    │ ━━●━━",
-        "  ━━●━━    ",
-        "━━●━│··    ",
-        "           ",
-    ]
+    assert [draw_strip(row, scale, 11) for row in rows] == ["    │ ━━●━━", "  ━━●━━    ", "━━●━│··    ", "           "]
     assert common_scale(rows[3:]) is None
     assert draw_strip(rows[0], None, 5) == "     "
 
@@ -289,10 +292,7 @@ FINDINGS = {
             Finding("few_judged", "warning", "…", 9, "b", "rr@10", 0.7),
             Finding("few_judged", "warning", "…", 9, "a", "recall@100", 0.4),
         ],
-        [
-            "! judged@10: b 70 %, a 77 %",
-            "! judged@100: a 40 %",
-        ],
+        ["! judged@10: b 70 %, a 77 %", "! judged@100: a 40 %"],
     ),
     "ties that move nothing are not told": ([Finding("tied_places", "note", "…", 9, "a", None, 0.0)], []),
     "ties that move something": (

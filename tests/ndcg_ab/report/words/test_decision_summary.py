@@ -12,12 +12,7 @@ from ndcg_ab.report.answer.answer import make_answer
 from ndcg_ab.report.markdown import comparison_table, decision_rows, format_comment, format_note
 from ndcg_ab.report.page.data import PageData
 from ndcg_ab.report.page.render import candidate_cards, summary_lines
-from ndcg_ab.report.words.decision_summary import (
-    FAILURES,
-    format_decisions,
-    format_headline,
-    format_reasons,
-)
+from ndcg_ab.report.words.decision_summary import FAILURES, format_decisions, format_headline, format_reasons
 from ndcg_ab.report.words.text import system_rows
 from ndcg_ab.results.decisions import Choice, Decision
 from ndcg_ab.results.outcome import GateResult, Outcome

@@ -74,11 +74,7 @@ def test_a_clear_improvement_is_told_from_what_was_compared_to_what_is_next(impr
         ({"smallest_effect": 0.9, "size": Size.SMALLER_THAN}, ANSWER, "by less than the 0.9 that matters"),
         ({"conclusion": Verdict.EQUIVALENT, "smallest_effect": 0.1}, ANSWER, "as well as old, to within 0.1"),
         ({"conclusion": Verdict.UNDECIDED, "mde": 0.2}, ANSWER, "the data do not show which of the two"),
-        (
-            {"conclusion": Verdict.UNDECIDED, "mde": 0.2},
-            SURE,
-            "difference of 0.2000 would be detected four times",
-        ),
+        ({"conclusion": Verdict.UNDECIDED, "mde": 0.2}, SURE, "difference of 0.2000 would be detected four times"),
         (
             {"conclusion": Verdict.UNDECIDED, "mde": 0.2},
             NEXT,

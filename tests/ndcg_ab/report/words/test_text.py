@@ -53,10 +53,7 @@ def system(name: str, queries: int = 12, **changes: Any) -> SystemSummary:
         (numbers.format_range(1.0, None), "–"),
         (numbers.format_range(-0.5, 0.25), "[-0.5000, +0.2500]"),
         (text.format_interval(row(simultaneous_low=0.1, simultaneous_high=0.3)), "[+0.1000, +0.3000]"),
-        (
-            numbers.format_range(0.1, 0.2),
-            "[+0.1000, +0.2000]",
-        ),
+        (numbers.format_range(0.1, 0.2), "[+0.1000, +0.2000]"),
         (text.format_wins_ties_losses(row(wins=5, ties=4, losses=3)), "5/4/3"),
         (text.judged_label(parse("ndcg@7")), "judged@7"),
         (text.judged_label(parse("ndcg")), "judged"),

@@ -25,8 +25,6 @@ from ndcg_ab.sources.tables.schema import JUDGED, JUDGMENT
 from ndcg_core.statistics.estimates.click_positions import fit_joined
 from tests.ndcg_ab.sources.clicks.logs import click_log, search
 
-pytestmark = pytest.mark.slow
-
 LOG = [
     *(
         search(f"s{n}", "Pasta  carbonara", ["d1", "d2", "d3"], clicked=["d1"] if n % 2 else ["d2", "d3"])
@@ -73,7 +71,8 @@ def test_texts_are_matched_as_they_stand_and_then_without_case_and_white_space(t
     unmatched = by_code["click_unmatched_query"]
     assert (unmatched.count, unmatched.examples) == (13, ("'soup': 13 events",))
     exact = source_of(log, floor=1, model="rate").grade({"q1": "Pasta  carbonara", "q2": "pasta carbonara"}).table
-    assert set(exact["query_id"].to_pylist()) == {"q1", "q2"}, "each has its own text"
+    counts = {(row["query_id"], row["doc_id"]): row["impressions"] for row in exact.to_pylist()}
+    assert counts == {("q1", "d1"): 20, ("q1", "d2"): 20, ("q1", "d3"): 20, ("q2", "d1"): 5, ("q2", "d3"): 5}
     twins = source_of(log, model="rate").grade({"a": "soup", "b": "soup"}).table
     assert twins["query_id"].to_pylist() == ["a", "b"]
 
@@ -111,6 +110,7 @@ def test_the_note_says_what_the_grades_are(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_one_ranking_alone(tmp_path: Path) -> None:
     still = [search(f"s{n}", "q", ["a", "b"], clicked=["a"]) for n in range(3)]
     noticed = remarks_of(tmp_path, still)["click_one_ranking"]
@@ -118,6 +118,7 @@ def test_one_ranking_alone(tmp_path: Path) -> None:
     assert "click_one_ranking" not in remarks_of(tmp_path, [*still, search("x", "q", ["b", "a"])])
 
 
+@pytest.mark.slow
 def test_documents_at_places_that_the_log_does_not_join(tmp_path: Path) -> None:
     """Two of four places have their documents exchanged in every second search; the others never, or too seldom."""
     orders = [["a", "b", "c", "d"], ["b", "a", "c", "d"]]
@@ -160,13 +161,15 @@ def test_clicks_without_impressions(tmp_path: Path) -> None:
     assert (noticed.count, noticed.examples) == (1, ("query 'q', document 'c', place 2",))
 
 
-def test_clicks_of_no_search_count_as_shown_where_they_are_more_than_the_impressions(tmp_path: Path) -> None:
-    """A collector without `query_id`: two clicks and one impression are two impressions, both clicked."""
+def test_a_click_says_that_the_document_was_shown(tmp_path: Path) -> None:
+    """Of `b` the click alone is logged. Of `a`, without `query_id`, two clicks and one impression: shown twice."""
     log = [event for _ in range(2) for event in search("s", "q", ["a"], clicked=["a"])][1:]
     for event in log:
         del event["query_id"]
-    (row,) = source_of(click_log(tmp_path / "log.jsonl", [log]), floor=1, model="rate").grade({}).table.to_pylist()
-    assert (row["impressions"], row["clicks"], row["value"]) == (2, 2, 1.0)
+    path = click_log(tmp_path / "log.jsonl", [log, search("t", "q", ["b"], clicked=["b"])[1:], search("u", "q", ["b"])])
+    found = source_of(path, floor=1, model="rate").grade({}).table.to_pylist()
+    rows = [(row["doc_id"], row["impressions"], row["clicks"], row["value"]) for row in found]
+    assert rows == [("a", 2, 2, 1.0), ("b", 2, 1, 0.5)]
 
 
 def test_a_model_that_did_not_come_to_its_end_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,6 +183,7 @@ def test_a_model_that_did_not_come_to_its_end_says_so(tmp_path: Path, monkeypatc
     assert "a step of expectation maximisation still moved a probability by" in str(found.remarks[0].told)
 
 
+@pytest.mark.slow
 def test_a_client_with_improbably_many_events(tmp_path: Path) -> None:
     people = [search(f"s{n}", "q", ["a", "b"], clicked=["a"], client=f"c{n % 120}") for n in range(240)]
     robot = [search(f"r{n}", "q", ["b", "a"], client="robot") for n in range(60)]
@@ -225,6 +229,7 @@ def test_it_is_a_source_of_judgments(layout: Any, tmp_path: Path) -> None:
     assert found.digest == pull_source(described.source, layout, tmp_path, {"q1": "PASTA carbonara"}).digest
 
 
+@pytest.mark.slow
 def test_events_that_are_more_than_a_few_go_to_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether memory is limited or not; the grades and the remarks are the same."""
     log = click_log(tmp_path / "log.jsonl", LOG)
@@ -243,6 +248,7 @@ def test_events_that_are_more_than_a_few_go_to_a_file(tmp_path: Path, monkeypatc
     assert is_file == [False, True, True]
 
 
+@pytest.mark.slow
 def test_what_an_evaluation_may_use_reaches_its_clicks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a configuration, by the steps of `compare` and `run` and where judgments alone are read."""
     allowed: list[tuple[Any, ...]] = []

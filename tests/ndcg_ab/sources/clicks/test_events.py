@@ -39,33 +39,9 @@ def event(action: str, ordinal: Any = 0, object_id: Any = "d1", **others: Any) -
 HEAD = "query,document,place,shown,clicked\n"
 TWO = [event("impression"), event("click"), event("impression", 2, "d2", query_id="s2", client_id="c2")]
 ROWS = [
-    {
-        "text": "pasta",
-        "doc_id": "d1",
-        "place": 1,
-        "search_id": "s1",
-        "client": "c1",
-        "shown": 1,
-        "clicked": 0,
-    },
-    {
-        "text": "pasta",
-        "doc_id": "d1",
-        "place": 1,
-        "search_id": "s1",
-        "client": "c1",
-        "shown": 0,
-        "clicked": 1,
-    },
-    {
-        "text": "pasta",
-        "doc_id": "d2",
-        "place": 3,
-        "search_id": "s2",
-        "client": "c2",
-        "shown": 1,
-        "clicked": 0,
-    },
+    {"text": "pasta", "doc_id": "d1", "place": 1, "search_id": "s1", "client": "c1", "shown": 1, "clicked": 0},
+    {"text": "pasta", "doc_id": "d1", "place": 1, "search_id": "s1", "client": "c1", "shown": 0, "clicked": 1},
+    {"text": "pasta", "doc_id": "d2", "place": 3, "search_id": "s2", "client": "c2", "shown": 1, "clicked": 0},
 ]
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 import jsonschema
+import pyarrow as pa
 import pytest
 
 from ndcg_ab.config.loading.file import read_config
@@ -27,6 +28,7 @@ from ndcg_ab.memory import Memory
 from ndcg_ab.sources import JUDGMENT, RANKING, pull_source
 from ndcg_ab.sources.databases import drivers
 from ndcg_ab.sources.databases import query as databases
+from ndcg_ab.sources.tables.format_warnings import Noticed
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import query_layout
 from tests import servers
@@ -101,23 +103,31 @@ def test_a_configuration_keeps_the_reference_and_writes_the_date_out(tmp_path: P
     assert settled.systems[1].file == "s3://b/2026-11-20.run"
 
 
+@pytest.mark.parametrize(
+    ("ranks", "said"),
+    [
+        ([1, None], "place, row 3: rank is missing: every row needs one, as the rows before it have"),
+        ([None, 1], "place, row 3: rank appears here, but not in the rows before it"),
+    ],
+)
+def test_a_column_is_there_in_every_batch_or_in_none(ranks: list[int | None], said: str) -> None:
+    alike = {"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [2.0, 1.0]}
+    batches = [pa.record_batch(alike | {"rank": pa.array([rank, rank and 2], pa.int64())}) for rank in ranks]
+    read = databases.read_batches(batches[0].schema, batches, "place", RANKING, {}, Noticed("unrated_row"))
+    with pytest.raises(InputError) as caught:
+        list(read)
+    assert str(caught.value) == said
+
+
 def faults(content: Any) -> list[str]:
     return [error.message for error in jsonschema.Draft202012Validator(json_schema()).iter_errors(content)]
 
 
 REFUSED = {
-    "no such file": (
-        "nowhere.db",
-        "select 1",
-        "nowhere.db: there is no such database file; a server's",
-    ),
+    "no such file": ("nowhere.db", "select 1", "nowhere.db: there is no such database file; a server's"),
     "no database": ("text.db", "select 1", "text.db: is no database of SQLite or DuckDB: name a file of rows with"),
     "no table": ("lists.db", "select * from nope", "the query fails: Failed to prepare query: no such table"),
-    "no table, DuckDB": (
-        "warehouse.duckdb",
-        "select * from nope",
-        "the query fails: Catalog Error: Table",
-    ),
+    "no table, DuckDB": ("warehouse.duckdb", "select * from nope", "the query fails: Catalog Error: Table"),
     "no rows": ("lists.db", "select * from judgment where grade > 9", "gives no rows: there is no judgment to read"),
     "a column": (
         "lists.db",
@@ -157,11 +167,7 @@ REFUSED = {
         " select case when i < 69999 then i else 'x' || i end as query_id, 'd' as doc_id, 1 as grade from n",
         "column 1 holds values of several types, its first ones int64: cast it in the query, as in",
     ),
-    "no driver": (
-        "mysql://u:geheim@h/d",
-        "select 1",
-        "database: mysql://h/d: names no driver that is known",
-    ),
+    "no driver": ("mysql://u:geheim@h/d", "select 1", "database: mysql://h/d: names no driver that is known"),
     "a driver that is not there": (
         {"driver": "nosuch", "uri": "nosuch://u:geheim@h/d"},
         "select 1",

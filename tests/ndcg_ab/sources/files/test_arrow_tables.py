@@ -65,17 +65,11 @@ def zip_bytes(*names: str) -> bytes:
 
 REFUSED = {
     "cut.arrow": (arrow_bytes(TABLE)[:-6], "the Arrow file is broken, write it again: it is cut"),
-    "cut.arrows": (
-        arrow_bytes(TABLE, is_stream=True)[:-8],
-        "the Arrow file is broken, write it again: it is cut",
-    ),
+    "cut.arrows": (arrow_bytes(TABLE, is_stream=True)[:-8], "the Arrow file is broken, write it again: it is cut"),
     "old.feather": (b"FEA1nonsense", "is a Feather file of version 1, which is not read here; write it again"),
     "two.zip": (zip_bytes("a.run", "b.run"), "the ZIP file holds 2 files (a.run, b.run), and one is read: unpack it"),
     "none.zip": (zip_bytes("_a", "a/.b"), "the ZIP file holds 0 files, and one is read"),
-    "r.run.gz": (
-        gzip.compress(zip_bytes("a.run")),
-        "is packed more than twice, or holds a ZIP file; unpack it",
-    ),
+    "r.run.gz": (gzip.compress(zip_bytes("a.run")), "is packed more than twice, or holds a ZIP file; unpack it"),
 }
 
 

@@ -134,11 +134,7 @@ JUDGMENTS: dict[str, Case] = {
         JSON.replace('"a"', r'"\ud800"'),
         [r"line 1: doc_id = '\ud800': must be text that UTF-8"],
     ),
-    "a number without end": (
-        "q.jsonl",
-        JSON.replace("1}", "1" * 5000 + "}"),
-        ["q.jsonl: cannot be read as JSON"],
-    ),
+    "a number without end": ("q.jsonl", JSON.replace("1}", "1" * 5000 + "}"), ["q.jsonl: cannot be read as JSON"]),
     "no Parquet": ("q.parquet", "PAR1 nonsense PAR1", ["q.parquet: is not a Parquet file"]),
     "a key twice": (
         "q.jsonl",
@@ -301,10 +297,7 @@ PYTHON: dict[str, tuple[str, list[str]]] = {
         "def search(queries):\n    return {'q1': [('a', float('nan'))]}",
         ["'a': score = nan: must be a finite number"],
     ),
-    "a document twice": (
-        "def search(queries):\n    return {'q1': [('a', 1), ('a', 2)]}",
-        ["document 'a' is 2 times"],
-    ),
+    "a document twice": ("def search(queries):\n    return {'q1': [('a', 1), ('a', 2)]}", ["document 'a' is 2 times"]),
     "no shared query": ("def search(queries):\n    return {'x': [('a', 1)]}", ["answers none of the 2 judged queries"]),
 }
 MODULES = itertools.count()

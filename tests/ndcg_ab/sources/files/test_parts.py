@@ -71,10 +71,7 @@ def test_the_names_of_folders_are_columns(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "said"),
     [
-        (
-            "runs",
-            "is not a file; name one of its files, such as {}/runs/_SUCCESS; or, if all of them are parts of one",
-        ),
+        ("runs", "is not a file; name one of its files, such as {}/runs/_SUCCESS; or, if all of them are parts of one"),
         ("none", "{}/none: there is no such file"),
         ("ftp://u:geheim@h/x", "ftp://h/x: is of a kind that is not read as a file (s3://"),
         ("postgresql://u:geheim@h/x", "is of a kind that is not read as a file: a database is named with `database`"),

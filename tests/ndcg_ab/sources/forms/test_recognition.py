@@ -34,13 +34,7 @@ TAKEN = [  # name, content, kind, format, columns
     ("a", "q1 0 1 2\nq1 0 2 1\nq2 0 1 1\n", JUDGMENTS, TREC, {}),
     ("u.data", "1 2 3 881250949\n1 3 4 881250950\n", JUDGMENTS, TREC, {}),
     ("j.csv", "query_id,doc_id,grade\n", JUDGMENTS, DELIMITED, {}),
-    (
-        "j.csv",
-        "\ufeffqid,url,rating\n",
-        JUDGMENTS,
-        DELIMITED,
-        {"query_id": "qid", "doc_id": "url", "grade": "rating"},
-    ),
+    ("j.csv", "\ufeffqid,url,rating\n", JUDGMENTS, DELIMITED, {"query_id": "qid", "doc_id": "url", "grade": "rating"}),
     ("j.txt", "query,doc_id,relevance\n", JUDGMENTS, DELIMITED, {"query_id": "query", "grade": "relevance"}),
     (
         "test.tsv",

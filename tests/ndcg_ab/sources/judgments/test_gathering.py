@@ -33,10 +33,7 @@ def grades(pulled: Pulled) -> dict[tuple[str, str], float]:
 TWO_FILES = (PLAIN + "q,d,1\nq,e,2\nr,d,0\n", PLAIN + "q,d,3\nq,e,2\nq,f,1\n", PLAIN + "q,d,2\n")
 
 
-@pytest.mark.parametrize(
-    ("precedence", "expected"),
-    [("last", 2.0), ("first", 1.0), ("highest", 3.0), ("lowest", 1.0)],
-)
+@pytest.mark.parametrize(("precedence", "expected"), [("last", 2.0), ("first", 1.0), ("highest", 3.0), ("lowest", 1.0)])
 def test_later_files_add_and_correct_by_the_precedence(tmp_path: Path, precedence: str, expected: float) -> None:
     found = pull_judgments(evaluation_of(tmp_path, *TWO_FILES, judgments_precedence=precedence))
     assert grades(found) == {("q", "d"): expected, ("q", "e"): 2.0, ("r", "d"): 0.0, ("q", "f"): 1.0}
@@ -66,13 +63,7 @@ THREE_JUDGES = JUDGED + "q,d,0,ann\nq,d,3,bob\nq,d,3,cy\nq,e,1,ann\nq,e,2,bob\nq
 
 @pytest.mark.parametrize(
     ("combine", "d", "e"),
-    [
-        ("majority", 3.0, 1.0),
-        ("median", 3.0, 1.5),
-        ("mean", 2.0, 1.5),
-        ("highest", 3.0, 2.0),
-        ("lowest", 0.0, 1.0),
-    ],
+    [("majority", 3.0, 1.0), ("median", 3.0, 1.5), ("mean", 2.0, 1.5), ("highest", 3.0, 2.0), ("lowest", 0.0, 1.0)],
 )
 def test_grades_of_several_judges_are_combined(tmp_path: Path, combine: str, d: float, e: float) -> None:
     found = pull_judgments(evaluation_of(tmp_path, THREE_JUDGES, combine=combine))

@@ -77,10 +77,7 @@ def test_words_for_no_grade_in_texts(word: str, name: str, tmp_path: Path) -> No
 IN_PYTHON: dict[str, Any] = {
     "arrow": table(),
     "pandas": pd.DataFrame(ROWS, columns=list(NAMES)),
-    "dictionaries": {
-        "1": {"a": 3, "b": None, "c": 0},
-        "2": {"a": None, "d": 1},
-    },
+    "dictionaries": {"1": {"a": 3, "b": None, "c": 0}, "2": {"a": None, "d": 1}},
 }
 
 

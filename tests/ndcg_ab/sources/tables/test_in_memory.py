@@ -13,12 +13,7 @@ from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, pull_source
 from ndcg_ab.sources.files.records import records_table
 from ndcg_ab.sources.forms.json.numbers_by_query import read_numbers
 from ndcg_ab.sources.tables.columns import breaks_a_rule
-from ndcg_ab.sources.tables.in_memory import (
-    IN_DICTIONARIES,
-    placed_rows,
-    read_given,
-    table_of_plain_dictionaries,
-)
+from ndcg_ab.sources.tables.in_memory import IN_DICTIONARIES, placed_rows, read_given, table_of_plain_dictionaries
 from tests.examples import examples
 from tests.places import ROOT
 

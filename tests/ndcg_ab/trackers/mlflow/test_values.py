@@ -20,8 +20,6 @@ from ndcg_ab.trackers.mlflow.views import EVERY, LATEST, TREND, view_id, view_ta
 from tests.ndcg_ab.report.words.test_decision_summary import FAILED, outcome
 from tests.small_evaluation import nights
 
-pytestmark = pytest.mark.slow
-
 OF_NEW = (GateResult("judged", False, "new 20 % on ndcg@2", ("new",)),)
 PASSED = (GateResult("judged", True, "at least 50 %"),)
 
@@ -33,6 +31,7 @@ def bundle(tmp_path: Path) -> Bundle:
     return dataclasses.replace(read_bundle(tmp_path), outcome=outcome("good", new="bad", newer="good"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("gates", "statuses"),
     [
@@ -55,6 +54,12 @@ def test_the_comparison_has_the_values_of_its_best_candidate(bundle: Bundle) -> 
     alone = dataclasses.replace(bundle, outcome=outcome("good"))
     assert "candidate" not in values.parent_tags(alone)
     assert set(values.parent_values(alone)) == {"improved", "regressed", "comparisons", "queries"}
+
+
+def test_the_best_candidate_is_that_of_the_first_metric() -> None:
+    found = outcome("good", new="bad", newer="good")
+    other = dataclasses.replace(found.comparisons[0], metric="rr@2", candidate="new", difference=0.5)
+    assert values.best_candidate(dataclasses.replace(found, comparisons=(*found.comparisons, other))) == "newer"
 
 
 def test_tags_tell_people_what_to_do(bundle: Bundle) -> None:

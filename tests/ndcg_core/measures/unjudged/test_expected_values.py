@@ -8,8 +8,9 @@ import pytest
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.registry import MEASURES, Divisor, Measure, cumulated
+from ndcg_core.measures.score import Result
 from ndcg_core.measures.unjudged.expected_values import ShownPair
-from ndcg_core.measures.unjudged.grade_chances import GradeChances
+from ndcg_core.measures.unjudged.grade_chances import GradeChances, band_of
 from ndcg_core.measures.unjudged.place_values import lacks_expected_value
 from tests.ndcg_core.measures.unjudged.small_pairs import GRADES, METRICS, Pair, draw_pair
 
@@ -32,6 +33,15 @@ def test_the_measured_difference_is_that_of_the_core(name: str) -> None:
     random = Random(3)
     for pair in (draw_pair(random) for _ in range(40)):
         assert pair.shown(parse(name)).measure()[0] == pytest.approx(pair.difference(parse(name)), abs=1e-12)
+
+
+def test_an_unjudged_document_is_in_the_band_of_its_better_rank() -> None:
+    """d0 is at ranks 1 and 6, d6 at 3 of the candidate alone, d2 … d5 at 2 … 5 of the baseline alone."""
+    orders = ("d0", "d1", "d6"), ("d1", "d2", "d3", "d4", "d5", "d0")
+    candidate, baseline = ([Result(doc, -float(rank)) for rank, doc in enumerate(order)] for order in orders)
+    found = Pair({"d1": 1.0}, (candidate, baseline)).shown(parse("dcg")).unjudged
+    assert found.doc.tolist() == [0, 2, 3, 4, 5, 6]
+    assert found.band.tolist() == band_of(np.array([1, 2, 3, 4, 5, 3])).tolist()
 
 
 @pytest.mark.parametrize("name", [each for each in METRICS if parse(each).traits.divisor is not Divisor.IDEAL])

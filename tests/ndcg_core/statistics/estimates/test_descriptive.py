@@ -21,7 +21,6 @@ from tests.references import cases
 from tests.repeated import mostly_soaked
 
 whole = st.integers(-9, 9)  # few magnitudes: many ties and zeros
-thousandths = st.integers(-1_000, 1_000).map(lambda value: value / 1_000)
 
 
 def described(differences: Any, level: float = 0.95, **given: Any) -> Descriptive:
@@ -153,11 +152,7 @@ def test_five_queries_by_hand() -> None:
     assert found.p_t == t_p_value(compute_moments(DIFFERENCES))
     assert found.p_wilcoxon == wilcoxon(DIFFERENCES)
     assert found.top_share == pytest.approx(0.6)
-    assert found.carriers == (
-        carrier("q0004", 0.3, 0.6),
-        carrier("q0002", 0.2, 0.4),
-        carrier("q0001", 0.1, 0.2),
-    )
+    assert found.carriers == (carrier("q0004", 0.3, 0.6), carrier("q0002", 0.2, 0.4), carrier("q0001", 0.1, 0.2))
 
 
 def test_what_is_not_given_is_not_there() -> None:
@@ -178,11 +173,7 @@ def test_weights_by_hand() -> None:
     margin = scipy.stats.t.ppf(0.975, 16 / 5.5 - 1) * error
     assert (found.relative_low, found.relative_high) == pytest.approx((relative - margin, relative + margin))
     assert found.effect_size == pytest.approx(0.05 / compute_moments(differences, weights).deviation)
-    assert found.carriers == (
-        carrier("q0000", 0.4, 1.0),
-        carrier("q0003", 0.15, 0.75),
-        carrier("q0001", 0.1, 0.25),
-    )
+    assert found.carriers == (carrier("q0000", 0.4, 1.0), carrier("q0003", 0.15, 0.75), carrier("q0001", 0.1, 0.25))
     assert found.top_share == pytest.approx(1.0)
     assert found.p_wilcoxon == wilcoxon(differences)
 
@@ -252,10 +243,7 @@ def test_differences_that_do_not_vary() -> None:
 
 def test_carriers_of_a_loss() -> None:
     found = described([0.1, -0.2, -0.3, 0.0])
-    assert found.carriers == (
-        carrier("q0002", -0.3, 0.75),
-        carrier("q0001", -0.2, 0.5),
-    )
+    assert found.carriers == (carrier("q0002", -0.3, 0.75), carrier("q0001", -0.2, 0.5))
     assert found.top_share == pytest.approx(0.75)
 
 

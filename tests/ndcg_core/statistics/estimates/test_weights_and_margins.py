@@ -142,14 +142,7 @@ def test_not_worse_as_a_one_sided_t_test() -> None:
 
 @pytest.mark.parametrize(
     ("mean", "equivalent", "not_worse"),
-    [
-        (0.2, 1.0, 0.0),
-        (0.05, 0.0, 0.0),
-        (-0.05, 0.0, 0.0),
-        (-0.2, 1.0, 1.0),
-        (0.1, 1.0, 0.0),
-        (-0.1, 1.0, 1.0),
-    ],
+    [(0.2, 1.0, 0.0), (0.05, 0.0, 0.0), (-0.05, 0.0, 0.0), (-0.2, 1.0, 1.0), (0.1, 1.0, 0.0), (-0.1, 1.0, 1.0)],
 )
 def test_differences_that_do_not_vary(mean: float, equivalent: float, not_worse: float) -> None:
     of = Moments(9, mean, 0.0, 8)

@@ -7,12 +7,7 @@ import pytest
 
 from ndcg_core.statistics.distributions import stdtr
 from ndcg_core.statistics.hypothesis_tests.bounded_mean import bounded_p_value
-from ndcg_core.statistics.over_time.monitor import (
-    Evidence,
-    detectable_at,
-    monitor_looks,
-    spend_alpha,
-)
+from ndcg_core.statistics.over_time.monitor import Evidence, detectable_at, monitor_looks, spend_alpha
 
 
 def of(p_value: float, p_t: float | None = None, size: int = 1, resamples: int = 10_000) -> Evidence:

@@ -199,8 +199,7 @@ def test_constant_differences_that_miss_alpha_have_no_effect_to_state() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scale", "text"),
-    [(1, "0.162"), (0.1, "0.016"), (0.01, "0.002"), (0.001, "0.00016"), (0.00001, "0.0000016")],
+    ("scale", "text"), [(1, "0.162"), (0.1, "0.016"), (0.01, "0.002"), (0.001, "0.00016"), (0.00001, "0.0000016")]
 )
 def test_the_effect_is_readable_at_any_size(scale: float, text: str) -> None:
     comparison = compare([0.3 * scale, -0.3 * scale] * 15)

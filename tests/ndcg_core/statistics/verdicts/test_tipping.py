@@ -54,6 +54,18 @@ def test_the_variance_of_the_grades_counts() -> None:
     assert find_tipping(column(0.1), row, 1.2, moved_by(0.1, 0.05, 0.04)).factor == 1.0
 
 
+@pytest.mark.parametrize(("uncertain", "state"), [("q000", State.OPEN), ("q059", State.BETTER_BY_MORE)])
+@pytest.mark.parametrize("step", [1, -1])
+def test_the_variance_is_that_of_its_query_in_whatever_order(uncertain: str, state: State, step: int) -> None:
+    """q000 weighs 6 of 65: a variance of .5 there is an error of .065 of the mean, and of .011 at another query."""
+    ids = QUERIES[::step]
+    weights = np.array([6.0 if query == "q000" else 1.0 for query in ids])
+    given = replace(column(0.1), query_ids=ids, differences=0.1 + NOISE[::step], weights=weights)
+    (row,) = compare_family([given])
+    variances = np.array([0.5 if query == uncertain else 0.0 for query in ids])
+    assert state_under(given, row, Assumed(given.differences, variances)) is state
+
+
 def test_what_the_queries_leave_open_stays_open() -> None:
     (row,) = compare_family([column(0.001)])
     found = find_tipping(column(0.001), row, 1.2, moved_by(0.001, 0.5))

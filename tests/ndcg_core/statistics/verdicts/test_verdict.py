@@ -95,11 +95,7 @@ TABLE = [  # what stands in the record, what it says
         {"mde": 0.0312, "smallest_effect": 0.01},
         "no detectable difference (MDE = 0.031 at 80 % power), underpowered for 0.01",
     ),
-    (
-        (Verdict.UNDECIDED, None, False, Obstacle.ZERO_VARIANCE),
-        {},
-        "no detectable difference (zero variance)",
-    ),
+    ((Verdict.UNDECIDED, None, False, Obstacle.ZERO_VARIANCE), {}, "no detectable difference (zero variance)"),
     ((Verdict.IDENTICAL,), {"differing": 0}, "identical"),
     ((Verdict.NOT_TESTABLE, None, False, Obstacle.FEW_QUERIES), {"queries": 1}, "not testable (n = 1)"),
     (
@@ -107,11 +103,7 @@ TABLE = [  # what stands in the record, what it says
         {"queries": 4, "least_queries": 25},
         "not testable (n = 4, fewer than 25)",
     ),
-    (
-        (Verdict.NOT_TESTABLE, None, False, Obstacle.ONE_HEAVY_QUERY),
-        {},
-        "not testable (one query has all the weight)",
-    ),
+    ((Verdict.NOT_TESTABLE, None, False, Obstacle.ONE_HEAVY_QUERY), {}, "not testable (one query has all the weight)"),
     (
         (Verdict.NOT_TESTABLE, None, False, Obstacle.FEW_DIFFERING),
         {"differing": 5, "least_queries": 25},
@@ -132,11 +124,7 @@ TABLE = [  # what stands in the record, what it says
         {"differing": 4, "is_clustered": True},
         "not testable (4 differing clusters)",
     ),
-    (
-        (Verdict.NOT_TESTABLE, None, False, Obstacle.FEW_DIFFERING),
-        {"differing": 1},
-        "not testable (1 differing query)",
-    ),
+    ((Verdict.NOT_TESTABLE, None, False, Obstacle.FEW_DIFFERING), {"differing": 1}, "not testable (1 differing query)"),
     ((Verdict.NOT_WORSE,), {"smallest_effect": 0.02}, "not worse than 0.02"),
     ((Verdict.MAY_BE_WORSE,), {"smallest_effect": 0.02}, "may be worse than 0.02"),
     ((Verdict.WORSE,), {"smallest_effect": 0.02}, "worse, and not shown to be within 0.02"),
@@ -240,6 +228,12 @@ def test_what_a_verdict_means() -> None:
     [
         ([0.001, -0.001] * 100, 1.0, "equivalent within ±0.02"),
         ([0.001, -0.001] * 25, 1.0, "no detectable difference (MDE = 0.00041 at 80 % power)"),  # 50 < 3 / .02
+        (
+            [0.056, -0.044] * 80,
+            1.0,
+            "no detectable difference (MDE = 0.011 at 80 % power)",
+        ),  # rare losses are, gains not
+        ([-0.056, 0.044] * 80, 1.0, "no detectable difference (MDE = 0.011 at 80 % power)"),  # the other way round
         ([0.001, -0.001] * 25, 0.1, "equivalent within ±0.02"),
         ([0.001, -0.001] * 25, math.inf, "equivalent within ±0.02"),  # by t, as far as is known
         ([0.001, -0.001] * 100, 0.0005, "equivalent within ±0.02"),  # it loses more than it can: not a known range
