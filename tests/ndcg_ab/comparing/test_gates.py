@@ -292,18 +292,23 @@ def test_a_gate_through_the_pipeline(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("judged", "scored", "passed"), [(20, 18, True), (20, 17, False), (10, 9, True), (40, 36, True), (40, 35, False)]
+    ("least", "scored", "judged", "after_another", "passed"),
+    [
+        *((0.5, 6, 12, False, True), (0.5, 5, 12, False, False), (0.4, 5, 12, False, True)),
+        *((0.95, 11, 12, False, False), (1.0, 12, 12, False, True)),
+        *((0.5, 18, 20, True, True), (0.5, 17, 20, True, False), (0.5, 9, 10, True, True)),
+        *((0.5, 36, 40, True, True), (0.5, 35, 40, True, False), (0.95, 37, 40, True, False)),
+    ],
 )
-def test_the_share_of_the_last_evaluation_sets_a_limit(judged: int, scored: int, passed: bool) -> None:
-    """Nine tenths of 20 of 20, of however many queries are judged now."""
+def test_enough_queries_are_scored(least: float, scored: int, judged: int, after_another: bool, passed: bool) -> None:
+    """Also nine tenths of the share in the evaluation before, 20 of 20, of however many queries are judged now."""
     found = with_rows(ledger=(make_row(SCORED, "ndcg@2", judged, {"without a gain or value": judged - scored}),))
-    last = SinceLast(1, "2026-11-20", (), scored=(ScoredShare("ndcg@2", 20, 20),))
-    gate = scored_gate(0.5, found, ["ndcg@2"], last)
-    told = f"ndcg@2: {scored} of {judged} judged queries are scored, at least 50 % must be, and 90 % of the last share"
-    assert gate.message == (
-        "of the judged queries at least 50 % must be scored" if passed else f"{told} (20 of 20 in evaluation 1)"
-    )
-    assert scored_gate(0.5, found, ["ndcg@2"], None).passed
+    last = SinceLast(1, "2026-11-20", (), scored=(ScoredShare("ndcg@2", 20, 20),)) if after_another else None
+    gate = scored_gate(least, found, ["ndcg@2"], last)
+    needed = f"at least {100 * least:g} % must be"
+    told = f"ndcg@2: {scored} of {judged} judged queries are scored, {needed}"
+    told += ", and 90 % of the last share (20 of 20 in evaluation 1)" * after_another
+    assert (gate.passed, gate.message) == (passed, f"of the judged queries {needed} scored" if passed else told)
 
 
 def test_without_a_gate_nothing_is_said() -> None:

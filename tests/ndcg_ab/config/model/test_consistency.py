@@ -10,7 +10,6 @@ from ndcg_ab.config.model.evaluation import Evaluation
 SYSTEMS = [{"name": "old", "file": "old.run"}, {"name": "new", "file": "new.run"}]
 RANKED: dict[str, Any] = {"name": "small", "judgments": "qrels", "systems": SYSTEMS}
 SCORED: dict[str, Any] = {"name": "small", "scores": "scores.csv", "metrics": ["ndcg@10"]}
-TABLE = {"name": "new", "table": "search.new"}
 JUDGE = {"python": "judging:grade"}
 
 
@@ -26,7 +25,6 @@ JUDGE = {"python": "judging:grade"}
         (RANKED | {"slices": {"by": ["kind"]}}, "queries: missing; slices.by needs a file of queries"),
         (RANKED | {"queries": "q.csv", "gate": {"slice_regression": 0.1}}, "gate.slice_regression: there are no"),
         (RANKED | {"systems": [SYSTEMS[0], {"name": "new", "python": "a:b"}]}, "queries: missing; system 'new' is a"),
-        (RANKED | {"systems": [SYSTEMS[0], TABLE]}, "system 'new': table is read by Spark, and there is none"),
         (RANKED | {"careful_unseen": "ids.csv"}, "careful_unseen: goes with `cheap_judgments`"),
         (RANKED | {"judgments": JUDGE}, "queries: missing; the function of judgments"),
         (RANKED | {"judgments": JUDGE, "more_judgments": [JUDGE], "queries": "q"}, "more_judgments[0]: judgments"),
