@@ -114,6 +114,8 @@ def kills(folder: Path, count: int, chance: random.Random) -> Counter[str]:
         if turn % 10 == 9:
             ended_well(forked(lambda: tables_of(evaluation), errors), errors)  # the history opens
     changed_run(folder, count)
+    for left in (evaluation.output_directory / evaluation.name).glob(".*.partial"):
+        os.utime(left, (0, 0))  # what was killed before it had a lock would have a minute to get one
     ended_well(forked(lambda: night(evaluation), errors), errors)
     return found + counted(evaluation)
 
@@ -178,8 +180,9 @@ def counted(evaluation: Evaluation) -> Counter[str]:
         found["known inputs that are not whole"] += any(
             digest_of_file(entry / f"{name}.parquet") != digest for name, digest in tables.items()
         )
-    found["left over"] += sum(path.name not in folders | known for path in parent.iterdir())
-    found["left over"] += sum(path.name not in (evaluation.name, TRACKED, SAID) for path in output.iterdir())
+    found.update(f"left over: {path.name}" for path in parent.iterdir() if path.name not in folders | known)
+    staying = (evaluation.name, TRACKED, SAID)
+    found.update(f"left over: {path.name}" for path in output.iterdir() if path.name not in staying)
     return found
 
 
