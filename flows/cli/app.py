@@ -6,26 +6,16 @@ if __name__ == "__main__":  # before what takes a moment to import
     obey_signals()
 
 import gc
-from typing import Annotated
+from functools import partial
+from inspect import getdoc
+from typing import Annotated, Any
 
 import typer
 
 from ndcg_ab import __version__
 
 from .base_command import Command, ShortHelp
-from .commands import (
-    about,
-    clicks,
-    comparing,
-    draw,
-    judge_next,
-    judgments,
-    planning,
-    running,
-    scheduling,
-    starting,
-    writing,
-)
+from .commands import about, comparing, judging, judgments, planning, running, starting
 from .exit_codes import TOPICS, Program
 
 OBJECTS = 50_000  # new ones after which Python looks for circles; after 700 it takes a fifth of MLflow's import
@@ -58,13 +48,14 @@ def main(
 
 
 explaining = typer.Typer(name="help", no_args_is_help=True, help="Explain what there is, or another command.")
-for group in (comparing, draw, judge_next, judgments, clicks, planning, writing, running, scheduling, starting, about):
+for group in (comparing, judging, judgments, planning, running, starting, about):
     for command, example in group.COMMANDS.items():
         name, is_topic = command.__name__.replace("_", "-"), command.__name__ in TOPICS
         kind = ShortHelp if "help_all" in command.__annotations__ else Command
-        app.command(name, cls=kind, epilog=f"Example: ndcg-ab {name} {example}", hidden=is_topic)(command)
-        if is_topic:
-            explaining.command(name, cls=Command, epilog=f"Example: ndcg-ab help {name} {example}")(command)
+        for tree, words in ((app, name), (explaining, f"help {name}")) if is_topic else ((app, name),):
+            cls: Any = partial(kind, command)  # which makes the command's own options when they are needed
+            settings = {"help": getdoc(command), "epilog": f"Example: ndcg-ab {words} {example}"}
+            tree.command(name, cls=cls, hidden=is_topic and tree is app, **settings)(lambda: None)
 app.add_typer(explaining)
 
 

@@ -3,7 +3,8 @@
 import os
 import re
 import resource
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +15,7 @@ from ndcg_ab.files import unusable
 
 from .exit_codes import write_error
 from .inputs import replace_pipes
+from .options import add_options
 
 MOST_OF_PATH = 60  # characters of a path that cannot be used: its end, where its name is
 LONGEST_COMPLAINT = 600  # characters of a parser's own words, which repeat a value
@@ -21,12 +23,30 @@ UsageError: Any = typer.BadParameter.__mro__[1]  # of click, or of the copy of i
 LEAST, FOR_A_CORE = 2_500_000_000, 250_000_000  # bytes; measured: 2 cores work with 3 GB, and not with 2 GB
 MOST_USED = frozenset(
     """system metric smallest_effect guardrail queries slice gate report json markdown details explain candidate count
-    csv output sheet kept deviation gain discount ideal cutoff picture help_all""".split()  # noqa: SIM905  (words are easier to read)
+    csv output_file sheet kept deviation gain discount ideal cutoff picture help_all""".split()  # noqa: SIM905  (words are easier to read)
 )
 
 
 class Command(TyperCommand):
-    """A command that knows the usual slips, such as a configuration for options."""
+    """A command that knows the usual slips, such as a configuration for options.
+
+    Its options are made when they are needed: they are read from the models of a configuration, which take a while to
+    import, and a list of all commands needs none.
+    """
+
+    def __init__(self, function: Callable[..., None], **settings: Any) -> None:
+        super().__init__(**settings)
+        self.function = function
+        del self.params  # set by click, and in the way of the options below
+
+    @cached_property
+    def params(self) -> list[Any]:  # type: ignore[override]
+        """The options and arguments of the function, which is called with them from now on."""
+        alone = typer.Typer(add_completion=False)
+        alone.command()(add_options(self.function))
+        made = typer.main.get_command(alone)
+        self.callback = made.callback
+        return made.params
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         options = {option for each in self.params for option in each.opts}
@@ -138,7 +158,7 @@ def explain_number(error: Any, args: Sequence[str]) -> str | None:
     from ndcg_ab.config.loading.hints import is_number, plain_number
 
     found = re.search(r" valid (float|number|int)", str(error.message))
-    for option, after in zip(args, [*args[1:], ""], strict=True):
+    for option, after in zip(args, [*args[1:], ""], strict=False):
         name, equals, value = option.partition("=")
         text = value if equals else after
         if found and name in error.param.opts:

@@ -4,14 +4,12 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from ndcg_ab.errors import format_value
-from ndcg_ab.files import command_to_paste, write_text
-from ndcg_ab.visible import formulas, printable_width, visible, visible_json, visible_record
+from ndcg_ab.files import command_to_paste
+from ndcg_ab.visible import printable_width, visible, visible_record
 
 from .exit_codes import GATE_FAILED, write_error
 from .streams import unwrap_stream
@@ -83,18 +81,6 @@ def print_safely(printer: Callable[..., None], *things: object, **options: objec
     printer(output_console(), *map(visible_record, things), **options)
 
 
-def draw_and_print(
-    printer: Callable[..., None], *things: object, picture: Path | None, is_printed: bool, **options: object
-) -> None:
-    """Print as `print_safely` does if `is_printed`; if there is a path for a picture, draw there what is printed."""
-    if picture:
-        from ndcg_ab.report.terminal.picture import save_picture
-
-        save_picture(picture, lambda console: printer(console, *map(visible_record, things), **options))
-    if is_printed:
-        print_safely(printer, *things, **options)
-
-
 def print_line(text: object) -> None:
     """A line on standard output, every character of which can be seen."""
     print(visible(str(text)))
@@ -105,34 +91,8 @@ def print_to_stderr(text: object) -> None:
     print(visible(str(text)), file=sys.stderr)
 
 
-def warn_of_formulas(where: str, texts: Iterable[object]) -> None:
-    """Says of a CSV file that is opened as a spreadsheet which cells are not shown as they are, but computed."""
-    if found := formulas(dict.fromkeys(texts)):
-        what = "text begins" if len(found) == 1 else "texts begin"
-        print_to_stderr(
-            f"ndcg-ab: {where}: {len(found)} {what} with =, +, - or @, as {format_value(found[0])} does: a"
-            " spreadsheet takes"
-            " that for a formula; import the columns as text"
-        )
-
-
 def print_wrapped(lines: Iterable[str]) -> None:
     """Sentences on standard output, in lines as long as it is wide."""
     console = output_console()
     for line in lines:
         console.print(visible(line), markup=False)
-
-
-def name_written(*paths: Path | None, quiet: bool = False, is_output_taken: bool = False) -> None:
-    """The last line: every file that was written; on standard error where standard output has a result itself."""
-    names = ", ".join(str(path) for path in paths if path)
-    if names and not quiet:
-        (print_to_stderr if is_output_taken else print_line)(f"written: {names}")
-
-
-def write_or_print(text: Callable[[], str], path: Path | None, *, to_standard_output: bool) -> None:
-    """JSON to a file, to standard output (in which it has no character that a terminal could obey), or nowhere."""
-    if path:
-        write_text(path, text())
-    if to_standard_output:
-        sys.stdout.write(visible_json(text()))

@@ -1,4 +1,4 @@
-"""The files that a command is given, with or without an option.
+"""The configuration or the files that a command is given, with or without an option.
 
 Standard input and pipes are read once, into a file that is gone with the process.
 """
@@ -9,13 +9,18 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ndcg_ab.errors import InputError
 
+from .options import Group, options_of
+from .outputs import option_of
+
 if TYPE_CHECKING:
+    from ndcg_ab.config.model.evaluation import Evaluation
     from ndcg_ab.config.options.positional import NamedFile
 
 STDIN = "/dev/stdin"
@@ -44,12 +49,57 @@ def spread_files(systems: "Sequence[NamedFile]") -> "list[NamedFile]":
     return spread_systems(systems, make_source)
 
 
-def refuse_files(options: Mapping[str, object], names: Iterable[str]) -> None:
-    """Raise InputError if options of files are given beside a configuration; names: of these options."""
-    for name in names:
+def configuration_in(files: Sequence[str | Path] | None) -> Path | None:
+    """Return the configuration that the files without an option are, or None."""
+    from ndcg_ab.studies.checking import is_configuration
+
+    return Path(files[0]) if files and is_configuration([Path(file) for file in files]) else None
+
+
+def evaluation_from_config(
+    config: Path, options: Mapping[str, Any], of_files: Sequence[Group], more_settings: Sequence[str] = ()
+) -> "Evaluation":
+    """Return the evaluation of a configuration at a time; raise InputError if options of files are given beside it.
+
+    options: `settings`, `at`, those of resources, and those that go with files. of_files: the groups of the latter.
+    """
+    from ndcg_ab.config.environment import prepare_environment
+    from ndcg_ab.config.loading.file import read_config
+    from ndcg_ab.config.loading.templates import resolve_at
+    from ndcg_ab.config.options.from_options import with_resource_options
+
+    for name in options_of(*of_files):
         if options[name] not in (None, []) and options[name] is not False:
-            option = f"--{name.replace('_', '-')}"
-            raise InputError(f"{option}: goes with files, and a configuration was given: use --set KEY=VALUE")
+            said = "goes with files, and a configuration was given: use --set KEY=VALUE"
+            raise InputError(f"{option_of(name)}: {said}")
+    settings = [*(options["settings"] or ()), *more_settings]
+    evaluation = with_resource_options(read_config(config, settings), options)
+    prepare_environment(evaluation)
+    return resolve_at(evaluation, parse_moment(options["at"]) or datetime.now(UTC))
+
+
+def refuse_options_of_config(options: Mapping[str, object]) -> None:
+    """Raise InputError if options of a configuration are given beside files."""
+    for option, value in (("--at", options["at"]), ("--set", options["settings"])):
+        if value:
+            raise InputError(f"{option}: goes with a configuration, and files were given")
+
+
+def parse_moment(text: str | None) -> datetime | None:
+    """The moment in UTC; one without a zone is meant in UTC."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"--at {text!r}: must be a date and time, as 2026-11-20T02:00 (UTC) or with a zone") from None
+    try:
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError:
+        moment = datetime.min.replace(tzinfo=UTC)
+    if not 1970 <= moment.year < 9999:
+        raise InputError(f"--at {text!r}: must lie in 1970 or later")
+    return moment
 
 
 def replace_pipes(command: str, parameters: Mapping[str, Any]) -> dict[str, Any]:

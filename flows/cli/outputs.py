@@ -2,21 +2,98 @@
 
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ndcg_ab.errors import InputError
-from ndcg_ab.files import resolved
+from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.files import resolved, write_text
+from ndcg_ab.visible import formulas, visible_json, visible_record
+
+from .console import print_line, print_safely, print_to_stderr
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation
 
 
-PAGES = (".html", ".htm")
-PICTURES = (".svg",)
-TABLES = (".csv", ".tsv", ".parquet", ".pq")
+SUFFIXES = {  # parameter of an option that names a file -> how its name ends; others are texts, and may be `-`
+    "per_query": (".csv", ".parquet", ".pq"),
+    "output_file": (".csv", ".tsv", ".parquet", ".pq"),
+    "report": (".html", ".htm"),
+    "sheet": (".html", ".htm"),
+    "picture": (".svg",),
+}
+
+
+class Output:
+    """Where a command writes: the files of its options, standard output, and the screen.
+
+    paths: parameter of an option -> its file, or None. is_taken: whether standard output has a result itself.
+    """
+
+    def __init__(self, inputs: Sequence[Path], *, quiet: bool = False, **given: str | Path | None) -> None:
+        """Raise InputError if a file cannot be written, is an input, or is named twice."""
+        self.quiet = quiet
+        self.on_stdout = [name for name, each in given.items() if each == "-" and name not in SUFFIXES]
+        self.is_taken = bool(self.on_stdout)
+        self.paths = {
+            name: None if not each or name in self.on_stdout else output_file(name, each, inputs)
+            for name, each in given.items()
+        }
+        if len(self.on_stdout) > 1:
+            both = " and ".join(f"{option_of(name)} -" for name in self.on_stdout)
+            raise InputError(f"{both}: only one of them can be written here; name a file for the other")
+        named = [(option_of(name), path) for name, path in self.paths.items() if path]
+        for (one, first), (other, second) in combinations(named, 2):
+            if resolved(first) == resolved(second):
+                raise InputError(f"{one} and {other} both name {first}: one would overwrite the other")
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether tables are printed: no result has taken standard output, and nobody asked for silence."""
+        return not self.quiet and not self.is_taken
+
+    def write(self, name: str, text: Callable[[], str]) -> None:
+        """Write a text to its file or standard output (in which nothing is left that a terminal could obey)."""
+        if path := self.paths[name]:
+            write_text(path, text())
+        if name in self.on_stdout:
+            sys.stdout.write(visible_json(text()))
+
+    def show(self, printer: Callable[..., None], *things: object, **options: object) -> None:
+        """Draw what a function of `ndcg_ab.report` prints if a picture is wanted, and print it if it is to be shown."""
+        if picture := self.paths.get("picture"):
+            from ndcg_ab.report.terminal.picture import save_picture
+
+            save_picture(picture, lambda console: printer(console, *map(visible_record, things), **options))
+        if self.is_shown:
+            print_safely(printer, *things, **options)
+
+    def warn_of_formulas(self, name: str, texts: Iterable[object]) -> None:
+        """Say of a CSV file that is opened as a spreadsheet which cells are not shown as they are, but computed."""
+        path = self.paths[name]
+        if self.quiet or (path and path.suffix.lower() in (".parquet", ".pq")):
+            return
+        if found := formulas(dict.fromkeys(texts)):
+            where = f"{option_of(name)} {path}" if path else option_of(name)
+            what = "text begins" if len(found) == 1 else "texts begin"
+            print_to_stderr(
+                f"ndcg-ab: {where}: {len(found)} {what} with =, +, - or @, as {format_value(found[0])} does: a"
+                " spreadsheet takes that for a formula; import the columns as text"
+            )
+
+    def name_written(self) -> None:
+        """Print the last line: every file that was written; on standard error if standard output has a result."""
+        names = ", ".join(str(path) for path in self.paths.values() if path)
+        if names and not self.quiet:
+            (print_to_stderr if self.is_taken else print_line)(f"written: {names}")
+
+
+def option_of(name: str) -> str:
+    """Return the option of a parameter: ``--per-query`` of ``per_query``."""
+    return f"--{name.replace('_', '-')}"
 
 
 def local_inputs(evaluation: "Evaluation") -> list[Path]:
@@ -26,28 +103,13 @@ def local_inputs(evaluation: "Evaluation") -> list[Path]:
     return [value for _, traits, value in walk_keys(evaluation) if Trait.INPUT in traits and isinstance(value, Path)]
 
 
-def refuse_one_file_twice(paths: Mapping[str, Path | None]) -> None:
-    """Raise InputError if two options name one file; paths: option -> file."""
-    named = [(option, path) for option, path in paths.items() if path]
-    for (one, first), (other, second) in combinations(named, 2):
-        if resolved(first) == resolved(second):
-            raise InputError(f"{one} and {other} both name {first}: one would overwrite the other")
-
-
-def text_file(option: str, name: str | None, inputs: Sequence[Path]) -> Path | None:
-    """The path of an output; None where there is none or where it is standard output."""
-    return check_writable(option, name, inputs) if name and name != "-" else None
-
-
-def output_file(option: str, name: str | Path | None, inputs: Sequence[Path], *suffixes: str) -> Path | None:
-    """The path of an output whose name has one of the suffixes; None if there is none. A device may have any name."""
-    if not name:
-        return None
-    path = check_writable(option, name, inputs)
-    if path.suffix.lower() not in suffixes and (path.is_file() or not path.exists()):
-        raise InputError(
-            f"{option} {path}: must end in {' or '.join(filter(None, (', '.join(suffixes[:-1]), suffixes[-1])))}"
-        )
+def output_file(name: str, file: str | Path, inputs: Sequence[Path]) -> Path:
+    """Return the path of an output; raise InputError if its name does not end as it must. A device may have any."""
+    path = check_writable(option_of(name), file, inputs)
+    suffixes = SUFFIXES.get(name, ())
+    if suffixes and path.suffix.lower() not in suffixes and (path.is_file() or not path.exists()):
+        ends = " or ".join(filter(None, (", ".join(suffixes[:-1]), suffixes[-1])))
+        raise InputError(f"{option_of(name)} {path}: must end in {ends}")
     return path
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from ndcg_ab.config.model.inputs.sources import System
 from ndcg_ab.errors import InputError, RefusedError
-from ndcg_ab.flows.cli.commands.running import parse_moment
+from ndcg_ab.flows.cli.inputs import parse_moment
 from ndcg_ab.pipeline import Context, MemoryStore
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.page import block as page_block

@@ -1,13 +1,52 @@
-"""The commands about ndcg-ab itself: findings, formats."""
+"""The commands about ndcg-ab itself: metrics, schema, findings, formats."""
 
 from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
-from ..console import name_written, print_line, print_safely, write_or_print
+from ..console import print_line, print_safely
 from ..options import JsonFile
-from ..outputs import text_file
+from ..outputs import Output
+
+
+def metrics(
+    metric: Annotated[
+        list[str] | None, typer.Argument(metavar="METRIC", help="Explain these. (default list everything)")
+    ] = None,
+    json: JsonFile = None,
+) -> None:
+    """List the measures, their choices and the presets of other tools; or explain metrics, choice by choice."""
+    from ndcg_ab.other_measures import ours
+    from ndcg_ab.report.terminal.reference import (
+        format_lists,
+        format_metric,
+        lists_content,
+        metrics_content,
+        to_json,
+    )
+
+    output = Output((), json=json)
+    found = [ours(text, "explained where that is (https://ir-measur.es)") for text in metric or ()]
+    content = metrics_content(found) if found else lists_content()
+    output.write("json", lambda: to_json(content))
+    if output.is_shown:
+        texts = [format_metric(each, given) for each, given in zip(found, metric or (), strict=True)]
+        print("\n".join(texts) if found else format_lists(), end="")
+    output.name_written()
+
+
+def schema(
+    json: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write it to a file. (default standard output)")
+    ] = None,
+) -> None:
+    """Print the JSON Schema of a configuration, with which editors complete and explain its keys."""
+    output = Output((), json=json or "-")
+    from ndcg_ab.config.loading.schema import schema_text
+
+    output.write("json", schema_text)
+    output.name_written()
 
 
 def findings(
@@ -19,9 +58,9 @@ def findings(
     """List what the data check can find, or explain a finding: what it means, what to do."""
     from ndcg_ab.report.terminal.reference import codes_to_json, print_codes, print_entry
 
-    path = text_file("--json", json, ())
-    write_or_print(lambda: codes_to_json(code or ()), path, to_standard_output=json == "-")
-    if json == "-":
+    output = Output((), json=json)
+    output.write("json", lambda: codes_to_json(code or ()))
+    if output.is_taken:
         return
     if not code:
         print_safely(print_codes)
@@ -29,7 +68,7 @@ def findings(
         if place:
             print_line("")
         print_safely(print_entry, each)
-    name_written(path)
+    output.name_written()
 
 
 def formats() -> None:
@@ -39,4 +78,9 @@ def formats() -> None:
     print(list_forms(), end="")
 
 
-COMMANDS: dict[Callable[..., None], str] = {findings: "few_judged", formats: ""}  # with an example of its options
+COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
+    metrics: "'ndcg(preset=sklearn)@10'",
+    schema: "--json ndcg-ab.schema.json",
+    findings: "few_judged",
+    formats: "",
+}

@@ -9,38 +9,14 @@ import typer
 from ndcg_ab.errors import InputError
 
 from ..base_command import HelpAll
-from ..console import (
-    Progress,
-    draw_and_print,
-    end_where_a_gate_failed,
-    name_written,
-    print_safely,
-    warn_of_formulas,
-    write_or_print,
-)
+from ..console import Progress, end_where_a_gate_failed
 from ..inputs import place_inputs
 from ..light_imports import import_lightly
-from ..options import (
-    CLUSTERS,
-    COMPARED,
-    FILES,
-    FORMS,
-    JUDGES,
-    RESOURCES,
-    TESTS,
-    Details,
-    Explain,
-    JsonFile,
-    MetricNames,
-    Quiet,
-    of_groups,
-    of_output,
-    takes,
-)
-from ..outputs import PAGES, PICTURES, local_inputs, output_file, refuse_one_file_twice, text_file
+from ..options import COMPARED, FORMS, Details, Explain, JsonFile, Picture, Quiet, of_output, takes
+from ..outputs import Output, local_inputs
 
 
-@takes(FILES, JUDGES, COMPARED, TESTS, CLUSTERS, FORMS, RESOURCES)
+@takes("files", "judges", COMPARED, "tests", "clusters", FORMS, "resources")
 def compare(
     json: JsonFile = None,
     per_query: Annotated[
@@ -86,15 +62,8 @@ def compare(
     evaluation = evaluation_from_options(
         place_inputs(options, "compare", ", or --scores FILE") | {"gate": gate, "require": require}
     )
-    inputs = local_inputs(evaluation)
-    json_path = text_file("--json", json, inputs)
-    scores_path = output_file("--per-query", per_query, inputs, ".csv", ".parquet", ".pq")
-    report_path = output_file("--report", report, inputs, *PAGES)
-    markdown_path = text_file("--markdown", markdown, inputs)
-    if json == markdown == "-":
-        raise InputError("--json - and --markdown -: only one of them can be written here; name a file for the other")
-    refuse_one_file_twice(
-        {"--markdown": markdown_path, "--json": json_path, "--per-query": scores_path, "--report": report_path}
+    output = Output(
+        local_inputs(evaluation), quiet=quiet, json=json, markdown=markdown, per_query=per_query, report=report
     )
     with open_engine_for(evaluation) as engine:
         with Progress(quiet) as say:
@@ -103,35 +72,32 @@ def compare(
             from ndcg_ab.report.markdown import QUERIES, format_comment
 
             written = format_comment(outcome, extreme_queries(engine, QUERIES))
-        if report_path:
+        if report:
             from ndcg_ab.report.page.data import about_files, gather_page_data
             from ndcg_ab.report.page.render import write_page
             from ndcg_ab.sources.documents import make_documents
 
             about = about_files(evaluation, store.describe_inputs())
-            write_page(report_path, gather_page_data(engine, outcome, about, documents=make_documents(evaluation)))
-        if scores_path:
-            write_query_scores(engine, scores_path)
-            if scores_path.suffix.lower() == ".csv" and not quiet:
-                table = read_query_scores(engine).select(["system_id", "query_id", "metric"])
-                texts = (text for column in table.columns for text in column.unique().to_pylist())
-                warn_of_formulas(f"--per-query {scores_path}", texts)
-    write_or_print(outcome.to_json, json_path, to_standard_output=json == "-")
+            write_page(report, gather_page_data(engine, outcome, about, documents=make_documents(evaluation)))
+        if per_query:
+            write_query_scores(engine, per_query)
+            table = read_query_scores(engine).select(["system_id", "query_id", "metric"])
+            texts = (text for column in table.columns for text in column.unique().to_pylist())
+            output.warn_of_formulas("per_query", texts)
+    output.write("json", outcome.to_json)
     if markdown:
-        write_or_print(lambda: written, markdown_path, to_standard_output=markdown == "-")
-    if not quiet and "-" not in (json, markdown):
+        output.write("markdown", lambda: written)
+    if output.is_shown:
         from ndcg_ab.report.terminal.screen import print_outcome
 
-        print_safely(print_outcome, outcome, details=details, explain=explain)
-    paths = (json_path, markdown_path, scores_path, report_path)
-    name_written(*paths, quiet=quiet, is_output_taken="-" in (json, markdown))
+        output.show(print_outcome, outcome, details=details, explain=explain)
+    output.name_written()
     end_where_a_gate_failed(outcome)
 
 
-@takes(FILES, JUDGES, of_groups("queries"), FORMS)
+@takes("files", "judges", "queries", FORMS, "metric")
 def explain(
     query: Annotated[str, typer.Option(metavar="QUERY_ID", help="The query to explain.")],
-    metric: MetricNames = None,
     json: JsonFile = None,
     **options: Any,
 ) -> None:
@@ -142,23 +108,22 @@ def explain(
     from ndcg_ab.report.terminal.explained import print_explained
     from ndcg_ab.studies.explain import explain_query, explained_to_json
 
-    evaluation = evaluation_from_options(place_inputs(options, "explain --query ID") | {"metric": metric})
-    json_path = text_file("--json", json, local_inputs(evaluation))
+    evaluation = evaluation_from_options(place_inputs(options, "explain --query ID"))
+    output = Output(local_inputs(evaluation), json=json)
     with open_engine() as engine:
         explained = explain_query(evaluation, query, engine)
-    write_or_print(lambda: explained_to_json(explained, query), json_path, to_standard_output=json == "-")
-    if json != "-":
-        print_safely(print_explained, explained, query)
-    name_written(json_path)
+    output.write("json", lambda: explained_to_json(explained, query))
+    output.show(print_explained, explained, query)
+    output.name_written()
 
 
-@takes(FILES, JUDGES, of_groups("baseline", "queries"), TESTS, CLUSTERS, FORMS, RESOURCES)
+@takes("files", "judges", ("baseline", "queries"), "tests", "clusters", FORMS, "resources")
 def sensitivity(
     gain: Annotated[list[str] | None, typer.Option(metavar="GAIN", help="Gains to try. (default three)")] = None,
     discount: Annotated[list[str] | None, typer.Option(metavar="DISCOUNT", help="Discounts. (default four)")] = None,
     ideal: Annotated[list[str] | None, typer.Option(metavar="IDEAL", help="Ideals. (default global, local)")] = None,
     cutoff: Annotated[list[int] | None, typer.Option(metavar="K", help="Cutoffs. (default 5, 10, 20)")] = None,
-    picture: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw what is printed, as SVG.")] = None,
+    picture: Picture = None,
     json: JsonFile = None,
     quiet: Quiet = False,
     help_all: HelpAll = False,
@@ -167,6 +132,7 @@ def sensitivity(
     """Compare under all combinations of gain, discount, ideal and cutoff: does the verdict depend on the definition?"""
     import_lightly()
     from ndcg_ab.config.options.from_options import evaluation_from_options
+    from ndcg_ab.report.terminal.planning import print_sensitivity
     from ndcg_ab.scoring.scoring import open_engine_for
     from ndcg_ab.studies.sensitivity import (
         CUTOFFS,
@@ -187,18 +153,12 @@ def sensitivity(
         place_inputs(options, "sensitivity") | {"metric": [each.name for each in tried], "primary": ["all"]},
         least_systems=2,
     )
-    json_path = text_file("--json", json, local_inputs(evaluation))
-    drawing = output_file("--picture", picture, local_inputs(evaluation), *PICTURES)
-    refuse_one_file_twice({"--json": json_path, "--picture": drawing})
+    output = Output(local_inputs(evaluation), quiet=quiet, json=json, picture=picture)
     with open_engine_for(evaluation) as engine, Progress(quiet) as say:
         found = measure_sensitivity(evaluation, engine, say)
-    write_or_print(lambda: sensitivity_to_json(found), json_path, to_standard_output=json == "-")
-    is_printed = not quiet and json != "-"
-    if drawing or is_printed:
-        from ndcg_ab.report.terminal.planning import print_sensitivity
-
-        draw_and_print(print_sensitivity, found, picture=drawing, is_printed=is_printed)
-    name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")
+    output.write("json", lambda: sensitivity_to_json(found))
+    output.show(print_sensitivity, found)
+    output.name_written()
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

@@ -1,6 +1,7 @@
-"""The command about judgments: judgments."""
+"""The commands about judgments: judgments, clicks."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -8,37 +9,17 @@ import typer
 from ndcg_ab.errors import InputError
 
 from ..base_command import HelpAll
-from ..console import Progress, name_written, print_safely, write_or_print
+from ..console import Progress
 from ..inputs import place_inputs
 from ..light_imports import import_lightly
-from ..options import (
-    CLUSTERS,
-    OF_KEYS,
-    RANKINGS_FORM,
-    RESOURCES,
-    TESTS,
-    JsonFile,
-    MetricNames,
-    Quiet,
-    SystemFiles,
-    of_data,
-    takes,
-)
-from ..outputs import local_inputs, text_file
+from ..options import JsonFile, Quiet, of_data, of_metrics, of_output, options_of, takes
+from ..outputs import Output, local_inputs, option_of
 
 NO_SYSTEM = ("judgments", "judgments")  # an evaluation has a system; this one is not read
-OF_SYSTEMS = {
-    "baseline": OF_KEYS["baseline"],
-    "metric": MetricNames,
-    "smallest_effect": OF_KEYS["smallest_effect"],
-    "queries": OF_KEYS["queries"],
-    **CLUSTERS,
-    **TESTS,
-    **RANKINGS_FORM,
-}
+OF_SYSTEMS = ("baseline", "metric", "smallest_effect", "queries", "clusters", "tests", "rankings")
 
 
-@takes({"system": SystemFiles}, OF_SYSTEMS, RESOURCES)
+@takes("system", *OF_SYSTEMS, "resources")
 def judgments(
     first: Annotated[str, typer.Argument(metavar="FILE", help="Judgments (qrels), such as people's.")],
     second: Annotated[str, typer.Argument(metavar="FILE", help="Other judgments, such as a model's.")],
@@ -68,6 +49,7 @@ def judgments(
     """Compare two sets of judgments: their grades, and the order and the verdicts of systems under each."""
     import_lightly()
     from ndcg_ab.config.options.from_options import evaluation_from_options
+    from ndcg_ab.report.terminal.labels import print_judgments
     from ndcg_ab.studies.judgments import compare_judgments
 
     if files or options["system"]:
@@ -87,22 +69,19 @@ def judgments(
         )
         for file, file_format, each, numbers in zip((first, second), formats, names, words, strict=True)
     ]
-    json_path = text_file("--json", json, [path for each in evaluations for path in local_inputs(each)])
+    inputs = [path for each in evaluations for path in local_inputs(each)]
+    output = Output(inputs, quiet=quiet, json=json)
     with Progress(quiet) as say:
         compared = compare_judgments(evaluations[0], evaluations[1], say, with_systems=with_systems)
-    write_or_print(compared.to_json, json_path, to_standard_output=json == "-")
-    if not quiet and json != "-":
-        from ndcg_ab.report.terminal.labels import print_judgments
-
-        print_safely(print_judgments, compared)
-    name_written(json_path, quiet=quiet, is_output_taken=json == "-")
+    output.write("json", compared.to_json)
+    output.show(print_judgments, compared)
+    output.name_written()
 
 
 def refuse_without_systems(options: Mapping[str, object]) -> None:
-    for name in OF_SYSTEMS:
+    for name in options_of(*OF_SYSTEMS):
         if options[name] not in (None, []) and not options["system"]:
-            option = f"--{name.replace('_', '-')}"
-            raise InputError(f"{option}: is about systems, and none is given: add two rankings or more")
+            raise InputError(f"{option_of(name)}: is about systems, and none is given: add two rankings or more")
 
 
 def split_for_files(option: str, given: Sequence[str] | None) -> tuple[str | None, str | None]:
@@ -114,6 +93,97 @@ def split_for_files(option: str, given: Sequence[str] | None) -> tuple[str | Non
     return given[0], given[-1]
 
 
+@takes("resources")
+def clicks(
+    events: Annotated[
+        str, typer.Argument(metavar="EVENTS", help="Events of User Behavior Insights (JSON Lines), or counts.")
+    ],
+    queries: Annotated[
+        str | None,
+        of_data(metavar="FILE", help="Queries with their texts. (default every text is a query of its own)"),
+    ] = None,
+    format: Annotated[  # noqa: A002
+        str | None, of_data(metavar="FORMAT", help="jsonl, csv, tsv or parquet. (default by the file name)")
+    ] = None,
+    columns: Annotated[
+        str | None,
+        of_data(metavar="FIELD=COLUMN,…", help="Where fields are: user_query=message, object_id=attributes.id, …"),
+    ] = None,
+    model: Annotated[
+        str | None, of_metrics(metavar="MODEL", help="position, rate or opensearch. (default position)")
+    ] = None,
+    action: Annotated[
+        list[str] | None,
+        of_data(metavar="ACTION", help="What counts as a click; again for more. (default click, click_through)"),
+    ] = None,
+    floor: Annotated[
+        int | None,
+        of_metrics(metavar="N", help="Impressions that a document needs for a grade. (default 10; of opensearch 0)"),
+    ] = None,
+    quantiles: Annotated[
+        str | None,
+        of_metrics(metavar="Q,…", help="Shares of documents from which on grades are 1, 2, … (default 0.25,0.5,0.75)"),
+    ] = None,
+    thresholds: Annotated[
+        str | None, of_metrics(metavar="V,…", help="Values from which on grades are 1, 2, …, instead of quantiles.")
+    ] = None,
+    output_file: Annotated[
+        str | None,
+        of_output(metavar="FILE", help="Write the judgments: CSV, TSV or Parquet, which compare reads."),
+    ] = None,
+    json: JsonFile = None,
+    quiet: Quiet = False,
+    **resources: Any,
+) -> None:
+    """Make judgments of a log of clicks, and show what stands behind them."""
+    import_lightly()
+    from ndcg_ab.config.options.from_options import with_resource_options
+    from ndcg_ab.config.options.option_parsing import parse_columns
+    from ndcg_ab.files import write_table
+    from ndcg_ab.report.terminal.labels import print_clicks
+    from ndcg_ab.studies.clicks import evaluation_of_clicks, grade_events, study_to_json
+
+    keys: dict[str, Any] = {
+        "file": events,
+        "format": format,
+        "model": model,
+        "floor": floor,
+        "actions": action or None,
+    }
+    keys |= {"columns": parse_columns("--columns", columns)} if columns else {}
+    cuts = {
+        "quantiles": parse_numbers("--quantiles", quantiles),
+        "thresholds": parse_numbers("--thresholds", thresholds),
+    }
+    if None not in cuts.values():
+        raise InputError("--quantiles, --thresholds: both say where grades begin; take one of the two out")
+    keys |= {"grades": {name: found for name, found in cuts.items() if found}} if any(cuts.values()) else {}
+    evaluation = evaluation_of_clicks({key: value for key, value in keys.items() if value is not None}, queries)
+    evaluation = with_resource_options(evaluation, resources)
+    inputs = [Path(file) for file in (events, queries) if file]
+    output = Output(inputs, quiet=quiet, json=json, output_file=output_file)
+    study = grade_events(evaluation)
+    if path := output.paths["output_file"]:
+        write_table(study.found.table, path)
+    output.write("json", lambda: study_to_json(study))
+    output.show(print_clicks, study)
+    if path:
+        texts = (text for name in ("query_id", "doc_id") for text in study.found.table[name].to_pylist())
+        output.warn_of_formulas("output_file", texts)
+    output.name_written()
+
+
+def parse_numbers(option: str, text: str | None) -> list[float] | None:
+    """The numbers of ``0.25,0.5``."""
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"{option} {text}: must be numbers with commas between, as 0.25,0.5,0.75") from None
+
+
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
     judgments: "human.qrels model.qrels old.run new.run --json agreement.json",
+    clicks: "events.jsonl --queries queries.tsv --output-file judgments.csv",
 }

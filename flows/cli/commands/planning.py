@@ -1,17 +1,21 @@
-"""The command that plans an evaluation: power."""
+"""The commands that plan an evaluation, or write one for a database: power, sql."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from ..console import draw_and_print, name_written, write_or_print
+from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.visible import visible_json
+
 from ..light_imports import import_lightly
-from ..options import ClusterPrefix, JsonFile, Quiet
-from ..outputs import PICTURES, output_file, refuse_one_file_twice, text_file
+from ..options import JsonFile, Picture, Quiet, of_data, of_metrics, of_output, takes
+from ..outputs import Output
 
 
+@takes("cluster_prefix")
 def power(
     deviation: Annotated[
         float | None, typer.Option(metavar="S", help="Standard deviation of the per-query differences.")
@@ -28,7 +32,6 @@ def power(
     clusters: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Queries with a column `cluster`, as in that comparison.")
     ] = None,
-    cluster_prefix: ClusterPrefix = None,
     baseline: Annotated[
         str | None, typer.Option(metavar="NAME", help="Baseline. (default the first system of the file)")
     ] = None,
@@ -60,29 +63,90 @@ def power(
             show_default=False,
         ),
     ] = 1,
-    picture: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw what is printed, as SVG.")] = None,
+    picture: Picture = None,
     json: JsonFile = None,
     quiet: Quiet = False,
+    **options: Any,
 ) -> None:
     """How many queries a difference needs, and what a number of queries can show."""
     import_lightly()
+    from ndcg_ab.report.terminal.planning import print_plans
     from ndcg_ab.studies.power import make_plans, parse_questions, plans_to_json
 
     asked = parse_questions(effect, queries, alpha, power, comparisons)
-    inputs = [file for file in (scores, weights, clusters) if file]
-    json_path = text_file("--json", json, inputs)
-    drawing = output_file("--picture", picture, inputs, *PICTURES)
-    refuse_one_file_twice({"--json": json_path, "--picture": drawing})
-    plans = make_plans(deviation, scores, baseline, candidate, metric, asked, weights, clusters, cluster_prefix)
-    write_or_print(lambda: plans_to_json(plans, asked), json_path, to_standard_output=json == "-")
-    is_printed = not quiet and json != "-"
-    if drawing or is_printed:
-        from ndcg_ab.report.terminal.planning import print_plans
+    output = Output([file for file in (scores, weights, clusters) if file], quiet=quiet, json=json, picture=picture)
+    prefix = options["cluster_prefix"]
+    plans = make_plans(deviation, scores, baseline, candidate, metric, asked, weights, clusters, prefix)
+    output.write("json", lambda: plans_to_json(plans, asked))
+    output.show(print_plans, plans, asked)
+    output.name_written()
 
-        draw_and_print(print_plans, plans, asked, picture=drawing, is_printed=is_printed)
-    name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")
+
+def sql(
+    dialect: Annotated[
+        str,
+        of_output(
+            metavar="DATABASE",
+            help="duckdb, postgres, spark, sqlite, clickhouse, datafusion, polars; or, written but not tried,"
+            " snowflake, bigquery, trino, databricks, redshift.",
+        ),
+    ],
+    metric: Annotated[
+        list[str] | None, of_metrics(metavar="METRIC", help="The metric. (default ndcg@10)", show_default=False)
+    ] = None,
+    judgments: Annotated[str, of_data(metavar="TABLE", help="The table of the judgments.")] = "judgments",
+    rankings: Annotated[
+        str | None, of_data(metavar="TABLE", help="The table of all systems' rankings. (default rankings)")
+    ] = None,
+    system: Annotated[
+        list[str] | None,
+        of_data(metavar="NAME=TABLE", help="Or a system and the table of its rankings; again for more."),
+    ] = None,
+    judgments_columns: Annotated[
+        str | None,
+        of_data(metavar="FIELD=COLUMN,…", help="Names of columns: query_id=qid,doc_id=url,grade=rating"),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        of_data(metavar="FIELD=COLUMN,…", help="The same for the rankings (system_id, query_id, doc_id, score, rank)."),
+    ] = None,
+    mean: Annotated[
+        bool, of_output("--mean", help="One row for each system instead of one for each system and query.")
+    ] = False,
+) -> None:
+    """Print a metric as one query for your own database, with its definition in a comment."""
+    from ndcg_ab.api.warehouse import make_tables
+    from ndcg_ab.config.options.option_parsing import parse_columns
+    from ndcg_ab.other_measures import ours
+    from ndcg_ab.warehouse.query import write_query
+
+    if len(metrics := metric or ["ndcg@10"]) > 1:
+        raise InputError(
+            f"--metric is given {len(metrics)} times ({', '.join(map(format_value, metrics))}): one query"
+            " computes one metric; print one for each"
+        )
+    judged = parse_columns("--judgments-columns", judgments_columns)
+    returned = parse_columns("--columns", columns)
+    tables = make_tables(judgments, rankings, tables_of_systems(system or ()), judged, returned)
+    chosen = ours(metrics[0], "cannot be said in SQL")
+    sys.stdout.write(visible_json(write_query(chosen, dialect, tables, mean=mean)))
+
+
+def tables_of_systems(texts: Sequence[str]) -> dict[str, str]:
+    """name -> table of ``--system NAME=TABLE``."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, table = (part.strip() for part in text.partition("="))
+        if not equals or not name or not table:
+            raise InputError(f"--system {format_value(text)}: must be NAME=TABLE, such as new=search.ranking_new")
+        if name in found:
+            raise InputError(f"--system {format_value(text)}: {name} is named twice")
+        found[name] = table
+    return found
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
     power: "--scores scores.parquet --metric ndcg@10 --effect 0.005 --picture power.svg",
+    sql: "--metric ndcg@10 --dialect postgres --judgments search.judgments --rankings search.rankings"
+    " --columns query_id=qid,doc_id=url > ndcg_at_10.sql",
 }

@@ -1,67 +1,35 @@
-"""The commands over a configuration: check, run, history, publish."""
+"""The commands over a configuration: check, run, history, publish, serve, deploy."""
 
 import shlex
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ndcg_ab.errors import InputError, needs
 
-from ..console import (
-    Progress,
-    draw_and_print,
-    end_where_a_gate_failed,
-    name_written,
-    print_line,
-    print_safely,
-    print_wrapped,
-    program_name,
-    write_or_print,
-)
+from ..console import Progress, end_where_a_gate_failed, print_line, print_safely, print_wrapped, program_name
 from ..exit_codes import PENDING, write_error
-from ..inputs import refuse_files
+from ..inputs import configuration_in, evaluation_from_config, parse_moment, refuse_options_of_config
 from ..light_imports import import_special_lightly
-from ..options import (
-    DOCUMENT_RULES,
-    OF_CONFIG,
-    RESOURCES,
-    ConfigFile,
-    Details,
-    Explain,
-    FindingSeverities,
-    JsonFile,
-    JudgmentsFile,
-    JudgmentsGrades,
-    MetricNames,
-    Quiet,
-    Settings,
-    Strict,
-    SystemFiles,
-    takes,
-)
-from ..outputs import PICTURES, local_inputs, output_file, text_file
+from ..options import ConfigFile, Details, Explain, JsonFile, Picture, Quiet, Settings, takes
+from ..outputs import Output, local_inputs
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation
     from ndcg_ab.history.bundles.bundle import Finished
 
-OF_FILES = {"grades": JudgmentsGrades, **DOCUMENT_RULES}  # options that go with files, and not with a configuration
+OF_FILES = ("grades", "rules")  # groups of options that go with files, and not with a configuration
 
 
-@takes(OF_FILES, OF_CONFIG, RESOURCES)
+@takes(*OF_FILES, "config", "resources", "judgments", "system", "metric", "finding", "strict")
 def check(
     files: Annotated[
         list[Path] | None,
         typer.Argument(metavar="CONFIG|FILE", help="A configuration; or rankings, with or without judgments."),
     ] = None,
-    judgments: JudgmentsFile = None,
-    system: SystemFiles = None,
-    metric: MetricNames = None,
-    finding: FindingSeverities = None,
-    strict: Strict = False,
     json: JsonFile = None,
     quiet: Quiet = False,
     **options: Any,
@@ -70,68 +38,60 @@ def check(
 
     What each finding means and what to do: ndcg-ab findings, or docs/findings.md.
     """
-    from ndcg_ab.config.loading.file import read_config
-    from ndcg_ab.config.loading.templates import resolve_at
-    from ndcg_ab.config.options.from_options import read_resources, with_resource_options
+    from ndcg_ab.config.options.from_options import read_resources
     from ndcg_ab.config.options.option_parsing import parse_grades, parse_metrics, parse_severities
     from ndcg_ab.config.options.positional import expand_patterns, systems_by_name
     from ndcg_ab.pipeline import check_only
     from ndcg_ab.report.terminal.tables import print_findings
     from ndcg_ab.scoring.scoring import open_engine_for
-    from ndcg_ab.studies.checking import check_files, checked_to_json, is_configuration
-    from ndcg_ab.trackers import refuse_unknown_tracker
+    from ndcg_ab.studies.checking import check_files, checked_to_json
 
-    systems = systems_by_name(system or ())
-    at, settings = options["at"], options["settings"] or ()
-    severities = parse_severities("--finding", finding or ())
-    keys: dict[str, Any] = {
-        "findings": severities,
-        "strict": strict,
-        "metrics": parse_metrics("--metric", metric or ["ndcg@10"]),
-    }
-    evaluation = None
+    systems = systems_by_name(options["system"] or ())
+    judgments = Path(options["judgments"]) if options["judgments"] else None
+    severities = parse_severities("--finding", options["finding"] or ())
+    metrics = parse_metrics("--metric", options["metric"] or ["ndcg@10"])
     given = [*map(Path, expand_patterns(files or ()))]
     if not (given or systems):
         raise InputError("names nothing to check: give a configuration, or rankings with or without judgments")
-    if not (judgments or systems) and is_configuration(given):
-        more = [f"findings.{code}={severity}" for code, severity in severities.items()] + ["strict=true"] * strict
-        more += [f"metrics=[{', '.join(keys['metrics'])}]"] if metric else []
-        evaluation = read_config(given[0], [*settings, *more])
-        evaluation = resolve_at(with_resource_options(evaluation, options), parse_moment(at) or datetime.now(UTC))
-        refuse_files(options, OF_FILES)
-    elif at or settings:
-        raise InputError(f"{'--at' if at else '--set'}: goes with a configuration, and files were given")
-    if evaluation:
+    evaluation = None
+    inputs = [*given, *systems.values(), *([judgments] if judgments else [])]
+    if not (judgments or systems) and configuration_in(given):
+        more = [f"findings.{code}={severity}" for code, severity in severities.items()]
+        more += ["strict=true"] * options["strict"]
+        more += [f"metrics=[{', '.join(metrics)}]"] if options["metric"] else []
+        evaluation = evaluation_from_config(given[0], options, OF_FILES, more)
         refuse_unrunnable(evaluation)
-        refuse_unknown_tracker(evaluation)
+        inputs += local_inputs(evaluation)
+    else:
+        refuse_options_of_config(options)
+    output = Output(inputs, quiet=quiet, json=json)
     with open_engine_for(evaluation, resources=read_resources(options)) as engine, Progress(quiet) as say:
         if evaluation:
             findings, counts = check_only(evaluation, engine, say)
         else:
-            named = Path(judgments) if judgments else None
             words = parse_grades("--grades", options["grades"]) if options["grades"] else None
-            keys["documents"] = {"prefix": options["document_prefix"], "own": options["own"]}
-            findings, counts = check_files(given, named, systems, keys, engine, say, words, options["duplicates"])
-    inputs = [*given, *systems.values(), *([Path(judgments)] if judgments else [])]
-    json_path = text_file("--json", json, inputs + (local_inputs(evaluation) if evaluation else []))
-    write_or_print(lambda: checked_to_json(counts, findings), json_path, to_standard_output=json == "-")
-    if not quiet and json != "-":
+            documents = {"prefix": options["document_prefix"], "own": options["own"]}
+            keys = {"findings": severities, "strict": options["strict"], "metrics": metrics, "documents": documents}
+            findings, counts = check_files(given, judgments, systems, keys, engine, say, words, options["duplicates"])
+    output.write("json", lambda: checked_to_json(counts, findings))
+    if output.is_shown:
         print_wrapped([counts])
         print_safely(print_findings, findings, examples=True)
-    name_written(json_path, quiet=quiet)
+    output.name_written()
 
 
 def refuse_unrunnable(evaluation: "Evaluation") -> None:
-    """InputError for what a run would end with when all is computed: where its results cannot be kept or logged."""
-    from ndcg_ab.config.environment import prepare_environment, tracking_uri
+    """Raise InputError for what a run would end with: its results cannot be kept, or logged."""
+    from ndcg_ab.config.environment import tracking_uri
     from ndcg_ab.history.bundles.bundle import refuse_output
+    from ndcg_ab.trackers import refuse_unknown_tracker
 
-    prepare_environment(evaluation)
+    refuse_unknown_tracker(evaluation)
     tracking_uri(evaluation)
     refuse_output(evaluation.output_directory / evaluation.name, str(evaluation.output))
 
 
-@takes(OF_CONFIG, RESOURCES)
+@takes("config", "resources")
 def run(
     config: ConfigFile,
     force: Annotated[
@@ -153,7 +113,7 @@ def run(
 
     settings = options["settings"] or ()
     evaluation = with_resource_options(read_config(config, settings), options)
-    json_path = text_file("--json", json, [*local_inputs(evaluation), config])
+    output = Output([*local_inputs(evaluation), config], quiet=quiet, json=json)
     if other := find_namesake(config, evaluation):
         shared = f"{config} and {other} share one history: both have the name {evaluation.name} and one output"
         write_error(f"note: {shared}; give one of them another name")
@@ -170,10 +130,10 @@ def run(
         say("starting")
 
         finished = run_evaluation(evaluation, say, force=force, at=moment)
-    write_or_print(finished.outcome.to_json, json_path, to_standard_output=json == "-")
-    if not quiet and json != "-":
+    output.write("json", finished.outcome.to_json)
+    if output.is_shown:
         print_finished(finished, config, details=details, explain=explain)
-    name_written(json_path, quiet=quiet)
+    output.name_written()
     if finished.is_full:
         write_error(f"the results are safe, and logging them is pending: {finished.pending}")
     elif finished.unobserved:
@@ -199,29 +159,12 @@ def print_finished(finished: "Finished", config: Path, *, details: bool, explain
         print_line(f"{words:>11}  {program_name()} {name} {place} {option}".rstrip())
 
 
-def parse_moment(text: str | None) -> datetime | None:
-    """The moment in UTC; one without a zone is meant in UTC."""
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise InputError(f"--at {text!r}: must be a date and time, as 2026-11-20T02:00 (UTC) or with a zone") from None
-    try:
-        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except OverflowError:
-        moment = datetime.min.replace(tzinfo=UTC)
-    if not 1970 <= moment.year < 9999:
-        raise InputError(f"--at {text!r}: must lie in 1970 or later")
-    return moment
-
-
 def history(
     config: ConfigFile,
     metric: Annotated[str | None, typer.Option(metavar="METRIC", help="The metric. (default the first)")] = None,
     query: Annotated[str | None, typer.Option(metavar="QUERY_ID", help="Show one query over the nights.")] = None,
     last: Annotated[int | None, typer.Option(metavar="N", min=1, help="The latest N only. (default all)")] = None,
-    picture: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw what is printed, as SVG.")] = None,
+    picture: Picture = None,
     since: Annotated[
         str | None,
         typer.Option(metavar="DATE|7d", help="A digest instead: what dropped since then, why, and what is open."),
@@ -241,9 +184,7 @@ def history(
     from ndcg_ab.config.loading.file import read_config
 
     evaluation = read_config(config, settings or ())
-    json_path = text_file("--json", json, local_inputs(evaluation))
-    drawing = output_file("--picture", picture, local_inputs(evaluation), *PICTURES)
-    shown = Shown(json_path, drawing, is_output_taken=json == "-", quiet=quiet)
+    output = Output(local_inputs(evaluation), quiet=quiet, json=json, picture=picture)
     if note is not None and acknowledge is None:
         raise InputError("--note: goes with --acknowledge, and none was given")
     if json and acknowledge is not None:
@@ -257,38 +198,24 @@ def history(
         systems = ", ".join(acknowledge_drop(evaluation, acknowledge, note))
         print_line(f"acknowledged: {systems} dropped in evaluation {acknowledge}")
     elif query is not None:
-        show_query(evaluation, query, metric, last, shown)
+        show_query(evaluation, query, metric, last, output)
     elif since is not None:
-        show_digest(evaluation, since, metric, shown)
+        show_digest(evaluation, since, metric, output)
     else:
-        show_timeline(evaluation, metric, last, shown, details)
-    name_written(json_path, drawing, quiet=quiet, is_output_taken=json == "-")
+        show_timeline(evaluation, metric, last, output, details)
+    output.name_written()
 
 
-class Shown(NamedTuple):
-    """Where what a command found goes: files, standard output, or the screen."""
-
-    json_path: Path | None
-    picture: Path | None
-    is_output_taken: bool
-    quiet: bool
-
-    @property
-    def has_room(self) -> bool:
-        """Whether tables are printed: JSON has not taken standard output, and nobody asked for silence."""
-        return not self.is_output_taken and not self.quiet
-
-
-def show_query(evaluation: "Evaluation", query: str, metric: str | None, last: int | None, shown: Shown) -> None:
+def show_query(evaluation: "Evaluation", query: str, metric: str | None, last: int | None, output: Output) -> None:
     from ndcg_ab.history.timeline.timeline import query_json, read_query
     from ndcg_ab.report.terminal.timeline import print_query_values
 
     rows = read_query(evaluation, query, metric, last)
-    write_or_print(lambda: query_json(query, rows), shown.json_path, to_standard_output=shown.is_output_taken)
-    draw_and_print(print_query_values, query, rows, picture=shown.picture, is_printed=shown.has_room)
+    output.write("json", lambda: query_json(query, rows))
+    output.show(print_query_values, query, rows)
 
 
-def show_digest(evaluation: "Evaluation", since: str, metric: str | None, shown: Shown) -> None:
+def show_digest(evaluation: "Evaluation", since: str, metric: str | None, output: Output) -> None:
     from ndcg_ab.history.timeline.digest import digest_json, make_digest, parse_since
     from ndcg_ab.history.timeline.timeline import read_timeline
     from ndcg_ab.report.terminal.timeline import print_digest
@@ -296,18 +223,19 @@ def show_digest(evaluation: "Evaluation", since: str, metric: str | None, shown:
     moment = parse_since(since, datetime.now(UTC))
     timeline = read_timeline(evaluation, metric, None)
     found = make_digest(timeline, moment)
-    write_or_print(lambda: digest_json(found), shown.json_path, to_standard_output=shown.is_output_taken)
-    if shown.has_room:
-        print_safely(print_digest, found, timeline)
+    output.write("json", lambda: digest_json(found))
+    output.show(print_digest, found, timeline)
 
 
-def show_timeline(evaluation: "Evaluation", metric: str | None, last: int | None, shown: Shown, details: bool) -> None:
+def show_timeline(
+    evaluation: "Evaluation", metric: str | None, last: int | None, output: Output, details: bool
+) -> None:
     from ndcg_ab.history.timeline.timeline import read_timeline, timeline_json
     from ndcg_ab.report.terminal.timeline import print_timeline
 
     found = read_timeline(evaluation, metric, last)
-    write_or_print(lambda: timeline_json(found), shown.json_path, to_standard_output=shown.is_output_taken)
-    draw_and_print(print_timeline, found, picture=shown.picture, is_printed=shown.has_room, details=details)
+    output.write("json", lambda: timeline_json(found))
+    output.show(print_timeline, found, details=details)
 
 
 def publish(
@@ -363,9 +291,59 @@ def pending_bundles(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Pat
     return unpublished_bundles(evaluation, address), evaluation
 
 
+ConfigFiles = Annotated[list[Path], typer.Argument(metavar="CONFIG…", help="Configuration files (YAML).")]
+
+
+def serve(configs: ConfigFiles, settings: Settings = None) -> None:
+    """Run evaluations when their schedule says, in this process, until it is stopped: for a laptop."""
+    needs("ndcg-ab serve", "prefect", "mlflow")
+    evaluations = load_scheduled(configs, settings or ())
+    from ... import schedules
+
+    schedules.serve(evaluations)
+
+
+def deploy(
+    configs: ConfigFiles,
+    pool: Annotated[str, typer.Option(metavar="NAME", help="The work pool whose workers run them. (default local)")] = (
+        "local"
+    ),
+    settings: Settings = None,
+) -> None:
+    """Register evaluations with their schedules at a Prefect server, for the workers of a pool."""
+    needs("ndcg-ab deploy", "prefect", "mlflow")
+    evaluations = load_scheduled(configs, settings or ())
+    from ... import schedules
+
+    for line in schedules.deploy(evaluations, pool):
+        print_line(line)
+
+
+def load_scheduled(configs: list[Path], settings: Sequence[str] = ()) -> "list[Evaluation]":
+    """The evaluations; InputError for two of one name, or for Prefect servers that differ."""
+    from ndcg_ab.config.environment import prepare_environment
+    from ndcg_ab.config.loading.file import read_config
+    from ndcg_ab.trackers import refuse_unknown_tracker
+
+    evaluations = [read_config(config, settings) for config in configs]
+    for evaluation in evaluations:
+        refuse_unknown_tracker(evaluation)
+    names = [evaluation.name for evaluation in evaluations]
+    for config, name in zip(configs, names, strict=True):
+        if names.count(name) > 1:
+            raise InputError(f"{config}: name = {name!r}: another configuration has it too; a deployment has its own")
+    servers = {str(evaluation.prefect.api_url) for evaluation in evaluations}
+    if len(servers) > 1:
+        raise InputError(f"{configs[0]}: prefect.api_url: the configurations name different servers; take them apart")
+    prepare_environment(evaluations[0])
+    return evaluations
+
+
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
     check: "configs/demo.yaml",
     run: "configs/demo.yaml",
     history: "configs/demo.yaml --last 30 --picture nights.svg",
     publish: "ndcg-ab-results/demo/20261120T020000Z",
+    serve: "configs/demo.yaml",
+    deploy: "configs/nightly.yaml --pool local",
 }

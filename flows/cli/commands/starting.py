@@ -1,41 +1,30 @@
-"""The commands for beginning: example, init, metrics, schema."""
+"""The commands for beginning: init, example."""
 
 import dataclasses
 import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ndcg_ab.errors import InputError
 
-from ..console import (
-    Progress,
-    name_written,
-    print_line,
-    print_safely,
-    print_wrapped,
-    program_name,
-    write_or_print,
-)
-from ..options import JsonFile, JudgmentsFile, JudgmentsGrades, MetricNames, Quiet, SystemFiles, of_data, of_output
-from ..outputs import check_writable, text_file
+from ..console import Progress, print_line, print_safely, print_wrapped, program_name
+from ..options import Quiet, of_data, of_output, takes
+from ..outputs import check_writable
 
 CONFIG = "ndcg-ab.yaml"
 
 
+@takes("judgments", "grades", "system", "metric")
 def init(
     files: Annotated[
         list[Path] | None,
         typer.Argument(metavar="FILE", help="Judgments, rankings, queries, in any order."),
     ] = None,
-    judgments: JudgmentsFile = None,
-    grades: JudgmentsGrades = None,
-    system: SystemFiles = None,
     queries: Annotated[Path | None, of_data(metavar="FILE", help="Queries with texts, attributes, weights.")] = None,
-    metric: MetricNames = None,
     name: Annotated[
         str | None, of_data(metavar="NAME", help="Names the evaluation. (default the folder's name)")
     ] = None,
@@ -47,6 +36,7 @@ def init(
     ] = CONFIG,
     force: Annotated[bool, of_output("--force", help="Overwrite an existing file.")] = False,
     quiet: Quiet = False,
+    **options: Any,
 ) -> None:
     """Write a first configuration from the files that there are, after reading and checking them."""
     from ndcg_ab.config.options.option_parsing import parse_grades
@@ -64,16 +54,17 @@ def init(
         read_evaluation,
     )
 
-    systems, judged = systems_by_name(system or ()), Path(judgments) if judgments else None
+    systems = systems_by_name(options["system"] or ())
+    judged = Path(options["judgments"]) if options["judgments"] else None
     named = [*map(Path, expand_patterns(files or ()))]
     given = [*named, *systems.values(), *(file for file in (judged, queries) if file)]
     path = None if output_file == "-" else check_writable("--output-file", output_file, given)
     if path is not None and path.exists() and not force:
         raise InputError(f"--output-file {path}: is there already; name another one, or overwrite it with --force")
     folder = path.parent if path else Path()
-    found = guess_inputs(named, judged, systems, queries)
-    found = dataclasses.replace(found, grades=parse_grades("--grades", grades) if grades else {})
-    settings = (found, folder, name or name_for(folder), metric or ["ndcg@10"])
+    grades = parse_grades("--grades", options["grades"]) if options["grades"] else {}
+    found = dataclasses.replace(guess_inputs(named, judged, systems, queries), grades=grades)
+    settings = (found, folder, name or name_for(folder), options["metric"] or ["ndcg@10"])
     evaluation = read_evaluation(configuration_text(*settings), folder)
     with open_engine() as engine, Progress(quiet) as say:
         findings, counts = check_only(evaluation, engine, say)
@@ -115,48 +106,7 @@ def example(
         )
 
 
-def metrics(
-    metric: Annotated[
-        list[str] | None, typer.Argument(metavar="METRIC", help="Explain these. (default list everything)")
-    ] = None,
-    json: JsonFile = None,
-) -> None:
-    """List the measures, their choices and the presets of other tools; or explain metrics, choice by choice."""
-    from ndcg_ab.other_measures import ours
-    from ndcg_ab.report.terminal.reference import (
-        format_lists,
-        format_metric,
-        lists_content,
-        metrics_content,
-        to_json,
-    )
-
-    path = text_file("--json", json, ())
-    found = [ours(text, "explained where that is (https://ir-measur.es)") for text in metric or ()]
-    content = metrics_content(found) if found else lists_content()
-    write_or_print(lambda: to_json(content), path, to_standard_output=json == "-")
-    if json != "-":
-        texts = [format_metric(each, given) for each, given in zip(found, metric or (), strict=True)]
-        print("\n".join(texts) if found else format_lists(), end="")
-    name_written(path, is_output_taken=json == "-")
-
-
-def schema(
-    json: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write it to a file. (default standard output)")
-    ] = None,
-) -> None:
-    """Print the JSON Schema of a configuration, with which editors complete and explain its keys."""
-    path = text_file("--json", json, ())
-    from ndcg_ab.config.loading.schema import schema_text
-
-    write_or_print(schema_text, path, to_standard_output=path is None)
-    name_written(path)
-
-
-COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
+COMMANDS: dict[Callable[..., None], str] = {
     init: "qrels.txt old.run new.run",
     example: "example",
-    metrics: "'ndcg(preset=sklearn)@10'",
-    schema: "--json ndcg-ab.schema.json",
-}
+}  # with example options

@@ -153,3 +153,9 @@ def test_a_full_disk_behind_standard_output() -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_behind_standard_error() -> None:
     assert shell("--metric nonsense 2> /dev/full").returncode == 2
+
+
+@pytest.mark.parametrize("command", ["clicks", "run", "sql"])
+def test_a_command_without_what_it_needs_says_what_is_missing(command: str) -> None:
+    found = CliRunner().invoke(app, [command])
+    assert (found.exit_code, "Missing" in found.output) == (2, True), found.output

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.flows.cli.commands import judge_next
+from ndcg_ab.flows.cli.commands import judging
 from tests.places import ROOT
 
 pytestmark = pytest.mark.slow
@@ -103,7 +103,7 @@ class Terminal:
 def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file or a pipe gets CSV, as ever."""
     rows = listed(*FILES, "-n", "2")
-    monkeypatch.setattr(judge_next, "sys", SimpleNamespace(stdout=Terminal()))
+    monkeypatch.setattr(judging, "sys", SimpleNamespace(stdout=Terminal()))
     found = CliRunner().invoke(app, ["judge-next", *FILES, "-n", "2"], env={"COLUMNS": "100"})
     lines = [line.split() for line in found.stdout.splitlines()]
     assert ["query", "document", "old", "new", "effect", "difference"] in lines

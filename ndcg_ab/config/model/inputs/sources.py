@@ -265,22 +265,7 @@ class Place(OnSpark, Readable):
 
     @model_validator(mode="after")
     def _one_kind(self) -> "Place":
-        _ = self.source
-        return self
-
-    @property
-    def kind(self) -> str:
-        """The key that tells what kind of place it is: `file`, `python`, …"""
-        known = list(self.kinds)
-        given = [key for key in known if getattr(self, key) is not None]
-        if len(given) != 1:
-            names = " or ".join([", ".join(known[:-1]), known[-1]])
-            raise ValueError(f"needs either {names}, to say where its {self.contents} come from")
-        return given[0]
-
-    @property
-    def source(self) -> Source:
-        """The one place that the keys describe."""
+        """Raise ValueError if keys of another kind are given, or one that this kind needs is not."""
         kind = self.kind
         own = self.kinds[kind].model_fields
         foreign = {
@@ -296,11 +281,27 @@ class Place(OnSpark, Readable):
         if lacking := [key for key, field in own.items() if field.is_required() and getattr(self, key) is None]:
             raise ValueError(f"the key {' and '.join(lacking)} must be given with {kind}")
         try:
-            source = self.kinds[kind].model_validate({name: getattr(self, name) for name in own})
+            self.kinds[kind].model_validate({name: getattr(self, name) for name in own})
         except ValidationError as error:  # a rule about several keys of this kind
-            raise ValueError(
-                "; ".join(problem["msg"].removeprefix("Value error, ") for problem in error.errors())
-            ) from None
+            said = "; ".join(problem["msg"].removeprefix("Value error, ") for problem in error.errors())
+            raise ValueError(said) from None
+        return self
+
+    @property
+    def kind(self) -> str:
+        """The key that tells what kind of place it is: `file`, `python`, …"""
+        known = list(self.kinds)
+        given = [key for key in known if getattr(self, key) is not None]
+        if len(given) != 1:
+            names = " or ".join([", ".join(known[:-1]), known[-1]])
+            raise ValueError(f"needs either {names}, to say where its {self.contents} come from")
+        return given[0]
+
+    @property
+    def source(self) -> Source:
+        """The one place that the keys, which were checked, describe."""
+        described = self.kinds[self.kind]
+        source = described.model_construct(**{name: getattr(self, name) for name in described.model_fields})
         if isinstance(source, Readable):
             source.hold(self.given)
         if isinstance(source, OnSpark):
@@ -330,7 +331,7 @@ class System(Place):
     @model_validator(mode="after")
     def _one_kind(self) -> "System":
         if not READING_SCORES.get():
-            _ = self.source
+            super()._one_kind()
         elif given := [key for key in self.kinds if getattr(self, key) is not None]:
             raise ValueError(f"{given[0]} goes with judgments: with `scores` a system is a name alone")
         return self

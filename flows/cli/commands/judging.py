@@ -1,0 +1,258 @@
+"""The commands that say what to judge: draw, judge-next."""
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ndcg_ab.errors import InputError
+from ndcg_ab.files import write_text
+from ndcg_ab.visible import visible
+
+from ..base_command import HelpAll
+from ..console import Progress, print_safely, print_to_stderr, print_wrapped
+from ..inputs import configuration_in, evaluation_from_config, place_inputs, refuse_options_of_config, spread_files
+from ..light_imports import import_lightly
+from ..options import FORMS, Quiet, Sheet, of_data, of_metrics, of_output, of_statistics, takes
+from ..outputs import Output, local_inputs
+from .judgments import parse_numbers
+
+if TYPE_CHECKING:
+    from ndcg_ab.config.model.evaluation import Evaluation
+
+FEW, POWER = 80, 0.8
+MOST = 50
+# Groups of options that go with files, and not with a configuration.
+OF_DRAW = (
+    *("system", "baseline", "documents"),
+    {
+        "seed": Annotated[int | None, of_statistics(metavar="N", help="Seed of the draw. (default 1935)")],
+        "alpha": Annotated[str | None, of_statistics(metavar="A", help="Level of the planned test. (default 0.05)")],
+        "slice": Annotated[
+            list[str] | None,
+            of_data(
+                "--slice", metavar="ATTRIBUTE", help="A column of the log that is kept, for slices; again for more."
+            ),
+        ],
+    },
+    *("smallest_effect", "unweighted", "rankings", "rules"),
+)
+OF_JUDGE_NEXT = ("judgments", "system", "baseline", "queries", "documents", "seed", "judges", FORMS)
+
+
+@takes(*OF_DRAW, "config", "resources", "metric")
+def draw(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="CONFIG|BASELINE CANDIDATE…", help="A configuration (YAML); or rankings."),
+    ] = None,
+    queries: Annotated[
+        str | None, of_data(metavar="FILE", help="The log: query_id, text, and weight where queries are weighted.")
+    ] = None,
+    count: Annotated[
+        int, of_output("--count", "-n", metavar="N", help="How many to draw. (default 80)", show_default=False)
+    ] = FEW,
+    output_file: Annotated[
+        str | None,
+        of_output(metavar="FILE", help="Write the log with the probabilities: CSV, TSV or Parquet."),
+    ] = None,
+    sheet: Sheet = None,
+    json: Annotated[
+        str | None, of_output(metavar="FILE", help="Write counts and plan as JSON; - prints them instead of sentences.")
+    ] = None,
+    grades: Annotated[
+        str | None,
+        of_output(metavar="G,…", help="Grades of the sheet, or E=3,S=2,… of words in --judgments. (default 0,1,2,3)"),
+    ] = None,
+    kept: Annotated[
+        str | None, of_data(metavar="FILE", help="What an earlier draw wrote: its queries are kept, and others added.")
+    ] = None,
+    deviation: Annotated[
+        float | None,
+        of_metrics(
+            metavar="S", help="Standard deviation of the differences over all queries, for the plan. (default: guessed)"
+        ),
+    ] = None,
+    judgments: Annotated[
+        str | None,
+        of_data(
+            "--judgments",
+            "--qrels",
+            metavar="FILE",
+            help="Judgments of some of the queries: the plan goes by their differences.",
+        ),
+    ] = None,
+    power: Annotated[
+        float, of_statistics(metavar="P", help="Probability to detect what is planned for. (default 0.8)")
+    ] = POWER,
+    quiet: Quiet = False,
+    help_all: HelpAll = False,
+    **options: Any,
+) -> None:
+    """Choose the queries of a log to judge: those whose results differ, with known probabilities."""
+    import_lightly()
+    if count < 2:
+        raise InputError(f"-n {count}: must be at least 2")
+    if deviation is not None and not 0 < deviation < float("inf"):
+        raise InputError(f"--deviation {deviation:g}: must be above 0, in the metric's unit, such as 0.1")
+    if deviation is not None and judgments:
+        raise InputError("--deviation, --judgments: both tell how far differences deviate; take one of the two out")
+    from ndcg_ab.config.options.option_parsing import parse_grades
+
+    words = parse_grades("--grades", grades) if grades and "=" in grades else {}
+    options |= {"files": files, "queries": queries, "grades": grades if words else None}
+    offered = [*words.values()] or parse_numbers("--grades", grades) or [0.0, 1.0, 2.0, 3.0]
+    config = configuration_in(files)
+    evaluation = evaluation_to_draw(config, options)
+    inputs = [*local_inputs(evaluation), *(Path(each) for each in (config, kept, judgments) if each)]
+    output = Output(inputs, quiet=quiet, output_file=output_file, sheet=sheet, json=json)
+    from ndcg_ab.config.model.inputs.sources import FileSource
+    from ndcg_ab.files import write_table
+    from ndcg_ab.report.terminal.planning import draw_sentences, study_to_json
+    from ndcg_ab.scoring.scoring import open_engine_for
+    from ndcg_ab.studies.draw import check_draw, draw_from_log
+    from ndcg_ab.studies.drawn_documents import list_documents
+
+    check_draw(evaluation)
+    with open_engine_for(evaluation) as engine, Progress(quiet) as say:
+        earlier, judged = (FileSource(file=file) if file else None for file in (kept, judgments))
+        study = draw_from_log(
+            evaluation, engine, count, kept=earlier, deviation=deviation, judgments=judged, power=power, say=say
+        )
+        rows = list_documents(study, engine, evaluation) if sheet else []
+    if path := output.paths["output_file"]:
+        write_table(study.table, path)
+    if sheet:
+        from ndcg_ab.report.judging_sheet import write_judging_sheet
+
+        write_judging_sheet(sheet, rows, offered, f"{study.drawn} drawn queries")
+    output.write("json", lambda: study_to_json(study))
+    if output.is_shown:
+        print_wrapped(draw_sentences(study, path))
+    if path:
+        names = (name for name in study.table.column_names if name not in ("weight", "probability", "disagreement"))
+        texts = (text for name in names for text in study.table[name].to_pylist())
+        output.warn_of_formulas("output_file", texts)
+    output.name_written()
+
+
+def evaluation_to_draw(config: Path | None, options: Mapping[str, Any]) -> "Evaluation":
+    """The evaluation whose systems are drawn for; with a configuration of another log and other metrics, if named."""
+    from ndcg_ab.config.model.inputs.sources import TableSource
+    from ndcg_ab.config.options.from_options import evaluation_from_options
+    from ndcg_ab.config.options.option_parsing import parse_grades, parse_metrics
+    from ndcg_ab.config.options.positional import name_systems
+
+    if config is None:
+        refuse_options_of_config(options)
+        given, named = options["files"] or [], options["system"] or []
+        if given and named:
+            raise InputError(
+                f"{given[0]}: is no option; say --system {given[0]}, or give all rankings without --system"
+            )
+        metrics = parse_metrics("--metric", options["metric"]) if options["metric"] else None
+        return evaluation_from_options(
+            {
+                **options,
+                "judgments": "judgments",
+                "system": spread_files(name_systems(given or named)),
+                "metric": metrics,
+            },
+            2,
+        )
+    evaluation = evaluation_from_config(config, options, OF_DRAW)
+    changes: dict[str, object] = {}
+    if options["queries"]:
+        changes["queries"] = TableSource.model_validate(options["queries"])
+    if options["metric"]:
+        changes |= {"metrics": parse_metrics("--metric", options["metric"]), "secondary_metrics": [], "guardrails": {}}
+    if options["grades"] and evaluation.judgments:
+        words = parse_grades("--grades", options["grades"])
+        changes["judgments"] = evaluation.judgments.model_copy(update={"grades": words})
+    return evaluation.model_copy(update=changes)
+
+
+@takes(*OF_JUDGE_NEXT, "config", "resources")
+def judge_next(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="CONFIG|JUDGMENTS BASELINE CANDIDATE", help="A configuration (YAML); or files, as for compare."
+        ),
+    ] = None,
+    candidate: Annotated[
+        list[str] | None,
+        of_data(metavar="NAME", help="Candidate; again for more. (default all whose verdict grades could change)"),
+    ] = None,
+    metric: Annotated[
+        str | None, of_metrics(metavar="METRIC", help="The metric. (default ndcg@10, or the first of CONFIG)")
+    ] = None,
+    count: Annotated[
+        int, of_output("--count", "-n", metavar="N", help="How many to list. (default 50)", show_default=False)
+    ] = MOST,
+    csv: Annotated[
+        str | None, of_output(metavar="FILE", help="Write them as CSV; - prints them. (default a table)")
+    ] = None,
+    jsonl: Annotated[str | None, of_output(metavar="FILE", help="Write them as JSON Lines.")] = None,
+    sheet: Sheet = None,
+    quiet: Quiet = False,
+    help_all: HelpAll = False,
+    **options: Any,
+) -> None:
+    """Name the unjudged documents whose grades would settle the comparison soonest."""
+    import_lightly()
+    if count < 1:
+        raise InputError(f"-n {count}: must be at least 1")
+    from ndcg_ab.config.options.from_options import evaluation_from_options
+    from ndcg_ab.config.options.option_parsing import parse_metrics
+
+    chosen = parse_metrics("--metric", [metric])[0] if metric else None
+    if config := configuration_in(files):
+        evaluation = evaluation_from_config(config, options, OF_JUDGE_NEXT)
+    else:
+        refuse_options_of_config(options)
+        given = options | {"files": files, "metric": [chosen] if chosen else None}
+        evaluation = evaluation_from_options(place_inputs(given, "judge-next", ", or a configuration"), least_systems=2)
+    inputs = [*local_inputs(evaluation), *([config] if config else [])]
+    output = Output(inputs, quiet=quiet, csv=csv, jsonl=jsonl, sheet=sheet)
+    from ndcg_ab.report.terminal.labels import effect_sentences, print_to_judge, to_csv, to_json_lines
+    from ndcg_ab.scoring.scoring import open_engine_for
+    from ndcg_ab.studies import judge_next as study
+
+    alone = study.with_one_metric(evaluation, chosen)
+    with open_engine_for(alone) as engine, Progress(quiet) as say:
+        found = study.find_documents_to_judge(alone, engine, candidate or (), count, say)
+    if sheet:
+        from ndcg_ab.report.judging_sheet import write_judging_sheet
+
+        write_judging_sheet(sheet, found.rows, found.grades, f"{alone.name}: what to judge next")
+    output.write("jsonl", lambda: to_json_lines(found.rows))
+    if path := output.paths["csv"]:
+        write_text(path, to_csv(found.rows))
+    is_alone = not (csv or jsonl or sheet)
+    is_csv_here = bool(found.rows) and (csv == "-" or (is_alone and not sys.stdout.isatty()))
+    if is_csv_here:
+        written = to_csv(found.rows)
+        sys.stdout.write(visible(written) if sys.stdout.isatty() else written)
+    elif is_alone and found.rows:
+        print_safely(print_to_judge, found.rows)
+    if quiet:
+        return
+    if is_csv_here or csv:
+        texts = (text for row in found.rows for text in (row.query_id, row.doc_id, row.text, row.title, row.url))
+        output.warn_of_formulas("csv", texts)
+    output.is_taken = is_csv_here or jsonl == "-"
+    if output.is_taken:
+        for line in effect_sentences(found):
+            print_to_stderr(line)
+    else:
+        print_wrapped(effect_sentences(found))
+    output.name_written()
+
+
+COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
+    draw: "old.run new.run --queries log.tsv -n 80 --output-file drawn.tsv --sheet judge.html",
+    judge_next: "judgments.qrels old.run new.run -n 50 --sheet judge.html",
+}
