@@ -20,7 +20,7 @@ from ndcg_ab import evaluate
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.keys import EXTENDS
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.secrets.secret_shapes import find_plain_secrets, secrets_in
+from ndcg_ab.config.secrets.redaction import find_plain_secrets, secrets_in
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.studies.first_configuration import write_example
 from tests.ceilings import CEILINGS

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from ndcg_ab.api.data import read_argument
 from ndcg_ab.config.loading.keys import fields_of
+from ndcg_ab.config.model.by_metric import ALL, FIRST
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import InMemoryData
 from ndcg_ab.config.model.keys import Option, models_in
-from ndcg_ab.config.model.roles import ALL, FIRST
 from ndcg_ab.config.options.from_options import OPTIONS, evaluation_from_arguments
 from ndcg_ab.config.options.positional import distinct_names
 from ndcg_ab.errors import InputError, Setting, format_value, write_sentence

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ndcg_ab.comparing.sampling import PLAIN, Sampling, clusters_by_prefix, sampling_of_queries
+from ndcg_ab.config.model.by_metric import NamedDifference
 from ndcg_ab.config.model.inputs.sources import FileSource
-from ndcg_ab.config.model.units import NamedDifference
 from ndcg_ab.errors import InputError, RuleError, Setting, format_value
 from ndcg_ab.results.numbers import format_figure, signed
 from ndcg_ab.sources.external_scores import LARGEST

@@ -11,7 +11,7 @@ from ndcg_ab.api.comparing import compare
 from ndcg_ab.api.data import Data
 from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.loading.hints import closest_hint
-from ndcg_ab.config.model.roles import ALL
+from ndcg_ab.config.model.by_metric import ALL
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.results.decisions import NO_REGRESSION
 from ndcg_ab.results.numbers import signed

@@ -13,8 +13,7 @@ from ndcg_ab.config.loading.layers import read_layers
 from ndcg_ab.config.loading.templates import check_dates, texts_with_dates
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import RULES_OF_PATTERNS
-from ndcg_ab.config.secrets.redaction import remember_plain_secrets
-from ndcg_ab.config.secrets.secret_shapes import find_plain_secrets
+from ndcg_ab.config.secrets.redaction import find_plain_secrets, remember_plain_secrets
 from ndcg_ab.config.walking import Place, dotted_key
 from ndcg_ab.errors import InputError, Part, RuleError, Setting, format_value, shortened, write_sentence
 from ndcg_ab.files import resolved, unusable

@@ -1,6 +1,7 @@
-"""What to write instead of a value that was refused."""
+"""Numbers that values are, and what to write instead of a value that was refused."""
 
 import re
+import sys
 from collections.abc import Iterable
 from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
@@ -26,6 +27,13 @@ def is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def read_number(value: Any) -> float | None:
+    """A number that a double can hold; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+        return None
+    return float(value)
 
 
 def plain_number(text: str) -> str | None:

@@ -1,16 +1,67 @@
 """Keys of a configuration that give metrics something: their names read, and what is with each."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator
 
+from ndcg_ab.config.loading.hints import plain_number, read_number
 from ndcg_ab.config.model.inputs.sources import READING_SCORES, DocumentsSource, other_metric
 from ndcg_ab.config.model.keys import Trait
-from ndcg_ab.config.model.units import read_margin, read_number
-from ndcg_ab.errors import format_value
+from ndcg_ab.errors import RuleError, Setting, format_value
 from ndcg_ab.other_measures import named
 from ndcg_core.measures.notation import from_mapping, leaves_own_out
+from ndcg_core.measures.ranges import Range
+
+FIRST, ALL = "first", "all"  # of the key `primary_metrics`
+QUESTIONED = 0.5  # of the largest possible difference; one so large is asked about
+
+
+class NamedDifference(NamedTuple):
+    """A margin, a smallest effect or a threshold, > 0, in the unit of its metric.
+
+    key: the key or option that names it. by_metric: whether it is one of several there, each with its metric.
+    """
+
+    key: str
+    metric: str
+    difference: float
+    by_metric: bool = False
+
+    @property
+    def as_given(self) -> str:
+        """What comes after the key: ``: recall@10 = 0.02``, `` = 0.02``."""
+        return f"{f': {self.metric}' if self.by_metric else ''} = {self.difference:g}"
+
+    def refuse_out_of(self, known: Range | None) -> None:
+        """RuleError for a difference that the metric cannot have."""
+        if known is not None and self.difference >= known.width:
+            limit = f"must be below {known.width:g}, since {self.describe(known)}"
+            raise RuleError(Setting(self.key), f"{self.as_given}: {limit}{self.hint(known)}")
+
+    def question(self, known: Range | None) -> str | None:
+        """What is asked about one that is half of the largest possible difference or more; None for a smaller one."""
+        if known is None or self.difference < QUESTIONED * known.width:
+            return None
+        is_large = f"is half of the largest possible difference or more, since {self.describe(known)}"
+        return f"{self.key}{self.as_given}: {is_large}{self.hint(known)}"
+
+    def describe(self, known: Range) -> str:
+        return f"{self.metric} lies between {known.low:g} and {known.high:g}"
+
+    def hint(self, known: Range) -> str:
+        """The number that was meant, where it was written as a percentage."""
+        meant = self.difference / 100
+        return f"; did you mean {meant:.12g}?" if meant < QUESTIONED * known.width else ""
+
+
+def read_margin(value: Any) -> float:
+    """A difference that matters: a number above 0."""
+    found = read_number(value)
+    if found is None or found <= 0:
+        meant = plain_number(str(value)) if isinstance(value, str) or found is not None else None
+        raise ValueError(f"{format_value(value)}: must be a number above 0{f'; write {meant}' if meant else ''}")
+    return found
 
 
 def read_metrics(value: Any) -> list[str]:
@@ -67,6 +118,19 @@ def read_ranges(value: Any) -> Any:
 
 Metrics = Annotated[list[str], BeforeValidator(read_metrics), Trait.METRICS]
 Margins = Annotated[dict[str, float], BeforeValidator(read_margins)]
+
+
+def read_primary(value: Any) -> Any:
+    """The key `primary_metrics`: names of metrics, or which of `metrics` are meant."""
+    if value is None or value in (FIRST, ALL):
+        return value
+    if not isinstance(value, list) or not value:
+        instead = f"; write [{value}]" if isinstance(value, str) else ""
+        raise ValueError(f"must be a list of metrics, or first, or all{instead}")
+    return read_metrics(value)
+
+
+Primary = Annotated[list[str] | Literal["first", "all"] | None, BeforeValidator(read_primary), Trait.METRICS]
 
 
 def drop_own(content: dict[str, Any]) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, field_validator, model_validator
 
+from ndcg_ab.config.loading.hints import read_number
 from ndcg_ab.config.model.keys import MEASURED, Model, Option
-from ndcg_ab.config.model.units import read_number
 from ndcg_ab.errors import RuleError, Setting, format_value
 from ndcg_core.statistics.averages import STATISTICS, quantile_share
 

@@ -13,9 +13,14 @@ from pydantic import (
     model_validator,
 )
 
-from ndcg_ab.config.model import roles as metric_roles
-from ndcg_ab.config.model.by_metric import Margins, Metrics, drop_own
-from ndcg_ab.config.model.consistency import check_consistency, missing_places
+from ndcg_ab.config.model.by_metric import FIRST, Margins, Metrics, NamedDifference, Primary, drop_own
+from ndcg_ab.config.model.consistency import (
+    ROLES,
+    check_consistency,
+    missing_places,
+    refuse_unknown_metrics,
+    settle_roles,
+)
 from ndcg_ab.config.model.costs import Costs, split_guardrails
 from ndcg_ab.config.model.inputs.judgments import JudgmentSource
 from ndcg_ab.config.model.inputs.sources import (
@@ -41,7 +46,6 @@ from ndcg_ab.config.model.operation import (
     matching_text,
 )
 from ndcg_ab.config.model.settings import GATE_CONDITIONS, Gate, Slices, Statistics
-from ndcg_ab.config.model.units import NamedDifference
 from ndcg_ab.config.secrets.redaction import remember_plain_secrets
 from ndcg_ab.files import resolved
 from ndcg_ab.finding_codes import checked_severities
@@ -170,7 +174,7 @@ class Evaluation(Model):
         description="Metrics, as ndcg@10 or as a mapping with measure and cutoff; the first decides, others describe.",
     )
     primary_metrics: Annotated[
-        metric_roles.Primary,
+        Primary,
         Option(
             *("--primary", "compared", MEASURED, "METRIC"),
             argument="primary_metrics",
@@ -264,7 +268,7 @@ class Evaluation(Model):
         """From here on `metrics` are those that decide, and `secondary_metrics` all that describe."""
         if not self.scores or self.names_metrics:
             given = (self.metrics, self.primary_metrics, self.secondary_metrics, self.guardrails)
-            settled = metric_roles.settle_roles(*given, are_named="metrics" in self.model_fields_set)
+            settled = settle_roles(*given, are_named="metrics" in self.model_fields_set)
             self.__dict__.update(settled._asdict())  # frozen for everybody else
         return self
 
@@ -282,8 +286,8 @@ class Evaluation(Model):
 
     def _check_metrics(self) -> None:
         """A metric has one role, and a difference that matters belongs to a metric that is tested both ways."""
-        roles = {key: tuple(getattr(self, key)) for key in metric_roles.ROLES}
-        metric_roles.refuse_unknown_metrics(roles, self.statistics, self.gate)
+        roles = {key: tuple(getattr(self, key)) for key in ROLES}
+        refuse_unknown_metrics(roles, self.statistics, self.gate)
         for each in self.named_differences():
             each.refuse_out_of(self.range_of(each.metric))
 
@@ -340,7 +344,7 @@ class Evaluation(Model):
     @property
     def described_by_default(self) -> list[str]:
         """The metrics that only describe since nobody said which ones decide."""
-        return self.secondary_metrics if self.primary_metrics == metric_roles.FIRST else []
+        return self.secondary_metrics if self.primary_metrics == FIRST else []
 
     @property
     def deciding_metrics(self) -> list[Metric]:

@@ -7,16 +7,62 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from ndcg_ab.config.model import cron
 from ndcg_ab.config.model.keys import OUTPUT, Model, Option, SecretText, Trait
+from ndcg_ab.errors import format_value
 from ndcg_ab.files import unusable
 from ndcg_ab.memory import too_little
+
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+STEP = re.compile(r"/[0-9]+")
+PART = re.compile(r"[a-z]+|[0-9]+")
+LAST = "l"  # of a month: the last day, or weekday
+
+
+class CronField(NamedTuple):
+    """One of the five: its lowest and highest number, and the names that stand for numbers from the lowest on."""
+
+    name: str
+    low: int
+    high: int
+    names: tuple[str, ...] = ()
+
+    @property
+    def rule(self) -> str:
+        """How it must be written."""
+        return f"{self.name} ({self.low}-{self.high}{f' or {self.names[0]}-{self.names[-1]}' if self.names else ''})"
+
+    def holds(self, part: str) -> bool:
+        """Whether a number or a name is one of the field's."""
+        return part in self.names or (part.isdecimal() and len(part) <= 4 and self.low <= int(part) <= self.high)
+
+
+FIELDS = (
+    CronField("minute", 0, 59),
+    CronField("hour", 0, 23),
+    CronField("day", 1, 31),
+    CronField("month", 1, 12, MONTHS),
+    CronField("weekday", 0, 7, WEEKDAYS),
+)
+
+
+def cron_fault(cron: str) -> str | None:
+    """The rule that a cron expression breaks; None where it breaks none."""
+    texts = cron.lower().split()
+    if len(texts) != len(FIELDS):
+        return "must be five fields (minute hour day month weekday), as in 0 2 * * *"
+    for field, text in zip(FIELDS, texts, strict=True):
+        for part in PART.findall(STEP.sub("", text)):
+            if part != LAST and not field.holds(part):
+                return f"no moment fits it: {format_value(part)} is no {field.rule}, as in 0 2 * * *"
+    return None
+
 
 RULES_OF_PATTERNS: dict[str, str] = {}  # pattern -> the rule in our words
 
@@ -157,7 +203,7 @@ class Schedule(Model):
     @field_validator("cron")
     @classmethod
     def _fits_a_moment(cls, value: str) -> str:
-        if (fault := cron.cron_fault(value)) is not None:
+        if (fault := cron_fault(value)) is not None:
             raise ValueError(fault)
         return value
 

@@ -5,9 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from ndcg_ab.config.model.by_metric import Margins, read_margins, read_ranges
+from ndcg_ab.config.model.by_metric import Margins, read_margin, read_margins, read_ranges
 from ndcg_ab.config.model.keys import MEASURED, TESTED, Model, Option
-from ndcg_ab.config.model.units import read_margin
 from ndcg_ab.errors import RuleError, Setting
 from ndcg_core.statistics.hypothesis_tests import DEFAULT_RESAMPLES, DEFAULT_SEED
 

@@ -9,10 +9,10 @@ from pydantic import ValidationError
 
 from ndcg_ab.config.loading.file import describe_problems
 from ndcg_ab.config.loading.keys import is_path
+from ndcg_ab.config.model.by_metric import FIRST
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.keys import Option, Trait, options_of
 from ndcg_ab.config.model.operation import Resources
-from ndcg_ab.config.model.roles import FIRST
 from ndcg_ab.config.options import option_parsing
 from ndcg_ab.config.options.option_parsing import SINGLE_GATES
 from ndcg_ab.config.walking import general_key

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_ab.config.loading.hints import alpha_meant, is_number, plain_number
+from ndcg_ab.config.model.by_metric import ALL, FIRST
 from ndcg_ab.config.model.costs import OF_A_COST, OWN_UNIT
-from ndcg_ab.config.model.roles import ALL, FIRST
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES
 from ndcg_core.measures.notation import split_metrics

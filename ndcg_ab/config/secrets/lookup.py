@@ -17,8 +17,7 @@ from urllib.parse import unquote
 
 from ndcg_ab.config.loading.variables import VARIABLE, fill_variables
 from ndcg_ab.config.model.keys import SecretText, is_reference
-from ndcg_ab.config.secrets.redaction import redact, remember_secret
-from ndcg_ab.config.secrets.secret_shapes import ASSIGNED, USERINFO, has_secret_name
+from ndcg_ab.config.secrets.redaction import ASSIGNED, USERINFO, has_secret_name, redact, remember_secret
 from ndcg_ab.errors import InputError
 
 __all__ = ["SecretText", "is_reference", "redact", "remember_secret", "reveal_address", "reveal_secrets"]

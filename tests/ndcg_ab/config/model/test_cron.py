@@ -2,7 +2,7 @@
 
 import pytest
 
-from ndcg_ab.config.model.cron import cron_fault
+from ndcg_ab.config.model.operation import cron_fault
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.schema import json_schema
 from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.inputs.http import HttpRequest, HttpSource
-from ndcg_ab.config.model.inputs.http_presets import PRESETS
+from ndcg_ab.config.model.inputs.http import PRESETS, HttpRequest, HttpSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.http.answers import AnswerReader, Hit, QueryError
 from tests.places import ROOT

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.config.secrets.secret_shapes import find_plain_secrets, has_secret_name, secrets_in
+from ndcg_ab.config.secrets.redaction import find_plain_secrets, has_secret_name, secrets_in
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTYifQ.dozjgNryP4J3jVmNHl0w"
 
