@@ -120,10 +120,10 @@ def type_of(option: "Option") -> Any:
     """Return the type of what a command is given for a key: a list, a switch, a number or a text."""
     from ndcg_ab.config.loading.keys import fields_of
     from ndcg_ab.config.model.keys import inner_types
-    from ndcg_ab.config.options import option_parsing
+    from ndcg_ab.config.options import from_options
 
     *_, field = fields_of(option.place)
-    *_, reader = inspect.signature(getattr(option_parsing, option.read)).parameters.values()
+    *_, reader = inspect.signature(getattr(from_options, option.read)).parameters.values()
     kinds = inner_types(field.annotation) if reader.annotation is Any else [reader.annotation]
     kind = next((each for each in kinds if each in (bool, int, float)), str)
     if get_origin(reader.annotation) is Sequence:

@@ -99,7 +99,7 @@ def draw(
         raise InputError(f"--deviation {deviation:g}: must be above 0, in the metric's unit, such as 0.1")
     if deviation is not None and judgments:
         raise InputError("--deviation, --judgments: both tell how far differences deviate; take one of the two out")
-    from ndcg_ab.config.options.option_parsing import parse_grades
+    from ndcg_ab.config.options.from_options import parse_grades
 
     words = parse_grades("--grades", grades) if grades and "=" in grades else {}
     options |= {"files": files, "queries": queries, "grades": grades if words else None}
@@ -141,8 +141,7 @@ def draw(
 def evaluation_to_draw(config: Path | None, options: Mapping[str, Any]) -> "Evaluation":
     """The evaluation whose systems are drawn for; with a configuration of another log and other metrics, if named."""
     from ndcg_ab.config.model.inputs.sources import TableSource
-    from ndcg_ab.config.options.from_options import evaluation_from_options
-    from ndcg_ab.config.options.option_parsing import parse_grades, parse_metrics
+    from ndcg_ab.config.options.from_options import evaluation_from_options, parse_grades, parse_metrics
     from ndcg_ab.config.options.positional import name_systems
 
     if config is None:
@@ -205,8 +204,7 @@ def judge_next(
     import_lightly()
     if count < 1:
         raise InputError(f"-n {count}: must be at least 1")
-    from ndcg_ab.config.options.from_options import evaluation_from_options
-    from ndcg_ab.config.options.option_parsing import parse_metrics
+    from ndcg_ab.config.options.from_options import evaluation_from_options, parse_metrics
 
     chosen = parse_metrics("--metric", [metric])[0] if metric else None
     if config := configuration_in(files):

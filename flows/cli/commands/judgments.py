@@ -137,8 +137,7 @@ def clicks(
 ) -> None:
     """Make judgments of a log of clicks, and show what stands behind them."""
     import_lightly()
-    from ndcg_ab.config.options.from_options import with_resource_options
-    from ndcg_ab.config.options.option_parsing import parse_columns
+    from ndcg_ab.config.options.from_options import parse_columns, with_resource_options
     from ndcg_ab.files import write_table
     from ndcg_ab.report.terminal.labels import print_clicks
     from ndcg_ab.studies.clicks import evaluation_of_clicks, grade_events, study_to_json

@@ -38,8 +38,7 @@ def check(
 
     What each finding means and what to do: ndcg-ab findings, or docs/findings.md.
     """
-    from ndcg_ab.config.options.from_options import read_resources
-    from ndcg_ab.config.options.option_parsing import parse_grades, parse_metrics, parse_severities
+    from ndcg_ab.config.options.from_options import parse_grades, parse_metrics, parse_severities, read_resources
     from ndcg_ab.config.options.positional import expand_patterns, systems_by_name
     from ndcg_ab.pipeline import check_only
     from ndcg_ab.report.terminal.tables import print_findings

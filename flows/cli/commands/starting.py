@@ -39,7 +39,7 @@ def init(
     **options: Any,
 ) -> None:
     """Write a first configuration from the files that there are, after reading and checking them."""
-    from ndcg_ab.config.options.option_parsing import parse_grades
+    from ndcg_ab.config.options.from_options import parse_grades
     from ndcg_ab.config.options.positional import expand_patterns, systems_by_name
     from ndcg_ab.engines import open_engine
     from ndcg_ab.files import write_text

@@ -36,7 +36,7 @@ class Option:
 
     name: of the option. group: of the commands that have it (`flows/cli/options.py`). panel: of help. metavar: what
     help calls its value. below: the key of a place that it gives, as `.format`. argument: of the Python API, by default
-    called as the option. read: the function of `option_parsing` that reads the text, by its name. help: by default the
+    called as the option. read: the function of `from_options` that reads the text, by its name. help: by default the
     key's own description. near: other keys that problems with it name. also: a second name. key: the key that it gives,
     dotted; `[]` stands for every entry of a list.
     """
