@@ -13,7 +13,7 @@ from ndcg_ab.api.data import read_argument
 from ndcg_ab.config.loading.keys import fields_of
 from ndcg_ab.config.model.by_metric import ALL, FIRST
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.inputs.sources import InMemoryData
+from ndcg_ab.config.model.inputs.connections import InMemoryData, InMemoryFile, InMemoryFunction
 from ndcg_ab.config.model.keys import Option, models_in
 from ndcg_ab.config.options.from_options import OPTIONS, evaluation_from_arguments
 from ndcg_ab.config.options.positional import distinct_names
@@ -55,60 +55,45 @@ def name_arguments_in_errors() -> Iterator[None]:
 
 def make_evaluation(arguments: Mapping[str, Any]) -> Evaluation:
     """The evaluation that the arguments describe, None where one is not given; InputError names the argument."""
-    if arguments.get("scores") is not None:
-        return make_scores_evaluation(arguments)
-    plain = {name: as_configured(name, value) for name, value in arguments.items() if name not in RANKED}
-    plain["judgments"], judgments = judgments_place("judgments", arguments["judgments"], arguments.get("slices"))
-    entries, rankings = systems_entries(arguments["systems"], plain.pop("columns", None), plain.pop("format", None))
-    held = {"judgments": judgments}
-    held |= add_optional_places(plain)
-    for name, given in held.items():
-        refuse_for_data(name, given, arguments.get(f"{name}_columns"), arguments.get(f"{name}_format"))
-    if arguments.get("cheap_judgments") is not None:
-        plain["cheap_judgments"], held["cheap_judgments"] = proxy_judgments_place(arguments)
-    more = more_judgments_places(arguments.get("more_judgments"), arguments.get("slices"))
-    plain["more_judgments"] = [place if isinstance(place, dict) else {"file": place} for place, _ in more]
-    evaluation = evaluation_from_arguments(plain | {"systems": entries})
-    attach_data(evaluation, held)
-    for place, (_, given) in zip(evaluation.more_judgments, more, strict=True):
-        place.hold(given)
-    for system, given in zip(evaluation.systems, rankings, strict=True):
-        system.hold(given)
-    return evaluation
-
-
-def add_optional_places(plain: dict[str, Any]) -> dict[str, InMemoryData | None]:
-    """Puts queries and documents into `plain` as a configuration has them; of each what it was given in memory."""
-    held = {}
+    of_scores = arguments.get("scores") is not None
+    plain = {name: as_configured(name, value) for name, value in arguments.items() if name not in (*RANKED, "scores")}
+    if of_scores:
+        for name in (*RANKED, "documents"):
+            if arguments.get(name) is not None:
+                raise InputError(f"{name}: goes with rankings, and scores hold none: take one of the two out")
+        plain["scores"] = scores_entries(arguments["scores"])
+    else:
+        plain["judgments"] = judgments_place("judgments", arguments["judgments"], arguments.get("slices"))
+        plain["systems"] = systems_entries(arguments["systems"], plain.pop("columns", None), plain.pop("format", None))
+        refuse_for_data("judgments", plain["judgments"], arguments)
     for name in OPTIONAL:
         columns = plain.pop(f"{name}_columns", None)
         if name in IDS and isinstance(plain.get(name), list | tuple | set | frozenset):
             plain[name] = table_of_ids(name, plain[name])
         if plain.get(name) is not None:
-            file, held[name] = read_argument(name, plain[name])
+            file = read_argument(name, plain[name])
+            refuse_for_data(name, file, arguments)
             plain[name] = {"file": file, "columns": dict(columns or {})}
-    return held
+    if arguments.get("cheap_judgments") is not None:
+        plain["cheap_judgments"] = proxy_judgments_place(arguments)
+    more = arguments.get("more_judgments")
+    several = more if isinstance(more, list | tuple) else [] if more is None else [more]
+    places = (
+        judgments_place(f"more_judgments[{at}]", each, arguments.get("slices")) for at, each in enumerate(several)
+    )
+    plain["more_judgments"] = [place if isinstance(place, dict) else {"file": place} for place in places]
+    return evaluation_from_arguments(plain)
 
 
-def judgments_place(argument: str, data: Any, slices: Any) -> tuple[Any, InMemoryData | None]:
-    """The file, or the place of a function that judges, and what was given in memory.
-
-    slices: the columns of queries that it is given, too.
-    """
+def judgments_place(argument: str, data: Any, slices: Any) -> Any:
+    """Return the file, or the place of a function that judges; slices: the columns of queries that it is given, too."""
     if not callable(data) or isinstance(data, str | Mapping) or is_table(data):
         return read_argument(argument, data)
     words = [getattr(data, "__module__", None) or "python", getattr(data, "__qualname__", type(data).__name__)]
     module, name = (re.sub(r"\W", "", word.rpartition(".<locals>.")[2].rpartition(".")[2]) for word in words)
-    attributes = [slices] if isinstance(slices, str) else list(slices or ())
-    return {"python": f"{module or 'python'}:{name or 'function'}", "attributes": attributes}, InMemoryData(
-        argument, data
-    )
-
-
-def more_judgments_places(given: Any, slices: Any) -> list[tuple[Any, InMemoryData | None]]:
-    """The file of each, and what it was given in memory; one alone may be given without a list."""
-    several = given if isinstance(given, list | tuple) else [] if given is None else [given]
-    return [judgments_place(f"more_judgments[{at}]", each, slices) for at, each in enumerate(several)]
+    function = InMemoryFunction(f"{module or 'python'}:{name or 'function'}")
+    function.given = InMemoryData(argument, data)
+    return {"python": function, "attributes": [slices] if isinstance(slices, str) else list(slices or ())}
 
 
 def table_of_ids(argument: str, ids: Any) -> pa.Table:
@@ -121,49 +106,27 @@ def table_of_ids(argument: str, ids: Any) -> pa.Table:
     return pa.table({"query_id": pa.array(ids, pa.string())})
 
 
-def proxy_judgments_place(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], InMemoryData | None]:
+def proxy_judgments_place(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The proxy judgments as a configuration has them, with the columns and the format of the judgments."""
-    file, given = read_argument("cheap_judgments", arguments["cheap_judgments"])
-    place: dict[str, Any] = {"file": file}
-    if given is None or not isinstance(given.data, Mapping):
+    place: dict[str, Any] = {"file": read_argument("cheap_judgments", arguments["cheap_judgments"])}
+    if not holds_dictionaries(place["file"]):
         place["columns"] = dict(arguments.get("judgments_columns") or {})
-    if given is None:
+    if not isinstance(place["file"], InMemoryFile):
         place["format"] = arguments.get("judgments_format")
-    return place, given
+    return place
 
 
-def attach_data(evaluation: Evaluation, held: Mapping[str, InMemoryData | None]) -> None:
-    for name, given in held.items():
-        getattr(evaluation, name).hold(given)
+def holds_dictionaries(file: Any) -> bool:
+    return isinstance(file, InMemoryFile) and isinstance(file.given.data, Mapping)
 
 
-def make_scores_evaluation(arguments: Mapping[str, Any]) -> Evaluation:
-    """The evaluation of scores that another tool computed; InputError names the argument."""
-    for name in ("judgments", "more_judgments", "cheap_judgments", "systems", "documents"):
-        if arguments.get(name) is not None:
-            raise InputError(f"{name}: goes with rankings, and scores hold none: take one of the two out")
-    plain = {name: as_configured(name, value) for name, value in arguments.items() if name not in ("scores", *RANKED)}
-    entries, givens = scores_entries(arguments["scores"])
-    held = add_optional_places(plain)
-    for name, given in held.items():
-        refuse_for_data(name, given, arguments.get(f"{name}_columns"), None)
-    evaluation = evaluation_from_arguments(plain | {"scores": entries})
-    attach_data(evaluation, held)
-    for source, given in zip(evaluation.scores, givens, strict=True):
-        source.hold(given)
-    return evaluation
-
-
-def scores_entries(scores: Any) -> tuple[list[dict[str, Any]], list[InMemoryData | None]]:
-    """The entries of a configuration, and of each what it was given in memory."""
+def scores_entries(scores: Any) -> list[dict[str, Any]]:
+    """The entries of a configuration."""
     if not isinstance(scores, Mapping):
-        path, given = read_argument("scores", scores)
-        return [{"file": path}], [given]
+        return [{"file": read_argument("scores", scores)}]
     if not scores:
         raise InputError("scores: is empty: at least one system is needed")
-    places = [read_argument(f"scores[{name!r}]", data) for name, data in scores.items()]
-    entries = [{"system": name, "file": path} for name, (path, _) in zip(scores, places, strict=True)]
-    return entries, [given for _, given in places]
+    return [{"system": name, "file": read_argument(f"scores[{name!r}]", data)} for name, data in scores.items()]
 
 
 def as_configured(name: str, value: Any) -> Any:
@@ -198,10 +161,8 @@ def metric_text(metric: Any) -> Any:
     return metric.name if isinstance(metric, Metric) else metric
 
 
-def systems_entries(
-    systems: Any, columns: Any, file_format: Any
-) -> tuple[list[dict[str, Any]], list[InMemoryData | None]]:
-    """The entries of a configuration, and of each what it was given in memory.
+def systems_entries(systems: Any, columns: Any, file_format: Any) -> list[dict[str, Any]]:
+    """The entries of a configuration.
 
     columns are of files and tables, file_format is of files; InputError where one has nothing to be of.
     """
@@ -210,23 +171,20 @@ def systems_entries(
     if not systems:
         raise InputError("systems: is empty: at least one system is needed")
     entries: list[dict[str, Any]] = []
-    givens: list[InMemoryData | None] = []
     for name, data in systems.items():
-        path, given = read_argument(f"systems[{name!r}]", data)
-        entry = {"name": name, "file": path}
-        if columns and not (given and isinstance(given.data, Mapping)):
+        entry = {"name": name, "file": read_argument(f"systems[{name!r}]", data)}
+        if columns and not holds_dictionaries(entry["file"]):
             entry["columns"] = columns
-        if file_format and not given:
+        if file_format and not isinstance(entry["file"], InMemoryFile):
             entry["format"] = file_format
         entries.append(entry)
-        givens.append(given)
     if columns and not any("columns" in entry for entry in entries):
         raise InputError(
             f"columns = {format_value(columns)}: names columns of files and tables, and there is none of them"
         )
     if file_format and not any("format" in entry for entry in entries):
         raise InputError(f"format = {format_value(file_format)}: is of files, and no system is given as one")
-    return entries, givens
+    return entries
 
 
 def name_paths(systems: Any) -> dict[str, str]:
@@ -240,9 +198,10 @@ def name_paths(systems: Any) -> dict[str, str]:
     return dict(zip(distinct_names(paths), paths, strict=True))
 
 
-def refuse_for_data(name: str, given: InMemoryData | None, columns: Any, file_format: Any) -> None:
-    """Columns of dictionaries, and formats of what is no file."""
-    if given and columns and isinstance(given.data, Mapping):
+def refuse_for_data(name: str, place: Any, arguments: Mapping[str, Any]) -> None:
+    """Raise InputError for columns of dictionaries, and for the format of what is no file."""
+    columns, file_format = arguments.get(f"{name}_columns"), arguments.get(f"{name}_format")
+    if columns and holds_dictionaries(place):
         raise InputError(f"{name}_columns = {format_value(columns)}: names columns of a table, and {name} has none")
-    if given and file_format:
+    if file_format and isinstance(place, InMemoryFile | dict):  # which is a function's place
         raise InputError(f"{name}_format = {format_value(file_format)}: is of a file, and {name} is none")

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from ndcg_ab.config.model.inputs.connections import ADDRESS
-from ndcg_ab.config.model.inputs.sources import FileSource, InMemoryData
+from ndcg_ab.config.model.inputs.connections import ADDRESS, InMemoryFile, in_memory_file
+from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.tables.in_memory import is_readable, type_name
 
@@ -32,12 +32,14 @@ JudgeFunction = Callable[..., float | None]
 """A function that is given an `ndcg_ab.Query` and an `ndcg_ab.Document`, and returns a grade."""
 
 
-def read_argument(argument: str, data: Any) -> tuple[Path | str, InMemoryData | None]:
-    """The path or address to read, or the argument's name and the data in memory; InputError where it is neither."""
+def read_argument(argument: str, data: Any) -> Path | str:
+    """Return the path or address to read, or a path that stands for data in memory; raise InputError for others."""
+    if isinstance(data, InMemoryFile):
+        return data
     if isinstance(data, str | os.PathLike):
-        return (data if isinstance(data, str) and ADDRESS.match(data) else Path(os.fspath(data)).expanduser()), None
+        return data if isinstance(data, str) and ADDRESS.match(data) else Path(os.fspath(data)).expanduser()
     if is_readable(data):
-        return Path(argument), InMemoryData(argument, data)
+        return in_memory_file(argument, data)
     hint = "; its to_dict() gives such" if hasattr(data, "to_dict") else ""
     if hasattr(data, "collect"):
         hint = "; collect() it first"
@@ -49,8 +51,5 @@ def read_argument(argument: str, data: Any) -> tuple[Path | str, InMemoryData | 
 
 
 def make_source(argument: str, data: Any) -> FileSource:
-    """The same as a source."""
-    path, given = read_argument(argument, data)
-    source = FileSource(file=path)
-    source.hold(given)
-    return source
+    """Return the source of a path, an address or data in memory; raise InputError for others."""
+    return FileSource(file=read_argument(argument, data))

@@ -3,11 +3,10 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from ndcg_ab.api.arguments import make_evaluation, name_arguments_in_errors
 from ndcg_ab.api.data import Data, ShownInNotebook, read_argument
-from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileFormat
 from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
@@ -81,7 +80,13 @@ def explain(
     if (systems is None) == (ranking is None):
         given = "neither is given" if ranking is None else "both are given"
         raise InputError(f"systems, ranking: {given}; exactly one of them is needed")
-    arguments = {"judgments": judgments, "systems": systems, "metrics": metrics, "columns": columns, "format": format}
+    arguments: dict[str, Any] = {
+        "judgments": judgments,
+        "systems": systems,
+        "metrics": metrics,
+        "columns": columns,
+        "format": format,
+    }
     arguments |= {"judgments_columns": judgments_columns, "judgments_format": judgments_format, "combine": combine}
     arguments |= {
         "queries": queries,
@@ -90,15 +95,9 @@ def explain(
         "duplicates": duplicates,
         "own": own,
     }
-    evaluation = evaluation_of_one_system(ranking, arguments) if ranking is not None else make_evaluation(arguments)
+    if ranking is not None:
+        arguments["systems"] = {ALONE: read_argument(ALONE, ranking)}
+    evaluation = make_evaluation(arguments)
     query_id = str(read_value(JUDGMENT.fields[0], python_number(query), "query"))
     with name_arguments_in_errors(), open_engine() as engine:
         return ExplainResult(query_id, tuple(explain_query(evaluation, query_id, engine)))
-
-
-def evaluation_of_one_system(ranking: Data, arguments: Mapping[str, object]) -> Evaluation:
-    """An evaluation of one system, which messages name by the argument."""
-    _, given = read_argument(ALONE, ranking)
-    evaluation = make_evaluation({**arguments, "systems": {ALONE: ranking}})
-    evaluation.systems[0].hold(given)
-    return evaluation

@@ -95,10 +95,7 @@ def evaluation_by(
     settings: Mapping[str, Any],
 ) -> Evaluation:
     """The evaluation by one set; InputError names the argument that gave the set."""
-    path, given = read_argument(argument, data)
-    refuse_for_data(argument, given, columns, file_format)
-    about = {"judgments": path, "judgments_columns": columns, "judgments_format": file_format}
-    evaluation = make_evaluation({**settings, **about})
-    assert evaluation.judgments is not None
-    evaluation.judgments.hold(given)
-    return evaluation
+    place = read_argument(argument, data)
+    refuse_for_data(argument, place, {f"{argument}_columns": columns, f"{argument}_format": file_format})
+    about = {"judgments": place, "judgments_columns": columns, "judgments_format": file_format}
+    return make_evaluation({**settings, **about})

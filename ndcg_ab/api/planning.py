@@ -10,6 +10,7 @@ from typing import Any
 from ndcg_ab.api.arguments import as_configured, name_arguments_in_errors
 from ndcg_ab.api.data import Data, ShownInNotebook, make_source, read_argument
 from ndcg_ab.api.results import CompareResult
+from ndcg_ab.config.model.inputs.connections import InMemoryFile
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.external_scores import SCORE
 from ndcg_ab.sources.tables.in_memory import python_number, read_given
@@ -121,7 +122,7 @@ def scores_place(given: Data | CompareResult | None) -> Path | Scores | None:
         return None
     if isinstance(given, str | os.PathLike):
         return Path(given).expanduser()
-    _, held = read_argument("scores", given.query_scores if isinstance(given, CompareResult) else given)
-    if held is None or isinstance(held.data, Mapping):
+    file = read_argument("scores", given.query_scores if isinstance(given, CompareResult) else given)
+    if not isinstance(file, InMemoryFile) or isinstance(file.given.data, Mapping):
         raise InputError("scores: must be what compare() returned, or a table of system_id, query_id, metric and value")
-    return parse_scores(read_given(held, SCORE, {}), Path(held.name))
+    return parse_scores(read_given(file.given, SCORE, {}), file)

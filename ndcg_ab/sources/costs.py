@@ -127,10 +127,7 @@ def with_columns(described: Any, is_kept: Callable[[str], bool]) -> Any:
     mapped = getattr(described, "columns", None)
     if not mapped or all(map(is_kept, mapped)):
         return described
-    found = described.model_copy(update={"columns": {name: mapped[name] for name in mapped if is_kept(name)}})
-    if isinstance(described, FileSource):
-        found.hold(described.given)
-    return found
+    return described.model_copy(update={"columns": {name: mapped[name] for name in mapped if is_kept(name)}})
 
 
 def costs_of_rows(table: pa.Table, names: Sequence[str], origin: str) -> pa.Table:

@@ -15,7 +15,8 @@ from ndcg_ab.checks.checked_loading import load_and_check
 from ndcg_ab.comparing.disagreements import Disagreements, find_disagreements
 from ndcg_ab.comparing.families import candidate_names
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.inputs.sources import FileSource, InMemoryData
+from ndcg_ab.config.model.inputs.connections import in_memory_file
+from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, Setting, format_value
 from ndcg_ab.labels.proxy_judgments import PROXY_ALONE
@@ -263,9 +264,8 @@ def deviation_by_judgments(log: ReadLog, judgments: FileSource, relative: FloatA
 
 def stand_in_judgments(query_ids: Sequence[str]) -> Pulled:
     """One for every query of the log, of no document, so that the rankings of all are looked at."""
-    source = FileSource(file=Path("judgments"))
     columns = [query_ids, [NOBODY] * len(query_ids), [0.0] * len(query_ids)]
-    source.hold(InMemoryData("judgments", pa.table(columns, schema=JUDGMENT.schema)))
+    source = FileSource(file=in_memory_file("judgments", pa.table(columns, schema=JUDGMENT.schema)))
     return pull_source(source, JUDGMENT, Path())
 
 

@@ -34,7 +34,8 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_ab.config.model.costs import LATENCY
-from ndcg_ab.config.model.inputs.sources import ExtensionSource, InMemoryData, PythonSource
+from ndcg_ab.config.model.inputs.connections import InMemoryData
+from ndcg_ab.config.model.inputs.sources import ExtensionSource, PythonSource
 from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.extensions import SOURCES, load_named, translate_foreign_errors

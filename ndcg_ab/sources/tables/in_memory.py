@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ndcg_ab.config.model.inputs.sources import InMemoryData
+from ndcg_ab.config.model.inputs.connections import InMemoryData
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.sources.base import Source, places_text

@@ -33,7 +33,6 @@ def systems_in(described: FileSource, directory: Path, make: Make) -> tuple[str 
         column = field_column("system_id", [name for name in columns if name not in described.columns.values()])
         if column is not None:
             alone = described.model_copy(update={"columns": {"system_id": column}})
-            alone.hold(described.given)
             values = make(alone, directory).pull(SYSTEM, {})["system_id"].unique()
             return column, values.cast(pa.string()).to_pylist()
     return None, []

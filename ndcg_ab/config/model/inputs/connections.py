@@ -1,8 +1,8 @@
 """What a configuration says of places that are not on this machine's disk: addresses, object stores, databases."""
 
 import re
-from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from pathlib import Path, PosixPath
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Field, PlainValidator, WithJsonSchema, field_validator
 
@@ -12,9 +12,40 @@ from ndcg_ab.config.model.operation import expand_home
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
+class InMemoryData(NamedTuple):
+    """Data in memory.
+
+    name: the argument that they were given as, for messages. data: a table, dictionaries, a list or a function.
+    """
+
+    name: str
+    data: Any
+
+
+class InMemoryFile(PosixPath):
+    """A path in whose place data in memory are read: the Python API's, in no configuration."""
+
+    given: InMemoryData
+
+
+def in_memory_file(name: str, data: Any) -> InMemoryFile:
+    """Return a path that is called as an argument, and stands for its data."""
+    file = InMemoryFile(name)
+    file.given = InMemoryData(name, data)
+    return file
+
+
+class InMemoryFunction(str):
+    """A module and a function in whose place a function in memory is called: the Python API's, in no configuration."""
+
+    given: InMemoryData
+
+
 def read_file_place(value: Any) -> Path | str:
     """A path, or the address of what is elsewhere (`s3://…`), which stays text: a path has no `//`."""
     if isinstance(value, str) and ADDRESS.match(value):
+        return value
+    if isinstance(value, InMemoryFile):
         return value
     if isinstance(value, str | Path):
         return expand_home(Path(value))

@@ -4,16 +4,19 @@ A place has the keys of one kind alone; `Place.source` is what they describe.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, WrapValidator, field_validator, model_validator
 
 from ndcg_ab.config.model.inputs.connections import (
     Database,
     DescribedPlace,
     GivenFile,
+    InMemoryData,
+    InMemoryFile,
+    InMemoryFunction,
     Storage,
     file_name,
     plain_address,
@@ -34,35 +37,21 @@ Arguments = Annotated[dict[str, Any], Trait.DATED, Trait.LATE]
 Mark = Annotated[str | None, Trait.DATED]
 
 
-class InMemoryData(NamedTuple):
-    """Data in memory.
-
-    name: the argument that they were given as, for messages. data: a table, dictionaries or a list.
-    """
-
-    name: str
-    data: Any
-
-
 class Readable(Model):
-    """What is read from a file, or from data in memory that are in its place: the Python API's, in no key."""
-
-    _given: InMemoryData | None = PrivateAttr(None)
+    """What is read from a file or a function, or from data in memory that are in its place."""
 
     @property
     def given(self) -> InMemoryData | None:
-        """The data in memory; None where there is a file to read."""
-        return self._given
-
-    def hold(self, given: InMemoryData | None) -> None:
-        """Lets data in memory be in the file's place."""
-        self._given = given
+        """The data in memory; None if there is a file to read or a function to import."""
+        place = getattr(self, "file", None) or getattr(self, "python", None)
+        return place.given if isinstance(place, InMemoryFile | InMemoryFunction) else None
 
 
-def module_and_function(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", value):
+def module_and_function(value: Any, read: Callable[[Any], str]) -> str:
+    text = read(value)
+    if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", text):
         raise ValueError("must be module:function")
-    return value
+    return value if isinstance(value, InMemoryFunction) else text
 
 
 class FileSource(Readable, DescribedPlace):
@@ -142,7 +131,7 @@ class OfFunction(DescribedPlace):
 
     needs_queries: ClassVar[bool] = True
 
-    python: Annotated[str, AfterValidator(module_and_function)] = Field(
+    python: Annotated[str, WrapValidator(module_and_function)] = Field(
         description="module:function; modules beside the configuration are found."
     )
     arguments: Arguments = Field(
@@ -265,6 +254,10 @@ class Place(OnSpark, Readable):
 
     @model_validator(mode="after")
     def _one_kind(self) -> "Place":
+        self.check_kind()
+        return self
+
+    def check_kind(self) -> None:
         """Raise ValueError if keys of another kind are given, or one that this kind needs is not."""
         kind = self.kind
         own = self.kinds[kind].model_fields
@@ -285,7 +278,6 @@ class Place(OnSpark, Readable):
         except ValidationError as error:  # a rule about several keys of this kind
             said = "; ".join(problem["msg"].removeprefix("Value error, ") for problem in error.errors())
             raise ValueError(said) from None
-        return self
 
     @property
     def kind(self) -> str:
@@ -302,8 +294,6 @@ class Place(OnSpark, Readable):
         """The one place that the keys, which were checked, describe."""
         described = self.kinds[self.kind]
         source = described.model_construct(**{name: getattr(self, name) for name in described.model_fields})
-        if isinstance(source, Readable):
-            source.hold(self.given)
         if isinstance(source, OnSpark):
             source.read_by(self.spark)
         return source
@@ -331,7 +321,7 @@ class System(Place):
     @model_validator(mode="after")
     def _one_kind(self) -> "System":
         if not READING_SCORES.get():
-            super()._one_kind()
+            self.check_kind()
         elif given := [key for key in self.kinds if getattr(self, key) is not None]:
             raise ValueError(f"{given[0]} goes with judgments: with `scores` a system is a name alone")
         return self
