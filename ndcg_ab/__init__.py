@@ -14,14 +14,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ndcg_ab.api.comparing import compare, evaluate
-    from ndcg_ab.api.draw import DrawResult, draw
-    from ndcg_ab.api.explaining import ExplainResult, explain
-    from ndcg_ab.api.judge_next import JudgeNextResult, judge_next
-    from ndcg_ab.api.judgments import JudgmentsResult, compare_judgments
-    from ndcg_ab.api.planning import PowerResult, power
+    from ndcg_ab.api.comparing import ExplainResult, compare, evaluate, explain
+    from ndcg_ab.api.judging import DrawResult, JudgeNextResult, JudgmentsResult, compare_judgments, draw, judge_next
+    from ndcg_ab.api.planning import PowerResult, power, sql_query
     from ndcg_ab.api.results import CompareResult
-    from ndcg_ab.api.warehouse import sql_query
     from ndcg_ab.config.model.evaluation import Evaluation
     from ndcg_ab.errors import InputError, ParityError
     from ndcg_ab.sources.judgments.function_grades import Document, Query
@@ -59,14 +55,17 @@ __all__ = [
 ]
 
 _PUBLIC = {
-    "ndcg_ab.api.comparing": ("compare", "evaluate"),
-    "ndcg_ab.api.draw": ("DrawResult", "draw"),
-    "ndcg_ab.api.explaining": ("ExplainResult", "explain"),
-    "ndcg_ab.api.judgments": ("JudgmentsResult", "compare_judgments"),
-    "ndcg_ab.api.judge_next": ("JudgeNextResult", "judge_next"),
-    "ndcg_ab.api.planning": ("PowerResult", "power"),
+    "ndcg_ab.api.comparing": ("ExplainResult", "compare", "evaluate", "explain"),
+    "ndcg_ab.api.judging": (
+        "DrawResult",
+        "JudgeNextResult",
+        "JudgmentsResult",
+        "compare_judgments",
+        "draw",
+        "judge_next",
+    ),
+    "ndcg_ab.api.planning": ("PowerResult", "power", "sql_query"),
     "ndcg_ab.api.results": ("CompareResult",),
-    "ndcg_ab.api.warehouse": ("sql_query",),
     "ndcg_ab.config.model.evaluation": ("Evaluation",),
     "ndcg_ab.errors": ("InputError", "ParityError"),
     "ndcg_ab.sources.judgments.function_grades": ("Document", "Query"),

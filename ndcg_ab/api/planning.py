@@ -1,4 +1,4 @@
-"""`power`: how many queries a difference needs."""
+"""`power`: how many queries a difference needs; `sql_query`: a metric as a query for a database."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -7,8 +7,14 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from ndcg_ab.api.arguments import as_configured, name_arguments_in_errors
-from ndcg_ab.api.data import Data, ShownInNotebook, make_source, read_argument
+from ndcg_ab.api.arguments import (
+    Data,
+    ShownInNotebook,
+    as_configured,
+    make_source,
+    name_arguments_in_errors,
+    read_argument,
+)
 from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.model.inputs.connections import InMemoryFile
 from ndcg_ab.errors import InputError, format_value
@@ -16,7 +22,10 @@ from ndcg_ab.sources.external_scores import SCORE
 from ndcg_ab.sources.tables.in_memory import python_number, read_given
 from ndcg_ab.studies.power import Asked, Plan, make_plans, parse_questions, plans_to_json
 from ndcg_ab.studies.query_scores import Scores, parse_scores
+from ndcg_ab.warehouse.names import make_tables
+from ndcg_ab.warehouse.query import write_query
 from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.notation import parse
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,3 +135,34 @@ def scores_place(given: Data | CompareResult | None) -> Path | Scores | None:
     if not isinstance(file, InMemoryFile) or isinstance(file.given.data, Mapping):
         raise InputError("scores: must be what compare() returned, or a table of system_id, query_id, metric and value")
     return parse_scores(read_given(file.given, SCORE, {}), file)
+
+
+def sql_query(
+    metric: str | Metric = "ndcg@10",
+    *,
+    dialect: str,
+    judgments: str = "judgments",
+    rankings: str | None = None,
+    systems: Mapping[str, str] | None = None,
+    columns: Mapping[str, str] | None = None,
+    judgments_columns: Mapping[str, str] | None = None,
+    mean: bool = False,
+) -> str:
+    """One query that computes the metric where the data are.  As `ndcg-ab sql`.
+
+    dialect: duckdb, postgres, spark, sqlite, clickhouse, datafusion, polars, snowflake, bigquery, trino, databricks or
+        redshift.
+    judgments: a table, by its path.  rankings: a table of all systems, by default ``rankings``; or systems: name ->
+        the table of one.  A dbt expression in {{ }} stays as it is.
+    columns, judgments_columns: field -> column, where the names differ; fields of rankings are system_id, query_id,
+        doc_id, score and rank, of judgments query_id, doc_id and grade.
+    mean: one row for each system instead of one for each system and query.
+    Raises InputError for a name that no table can have and for what cannot be said in that database, MetricError.
+    """
+    chosen = parse(metric) if isinstance(metric, str) else metric
+    if not isinstance(chosen, Metric):
+        raise InputError(f"metric = {format_value(metric)}: must be text like ndcg@10, or a Metric")
+    with name_arguments_in_errors():
+        return write_query(
+            chosen, dialect, make_tables(judgments, rankings, systems, judgments_columns, columns), mean=mean
+        )

@@ -6,9 +6,8 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ndcg_ab.api.arguments import as_configured
+from ndcg_ab.api.arguments import Data, as_configured
 from ndcg_ab.api.comparing import compare
-from ndcg_ab.api.data import Data
 from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.loading.hints import closest_hint
 from ndcg_ab.config.model.by_metric import ALL

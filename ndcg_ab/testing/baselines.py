@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndcg_ab.api.arguments import make_evaluation
+from ndcg_ab.api.arguments import Data, make_evaluation
 from ndcg_ab.api.comparing import compare
-from ndcg_ab.api.data import Data
 from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.model.inputs.sources import System
 from ndcg_ab.errors import InputError

@@ -28,6 +28,26 @@ class Tables:
     columns: Mapping[str, str] = field(default_factory=dict)
 
 
+def make_tables(
+    judgments: str,
+    rankings: str | None,
+    systems: Mapping[str, str] | None,
+    judgments_columns: Mapping[str, str] | None,
+    columns: Mapping[str, str] | None,
+) -> Tables:
+    """What was given, with the names that are meant without it; InputError for two places of the rankings."""
+    if rankings is not None and systems:
+        raise InputError(
+            Setting("--rankings"),
+            ", ",
+            Setting("--system"),
+            ": both are given; the rankings are in one table, or in one of each system",
+        )
+    return Tables(
+        judgments, "rankings" if rankings is None else rankings, systems or {}, judgments_columns or {}, columns or {}
+    )
+
+
 def quote_table(option: str, name: str, dialect: Dialect) -> str:
     """A table's path in a query; a dbt expression stays as it is. InputError names the option."""
     return name.strip() if TEMPLATE.fullmatch(name.strip()) else quote_path(option, "table", name, dialect)

@@ -115,9 +115,9 @@ def sql(
     ] = False,
 ) -> None:
     """Print a metric as one query for your own database, with its definition in a comment."""
-    from ndcg_ab.api.warehouse import make_tables
     from ndcg_ab.config.options.from_options import parse_columns
     from ndcg_ab.other_measures import ours
+    from ndcg_ab.warehouse.names import make_tables
     from ndcg_ab.warehouse.query import write_query
 
     if len(metrics := metric or ["ndcg@10"]) > 1:
