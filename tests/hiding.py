@@ -23,8 +23,8 @@ from typer.testing import CliRunner
 from flows.cli.app import app
 from ndcg_ab import extensions
 from ndcg_ab.config.loading.file import read_config
-from ndcg_ab.config.loading.variables import fill_variables
 from ndcg_ab.config.secrets import redaction
+from ndcg_ab.config.secrets.lookup import fill_variables
 from ndcg_ab.engines.duckdb import engine as duckdb
 from ndcg_ab.errors import InputError, format_value, in_short, on_one_line, shortened
 from ndcg_ab.flows.cli import exit_codes

@@ -12,8 +12,8 @@ import yaml
 from pydantic import ValidationError
 
 from ndcg_ab.config.loading.file import describe_problems
+from ndcg_ab.config.loading.layers import fill_in_content
 from ndcg_ab.config.loading.templates import resolve_at, stands_for_many
-from ndcg_ab.config.loading.variables import fill_in_content
 from ndcg_ab.config.loading.yaml_files import Loader
 from ndcg_ab.config.model.evaluation import NAME, Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource

@@ -19,11 +19,11 @@ from ndcg_ab.config.loading.keys import (
     known_keys,
     takes_text,
 )
-from ndcg_ab.config.loading.variables import fill_in_content
 from ndcg_ab.config.loading.yaml_files import Loader, read_yaml
 from ndcg_ab.config.model.inputs.connections import ADDRESS
 from ndcg_ab.config.model.keys import inner_types, is_model, is_reference
-from ndcg_ab.config.walking import Place, dotted_key
+from ndcg_ab.config.secrets.lookup import VARIABLE, fill_variables
+from ndcg_ab.config.walking import Place, dotted_key, map_texts
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolved
 from ndcg_core.measures.writing import nearest_hint
@@ -152,6 +152,40 @@ def absolute_paths(content: Any, absolute: Callable[[Any], Any], place: Place) -
     if isinstance(content, list):
         return [absolute_paths(value, absolute, (*place, at)) for at, value in enumerate(content)]
     return absolute(content) if is_path(place) else content
+
+
+# ---- variables of the environment
+#
+# They are looked up when the file is read.  Where an address or an argument may hold a password (`Trait.LATE`, and a
+# path that is an address as it is written), the text is kept as it is written, and looked up when it is used: what is
+# kept of an evaluation, or handed to Prefect, holds no secret.
+
+
+def fill_in_content(content: Any, origin: str, place: Place = ()) -> Any:
+    """What a file holds at a place, with the values of its variables.
+
+    A value that is one variable and nothing else is what YAML makes of it where the key does not take text, and null
+    where it is empty.
+    """
+
+    def fill(text: str, place: Place) -> Any:
+        value = fill_variables(text, f"{origin}: {dotted_key(place)}")
+        if is_late(place) or (is_path(place) and ADDRESS.match(text)):
+            return text
+        whole = VARIABLE.fullmatch(text.strip())
+        if whole is None or whole["inner"] is None:
+            return value
+        return (value or None) if takes_text(place) else parse_yaml_text(value)
+
+    return map_texts(content, fill, place)
+
+
+def parse_yaml_text(text: str) -> Any:
+    """What YAML makes of a text; the text itself where it is no YAML."""
+    try:
+        return yaml.load(text, Loader)
+    except (yaml.YAMLError, ValueError):
+        return text
 
 
 # ---- what --set changes

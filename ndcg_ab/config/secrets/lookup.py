@@ -1,8 +1,10 @@
-"""Secrets: named in a configuration by reference, looked up when they are used, and shown nowhere.
+"""Secrets and variables: named in a configuration, looked up when they are used; secrets are shown nowhere.
 
     {env: NAME}      the variable NAME of the environment
     {file: PATH}     what the file holds, without the line end
     {prefect: NAME}  the Prefect block of type Secret that is called NAME
+
+In texts `${NAME}` and `${NAME:-value}` are variables of the environment, and `$${` is a plain `${`.
 
 What is kept of an evaluation holds the reference.  Every value that was looked up is remembered by this process, and
 `redact` takes it out of whatever is about to be shown or kept.
@@ -15,17 +17,44 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from ndcg_ab.config.loading.variables import VARIABLE, fill_variables
 from ndcg_ab.config.model.keys import SecretText, is_reference
 from ndcg_ab.config.secrets.redaction import ASSIGNED, USERINFO, has_secret_name, redact, remember_secret
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, format_value
 
 __all__ = ["SecretText", "is_reference", "redact", "remember_secret", "reveal_address", "reveal_secrets"]
 
+VARIABLE = re.compile(r"\$\$\{|\$\{(?P<inner>[^{}]*)\}|\$\{")
+INNER = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(:-(?P<default>.*))?", flags=re.DOTALL)
 LEAST = 8  # letters of a variable's value that is no reference and counts as a secret for its looks
 CLIENTS = ("MLFLOW_", "PREFECT_")
 FOLDERS = ("PWD", "OLDPWD")  # of the shell: no passwords
 WORDS = re.compile(r"\d+([.,]\d+)?|[a-z]+([-_. /]?[a-z]+)*|[A-Z][a-z]+|[~.]{0,2}/\S*|[\w.-]+:\d+|\w+://\S+")
+
+
+def fill_variables(text: str, where: str) -> str:
+    """The text with the values of its variables.
+
+    A variable that is set and empty counts as not set.  Raises InputError for one that is not set and has no default.
+    """
+
+    def value_of(found: re.Match[str]) -> str:
+        if found[0] == "$${":
+            return "${"
+        inner = INNER.fullmatch(found["inner"] or "")
+        if inner is None:
+            raise InputError(
+                f"{where}: {format_value(text[found.start() :])}: must be ${{NAME}} or ${{NAME:-value}};"
+                " $${ writes a plain ${"
+            )
+        name, default = inner["name"], inner["default"]
+        value = os.environ.get(name) or default
+        if value is None:
+            raise InputError(
+                f"{where}: ${{{name}}} is not set (and has no default): set the variable, or write ${{{name}:-value}}"
+            )
+        return value
+
+    return VARIABLE.sub(value_of, text)
 
 
 def reveal_secrets(content: Any, where: str, directory: Path) -> Any:
