@@ -84,12 +84,12 @@ class ShortHelp(Command):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         left_out = [each for each in self.params if each.param_type_name == "option" and each.name not in MOST_USED]
         for each in left_out:
-            each.hidden = not self.shows_all  # type: ignore[attr-defined]
+            each.hidden = not self.shows_all
         try:
             super().format_help(ctx, formatter)
         finally:
             for each in left_out:
-                each.hidden = False  # type: ignore[attr-defined]  # shells complete it
+                each.hidden = False  # shells complete it
 
 
 def show_all(ctx: typer.Context, wanted: bool) -> None:
