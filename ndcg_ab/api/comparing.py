@@ -233,27 +233,14 @@ def explain(
     name.  query: its id.  metrics: the steps lead from the first to each other one.
     Raises InputError (argument, row or key, value, rule), ParityError.
     """
+    arguments: dict[str, Any] = dict(locals())
     if (systems is None) == (ranking is None):
         given = "neither is given" if ranking is None else "both are given"
         raise InputError(f"systems, ranking: {given}; exactly one of them is needed")
-    arguments: dict[str, Any] = {
-        "judgments": judgments,
-        "systems": systems,
-        "metrics": metrics,
-        "columns": columns,
-        "format": format,
-    }
-    arguments |= {"judgments_columns": judgments_columns, "judgments_format": judgments_format, "combine": combine}
-    arguments |= {
-        "queries": queries,
-        "grades": grades,
-        "document_prefix": document_prefix,
-        "duplicates": duplicates,
-        "own": own,
-    }
-    if ranking is not None:
-        arguments["systems"] = {ALONE: read_argument(ALONE, ranking)}
+    asked, alone = arguments.pop("query"), arguments.pop("ranking")
+    if alone is not None:
+        arguments["systems"] = {ALONE: read_argument(ALONE, alone)}
     evaluation = make_evaluation(arguments)
-    query_id = str(read_value(JUDGMENT.fields[0], python_number(query), "query"))
+    query_id = str(read_value(JUDGMENT.fields[0], python_number(asked), "query"))
     with name_arguments_in_errors(), open_engine() as engine:
         return ExplainResult(query_id, tuple(explain_query(evaluation, query_id, engine)))

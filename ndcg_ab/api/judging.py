@@ -278,28 +278,21 @@ def compare_judgments(
     progress: told what begins.
     Raises InputError (argument, row or key, value, rule), ParityError.
     """
-    if systems is not None and len(systems) < 2:
+    arguments: dict[str, Any] = dict(locals())
+    if systems is None:
+        arguments |= {"systems": NO_SYSTEM, "columns": None, "format": None}
+    elif len(systems) < 2:
         raise InputError(f"systems: holds {len(systems)}; at least 2 systems are needed, or none")
-    settings: dict[str, Any] = {"metrics": metrics, "baseline": baseline, "smallest_effect": smallest_effect}
-    settings |= {"queries": queries, "alpha": alpha, "resamples": resamples, "seed": seed, "threads": threads}
-    settings |= {"cluster_prefix": cluster_prefix}
-    settings |= {"systems": systems or NO_SYSTEM}
-    settings |= {"columns": columns, "format": format} if systems else {}
-    by_first = evaluation_by("first", first, first_columns, first_format, settings | {"grades": first_grades})
-    by_second = evaluation_by("second", second, second_columns, second_format, settings | {"grades": second_grades})
+    by_first, by_second = (evaluation_by(name, arguments) for name in ("first", "second"))
     say = progress or (lambda step: None)
     return JudgmentsResult(agreement.compare_judgments(by_first, by_second, say, with_systems=systems is not None))
 
 
-def evaluation_by(
-    argument: str,
-    data: Data,
-    columns: Mapping[str, str] | None,
-    file_format: FileFormat | None,
-    settings: Mapping[str, Any],
-) -> Evaluation:
-    """The evaluation by one set; InputError names the argument that gave the set."""
-    place = read_argument(argument, data)
-    refuse_for_data(argument, place, {f"{argument}_columns": columns, f"{argument}_format": file_format})
-    about = {"judgments": place, "judgments_columns": columns, "judgments_format": file_format}
-    return make_evaluation({**settings, **about})
+def evaluation_by(name: str, arguments: Mapping[str, Any]) -> Evaluation:
+    """Return the evaluation by the first or the second set; InputError names the argument that gave the set."""
+    place = read_argument(name, arguments[name])
+    refuse_for_data(name, place, arguments)
+    shared = {each: value for each, value in arguments.items() if not each.startswith(("first", "second", "progress"))}
+    about = {"judgments": place, "grades": arguments[f"{name}_grades"]}
+    about |= {f"judgments_{each}": arguments[f"{name}_{each}"] for each in ("columns", "format")}
+    return make_evaluation(shared | about)
