@@ -1,6 +1,6 @@
 """The commands about judgments: judgments, clicks."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -55,7 +55,9 @@ def judgments(
     if files or options["system"]:
         placed = place_inputs(options | {"files": files, "judgments": first}, "judgments OTHER")
         options["system"] = placed["system"]
-    refuse_without_systems(options)
+    for name in () if options["system"] else options_of(*OF_SYSTEMS):
+        if options[name] not in (None, []):
+            raise InputError(f"{option_of(name)}: is about systems, and none is given: add two rankings or more")
     formats = split_for_files("--judgments-format", judgments_format)
     names = split_for_files("--judgments-columns", judgments_columns)
     words = split_for_files("--grades", grades)
@@ -76,12 +78,6 @@ def judgments(
     output.write("json", compared.to_json)
     output.show(print_judgments, compared)
     output.name_written()
-
-
-def refuse_without_systems(options: Mapping[str, object]) -> None:
-    for name in options_of(*OF_SYSTEMS):
-        if options[name] not in (None, []) and not options["system"]:
-            raise InputError(f"{option_of(name)}: is about systems, and none is given: add two rankings or more")
 
 
 def split_for_files(option: str, given: Sequence[str] | None) -> tuple[str | None, str | None]:

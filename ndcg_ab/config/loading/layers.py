@@ -1,7 +1,7 @@
 """A configuration from its layers: the files that it extends, the file itself, and what `--set` changes."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -133,24 +133,19 @@ def leaf_places(content: dict[Any, Any], place: Place = ()) -> Iterator[Place]:
             yield (*place, key)
 
 
-def rebase_paths(content: dict[Any, Any], folder: Path) -> dict[Any, Any]:
-    """With the relative paths of a file that lies in another folder as absolute ones."""
+def rebase_paths(content: Any, folder: Path, place: Place = ()) -> Any:
+    """Return content in which the relative paths of keys, and of secrets' files, are absolute ones below a folder."""
 
     def absolute(value: Any) -> Any:
         is_relative = isinstance(value, str) and value and not value.startswith("~") and not ADDRESS.match(value)
         return str(folder / value) if is_relative else value
 
-    return {key: absolute_paths(value, absolute, (key,)) for key, value in content.items()}
-
-
-def absolute_paths(content: Any, absolute: Callable[[Any], Any], place: Place) -> Any:
-    """With the paths of keys and of secrets' files absolute."""
     if is_reference(content) and "file" in content and is_late(place):
         return {"file": absolute(content["file"])}
     if isinstance(content, dict):
-        return {part: absolute_paths(value, absolute, (*place, part)) for part, value in content.items()}
+        return {part: rebase_paths(value, folder, (*place, part)) for part, value in content.items()}
     if isinstance(content, list):
-        return [absolute_paths(value, absolute, (*place, at)) for at, value in enumerate(content)]
+        return [rebase_paths(value, folder, (*place, at)) for at, value in enumerate(content)]
     return absolute(content) if is_path(place) else content
 
 

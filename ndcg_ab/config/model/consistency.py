@@ -1,7 +1,7 @@
 """What keys of a configuration demand of each other: rules that an `Evaluation` holds itself to."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic_core import InitErrorDetails
 
@@ -150,14 +150,6 @@ def refuse_judging_function(evaluation: Any) -> None:
 # ---- one metric decides, unless more are named
 
 
-class Settled(NamedTuple):
-    """The metrics that decide, those that describe, and how the former were named; FIRST: by default, perhaps."""
-
-    metrics: list[str]
-    secondary_metrics: list[str]
-    primary_metrics: Primary
-
-
 def settle_roles(
     metrics: Sequence[str],
     primary: Primary,
@@ -165,10 +157,11 @@ def settle_roles(
     guardrails: Mapping[str, float],
     *,
     are_named: bool,
-) -> Settled:
-    """Which of the metrics decide: those of `primary`; else all where other roles are given; else the first one.
+) -> dict[str, Any]:
+    """Return the keys of the metrics that decide, of those that describe, and how the former were named.
 
-    are_named: whether `metrics` are given, and are not the default. RuleError for a metric with two roles.
+    Those of `primary` decide; else all if other roles are given; else the first one. are_named: whether `metrics` are
+    given, and are not the default. RuleError for a metric with two roles.
     """
     given = list(metrics) if are_named or not isinstance(primary, list) else []
     chosen = primary if isinstance(primary, list) else []
@@ -182,7 +175,8 @@ def settle_roles(
     if primary is None and len(given) > 1 and not secondary and not guardrails:
         primary = "first"
     decide = chosen or (given[:1] if primary == FIRST else given)
-    return Settled(list(decide), [*(name for name in given if name not in decide), *secondary], primary)
+    described = [*(name for name in given if name not in decide), *secondary]
+    return {"metrics": list(decide), "secondary_metrics": described, "primary_metrics": primary}
 
 
 def refuse_two_roles(roles: Mapping[str, Sequence[str]], *, is_default: bool) -> None:

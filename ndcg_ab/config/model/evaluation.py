@@ -268,8 +268,8 @@ class Evaluation(Model):
         """From here on `metrics` are those that decide, and `secondary_metrics` all that describe."""
         if not self.scores or self.names_metrics:
             given = (self.metrics, self.primary_metrics, self.secondary_metrics, self.guardrails)
-            settled = settle_roles(*given, are_named="metrics" in self.model_fields_set)
-            self.__dict__.update(settled._asdict())  # frozen for everybody else
+            # frozen for everybody else
+            self.__dict__.update(settle_roles(*given, are_named="metrics" in self.model_fields_set))
         return self
 
     @model_validator(mode="after")

@@ -35,7 +35,9 @@ def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) 
         if given.get(option.parameter) == "" and is_path(option.place, {Trait.INPUT}):  # `--queries "$QUERIES"`
             del given[option.parameter]
     if given.get("scores"):
-        refuse_with_scores(given)
+        for name in ("judgments", "system"):
+            if given.get(name):
+                raise InputError(f"--{name}: goes with rankings, and --scores hold none: take one of the two out")
     elif (count := len(given.get("system") or ())) < least_systems:
         problem = f"given {count} times; at least {least_systems} systems are needed"
         raise InputError(f"--system: {problem}; add --system NAME=FILE")
@@ -61,12 +63,6 @@ def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) 
 def evaluation_key(option: Option, content: Mapping[str, Any]) -> str:
     """Where an evaluation has the option; formats and columns are those of the scores, where there are some."""
     return option.key.replace("systems[]", "scores[]") if "scores" in content else option.key
-
-
-def refuse_with_scores(given: Mapping[str, Any]) -> None:
-    for option in ("--judgments", "--system"):
-        if given.get(option.removeprefix("--")):
-            raise InputError(f"{option}: goes with rankings, and --scores hold none: take one of the two out")
 
 
 def evaluation_from_arguments(arguments: Mapping[str, Any]) -> Evaluation:
