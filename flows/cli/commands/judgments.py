@@ -138,22 +138,16 @@ def clicks(
     from ndcg_ab.report.terminal.labels import print_clicks
     from ndcg_ab.studies.clicks import evaluation_of_clicks, grade_events, study_to_json
 
-    keys: dict[str, Any] = {
-        "file": events,
-        "format": format,
-        "model": model,
-        "floor": floor,
-        "actions": action or None,
-    }
-    keys |= {"columns": parse_columns("--columns", columns)} if columns else {}
     cuts = {
         "quantiles": parse_numbers("--quantiles", quantiles),
         "thresholds": parse_numbers("--thresholds", thresholds),
     }
     if None not in cuts.values():
         raise InputError("--quantiles, --thresholds: both say where grades begin; take one of the two out")
-    keys |= {"grades": {name: found for name, found in cuts.items() if found}} if any(cuts.values()) else {}
-    evaluation = evaluation_of_clicks({key: value for key, value in keys.items() if value is not None}, queries)
+    grades = {name: found for name, found in cuts.items() if found}
+    keys = {"file": events, "format": format, "model": model, "floor": floor, "actions": action, "grades": grades}
+    keys["columns"] = parse_columns("--columns", columns)
+    evaluation = evaluation_of_clicks({key: value for key, value in keys.items() if value not in (None, {})}, queries)
     evaluation = with_resource_options(evaluation, resources)
     inputs = [Path(file) for file in (events, queries) if file]
     output = Output(inputs, quiet=quiet, json=json, output_file=output_file)

@@ -1,5 +1,6 @@
 """The keys that a configuration can have, and what each of them takes: read from the model."""
 
+import functools
 import types
 import typing
 from collections.abc import Collection, Iterator
@@ -73,10 +74,7 @@ def expand(value: Any, place: Place) -> Any:
 
 def annotation_of(place: Place) -> Any:
     """The type of what is at a place; None where a configuration has no such place."""
-    found: Any = Evaluation
-    for part in place:
-        found = entry_type(found, part)
-    return found
+    return functools.reduce(entry_type, place, Evaluation)
 
 
 def entry_type(annotation: Any, part: int | str) -> Any:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ndcg_ab.config.loading.templates import file_stem, matching_files, nothing_matches_text, stands_for_many
+from ndcg_ab.config.model.inputs.connections import ADDRESS
 from ndcg_ab.config.options.from_options import parse_system
 from ndcg_ab.errors import InputError, format_value
 
 USAGE = "JUDGMENTS BASELINE CANDIDATE…"
-ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", flags=re.IGNORECASE)
 
 
 class NamedFile(NamedTuple):

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from ndcg_ab.config.model.costs import LATENCY, refuse_name
-from ndcg_ab.config.model.inputs.connections import DescribedPlace
+from ndcg_ab.config.model.inputs.connections import DescribedPlace, plain_address
 from ndcg_ab.config.model.keys import Model, Trait
 from ndcg_ab.config.walking import walk_texts
 
@@ -207,8 +207,7 @@ class HttpRequest(Model):
     @property
     def address(self) -> str:
         """The address for messages: without what may be secret."""
-        parts = urlsplit(self.url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts.netloc else self.url
+        return plain_address(self.url)
 
 
 class HttpSource(DescribedPlace):
