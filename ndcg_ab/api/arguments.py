@@ -15,10 +15,9 @@ from ndcg_ab.config.model.by_metric import ALL, FIRST
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import (
     ADDRESS,
-    InMemoryData,
     InMemoryFile,
-    InMemoryFunction,
     in_memory_file,
+    in_memory_function,
 )
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.model.keys import Option, models_in
@@ -143,8 +142,7 @@ def judgments_place(argument: str, data: Any, slices: Any) -> Any:
         return read_argument(argument, data)
     words = [getattr(data, "__module__", None) or "python", getattr(data, "__qualname__", type(data).__name__)]
     module, name = (re.sub(r"\W", "", word.rpartition(".<locals>.")[2].rpartition(".")[2]) for word in words)
-    function = InMemoryFunction(f"{module or 'python'}:{name or 'function'}")
-    function.given = InMemoryData(argument, data)
+    function = in_memory_function(argument, f"{module or 'python'}:{name or 'function'}", data)
     return {"python": function, "attributes": [slices] if isinstance(slices, str) else list(slices or ())}
 
 

@@ -295,11 +295,11 @@ def test_workers_are_threads(tmp_path: Path) -> None:
         meeting.wait()
         return 1
 
-    from ndcg_ab.config.model.inputs.sources import InMemoryData, JudgeSource
+    from ndcg_ab.config.model.inputs.connections import in_memory_function
+    from ndcg_ab.config.model.inputs.sources import JudgeSource
     from ndcg_ab.sources.judgments.function_grades import AskedFunction
 
-    source = JudgeSource(python="tests:together", workers=4)
-    source.hold(InMemoryData("judgments", together))
+    source = JudgeSource(python=in_memory_function("judgments", "tests:together", together), workers=4)
     pairs = [(ndcg_ab.Query("q", "text", {}), ndcg_ab.Document(f"d{at}")) for at in range(8)]
     said = AskedFunction(source, tmp_path).grades_of(pairs, lambda text: None)
     assert said.grades == (1.0,) * 8

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 from flows.cli.app import app
 from ndcg_ab import extensions
 from ndcg_ab.checks.added_checks import run_added_checks
+from ndcg_ab.config.model.inputs.connections import InMemoryData, in_memory_file, in_memory_function
 from ndcg_ab.config.model.inputs.sources import (
     ExtensionSource,
     FileSource,
-    InMemoryData,
     JudgeSource,
     PythonSource,
     ScoresSource,
@@ -160,8 +160,8 @@ def with_a_lazy_mapping(place: Place) -> object:
 
 
 def judge(place: Place, workers: int = 1) -> object:
-    described = JudgeSource(python="here:judge", workers=workers)
-    described.hold(InMemoryData("judge", lambda query, document: place.fail()))
+    function = in_memory_function("judge", "here:judge", lambda query, document: place.fail())
+    described = JudgeSource(python=function, workers=workers)
     pairs = [(Query("q1", "soup", {}), Document("d1"))]
     return AskedFunction(described, place.folder).grades_of(pairs, lambda text: None)
 
@@ -215,14 +215,12 @@ def table(place: Place) -> object:
 
 
 def documents(place: Place) -> object:
-    source = FileSource(file="documents")
-    source.hold(InMemoryData("documents", Raising(place.fail)))
+    source = FileSource(file=in_memory_file("documents", Raising(place.fail)))
     return Documents(source, place.folder).of(pa.chunked_array([["d1"]]))
 
 
 def scores(place: Place) -> object:
-    source = ScoresSource(file="scores", system="new")
-    source.hold(InMemoryData("scores", Raising(place.fail)))
+    source = ScoresSource(file=in_memory_file("scores", Raising(place.fail)), system="new")
     return Scores(source, place.folder).in_memory()
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from ndcg_ab.checks.data_checks import check_tables
 from ndcg_ab.comparing.drawn_queries import read_no_longer_zero
-from ndcg_ab.config.model.inputs.sources import FileSource, InMemoryData
+from ndcg_ab.config.model.inputs.connections import in_memory_file
+from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.results.outcome import Outcome
@@ -89,9 +90,8 @@ def test_a_query_that_should_be_the_same_is_not_told_to_differ() -> None:
     }
     failed = with_failed_queries(rankings["new"].table, ["q3"])
     rankings["new"] = dataclasses.replace(rankings["new"], table=failed)
-    log = FileSource(file=Path("log"))
     columns = {"query_id": ["q1", "q2", "q3", "q4"], "probability": [0.5, 0.0, 0.0, None]}
-    log.hold(InMemoryData("log", pa.table(columns | {"disagreement": [1.0, 0.0, 0.0, 1.0]})))
+    log = FileSource(file=in_memory_file("log", pa.table(columns | {"disagreement": [1.0, 0.0, 0.0, 1.0]})))
     queries = Queries(pull_source(log, query_layout((), needs_text=False, needs_weight=False), Path()))
     evaluation = evaluation_of([*rankings], METRICS[:1])
     with DuckDBEngine(1) as engine:

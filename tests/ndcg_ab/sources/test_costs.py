@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from ndcg_ab.config.model.inputs.connections import in_memory_file
 from ndcg_ab.config.model.inputs.http import HttpRequest, HttpSource
-from ndcg_ab.config.model.inputs.sources import ExtensionSource, FileSource, InMemoryData, PythonSource
+from ndcg_ab.config.model.inputs.sources import ExtensionSource, FileSource, PythonSource
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import RANKING, Pulled, pull_source
 from ndcg_ab.sources.base import CostsAsked
@@ -293,9 +294,7 @@ def test_a_query_whose_cells_are_empty_has_no_cost_that_is_known(tmp_path: Path)
 
 
 def given(data: Any) -> FileSource:
-    described = FileSource(file=Path("systems"))
-    described.hold(InMemoryData("systems['new']", data))
-    return described
+    return FileSource(file=in_memory_file("systems['new']", data))
 
 
 def test_a_trec_file_has_no_column(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
-from ndcg_ab.config.model.inputs.sources import FileSource, InMemoryData
+from ndcg_ab.config.model.inputs.connections import in_memory_file
+from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.documents import Documents
 from ndcg_ab.sources.tables.schema import DOCUMENT
@@ -34,9 +35,7 @@ def documents(path: Path, **described: Any) -> Documents:
 
 
 def in_memory(data: Any, columns: dict[str, str] | None = None) -> Documents:
-    source = FileSource(file="documents", columns=columns or {})
-    source.hold(InMemoryData("documents", data))
-    return Documents(source, Path())
+    return Documents(FileSource(file=in_memory_file("documents", data), columns=columns or {}), Path())
 
 
 def files(folder: Path) -> list[Path]:

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
-from ndcg_ab.config.model.inputs.sources import InMemoryData, ScoresSource
+from ndcg_ab.config.model.inputs.connections import in_memory_file
+from ndcg_ab.config.model.inputs.sources import ScoresSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import pull_source
 from ndcg_ab.sources.external_scores import PULLED
@@ -84,13 +85,9 @@ def test_ir_measures_is_told_by_the_names_of_its_measures(tmp_path: Path) -> Non
 
 
 def test_in_memory_they_are_tables_or_what_pytrec_eval_gives(tmp_path: Path) -> None:
-    source = ScoresSource(file=Path("scores"), system="a")
-    source.hold(InMemoryData("scores['a']", {"1": {"map": 0.5}, "2": {"map": 0.25}}))
-    assert parts(source) == (OF_A, {})
-    source.hold(
-        InMemoryData("scores['a']", pa.table({"query_id": ["1", "2"], "metric": ["map"] * 2, "value": [0.5, 0.25]}))
-    )
-    assert parts(source) == (OF_A, {})
+    table = pa.table({"query_id": ["1", "2"], "metric": ["map"] * 2, "value": [0.5, 0.25]})
+    for data in ({"1": {"map": 0.5}, "2": {"map": 0.25}}, table):
+        assert parts(ScoresSource(file=in_memory_file("scores['a']", data), system="a")) == (OF_A, {})
 
 
 def test_the_digest_is_of_the_content(tmp_path: Path) -> None:
@@ -121,9 +118,8 @@ def test_a_column_for_each_system_or_metric(text: str, system: str | None, expec
 
 
 def test_a_table_in_memory_has_a_column_for_each_system() -> None:
-    source = ScoresSource(file=Path("scores"))
-    source.hold(InMemoryData("scores", pa.table({"query_id": ["1"], "a": [0.5], "b": [1.0]})))
-    assert parts(source) == ({("a", "1", "value"): 0.5, ("b", "1", "value"): 1.0}, {})
+    file = in_memory_file("scores", pa.table({"query_id": ["1"], "a": [0.5], "b": [1.0]}))
+    assert parts(ScoresSource(file=file)) == ({("a", "1", "value"): 0.5, ("b", "1", "value"): 1.0}, {})
 
 
 def test_lines_are_recognised_whatever_the_file_is_called(tmp_path: Path) -> None:

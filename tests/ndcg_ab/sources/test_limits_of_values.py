@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
-from ndcg_ab.config.model.inputs.sources import DatabaseSource, FileSource, InMemoryData
+from ndcg_ab.config.model.inputs.connections import InMemoryData
+from ndcg_ab.config.model.inputs.sources import DatabaseSource, FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import PullRequest
 from ndcg_ab.sources.registry import make_source

@@ -28,6 +28,12 @@ class InMemoryFile(PosixPath):
     given: InMemoryData
 
 
+class InMemoryFunction(str):
+    """A module and a function in whose place a function in memory is called: the Python API's, in no configuration."""
+
+    given: InMemoryData
+
+
 def in_memory_file(name: str, data: Any) -> InMemoryFile:
     """Return a path that is called as an argument, and stands for its data."""
     file = InMemoryFile(name)
@@ -35,10 +41,11 @@ def in_memory_file(name: str, data: Any) -> InMemoryFile:
     return file
 
 
-class InMemoryFunction(str):
-    """A module and a function in whose place a function in memory is called: the Python API's, in no configuration."""
-
-    given: InMemoryData
+def in_memory_function(name: str, shown: str, function: Any) -> InMemoryFunction:
+    """Return a text as module:function that stands for a function which was given as an argument."""
+    text = InMemoryFunction(shown)
+    text.given = InMemoryData(name, function)
+    return text
 
 
 def read_file_place(value: Any) -> Path | str:

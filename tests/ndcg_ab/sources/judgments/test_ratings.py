@@ -11,7 +11,8 @@ import pyarrow.parquet as papq
 import pytest
 
 import ndcg_ab
-from ndcg_ab.config.model.inputs.sources import FileSource, InMemoryData
+from ndcg_ab.config.model.inputs.connections import in_memory_file
+from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.judgments.gathering import pull_judgments_place
 from ndcg_ab.sources.registry import pull_source
@@ -60,9 +61,7 @@ def as_json(rows: Rows, folder: Path) -> FileSource:
 
 def in_memory(make: Callable[[Rows], Any]) -> Callable[[Rows, Path], FileSource]:
     def held(rows: Rows, folder: Path) -> FileSource:
-        source = FileSource(file=folder / "none")
-        source.hold(InMemoryData("judgments", make(rows)))
-        return source
+        return FileSource(file=in_memory_file("judgments", make(rows)))
 
     return held
 

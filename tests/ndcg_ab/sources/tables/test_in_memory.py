@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.inputs.sources import FileSource, InMemoryData
+from ndcg_ab.config.model.inputs.connections import InMemoryData, in_memory_file
+from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, pull_source
 from ndcg_ab.sources.files.records import records_table
 from ndcg_ab.sources.forms.json.numbers_by_query import read_numbers
@@ -63,8 +64,7 @@ def test_tables_at_once_and_row_by_row(data: dict[str, dict[str, float]], size: 
     ],
 )
 def test_where_a_document_stands(data: Any, place: str) -> None:
-    source = FileSource(file="judgments")
-    source.hold(InMemoryData("judgments", data))
+    source = FileSource(file=in_memory_file("judgments", data))
     assert pull_source(source, JUDGMENT, ROOT).place_of("1", "a") == place
 
 
@@ -72,9 +72,8 @@ def test_a_digest_is_of_the_content_alone() -> None:
     """The same judgments from dictionaries, a table and a file."""
 
     def of(data: Any) -> Pulled:
-        source = FileSource(file="tests/data/judgments.qrels")
-        source.hold(data and InMemoryData("judgments", data))
-        return pull_source(source, JUDGMENT, ROOT)
+        file = in_memory_file("judgments", data) if data else "tests/data/judgments.qrels"
+        return pull_source(FileSource(file=file), JUDGMENT, ROOT)
 
     file = of(None)
     nested: dict[str, dict[str, float]] = {}
@@ -85,11 +84,10 @@ def test_a_digest_is_of_the_content_alone() -> None:
 
 def test_no_configuration_can_hold_data() -> None:
     """Neither its schema nor what is kept of it knows of them."""
-    content = {"name": "t", "judgments": "qrels", "systems": [{"name": "a", "file": "a.run"}]}
-    evaluation = Evaluation.model_validate(content)
-    before = evaluation.model_dump_json()
-    evaluation.judgments.hold(InMemoryData("judgments", {}))
-    evaluation.systems[0].hold(InMemoryData("systems['a']", {}))
+    file = in_memory_file("systems['a']", {})
+    content = {"name": "t", "judgments": "qrels", "systems": [{"name": "a", "file": str(file)}]}
+    before = Evaluation.model_validate(content).model_dump_json()
+    evaluation = Evaluation.model_validate(content | {"systems": [{"name": "a", "file": file}]})
     assert evaluation.model_dump_json() == before
     assert "given" not in Evaluation.model_json_schema()["$defs"]["FileSource"]["properties"]
     assert evaluation.systems[0].source.given == InMemoryData("systems['a']", {})
