@@ -145,8 +145,8 @@ def clicks(
     if None not in cuts.values():
         raise InputError("--quantiles, --thresholds: both say where grades begin; take one of the two out")
     grades = {name: found for name, found in cuts.items() if found}
-    keys = {"file": events, "format": format, "model": model, "floor": floor, "actions": action, "grades": grades}
-    keys["columns"] = parse_columns("--columns", columns)
+    keys: dict[str, Any] = {"file": events, "format": format, "model": model, "floor": floor}
+    keys |= {"actions": action, "grades": grades, "columns": parse_columns("--columns", columns)}
     evaluation = evaluation_of_clicks({key: value for key, value in keys.items() if value not in (None, {})}, queries)
     evaluation = with_resource_options(evaluation, resources)
     inputs = [Path(file) for file in (events, queries) if file]
