@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 
 import ndcg_ab
-from ndcg_ab.report.terminal.picture import draw_picture
+from ndcg_ab.report.terminal.grid import draw_picture
 from ndcg_ab.report.terminal.screen import print_outcome
 
 ROOT = Path(__file__).parent.parent

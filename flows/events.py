@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ndcg_ab.comparing.since_last import SinceLast
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.report.words.decision_summary import format_headline
+from ndcg_ab.report.answer import format_headline
 from ndcg_ab.results.numbers import format_range, signed
 from ndcg_ab.results.outcome import Outcome
 from ndcg_core.statistics.verdicts.comparison import Comparison

@@ -13,8 +13,8 @@ from prefect.states import Completed, Failed
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history.bundles.bundle import Finished
+from ndcg_ab.report.answer import format_headline, format_reasons
 from ndcg_ab.report.markdown import comparison_table, escape_text, format_note
-from ndcg_ab.report.words.decision_summary import format_headline, format_reasons
 
 from .events import events_of
 

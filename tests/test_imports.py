@@ -251,7 +251,7 @@ def test_no_module(rule: Callable[[Sources], Iterator[str]]) -> None:
 
 def test_every_module_is_looked_at() -> None:
     found = sources()
-    assert {"ndcg_core", "ndcg_ab", "ndcg_ab.flows.cli.app", "ndcg_ab.report.terminal.picture"} <= found.keys()
+    assert {"ndcg_core", "ndcg_ab", "ndcg_ab.flows.cli.app", "ndcg_ab.report.terminal.grid"} <= found.keys()
     assert "ndcg_ab.flows.evaluation" in set(modules_imported("ndcg_ab.flows.schedules", found)), "a relative import"
     assert "ndcg_ab.history.database" in set(modules_imported("ndcg_ab.report.bundle_files", found)), "from a package"
 

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
-from ndcg_ab.checks import judged_results
+from ndcg_ab.checks import data_checks
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
@@ -78,7 +78,7 @@ def small_samples(size: int) -> Iterator[None]:
             (parity, "SAMPLE", 1),
             (reducing, "LOOKED_AT", 3),
             (reducing, "FIRST_QUERIES", 2),
-            (judged_results, "FIRST_QUERIES", 2),
+            (data_checks, "FIRST_QUERIES", 2),
             (files, "reduce_file", partial(plain.reduce_file, size=size)),
         ):
             stack.enter_context(patch.object(module, name, value))

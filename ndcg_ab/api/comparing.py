@@ -204,7 +204,7 @@ class ExplainResult(ShownInNotebook):
 
     def __str__(self) -> str:
         from ndcg_ab.report.notebook import format_printed
-        from ndcg_ab.report.terminal.explained import print_explained
+        from ndcg_ab.report.terminal.studies import print_explained
 
         return format_printed(print_explained, self.systems, self.query)
 

@@ -59,7 +59,7 @@ class DrawResult:
 
     def to_json(self) -> str:
         """What `ndcg-ab draw --json` writes: counts and the plan."""
-        from ndcg_ab.report.terminal.planning import study_to_json
+        from ndcg_ab.report.terminal.studies import study_to_json
 
         return study_to_json(self._study)
 
@@ -67,7 +67,7 @@ class DrawResult:
         return f"<DrawResult: {len(self.drawn)} of {self._study.queries}>"
 
     def __str__(self) -> str:
-        from ndcg_ab.report.terminal.planning import draw_sentences
+        from ndcg_ab.report.terminal.studies import draw_sentences
 
         return "\n".join(draw_sentences(self._study, None, is_command=False))
 

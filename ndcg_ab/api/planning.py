@@ -49,7 +49,7 @@ class PowerResult(ShownInNotebook):
 
     def __str__(self) -> str:
         from ndcg_ab.report.notebook import format_printed
-        from ndcg_ab.report.terminal.planning import print_plans
+        from ndcg_ab.report.terminal.studies import print_plans
 
         return format_printed(print_plans, self.plans, self.asked)
 

@@ -121,8 +121,8 @@ class CompareResult:
 
         Raises InputError for a candidate that is not compared.
         """
+        from ndcg_ab.report.explanations import explain_candidate
         from ndcg_ab.report.markdown import format_words
-        from ndcg_ab.report.words.explanations import explain_candidate
 
         return format_words(explain_candidate(self._outcome, self.comparison(candidate).candidate))
 

@@ -1,22 +1,22 @@
 """Findings about the judgments and about what scores cannot be made from, as sentences."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
-from ndcg_ab.checks.added_checks import run_added_checks
-from ndcg_ab.checks.document_checks import check_odd_documents
-from ndcg_ab.checks.examples import MOST, examples_of
-from ndcg_ab.checks.grade_order import check_grade_order
-from ndcg_ab.checks.ids.id_checks import check_spellings, query_spelling_hint
-from ndcg_ab.checks.judged_results import check_judged_results
+from ndcg_ab.checks.findings import MOST, examples_of, make_finding, query_examples, refuse_errors
+from ndcg_ab.checks.id_checks import check_spellings, query_spelling_hint
+from ndcg_ab.checks.plausibility_checks import check_grade_order, check_odd_documents
 from ndcg_ab.checks.ranking_checks import TableNotice, check_depths, check_rankings, read_notices, remark_findings
-from ndcg_ab.checks.severities import refuse_errors
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine, InFiles
-from ndcg_ab.errors import InputError
-from ndcg_ab.finding_codes import CODES
+from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.extensions import CHECKS, load_named, translate_foreign_errors
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
+from ndcg_ab.scoring.loading import load_tables
+from ndcg_ab.scoring.scoring import PulledInputs
+from ndcg_ab.scoring.top_places import FIRST_QUERIES
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.tables.on_disk import table_or_file
 from ndcg_core.measures.metric import Metric
@@ -84,7 +84,7 @@ def note_remote_tables(judgments: Pulled, rankings: Mapping[str, Pulled]) -> lis
     if not staying:
         return []
     message = f"{', '.join(staying)}: rows stay on the cluster, where their order (rising_score) is not looked at"
-    return [Finding("rows_elsewhere", CODES["rows_elsewhere"].severity, message, len(staying))]
+    return [make_finding("rows_elsewhere", message, len(staying))]
 
 
 def check_loaded_rows(
@@ -111,7 +111,7 @@ def check_loaded_rows(
             message += texts_hint(pulled, judgments, evaluation)
         system = None if code in OF_JUDGMENTS else subject
         examples = examples_of(pulled, row.places)
-        found.append(Finding(code, CODES[code].severity, message, row.count, system, examples=examples))
+        found.append(make_finding(code, message, row.count, system, examples=examples))
     return found
 
 
@@ -156,8 +156,8 @@ def check_scored(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
                 " this"
                 f" metric counts (such as {queries[0]!r}); no_relevant = {metric.no_relevant}"
             )
-            examples = tuple(f"query {query_id!r}" for query_id in queries[:MOST])
-            found.append(Finding("nothing_counted", "note", message, count, metric=metric.name, examples=examples))
+            examples = query_examples(queries)
+            found.append(make_finding("nothing_counted", message, count, metric=metric.name, examples=examples))
     return found
 
 
@@ -171,7 +171,7 @@ def note_left_out_queries(findings: Sequence[Finding], metrics: Sequence[Metric]
         f"{', '.join(names)} leaves out what a system did not answer, where others score 0: a system gains by not"
         " answering what it is bad at; differences are taken over the queries that both answered"
     )
-    return [Finding("unanswered_left_out", "warning", message, unanswered)]
+    return [make_finding("unanswered_left_out", message, unanswered)]
 
 
 def refuse_contradictions(engine: Engine, judgments: Pulled) -> None:
@@ -237,7 +237,9 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
                     f" as {doc_id!r} of query {query_id!r}): the best placed of them counts (duplicates = first)"
                 )
                 examples = examples_of(pulled, [row[:2] for row in rows[:MOST]])
-                found.append(Finding("duplicate_document", "warning", message, total, system_id, examples=examples))
+                found.append(
+                    make_finding("duplicate_document", message, total, system_id, examples=examples, severity="warning")
+                )
                 continue
             raise InputError(
                 f"{pulled.place_of(query_id, doc_id)}: document {doc_id!r} is {copies} times in the ranking of"
@@ -275,4 +277,85 @@ def check_queries(engine: Engine, evaluation: Evaluation) -> list[Finding]:
         f" (the first is {example!r}, the first of its own {own!r}): the query ids of both must be the same"
         + query_spelling_hint([query_id for query_id, _, named, _ in rows if named], ids)
     )
-    return [Finding("queries_unmatched", "warning", message, judged)]
+    return [make_finding("queries_unmatched", message, judged)]
+
+
+LEAST_RESULTS, LEAST_QUERIES = 50, 5  # of a system that is refused because none of its results is judged
+EVERY_QUERY = 2**62
+
+
+class WholeNeededError(Exception):
+    """Rankings that were reduced must be read whole."""
+
+
+def check_judged_results(
+    engine: Engine, rankings: Mapping[str, Pulled], explained: Collection[str | None]
+) -> list[Finding]:
+    """Report systems of whose results none is judged; explained: systems of which another finding says why.
+
+    Raises WholeNeededError if rankings were reduced and none of the first results is judged.
+    """
+    none = [name for name, (*_, met) in count_judged(engine, FIRST_QUERIES).items() if not met]
+    none = [name for name in none if name not in explained]
+    if not none:
+        return []
+    if any(pulled.reduced for pulled in rankings.values()):
+        raise WholeNeededError
+    found = []
+    for name, (query_id, queries, returned, met) in count_judged(engine, EVERY_QUERY).items():
+        if met or name not in none:
+            continue
+        is_many = returned >= LEAST_RESULTS and queries >= LEAST_QUERIES
+        where = {"query_id": query_id}
+        (own,) = engine.rows("ranking", ("doc_id",), where={**where, "system_id": name}, order="doc_id")[0]
+        (judged,) = engine.rows("judgment", ("doc_id",), where=where, order="doc_id")[0]
+        message = (
+            f"system {name}: none of its {returned} results in {queries_text(queries, 'judged')} is judged (in query"
+            f" {query_id!r} the first document id is {own!r}, the first judged one {judged!r}): its document ids"
+            f" {'must be' if is_many else 'may not be'} those of the judgments"
+        )
+        severity = None if is_many else "warning"
+        examples = examples_of(rankings[name], [(query_id, own)])
+        found.append(make_finding("no_judged_result", message, returned, name, examples=examples, severity=severity))
+    return found
+
+
+def count_judged(engine: Engine, queries: int) -> dict[str, tuple[str, int, int, int]]:
+    """Return, for each system, its first judged query, the number of these, of its results, and of judged results."""
+    found: dict[str, tuple[str, int, int, int]] = {}
+    columns = ("system_id", "query_id", "returned", "met")
+    for name, query_id, returned, met in engine.rows("met_query", columns, queries=queries):
+        first, *counts = found.get(name, (query_id, 0, 0, 0))
+        found[name] = (min(first, query_id), counts[0] + 1, counts[1] + returned, counts[2] + met)
+    return found
+
+
+def run_added_checks(engine: Engine, evaluation: Evaluation) -> list[Finding]:
+    """What they find, in the order of `checks`; the code of a finding is its check's name.
+
+    Raises InputError for a check that is not installed, fails, or gives something else than findings.
+    """
+    found = []
+    for name in evaluation.checks:
+        check = load_named(CHECKS, name, "checks: ")
+        with translate_foreign_errors(f"checks: {name}: fails"):
+            given = list(check(engine, evaluation))
+            if wrong := [each for each in given if not isinstance(each, Finding)]:
+                raise InputError(
+                    f"checks: {name}: gives {format_value(wrong[0])}: must give ndcg_ab.results.outcome.Finding"
+                )
+        found += [replace(finding, code=name) for finding in given]
+    return found
+
+
+def load_and_check(engine: Engine, read: PulledInputs, evaluation: Evaluation) -> list[Finding]:
+    """The tables, and the data check's findings; where these need more than reduced rankings hold, they are read."""
+    assert read.judgments is not None
+    rankings = read.rankings
+    load_tables(engine, read.judgments, read.queries, rankings, evaluation)
+    try:
+        return check_tables(engine, read.judgments, rankings, evaluation)
+    except WholeNeededError:
+        rankings = {name: each.whole() for name, each in rankings.items()}
+        load_tables(engine, read.judgments, read.queries, rankings, evaluation)
+        return check_tables(engine, read.judgments, rankings, evaluation)

@@ -2,12 +2,12 @@
 
 import dataclasses
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import pyarrow.compute as pc
 
-from ndcg_ab.checks.examples import MOST
+from ndcg_ab.checks.findings import make_finding, query_examples
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
@@ -130,7 +130,11 @@ def check_group(
     if disagree:
         engine.build("own_order", places=EVERYTHING if look.beyond else look.cutoff)
     too_many = is_beyond_bound(engine, look)
-    judged = load_judgments(engine, weights, with_grades=not too_many)
+    grades: dict[str, dict[str, float]] = defaultdict(dict)
+    judgment = ("query_id", "doc_id", "grade")
+    for query_id, doc_id, grade in () if too_many else engine.each("sensitive_judgment", judgment):
+        grades[query_id][doc_id] = grade
+    judged = _Judged(grades, engine.rows("highest_grade")[0][0], weights)
     columns = ("query_id", "doc_id", "score", "rank_given")
     sensitive = {} if too_many else read_by_system(engine, "sensitive_doc", columns)
     values = [
@@ -138,7 +142,9 @@ def check_group(
     ]
     found = []
     for (system_id,) in engine.rows("system", ("system_id",), order="place"):  # one at a time: memory
-        mine = tied_answers(rows_of(sensitive, system_id))
+        mine: dict[str, list[Result]] = defaultdict(list)
+        for query_id, *row in rows_of(sensitive, system_id):
+            mine[query_id].append(Result(*row))
         places = dict(rows_of(tied, system_id))
         for metric, every in zip(metrics, values, strict=True):
             known = dict(rows_of(every, system_id))
@@ -155,23 +161,6 @@ def is_beyond_bound(engine: Engine, look: OrderCheck) -> bool:
         return True
     engine.build("sensitive_doc", everything=look.beyond)
     return engine.count("sensitive_doc") > BOUNDED
-
-
-def tied_answers(rows: Iterable[tuple[Any, ...]]) -> dict[str, list[Result]]:
-    """query_id -> a system's results where equal scores decide their order."""
-    found: dict[str, list[Result]] = defaultdict(list)
-    for query_id, *row in rows:
-        found[query_id].append(Result(*row))
-    return found
-
-
-def load_judgments(engine: Engine, weights: Mapping[str, float] | None, *, with_grades: bool) -> _Judged:
-    """with_grades: those of the queries with ties are asked for, as they are where these are ordered again."""
-    grades: dict[str, dict[str, float]] = defaultdict(dict)
-    columns = ("query_id", "doc_id", "grade")
-    for query_id, doc_id, grade in engine.each("sensitive_judgment", columns) if with_grades else ():
-        grades[query_id][doc_id] = grade
-    return _Judged(grades, engine.rows("highest_grade")[0][0], weights)
 
 
 def rank_finding(
@@ -202,16 +191,14 @@ def rank_finding(
         value = score_of_order(by_rank, grades, all_grades, judged.highest)
         seen = (query for query in alike if query in known and ranks.suspicious[system_id, query] <= reach)
         moved.update((query, value) for query in seen)
-    first = queries[:MOST]
     here, there = judged.mean(known), judged.mean(moved)
     message = (
         f"system {system_id}: its rank column disagrees with its scores in {queries_text(len(queries))} (such as"
-        f" {first[0]!r}). Scores decide here: {metric.name} is {here:.4f}; by its ranks it would be {there:.4f}."
+        f" {queries[0]!r}). Scores decide here: {metric.name} is {here:.4f}; by its ranks it would be {there:.4f}."
         f" If the ranks are right, ask for {by_rank.name}"
     )
-    examples = tuple(f"query {query!r}" for query in first)
-    row = (len(queries), system_id, metric.name, abs(there - here), examples)
-    return [Finding("rank_disagrees", "warning", message, *row)]
+    row = (len(queries), system_id, metric.name, abs(there - here), query_examples(queries))
+    return [make_finding("rank_disagrees", message, *row)]
 
 
 def score_of_order(by_rank: Metric, grades: Sequence[float | None], judged: Sequence[float], highest: float) -> float:
@@ -241,9 +228,9 @@ def tie_finding(
         f"system {system_id}: equal scores decide {decided} {where} in {queries_text(len(places))} (such as"
         f" {min(places)!r}), ordered here by ties = {metric.ties}"
     )
-    examples = tuple(f"query {query!r}" for query in sorted(places)[:MOST])
+    examples = query_examples(sorted(places))
     if not answers or metric.has_own_ideal or not metric.traits.is_monotone:
-        return Finding("tied_places", "warning", told, decided, system_id, metric.name, examples=examples)
+        return make_finding("tied_places", told, decided, system_id, metric.name, examples=examples)
     low, expected, high = mean_bounds(metric, known, answers, judged)
     middle = "" if expected is None else f", expected {expected:.4f}"
     message = (
@@ -252,8 +239,8 @@ def tie_finding(
     )
     if high - low <= UNSEEN:
         message = f"{told}; their order moves the mean of {metric.name} by less than {UNSEEN:g}"
-    severity = "warning" if high - low > WORTH_A_WARNING else "note"
-    return Finding("tied_places", severity, message, decided, system_id, metric.name, high - low, examples)
+    severity = None if high - low > WORTH_A_WARNING else "note"
+    return make_finding("tied_places", message, decided, system_id, metric.name, high - low, examples, severity)
 
 
 def mean_bounds(

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.checks.examples import MOST, examples_of
+from ndcg_ab.checks.findings import MOST, examples_of, make_finding, query_examples
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.finding_codes import CODES
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring.metric_tables import EVERYTHING
@@ -84,7 +83,6 @@ def check_rankings(
         found += remark_findings(name, pulled, name)
         if name in answers:
             found += check_ranks(name, pulled, noticed, answers[name])
-            found += check_constant(name, pulled, noticed, answers[name])
             found += check_rising(name, pulled)
     return [*found, *check_numbers(answers, rankings), *check_copies(rankings)]
 
@@ -104,8 +102,7 @@ def findings_of(remarks: Iterable[Remark], about: str, system: str | None = None
         message = f"{about}: {remark.told or REMARKS[remark.code].format(count=remark.count, **words)}"
         if remark.examples:
             message += f" (such as {remark.examples[0]})"
-        severity = CODES[remark.code].severity
-        found.append(Finding(remark.code, severity, message, remark.count, system, examples=remark.examples))
+        found.append(make_finding(remark.code, message, remark.count, system, examples=remark.examples))
     return found
 
 
@@ -123,11 +120,15 @@ REMARKS = {
 def check_ranks(
     name: str, pulled: Pulled, noticed: Mapping[tuple[str, str], TableNotice], answers: AnswerCounts
 ) -> list[Finding]:
-    """Its own ranks: repeated, missing, or not counted from 1."""
+    """Find ranks that are repeated, missing or not counted from 1, and scores that are all the same."""
     found = []
+
+    def finding_of(code: str, message: str, count: int, severity: str = "warning") -> Finding:
+        examples = examples_of(pulled, noticed[code, name].places)
+        return make_finding(code, message, count, name, examples=examples, severity=severity)
+
     if row := noticed.get(("repeated_rank", name)):
         query_id = row.places[0][0]
-        of_queries = replace(row, count=row.queries)  # of results or of queries, one unit for all systems
         if pulled.lacks("score"):
             message = (
                 f"system {name} gives {row.count} result{'s' * (row.count != 1)} a rank that another result of the"
@@ -139,14 +140,14 @@ def check_ranks(
                 f"system {name} repeats ranks in {queries_text(row.count)} (such as {query_id!r}); its scores decide"
                 " the order, but one file may hold two rankings"
             )
-        found.append(make_finding("repeated_rank", message, of_queries, name, pulled))
+        found.append(finding_of("repeated_rank", message, row.queries))
     if row := noticed.get(("rank_gap", name)):
         message = (
             f"system {name}: ranks are missing in {queries_text(row.count)} (such as {row.places[0][0]!r}), above the"
             " first result or between two: results may have been lost"
         )
         severity = "warning" if row.count >= HALF * answers.answered else "note"
-        found.append(make_finding("rank_gap", message, row, name, pulled, severity))
+        found.append(finding_of("rank_gap", message, row.count, severity))
     if row := noticed.get(("rank_below_one", name)):
         below = row.count > row.queries
         start = "below 0" if below else "at 0"
@@ -157,23 +158,15 @@ def check_ranks(
         if not below and row.queries < answers.answered:
             message += f", and in the other {queries_text(answers.answered - row.queries)} they begin later"
         severity = "warning" if below or row.queries < answers.answered else "note"
-        found.append(make_finding("rank_below_one", message, row, name, pulled, severity))
+        found.append(finding_of("rank_below_one", message, row.count, severity))
+    if row := noticed.get(("constant_score", name)):
+        message = (
+            f"system {name}: all results have the same score in {row.count} of {queries_text(answers.several)} with"
+            f" several results (such as {row.places[0][0]!r}): scores do not order them"
+        )
+        severity = "warning" if row.count >= HALF * answers.several else "note"
+        found.append(finding_of("constant_score", message, row.count, severity))
     return found
-
-
-def check_constant(
-    name: str, pulled: Pulled, noticed: Mapping[tuple[str, str], TableNotice], answers: AnswerCounts
-) -> list[Finding]:
-    """Scores that are all the same order nothing."""
-    row = noticed.get(("constant_score", name))
-    if row is None:
-        return []
-    message = (
-        f"system {name}: all results have the same score in {row.count} of {queries_text(answers.several)} with"
-        f" several results (such as {row.places[0][0]!r}): scores do not order them"
-    )
-    severity = "warning" if row.count >= HALF * answers.several else "note"
-    return [make_finding("constant_score", message, row, name, pulled, severity)]
 
 
 def check_rising(name: str, pulled: Pulled) -> list[Finding]:
@@ -192,7 +185,7 @@ def check_rising(name: str, pulled: Pulled) -> list[Finding]:
         f"system {name}: its rows go from the lowest score to the highest in {queries_text(len(risen))}, and it has"
         " no ranks: if lower scores are better (distances), negate them"
     )
-    return [Finding("rising_score", "warning", message, len(risen), name, examples=examples)]
+    return [make_finding("rising_score", message, len(risen), name, examples=examples)]
 
 
 def count_neighbours(table: Any) -> tuple[Counter[str], Counter[str]]:
@@ -215,13 +208,6 @@ def count_neighbours(table: Any) -> tuple[Counter[str], Counter[str]]:
     return pairs, rising
 
 
-def make_finding(
-    code: str, message: str, row: TableNotice, system: str, pulled: Pulled, severity: str | None = None
-) -> Finding:
-    examples = examples_of(pulled, row.places)
-    return Finding(code, severity or CODES[code].severity, message, row.count, system, examples=examples)
-
-
 def check_numbers(answers: Mapping[str, AnswerCounts], rankings: Iterable[str]) -> list[Finding]:
     """Says which systems answer far fewer queries than another one."""
     found = []
@@ -230,7 +216,7 @@ def check_numbers(answers: Mapping[str, AnswerCounts], rankings: Iterable[str]) 
         if name in answers and answers[name].queries < FAR_FEWER * answers[most].queries:
             own, other = answers[name].queries, answers[most].queries
             message = f"system {name} answers {queries_text(own)}, and {most} {other}: was its ranking cut?"
-            found.append(Finding("few_queries", "warning", message, other - own, name, value=own / other))
+            found.append(make_finding("few_queries", message, other - own, name, value=own / other))
     return found
 
 
@@ -256,7 +242,7 @@ def check_depths(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
                     f" {other:g}, where {metric.name} looks at {reach or 'all of them'}: it compares depths as well"
                 )
                 count = answers[name].queries
-                found.append(Finding("different_depths", "warning", message, count, name, metric.name, float(own)))
+                found.append(make_finding("different_depths", message, count, name, metric.name, float(own)))
                 continue
             queries, answered = shorter.get(name, []), answers[name].queries
             if queries and len(queries) >= OFTEN * answered:
@@ -265,9 +251,8 @@ def check_depths(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
                     f" {queries_text(answered)} that it answers (such as {queries[0]!r}), where {metric.name} looks at"
                     f" {reach or 'all of them'}: was its ranking cut there?"
                 )
-                examples = tuple(f"query {query!r}" for query in queries[:MOST])
-                row = (len(queries), name, metric.name, len(queries) / answered, examples)
-                found.append(Finding("different_depths", "warning", message, *row))
+                row = (len(queries), name, metric.name, len(queries) / answered, query_examples(queries))
+                found.append(make_finding("different_depths", message, *row))
     return found
 
 
@@ -294,7 +279,7 @@ def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
                 f"systems {name} and {other} have the same ranking ({pulled.origin} and {copy.origin}):"
                 " every difference between them is 0"
             )
-            found.append(Finding("same_ranking", "warning", message, pulled.count))
+            found.append(make_finding("same_ranking", message, pulled.count))
     return found
 
 

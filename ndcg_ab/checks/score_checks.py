@@ -1,13 +1,19 @@
-"""Findings about metrics that score no query, and about how much of what a metric looks at is judged."""
+"""Findings about queries that no metric scores, shares of judged results, costs, and differences in a metric's unit."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from ndcg_ab.checks.findings import make_finding, query_examples
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.errors import InputError, RuleError, format_value
+from ndcg_ab.results.cost_records import Costs, requests_text
 from ndcg_ab.results.ledger import FEW_SCORED, ScoredShare, scored_text
 from ndcg_ab.results.numbers import format_percent, percent_below
 from ndcg_ab.results.outcome import Finding, SystemSummary
-from ndcg_ab.results.wording import FEW_JUDGED
+from ndcg_ab.results.wording import FEW_JUDGED, queries_text
 from ndcg_ab.scoring.metric_tables import EVERYTHING
 from ndcg_core.measures.external_metric import make_metric
+from ndcg_core.statistics.averages import MEAN
 
 DIFFERS = 0.1  # a difference between two shares of judged results, as large as what is usually measured
 SLACK = 1e-9
@@ -24,7 +30,7 @@ def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
                 f" {summary.metric} looks at have a judgment; the others count as not relevant"
             )
             row = (summary.queries, summary.system_id, summary.metric, summary.judged)
-            found.append(Finding("few_judged", "warning", message, *row))
+            found.append(make_finding("few_judged", message, *row))
     return [*found, *check_difference(systems)]
 
 
@@ -43,23 +49,85 @@ def check_difference(systems: Sequence[SystemSummary]) -> list[Finding]:
                 f" {most.system_id}, and {format_percent(least.judged)} for {least.system_id}: what nobody judged"
                 f" counts against {least.system_id}"
             )
-            found.append(Finding("judged_differs", "warning", message, least.queries, least.system_id, metric, gap))
+            found.append(make_finding("judged_differs", message, least.queries, least.system_id, metric, gap))
     return found
 
 
 def check_unscored(shares: Sequence[ScoredShare]) -> list[Finding]:
     """Return an error if no metric scores any query, or a warning for each metric that scores none or few."""
     if not any(row.scored for row in shares):
-        return [Finding("nothing_scored", "error", NO_GAIN, 0)]
+        return [make_finding("nothing_scored", NO_GAIN, 0)]
     found = []
     for row in shares:
         code = "few_scored" if row.scored else "nothing_scored"
         if row.share < FEW_SCORED:
             message = f"{row.metric}: {scored_text(row)} by this metric" + "; a gate on it fails" * (not row.scored)
-            found.append(Finding(code, "warning", message, row.scored, metric=row.metric, value=row.share))
+            found.append(make_finding(code, message, row.scored, None, row.metric, row.share, severity="warning"))
     return found
 
 
 def metric_place(metric: str) -> tuple[int, str]:
     """Metrics that look less deep first, then by name: the order of what is told about them."""
     return make_metric(metric).cutoff or EVERYTHING, metric
+
+
+def check_costs(engine: Engine, costs: Costs | None, weighted: Collection[str] | None) -> list[Finding]:
+    """weighted: the queries that have a weight, where queries are weighted; the others do not count."""
+    found = []
+    for row in (each for each in costs.values if each.statistic == MEAN) if costs else ():
+        where = {"cost": row.cost, "system_id": row.system_id}
+        if row.failed:
+            failed = engine.rows("query_cost", ("query_id",), where=where | {"is_failed": True}, order="query_id")
+            query_ids = [query_id for (query_id,) in failed if weighted is None or query_id in weighted]
+            message = (
+                f"system {row.system_id}: {row.failed} of {requests_text(row.queries)} failed (such as query"
+                f" {format_value(query_ids[0])}): {row.cost} counts the time until they were given up, which is only a"
+                " lower bound"
+            )
+            found.append(
+                make_finding("failed_time", message, row.failed, row.system_id, examples=query_examples(query_ids))
+            )
+        if row.missing:
+            missing = engine.rows("missing_cost", ("query_id", "is_failed"), where=where, order="query_id")
+            missing = [each for each in missing if weighted is None or each[0] in weighted]
+            failures = sum(is_failed for _, is_failed in missing)
+            because = f"; {requests_text(failures)} failed" if failures else ""
+            message = (
+                f"system {row.system_id}: no {row.cost} for {row.missing} of {queries_text(row.asked)} (such as"
+                f" {format_value(missing[0][0])}{because}): left out for every system"
+            )
+            examples = query_examples([query_id for query_id, _ in missing])
+            found.append(make_finding("missing_cost", message, row.missing, row.system_id, examples=examples))
+    return found
+
+
+def check_units(engine: Engine, evaluation: Evaluation) -> list[Finding]:
+    """Asks about margins, smallest effects and thresholds that are half of what a metric can differ by, or more.
+
+    What dcg can be is known with the highest grade, and the unit of another tool's metric with its values.  Raises
+    InputError for a difference that the metric cannot have.
+    """
+    named = list(evaluation.named_differences())
+    if not named:
+        return []
+    needs_grade = not evaluation.scores and any(evaluation.range_of(each.metric) is None for each in named)
+    grade = engine.rows("highest_grade", ("grade",))[0][0] if needs_grade else None
+    spread = column_spreads(engine) if evaluation.scores else {}
+    questions = []
+    for each in named:
+        seen = spread.get(evaluation.metric_named(each.metric).hash, 0.0)
+        known = evaluation.range_of(each.metric, grade, seen)
+        try:
+            each.refuse_out_of(known)
+        except RuleError as error:
+            raise InputError(str(error)) from None
+        if question := each.question(known):
+            questions.append(question)
+    return [make_finding("large_difference", question, 1) for question in questions]
+
+
+def column_spreads(engine: Engine) -> dict[str, float]:
+    """metric's hash -> how far its values lie apart."""
+    rows = engine.read("query_score", ("metric_id", "value"))
+    least_most = rows.group_by("metric_id").aggregate([("value", "min"), ("value", "max")]).to_pylist()
+    return {row["metric_id"]: row["value_max"] - row["value_min"] for row in least_most}

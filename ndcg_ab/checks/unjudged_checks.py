@@ -1,14 +1,13 @@
 """What can be said of rankings without judgments."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import pyarrow as pa
 
 from ndcg_ab.checks.data_checks import check_duplicates, refuse_missing_ranks
-from ndcg_ab.checks.examples import MOST
-from ndcg_ab.checks.ids.id_checks import check_spellings
+from ndcg_ab.checks.findings import apply_severities, make_finding, query_examples, refuse_errors
+from ndcg_ab.checks.id_checks import check_spellings
 from ndcg_ab.checks.ranking_checks import check_depths, check_rankings, read_notices
-from ndcg_ab.checks.severities import apply_severities, refuse_errors
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.results.outcome import Finding
@@ -39,7 +38,11 @@ def check_rankings_alone(
             system.source, RANKING, evaluation.directory, system=system.name, rules=rules
         )
     say("check the data")
-    loading.load_tables(engine, placeholder_judgments(rankings), Queries(), rankings, evaluation)
+    every = sorted({query_id for pulled in rankings.values() for query_id in pulled.query_ids})
+    rows = {"query_id": every, "doc_id": [""] * len(every), "grade": [1.0] * len(every)}
+    source = next(iter(rankings.values())).source
+    placeholders = Pulled(pa.table(rows, schema=JUDGMENT.schema), JUDGMENT, source)
+    loading.load_tables(engine, placeholders, Queries(), rankings, evaluation)
     metrics = evaluation.metric_list
     refuse_missing_ranks(rankings, metrics)
     found = check_duplicates(engine, rankings, metrics)
@@ -52,14 +55,6 @@ def check_rankings_alone(
     results = ", ".join(f"{name} {pulled.count} results" for name, pulled in rankings.items())
     names = ", ".join(metric.name for metric in metrics)
     return apply_severities(found, evaluation), f"{results}; metrics {names}\n{NOT_CHECKED}"
-
-
-def placeholder_judgments(rankings: Mapping[str, Pulled]) -> Pulled:
-    """A table of judgments in which every query that a ranking answers has one, of no document."""
-    every = sorted({query_id for pulled in rankings.values() for query_id in pulled.query_ids})
-    first = next(iter(rankings.values()))
-    rows = {"query_id": every, "doc_id": [""] * len(every), "grade": [1.0] * len(every)}
-    return Pulled(pa.table(rows, schema=JUDGMENT.schema), JUDGMENT, first.source)
 
 
 def check_places(engine: Engine, metric: Metric) -> list[Finding]:
@@ -86,7 +81,7 @@ def check_places(engine: Engine, metric: Metric) -> list[Finding]:
         ):
             if rows:
                 message = f"system {name}: {told}, in {queries_text(len(rows))} (such as {rows[0][0]!r})"
-                examples = tuple(f"query {query_id!r}" for query_id, _ in rows[:MOST])
+                examples = query_examples([query_id for query_id, _ in rows])
                 count = len(rows) if code == "rank_disagrees" else sum(row[1] for row in rows)
-                found.append(Finding(code, severity, message, count, name, metric.name, examples=examples))
+                found.append(make_finding(code, message, count, name, metric.name, None, examples, severity))
     return found

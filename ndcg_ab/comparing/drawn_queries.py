@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ndcg_ab.checks.examples import MOST
+from ndcg_ab.checks.findings import query_examples
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import format_value
@@ -180,7 +180,3 @@ def check_drawn(engine: Engine, evaluation: Evaluation, drawn: DrawnQueries | No
         )
         found.append(Finding("no_longer_zero", "warning", message, len(differing), examples=query_examples(differing)))
     return found
-
-
-def query_examples(query_ids: Sequence[str]) -> tuple[str, ...]:
-    return tuple(f"query {format_value(query_id)}" for query_id in query_ids[:MOST])

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ndcg_ab.checks.examples import MOST
+from ndcg_ab.checks.findings import MOST
 from ndcg_ab.comparing.drawn_queries import read_drawn_queries
 from ndcg_ab.comparing.families import Group, compare_columns, make_column, paired_columns
 from ndcg_ab.comparing.sampling import PLAIN, Sampling

@@ -7,8 +7,7 @@ for each, and `ndcg-ab findings` prints them.
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
-from ndcg_ab.finding_codes.code import Code
-from ndcg_ab.finding_codes.inputs import INPUT_CODES
+from ndcg_ab.finding_codes.inputs import INPUT_CODES, Code
 from ndcg_ab.finding_codes.rankings import RANKING_CODES
 
 SEVERITIES = ("error", "warning", "note", "ignore")  # as a configuration writes them

@@ -1,8 +1,21 @@
 """Findings about judgments, ids, clicks, drawn queries, costs, and about which queries are answered, and how deep."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from ndcg_ab.finding_codes.code import Code
+
+class Code(NamedTuple):
+    """One kind of finding.
+
+    severity: what it usually is; some are less where they can change little, and each entry says when. means: what was
+    seen. advice: what to do. is_fixed: nothing could be computed in spite of it, so that it stays an error.
+    """
+
+    severity: str
+    means: str
+    advice: str
+    is_fixed: bool = False
+
 
 INPUT_CODES: Mapping[str, Code] = {
     # ---- judgments

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ndcg_ab.finding_codes.code import Code
+from ndcg_ab.finding_codes.inputs import Code
 
 RANKING_CODES: Mapping[str, Code] = {
     # ---- what a ranking says of its order

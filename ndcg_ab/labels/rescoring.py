@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ndcg_ab.checks.checked_loading import load_and_check
+from ndcg_ab.checks.data_checks import load_and_check
 from ndcg_ab.comparing.families import compare_columns, paired_columns
 from ndcg_ab.comparing.sampling import read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation

@@ -8,13 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.checks.cluster_checks import check_clusters
-from ndcg_ab.checks.cost_checks import check_costs
 from ndcg_ab.checks.data_checks import check_queries, check_scored
+from ndcg_ab.checks.findings import apply_severities, refuse_errors
 from ndcg_ab.checks.order_checks import check_order
-from ndcg_ab.checks.score_checks import check_coverage, check_unscored
-from ndcg_ab.checks.severities import apply_severities, refuse_errors
-from ndcg_ab.checks.unit_checks import check_units
+from ndcg_ab.checks.plausibility_checks import check_clusters
+from ndcg_ab.checks.score_checks import check_costs, check_coverage, check_units, check_unscored
 from ndcg_ab.comparing.changes import find_changes
 from ndcg_ab.comparing.costs import compare_costs
 from ndcg_ab.comparing.drawn_queries import limit_queries_needed, with_drawn_findings

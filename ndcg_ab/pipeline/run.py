@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from ndcg_ab.checks.cluster_checks import check_clusters
-from ndcg_ab.checks.severities import apply_severities, refuse_errors
+from ndcg_ab.checks.findings import apply_severities, refuse_errors
+from ndcg_ab.checks.plausibility_checks import check_clusters
 from ndcg_ab.comparing.drawn_queries import read_drawn_queries, with_drawn_findings
 from ndcg_ab.comparing.intended import check_intended
 from ndcg_ab.config.model.evaluation import Evaluation

@@ -6,7 +6,7 @@ stage is a task, without it a function call.
 
 import dataclasses
 
-from ndcg_ab.checks.checked_loading import load_and_check
+from ndcg_ab.checks.data_checks import load_and_check
 from ndcg_ab.comparing.gates import check_gates
 from ndcg_ab.labels.function_judge import summarize_judge
 from ndcg_ab.labels.judges import compare_judges

@@ -11,18 +11,25 @@ from typing import Any
 
 from ndcg_ab import __version__
 from ndcg_ab.comparing.since_last import SinceLast
-from ndcg_ab.report.answer.answer import Answer, make_answer
-from ndcg_ab.report.answer.doubts import warn_of_few_weights
-from ndcg_ab.report.answer.findings import join_first
-from ndcg_ab.report.answer.marks import common_scale, comparison_mark, describe_metric_role, draw_strip, short_verdict
-from ndcg_ab.report.sections.changes import changes_by_candidate, format_intended
-from ndcg_ab.report.sections.costs import cost_cells, cost_head, cost_notes, cost_pairs
-from ndcg_ab.report.sections.judges import format_judges_line
-from ndcg_ab.report.sections.over_time import since_lines, since_title
-from ndcg_ab.report.words.decision_summary import candidates_by_choice, group_decisions
-from ndcg_ab.report.words.explanations import PlainWords, explain_candidate, explain_outcome
-from ndcg_ab.report.words.text import (
+from ndcg_ab.report.answer import Answer, candidates_by_choice, group_decisions, make_answer
+from ndcg_ab.report.doubts import join_first, warn_of_few_weights
+from ndcg_ab.report.explanations import PlainWords, explain_candidate, explain_outcome
+from ndcg_ab.report.over_time import since_lines, since_title
+from ndcg_ab.report.sections import (
+    changes_by_candidate,
+    cost_cells,
+    cost_head,
+    cost_notes,
+    cost_pairs,
+    format_intended,
+    format_judges_line,
+)
+from ndcg_ab.report.words import (
     add_recomputed_count,
+    common_scale,
+    comparison_mark,
+    describe_metric_role,
+    draw_strip,
     format_confidence_level,
     format_interval,
     format_labels,
@@ -32,6 +39,7 @@ from ndcg_ab.report.words.text import (
     format_wins_ties_losses,
     order_comparisons,
     query_kind,
+    short_verdict,
     system_rows,
 )
 from ndcg_ab.results.decisions import Decision

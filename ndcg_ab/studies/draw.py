@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ndcg_ab.checks.checked_loading import load_and_check
+from ndcg_ab.checks.data_checks import load_and_check
 from ndcg_ab.comparing.disagreements import Disagreements, find_disagreements
 from ndcg_ab.comparing.families import candidate_names
 from ndcg_ab.config.model.evaluation import Evaluation

@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from ndcg_ab.checks.findings import apply_severities, refuse_errors
 from ndcg_ab.checks.order_checks import check_order
 from ndcg_ab.checks.score_checks import NO_GAIN
-from ndcg_ab.checks.severities import apply_severities, refuse_errors
 from ndcg_ab.comparing.drawn_queries import with_drawn_findings
 from ndcg_ab.comparing.families import compare_columns, paired_columns
 from ndcg_ab.comparing.sampling import read_sampling

@@ -8,27 +8,27 @@ its SHA-256 digest: a baseline decides whether a test passes, so it must prove t
 """
 
 import csv
+import dataclasses
 import hashlib
 import io
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from ndcg_ab.api.arguments import Data, make_evaluation
 from ndcg_ab.api.comparing import compare
 from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.model.inputs.sources import System
 from ndcg_ab.errors import InputError
+from ndcg_ab.files import replacing
 from ndcg_ab.sources import RANKING, pull_source
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.files.file import read_file, refuse_no_file
 from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.testing.asserting import CANDIDATE, Margin, compare_with_gate, refuse_unknown_arguments
 from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.score import Result, order_results
 
 COLUMNS = ("query_id", "doc_id", "rank")
 CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")
@@ -81,12 +81,13 @@ class RankingBaseline:
         alone = {name: value for name, value in given.items() if name not in COMPARED_ONLY}
         try:
             evaluation = make_evaluation({"judgments": judgments, "systems": {CANDIDATE: candidate}, **alone})
-            depth, ties = deepest_cutoff(evaluation.metric_list), common_ties(evaluation.metric_list)
+            refuse_several_orders(evaluation.metric_list)
+            depth = deepest_cutoff(evaluation.metric_list)
             path = self.path(depth)
             if self.place.is_updated:
                 result = compare(judgments, {CANDIDATE: candidate}, **alone)
                 (system,) = evaluation.systems
-                self.write(path, order_results(system, depth, ties))
+                self.write(path, first_results(system, depth, evaluation.metric_list[0]))
                 return result
             if not path.is_file():
                 raise AssertionError(
@@ -124,12 +125,8 @@ class RankingBaseline:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         for file, found in content.items():
-            partial = file.with_name(f".{file.name}.{os.getpid()}")
-            try:
+            with replacing(file) as partial:
                 partial.write_bytes(found)
-                partial.replace(file)
-            finally:
-                partial.unlink(missing_ok=True)
         self.written.append(self.shown(path))
 
 
@@ -151,17 +148,12 @@ def broken_baseline(path: Path, what: str, test: str) -> InputError:
 
 def deepest_cutoff(metrics: Sequence[Metric]) -> int | None:
     """How deep the metrics look into a ranking; None where one of them looks at all of it."""
-    depths = []
-    for metric in metrics:
-        ideal_is_whole = metric.ideal == "recall" and metric.recall_depth is None
-        if metric.cutoff is None or metric.unjudged == "condense" or ideal_is_whole:
-            return None
-        depths.append(max(metric.cutoff, metric.recall_depth or 0))
-    return max(depths)
+    depths = [metric.depth for metric in metrics if metric.depth and metric.unjudged != "condense"]
+    return max(depths) if len(depths) == len(metrics) else None
 
 
-def common_ties(metrics: Sequence[Metric]) -> tuple[str, str]:
-    """The one rule by which the metrics order equal scores; InputError where a kept order cannot stand for it."""
+def refuse_several_orders(metrics: Sequence[Metric]) -> None:
+    """Raise InputError if a kept order cannot stand for the rules by which the metrics order equal scores."""
     rules = {(metric.ties, metric.score_precision) for metric in metrics}
     if len(rules) > 1 or "average" in {ties for ties, _ in rules}:
         names = ", ".join(metric.name for metric in metrics)
@@ -169,29 +161,22 @@ def common_ties(metrics: Sequence[Metric]) -> tuple[str, str]:
             f"metrics: {names}: a baseline keeps one order and no scores, so ties=average and several rules for equal"
             " scores cannot be computed from it: keep a ranking with scores, and give both to assert_not_worse"
         )
-    return rules.pop()
 
 
-def order_results(system: System, depth: int | None, ties: tuple[str, str]) -> list[Placed]:
-    """The first results of every query, queries by their ids; equal scores by the rule of the metrics."""
+def first_results(system: System, depth: int | None, metric: Metric) -> list[Placed]:
+    """Return the first results of every query, queries by their ids, equal scores by the rule of the metric."""
     table = pull_source(system.source, RANKING, Path(), system=system.name).table
-    rows = list(zip(*(table[name].to_pylist() for name in ("query_id", "doc_id", "score", "rank")), strict=True))
-    rule, precision = ties
-
-    def value(row: tuple[str, str, float | None, int | None]) -> float:
-        _, _, score, rank = row
-        if score is None or rule == "given":
-            return -float(rank or 0)
-        return float(np.float32(score)) if precision == "float32" else score
-
-    rows.sort(key=lambda row: row[1].encode(), reverse=rule != "doc_id_asc")
-    rows.sort(key=value, reverse=True)
-    found: dict[str, dict[str, int]] = {}
-    for query_id, doc_id, _, _ in rows:
-        places = found.setdefault(query_id, {})
-        if depth is None or len(places) < depth:
-            places.setdefault(doc_id, len(places) + 1)
-    return [(query_id, doc_id, rank) for query_id in sorted(found) for doc_id, rank in found[query_id].items()]
+    answers: dict[str, list[Result]] = {}
+    for query_id, *row in zip(
+        *(table[name].to_pylist() for name in ("query_id", "doc_id", "score", "rank")), strict=True
+    ):
+        answers.setdefault(query_id, []).append(Result(*row))
+    counting_copies_once = dataclasses.replace(metric, duplicates="first")
+    return [
+        (query_id, place.doc_id, rank)
+        for query_id in sorted(answers)
+        for rank, place in enumerate(order_results(answers[query_id], counting_copies_once)[:depth], 1)
+    ]
 
 
 def load_ranking(path: Path, test: str) -> dict[str, dict[str, float]]:

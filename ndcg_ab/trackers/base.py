@@ -63,7 +63,7 @@ def default_tracking(bundle: Bundle) -> Tracking:
 class Tracker(ABC):
     """A place that keeps results for dashboards.
 
-    Another one is a subclass and an entry: a line of `TRACKERS` in `trackers.registry`, or of another package an entry
+    Another one is a subclass and an entry: a line of `TRACKERS` in `ndcg_ab.trackers`, or of another package an entry
     point of the group ``ndcg_ab.trackers``.  label: its name in messages, which the registry sets.  options: the keys
     that `tracker: {NAME: {…}}` may give it.
     """

@@ -7,7 +7,7 @@ from ndcg_ab.flows.events import events_of
 from ndcg_ab.results.outcome import GateResult
 from ndcg_ab.results.wording import SECONDARY
 from tests.ndcg_ab.comparing.test_since_last import fallen
-from tests.ndcg_ab.report.words.test_decision_summary import outcome
+from tests.ndcg_ab.report.test_decision_summary import outcome
 from tests.small_evaluation import small
 
 FAILED = (

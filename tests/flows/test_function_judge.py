@@ -22,7 +22,7 @@ from ndcg_ab.history.bundles.bundle import Finished, read_bundle
 from ndcg_ab.pipeline import Stage
 from ndcg_ab.pipeline.stages import CHECK_DATA
 from ndcg_ab.report.markdown import escape_text, format_note
-from ndcg_ab.report.words.text import function_note
+from ndcg_ab.report.words import function_note
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources.judgments.function_grades import cache_folder
 from tests.places import ROOT

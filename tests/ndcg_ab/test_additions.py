@@ -15,13 +15,13 @@ from ndcg_ab.engines import base
 from ndcg_ab.engines.sql_files import pipeline_files
 from ndcg_ab.errors import InputError, ParityError
 from ndcg_ab.finding_codes import CODES
-from ndcg_ab.finding_codes.code import Code
+from ndcg_ab.finding_codes.inputs import Code
+from ndcg_ab.report import answer as answers
+from ndcg_ab.report.explanations import explain_outcome
 from ndcg_ab.report.markdown import format_comment
 from ndcg_ab.report.terminal import reference
 from ndcg_ab.report.terminal.reference import lists_content
 from ndcg_ab.report.terminal.screen import print_outcome
-from ndcg_ab.report.words import decision_summary
-from ndcg_ab.report.words.explanations import explain_outcome
 from ndcg_ab.results import decisions, outcome
 from ndcg_ab.results.decisions import Choice, Decision, Traits
 from ndcg_ab.results.outcome import Finding, Outcome
@@ -110,7 +110,7 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Outcome]:
     assert known is not None
     added = Traits(3, "~", Tone.OPEN, "Wait a week, and run it again.")
     monkeypatch.setattr(Choice, "traits", property(lambda self: added if self is wait else known(self)))
-    monkeypatch.setattr(decision_summary, "BEST_FIRST", [*decision_summary.BEST_FIRST, wait])
+    monkeypatch.setattr(answers, "BEST_FIRST", [*answers.BEST_FIRST, wait])
     monkeypatch.setattr(outcome, "decide", lambda candidate, *_: Decision(candidate, wait, "users are away"))
     yield outcome_of(JUDGMENTS, SYSTEMS, ["ndcg@3"])
 

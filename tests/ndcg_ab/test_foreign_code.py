@@ -14,15 +14,9 @@ from typer.testing import CliRunner
 
 from flows.cli.app import app
 from ndcg_ab import extensions
-from ndcg_ab.checks.added_checks import run_added_checks
+from ndcg_ab.checks.data_checks import run_added_checks
 from ndcg_ab.config.model.inputs.connections import InMemoryData, in_memory_file, in_memory_function
-from ndcg_ab.config.model.inputs.sources import (
-    ExtensionSource,
-    FileSource,
-    JudgeSource,
-    PythonSource,
-    ScoresSource,
-)
+from ndcg_ab.config.model.inputs.sources import ExtensionSource, FileSource, JudgeSource, PythonSource, ScoresSource
 from ndcg_ab.deadlines import Budget
 from ndcg_ab.errors import InputError, TrackingError
 from ndcg_ab.flows.cli.commands.running import pending_bundles

@@ -105,7 +105,7 @@ def explain(
     import_lightly()
     from ndcg_ab.config.options.from_options import evaluation_from_options
     from ndcg_ab.engines import open_engine
-    from ndcg_ab.report.terminal.explained import print_explained
+    from ndcg_ab.report.terminal.studies import print_explained
     from ndcg_ab.studies.explain import explain_query, explained_to_json
 
     evaluation = evaluation_from_options(place_inputs(options, "explain --query ID"))
@@ -132,7 +132,7 @@ def sensitivity(
     """Compare under all combinations of gain, discount, ideal and cutoff: does the verdict depend on the definition?"""
     import_lightly()
     from ndcg_ab.config.options.from_options import evaluation_from_options
-    from ndcg_ab.report.terminal.planning import print_sensitivity
+    from ndcg_ab.report.terminal.studies import print_sensitivity
     from ndcg_ab.scoring.scoring import open_engine_for
     from ndcg_ab.studies.sensitivity import (
         CUTOFFS,

@@ -110,7 +110,7 @@ def draw(
     output = Output(inputs, quiet=quiet, output_file=output_file, sheet=sheet, json=json)
     from ndcg_ab.config.model.inputs.sources import FileSource
     from ndcg_ab.files import write_table
-    from ndcg_ab.report.terminal.planning import draw_sentences, study_to_json
+    from ndcg_ab.report.terminal.studies import draw_sentences, study_to_json
     from ndcg_ab.scoring.scoring import open_engine_for
     from ndcg_ab.studies.draw import check_draw, draw_from_log
     from ndcg_ab.studies.drawn_documents import list_documents

@@ -70,7 +70,7 @@ def power(
 ) -> None:
     """How many queries a difference needs, and what a number of queries can show."""
     import_lightly()
-    from ndcg_ab.report.terminal.planning import print_plans
+    from ndcg_ab.report.terminal.studies import print_plans
     from ndcg_ab.studies.power import make_plans, parse_questions, plans_to_json
 
     asked = parse_questions(effect, queries, alpha, power, comparisons)

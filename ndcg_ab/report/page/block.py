@@ -12,16 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.report.answer.answer import make_answer
-from ndcg_ab.report.page.data import (
-    CELLS,
-    FULL,
-    GROUPS,
-    PageData,
-    shown_depth,
-    timeline_rows,
-)
-from ndcg_ab.report.words.text import format_wins_ties_losses
+from ndcg_ab.report.answer import make_answer
+from ndcg_ab.report.page.data import CELLS, FULL, GROUPS, PageData, shown_depth, timeline_rows
+from ndcg_ab.report.words import format_wins_ties_losses
 
 AT_ONCE = 2000  # queries whose rankings are taken out of a table together
 DECIMALS = 10  # of values in the table of queries

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.errors import InputError, SqlError
+from ndcg_ab.errors import InputError
 from ndcg_ab.history.timeline.repeated_tests import RepeatedTests
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.sources.documents import Documents, merge_documents
@@ -127,10 +127,7 @@ def gather_page_data(
 
 def add_known_ranks(engine: Engine, missed: pa.Table) -> pa.Table:
     """The same rows; in rankings of which only the first results are here, documents have the ranks that are known."""
-    try:
-        known = engine.read("known_rank")
-    except SqlError:  # a bundle of a version that has every ranking whole
-        return missed
+    known = engine.read("known_rank")
     if known.num_rows == 0:
         return missed
     keys, place = ["system_id", "query_id", "doc_id"], missed.schema.get_field_index("rank")
@@ -142,10 +139,7 @@ def add_known_ranks(engine: Engine, missed: pa.Table) -> pa.Table:
 
 def documents_from_rankings(engine: Engine, shown: pa.Table) -> pa.Table | None:
     """Titles and addresses that sources gave with the rankings, of the documents that are shown; None without any."""
-    try:
-        named = engine.read("named_document", DOCUMENT.schema.names, order="doc_id")
-    except SqlError:  # a bundle of a version that kept none
-        return None
+    named = engine.read("named_document", DOCUMENT.schema.names, order="doc_id")
     found = named.filter(pc.is_in(named["doc_id"], pc.unique(shown["doc_id"])))
     return found if found.num_rows else None
 
@@ -174,9 +168,9 @@ def largest_losses(data: PageData, metric: str, candidate: str, most: int) -> li
     return [Loss(query, texts.get(query) or None, loss) for loss, query in lost if loss < -TIE]
 
 
-def verdict_kind(conclusion: Verdict) -> str:
+def verdict_kind(conclusion: Verdict | None) -> str:
     """improved, regressed or other: how a verdict is coloured."""
-    return KINDS.get(conclusion.traits.tone, "other")
+    return KINDS.get(conclusion.traits.tone, "other") if conclusion else "other"
 
 
 def timeline_rows(data: PageData) -> list[dict[str, Any]]:

@@ -9,10 +9,10 @@ import base64
 import functools
 import hashlib
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import yaml
@@ -20,20 +20,19 @@ import yaml
 from ndcg_ab.comparing.since_last import SinceLast
 from ndcg_ab.files import replacing
 from ndcg_ab.finding_codes import CODES
-from ndcg_ab.report.answer.answer import Answer, Candidate, Estimate, make_answer
-from ndcg_ab.report.answer.marks import UNDECIDED_MARK, comparison_mark, deciding_interval
+from ndcg_ab.report import explanations, over_time, sections, words
+from ndcg_ab.report.answer import Answer, group_decisions, make_answer
 from ndcg_ab.report.page.block import NOTHING, fit_block
 from ndcg_ab.report.page.data import Loss, PageData, largest_losses, verdict_kind
-from ndcg_ab.report.sections import costs, judges
-from ndcg_ab.report.sections.changes import format_intended
-from ndcg_ab.report.sections.over_time import parts_of_changes, repeated_tests_lines, since_lines
-from ndcg_ab.report.words import text
-from ndcg_ab.report.words.decision_summary import group_decisions
-from ndcg_ab.report.words.explanations import explain_outcome
-from ndcg_ab.report.words.text import format_confidence_level, format_verdict
+from ndcg_ab.report.words import (
+    UNDECIDED_MARK,
+    deciding_interval,
+    format_confidence_level,
+    format_verdict,
+    speaks_for_candidate,
+)
 from ndcg_ab.results import numbers
 from ndcg_ab.results.codec import decode
-from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import GUARDRAILS, MAIN, PAIRS, PRIMARY, fully_judged_difference
 from ndcg_core.measures.metric import Metric
@@ -61,30 +60,21 @@ def render_page(data: PageData) -> str:
     template = template_environment().get_template("page.html")
     script = page_script()
     evaluation = data.about.get("evaluation") or {}
-    answer = make_answer(data.outcome)
-    cards = candidate_cards(data, answer)
+    found = template_functions(data.outcome)
     context = {
+        **found,
         "data": data,
-        "outcome": data.outcome,
         "about": data.about,
         "title": data.about.get("name") or evaluation.get("name") or "Comparison",
         "style": (TEMPLATES / "page.css").read_text(encoding="utf-8"),
         "script": script,
         "hash": script_digest(script),
-        "charts": FIGURES,
-        "documents": format_document_counts(data),
         "gates": data.about.get("gates") or data.outcome.gates,
-        **template_functions(data.outcome),
-        "cards": cards,
-        "places": {card.candidate.name: card.place for card in cards},
-        "many": len(cards) > MANY,
-        **since_template_functions(data.about),
-        "nights_lines": list(repeated_tests_lines(data.over_nights)),
+        "losses": candidate_losses(data, found["answer"]),
+        "since": decode(SinceLast, data.about.get("since_last")),
         "configuration": yaml.safe_dump(drop_unset_keys(evaluation), sort_keys=False, allow_unicode=True)
         if evaluation
         else None,
-        "in_words": {words.candidate: words.parts for words in explain_outcome(data.outcome)},
-        "failed": [gate.name for gate in data.outcome.failures],
     }
     frame = template.render(**context, block="", left_out=NOTHING)
     block, left_out = fit_block(data, LARGEST - len(frame.encode()) - 2000)
@@ -102,9 +92,9 @@ def template_environment() -> "Environment":
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    for module in (text, numbers, costs, judges):
+    for module in (words, numbers, sections, over_time, explanations):
         made.globals |= dict(inspect.getmembers(module, inspect.isfunction))
-    made.globals |= {each.__name__: each for each in OF_TEMPLATES}
+    made.globals |= {each.__name__: each for each in OF_TEMPLATES} | {"codes": CODES, "charts": FIGURES, "many": MANY}
     names = {
         "signed": numbers.signed,
         "plain": numbers.format_plain,
@@ -116,43 +106,29 @@ def template_environment() -> "Environment":
 
 
 def template_functions(outcome: Outcome) -> dict[str, Any]:
-    """What the template calls."""
-    metrics, first = outcome.metrics, outcome.metrics[0]
+    """What the templates of page and notebook read."""
     answer = make_answer(outcome)
-    lines = answer.findings
-    severities = [line.severity for line in lines]
-    others = [row for row in outcome.comparisons if row.family not in (*MAIN, PAIRS) and row.attribute is None]
+    severities = [line.severity for line in answer.findings]
     return {
+        "outcome": outcome,
         "answer": answer,
-        "band": summary_lines(answer),
-        "in_doubt": {each.name: each.doubt for each in answer.candidates if each.doubt},
-        "banners": [doubt.sentence for doubt in answer.doubts],
-        "finding_lines": lines,
-        "codes": CODES,
-        "clean": answer.is_clean,
+        "band": [(each.choice, [each.name], each.reason) for each in answer.candidates]
+        if len(answer.candidates) <= MANY
+        else [(choice, names, "") for choice, names in group_decisions(answer.choices)],
+        "in_doubt": {each.name for each in answer.candidates if each.doubt},
+        "means": {(row.system_id, row.metric): row.mean for row in outcome.systems},
         "spans": {
-            metric.name: largest_reach([row for row in outcome.main if row.metric == metric.name]) for metric in metrics
+            metric.name: largest_reach([row for row in outcome.main if row.metric == metric.name])
+            for metric in outcome.metrics
         },
-        "judged": {row.system_id: row.judged for row in outcome.systems if row.metric == first.name},
         "families": list(dict.fromkeys(row.family for row in outcome.comparisons)),
         "slice_tables": list(dict.fromkeys((row.attribute, row.metric) for row in outcome.slices)),
-        "other_rows": others,
+        "other_rows": [
+            row for row in outcome.comparisons if row.family not in (*MAIN, PAIRS) and row.attribute is None
+        ],
         "severities": ", ".join(format_count(severities.count(word), word) for word in dict.fromkeys(severities)),
         "level": format_confidence_level(outcome.alpha),
-        "weighted": text.format_weights(outcome),
-        "kind": lambda comparison: verdict_kind(comparison.conclusion),
-    }
-
-
-def since_template_functions(about: Mapping[str, Any]) -> dict[str, Any]:
-    """What the template says of the previous evaluation."""
-    since: SinceLast | None = decode(SinceLast, about.get("since_last"))
-    lines = list(since_lines(since, len(since.lost))) if since else []
-    return {
-        "since": since,
-        "since_lines": lines,
-        "since_kind": lambda line: verdict_kind(line.conclusion) if line.conclusion else "other",
-        "moved_parts": parts_of_changes(since),
+        "weighted": words.format_weights(outcome),
     }
 
 
@@ -229,17 +205,9 @@ def script_digest(script: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
-# What templates call by its name, beside the functions of words, numbers, costs and judges.
-OF_TEMPLATES = (
-    *(comparison_mark, format_intended, format_count, format_moment, fully_judged_difference),
-    *(largest_reach, metric_role, split_verdict, strip_marks),
-)
-
-
 MANY = 4  # candidates; more are grouped by what to do, so that the band stays small
 MOVED = {1: "improved", -1: "regressed"}  # what colours a difference that is shown
 LOSSES = 3  # queries that a card names
-NAMED = 4  # candidates of a group; more are counted
 SPEAKS: dict[bool | None, tuple[str, str]] = {
     True: ("✓", "win"),
     False: ("✗", "loss"),
@@ -247,56 +215,16 @@ SPEAKS: dict[bool | None, tuple[str, str]] = {
 }
 
 
-class Line(NamedTuple):
-    """One line of the band. reason: empty where it is for several candidates; more: how many it does not name."""
-
-    choice: Choice
-    candidates: Sequence[str]
-    reason: str = ""
-    more: int = 0
-
-
-class Row(NamedTuple):
-    """One line of a card. kind: of the mark, win, loss or tie; moved: improved or regressed, of a guardrail nothing."""
-
-    estimate: Estimate
-    mark: str
-    kind: str
-    moved: str
-    is_guardrail: bool
-
-
-class Card(NamedTuple):
-    """One candidate.
-
-    place: from 1, in the order of the answer. rows: the metric that decides, then the others. losses: the queries that
-    lose most on the first one, each with its address; empty where there are many candidates.
-    """
-
-    place: int
-    candidate: Candidate
-    rows: Sequence[Row]
-    losses: Sequence[tuple[Loss, str]] = ()
-
-
-def summary_lines(answer: Answer) -> list[Line]:
-    """Each candidate with its reason, or many of them in groups."""
-    if len(answer.candidates) <= MANY:
-        return [Line(each.choice, [each.name], each.reason) for each in answer.candidates]
-    return [
-        Line(choice, names[:NAMED], more=max(0, len(names) - NAMED))
-        for choice, names in group_decisions(answer.choices)
-    ]
-
-
-def candidate_cards(data: PageData, answer: Answer) -> list[Card]:
-    """Every candidate with each primary metric and each guardrail."""
-    made = []
-    for place, each in enumerate(answer.candidates, 1):
-        found = largest_losses(data, answer.metric, each.name, LOSSES) if len(answer.candidates) <= MANY else []
-        losses = [(loss, query_address(loss.query_id, each.name)) for loss in found]
-        made.append(Card(place, each, [card_row(row) for row in each.deciding], losses))
-    return made
+def candidate_losses(data: PageData, answer: Answer) -> dict[str, list[tuple[Loss, str]]]:
+    """Candidate -> the queries that lose most on the first metric, with their addresses; empty if there are many."""
+    return {
+        each.name: [
+            (loss, query_address(loss.query_id, each.name))
+            for loss in largest_losses(data, answer.metric, each.name, LOSSES)
+        ]
+        for each in answer.candidates
+        if len(answer.candidates) <= MANY
+    }
 
 
 def query_address(query_id: str, candidate: str) -> str:
@@ -304,8 +232,18 @@ def query_address(query_id: str, candidate: str) -> str:
     return "#" + urlencode({"q": query_id, "c": candidate}, safe="*").replace("~", "%7E")
 
 
-def card_row(estimate: Estimate) -> Row:
-    mark, kind = SPEAKS[estimate.favours]
-    is_guardrail = estimate.comparison.family == GUARDRAILS
-    moved = "" if is_guardrail else MOVED.get(estimate.comparison.conclusion.direction, "")
-    return Row(estimate, mark, kind, moved, is_guardrail)
+def card_mark(row: Comparison) -> tuple[str, str]:
+    """The mark of a row of a card, and its kind: win, loss or tie."""
+    return SPEAKS[speaks_for_candidate(row)]
+
+
+def card_colour(row: Comparison) -> str:
+    """improved or regressed; empty for a guardrail."""
+    return "" if row.family == GUARDRAILS else MOVED.get(row.conclusion.direction, "")
+
+
+# What templates call by its name, beside the functions of words, numbers, sections, over_time and explanations.
+OF_TEMPLATES = (
+    *(card_colour, card_mark, format_count, format_document_counts, format_moment, fully_judged_difference),
+    *(largest_reach, metric_role, split_verdict, strip_marks, verdict_kind),
+)

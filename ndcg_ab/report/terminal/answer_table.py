@@ -8,15 +8,17 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_ab.report.answer.answer import DRAW_AGAIN, JUDGE, Answer, Candidate, Estimate, Warned, make_answer
+from ndcg_ab.report.answer import DRAW_AGAIN, JUDGE, Answer, Candidate, make_answer
+from ndcg_ab.report.doubts import Line
 from ndcg_ab.report.terminal.grid import STYLES, shorten_middle
-from ndcg_ab.report.words.text import add_recomputed_count, format_confidence_level
-from ndcg_ab.results.decisions import Choice
+from ndcg_ab.report.words import add_recomputed_count, comparison_mark, deciding_interval, format_confidence_level
+from ndcg_ab.results.decisions import Choice, is_turned
 from ndcg_ab.results.numbers import format_plain, signed
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.severity import Severity
 from ndcg_ab.results.wording import queries_text
 from ndcg_core.measures.metric import Metric
+from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Tone
 
 MOST_ROWS = 20  # candidates with a row of their own; of more the first by decision and difference
@@ -76,7 +78,9 @@ def print_answer_table(console: Console, outcome: Outcome) -> None:
         print_row(console, found.choice, (words, shown_names[at], names), left, cells)
         if has_reasons:
             is_short = len(answer.candidates) > WHOLE_REASONS or answer.gate
-            print_reason(console, found.reason, lines=1 if is_short else 2)
+            room, lines = console.width - len(INDENT), 1 if is_short else 2
+            for line in textwrap.wrap(found.reason, room, break_on_hyphens=False, max_lines=lines, placeholder=" …"):
+                console.print(Text(f"{INDENT}{line}"), style="dim")
     if more := len(answer.candidates) - len(shown):
         console.print(Text(f"and {more} more: --details"), style="dim")
     if answer.gate:
@@ -97,9 +101,9 @@ def metric_column(metric: Metric, candidates: Sequence[Candidate], *, is_first: 
     """The candidates' differences on a metric; on the first, which decides, with their intervals."""
     cells = []
     for found in candidates:
-        row = next((each for each in found.estimates if each.metric == metric.name), None)
+        row = next((each for each in found.rows if each.metric == metric.name), None)
         text = difference_cell(row, with_interval=is_first) if row else ""
-        cells.append((text, STYLES[row.comparison.conclusion.traits.tone] if row else ""))
+        cells.append((text, STYLES[row.conclusion.traits.tone] if row else ""))
     width = max(HEADS, *(cell_len(text) for text, _ in cells)) if cells else HEADS
     return Column(shorten_middle(metric.name, width), cells)
 
@@ -115,13 +119,13 @@ def cost_columns(candidates: Sequence[Candidate]) -> list[Column]:
     return found
 
 
-def difference_cell(row: Estimate, *, with_interval: bool) -> str:
+def difference_cell(row: Comparison, *, with_interval: bool) -> str:
     """``▲ +.137 [+.101, +.173] L``"""
-    found = row.interval if with_interval else None
+    found = deciding_interval(row) if with_interval else None
     number = short_number(row.difference) + (
         f" [{short_number(found.low)}, {short_number(found.high)}]" if found else ""
     )
-    return f"{row.mark} {number}" + f" {OPEN_LABELS}" * row.is_open
+    return f"{comparison_mark(row)} {number}" + f" {OPEN_LABELS}" * is_turned(row)
 
 
 def short_number(value: float | None) -> str:
@@ -162,27 +166,20 @@ def print_row(
     console.print(line)
 
 
-def print_reason(console: Console, reason: str, lines: int) -> None:
-    """Why, in so many lines at the most."""
-    room = console.width - len(INDENT)
-    for line in textwrap.wrap(reason, room, break_on_hyphens=False, max_lines=lines, placeholder=" …"):
-        console.print(Text(f"{INDENT}{line}"), style="dim")
-
-
-def split_warnings(answer: Answer) -> tuple[Sequence[Warned], Sequence[Warned]]:
+def split_warnings(answer: Answer) -> tuple[Sequence[Line], Sequence[Line]]:
     """Those that question the whole answer, above it, and the others, below; at least one line is left for these."""
     found = answer.warnings
     above = min(sum(each.severity == "error" for each in found), MOST_WARNINGS - 1)
     return found[:above], found[above:]
 
 
-def print_warnings(console: Console, answer: Answer, warnings: Sequence[Warned], room: int) -> None:
+def print_warnings(console: Console, answer: Answer, warnings: Sequence[Line], room: int) -> None:
     """The warnings below the answer in so many lines, with what to run about each; the rest is counted."""
     lines = [warning_line(each, console.width) for each in warnings]
-    if any(each.is_open for found in answer.candidates for each in found.estimates):
+    if any(is_turned(each) for found in answer.candidates for each in found.rows):
         is_drawn_for_others = any(each.command == DRAW_AGAIN for each in warnings)
         command = DRAW_AGAIN if is_drawn_for_others else JUDGE
-        legend = Warned("note", f"{OPEN_LABELS}: unjudged results could turn it", command)
+        legend = Line("note", f"{OPEN_LABELS}: unjudged results could turn it", command=command)
         lines.insert(0, warning_line(legend, console.width))
     if len(lines) > room:
         lines = [*lines[: room - 1], Text(f"and {len(lines) - room + 1} more warnings: --details", style="yellow")]
@@ -190,14 +187,14 @@ def print_warnings(console: Console, answer: Answer, warnings: Sequence[Warned],
         console.print(line)
 
 
-def print_doubts(console: Console, doubts: Sequence[Warned]) -> None:
+def print_doubts(console: Console, doubts: Sequence[Line]) -> None:
     for each in doubts:
         line = warning_line(each, console.width)
         line.stylize("bold yellow")
         console.print(line)
 
 
-def warning_line(warned: Warned, width: int) -> Text:
+def warning_line(warned: Line, width: int) -> Text:
     """``! the sentence → the command``, the sentence cut where it is too long."""
     traits = Severity(warned.severity).traits
     tail = warned.more + (f" → {warned.command}" if warned.command else "")

@@ -1,21 +1,26 @@
 """Tables that fit their terminal: numbers never break or vanish, and every verdict can be read.
 
 A table that is too wide shortens the names in it, then becomes several tables with the same names on their left, and
-where even those do not fit a block of lines for each row.
+where even those do not fit a block of lines for each row. `draw_picture` draws what a function prints.
 """
 
-from collections.abc import Iterator, Sequence
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
+from rich.terminal_theme import DEFAULT_TERMINAL_THEME, TerminalTheme
 from rich.text import Text
 
 from ndcg_ab.config.secrets.redaction import remove_known_secrets
+from ndcg_ab.files import write_text
 from ndcg_core.statistics.verdicts.verdict import Tone
 
 VERDICT_WIDTH = 32  # columns that a verdict needs to be read
@@ -93,9 +98,7 @@ class Grid:
         return Layout(limit, tables)
 
     def _table(self, name_width: int, places: Sequence[int]) -> Table:
-        made = plain_table("")
-        for name in self.names:
-            made.add_column(name, no_wrap=True)
+        made = plain_table("", self.names, left=self.names, no_wrap=True)
         numbers = [place for place in places if place < len(self.numbers)]
         for place in numbers:
             made.add_column(self.numbers[place], justify="right", no_wrap=True)
@@ -129,10 +132,14 @@ def print_dimmed(console: Console, text: str) -> None:
     console.print(Text(text, style="dim"))
 
 
-def plain_table(title: str) -> Table:
-    return Table(
+def plain_table(title: str, heads: Sequence[str] = (), left: Sequence[str] = (), **options: Any) -> Table:
+    """Return a table with these columns; left: the heads of those that are texts; options: of every column."""
+    made = Table(
         title=title, title_justify="left", title_style="", header_style="bold", box=SIMPLE_HEAD, pad_edge=False
     )
+    for head in heads:
+        made.add_column(head, justify="left" if head in left else "right", **options)
+    return made
 
 
 def widest_name(head: str, names: Sequence[str], limit: int) -> int | None:
@@ -163,3 +170,22 @@ def wrap_items(items: Sequence[str], width: int) -> Iterator[str]:
         line = f"{line} {part}" if line else part
     if line:
         yield line
+
+
+WIDTH = 130  # columns at most
+
+
+def save_picture(path: Path, show: Callable[[Console], None]) -> None:
+    """Write what a function prints as an SVG, whole or not at all."""
+    write_text(path, draw_picture(show))
+
+
+def draw_picture(
+    show: Callable[[Console], None], width: int = WIDTH, theme: TerminalTheme = DEFAULT_TERMINAL_THEME
+) -> str:
+    """Return what a function prints as an SVG that is as wide as its longest line."""
+    console = Console(width=width, record=True, file=io.StringIO(), force_terminal=True, highlight=False, emoji=False)
+    show(console)
+    console.width = max((cell_len(line) for line in console.export_text(clear=False).splitlines()), default=1)
+    drawn = console.export_svg(title="ndcg-ab", theme=theme, unique_id="ndcg-ab")
+    return re.sub(r"\s*@font-face \{.*?\}", "", drawn, flags=re.DOTALL)

@@ -1,6 +1,7 @@
 """What `judge-next`, `judgments` and `clicks` print: what to judge, how judgments agree, which grades clicks give."""
 
 import csv
+import dataclasses
 import io
 import json
 from collections.abc import Iterator, Sequence
@@ -20,24 +21,9 @@ from ndcg_ab.sources.clicks.findings import grade_counts
 from ndcg_ab.studies.clicks import ClickStudy
 from ndcg_ab.studies.drawn_documents import ToJudge
 from ndcg_ab.studies.judge_next import ToJudgeNext
-from ndcg_ab.studies.judgments import Agreement, ComparedJudgments, Order, SystemMeans, Verdicts
+from ndcg_ab.studies.judgments import Agreement, ComparedJudgments, Order, Verdicts
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
-COLUMNS = (
-    "place",
-    "query_id",
-    "doc_id",
-    "text",
-    "title",
-    "url",
-    "ranks",
-    "effect",
-    "lowest",
-    "highest",
-    "baseline",
-    "candidate",
-    "metric",
-)
 LOOP = "Put their grades into a file of judgments, and give it beside the others: --more-judgments FILE"
 
 
@@ -62,7 +48,8 @@ def print_to_judge(console: Console, rows: Sequence[ToJudge]) -> None:
 def to_csv(rows: Sequence[ToJudge]) -> str:
     """With a line of names; ranks as in JSON."""
     written = io.StringIO()
-    lines = csv.DictWriter(written, COLUMNS, lineterminator="\n")
+    names = [field.name for field in dataclasses.fields(ToJudge)]
+    lines = csv.DictWriter(written, names, lineterminator="\n")
     lines.writeheader()
     lines.writerows({**row_record(row), "ranks": json.dumps(dict(row.ranks), ensure_ascii=False)} for row in rows)
     return written.getvalue()
@@ -73,8 +60,8 @@ def to_json_lines(rows: Sequence[ToJudge]) -> str:
 
 
 def row_record(row: ToJudge) -> dict[str, Any]:
-    """Column -> value, in the order of the columns."""
-    return {name: getattr(row, name) for name in COLUMNS} | {"ranks": dict(row.ranks)}
+    """Return the fields of a row by their names, ranks as a mapping."""
+    return dataclasses.asdict(row) | {"ranks": dict(row.ranks)}
 
 
 def effect_sentences(found: ToJudgeNext) -> Iterator[str]:
@@ -116,32 +103,33 @@ def print_judgments(console: Console, compared: ComparedJudgments) -> None:
     for name, origin in (("first", compared.first), ("second", compared.second)):
         console.print(Text.assemble((f"{name:<8}", "bold"), origin))
     agreement = compared.agreement
-    console.print(format_pair_counts(agreement), markup=False)
+    pairs = f"{agreement.pairs} document{'s are' if agreement.pairs != 1 else ' is'} judged in both"
+    alone = f"{agreement.only_first} in the first alone, {agreement.only_second} in the second alone"
+    console.print(f"{pairs}, of {queries_text(agreement.queries)}; {alone}.", markup=False)
     console.print()
     console.print(confusion_table(agreement))
     console.print(format_agreement(agreement), markup=False)
     for order in compared.orders:
         console.print()
-        means_grid(order).print(console, Text(order.metric, style="bold"))
+        rows = []
+        for row in order.systems:
+            change = None if row.first is None or row.second is None else row.second - row.first
+            rows.append(Row((row.system_id,), (format_plain(row.first), format_plain(row.second), signed(change))))
+        Grid(("system",), ("first", "second", "change"), rows).print(console, Text(order.metric, style="bold"))
         console.print(format_rank_correlations(order), markup=False)
     if compared.verdicts:
         console.print()
         verdicts_grid(compared.verdicts).print(console, Text("verdicts"))
         console.print(format_verdict_changes(compared.verdicts), markup=False)
-        first = select_warnings(compared.first_findings)
-        second = [
-            each
-            for each in select_warnings(compared.second_findings)
-            if finding_identity(each) not in map(finding_identity, first)
-        ]
+        # Warnings question a number; notes are in the JSON.
+        first, second = (
+            [each for each in findings if each.severity == "warning"]
+            for findings in (compared.first_findings, compared.second_findings)
+        )
+        shared = {(each.code, each.system, each.metric) for each in first}
+        second = [each for each in second if (each.code, each.system, each.metric) not in shared]
         print_findings_of(console, "data check of the first", first)
         print_findings_of(console, "of the second, what it does not share with the first", second)
-
-
-def format_pair_counts(agreement: Agreement) -> str:
-    pairs = f"{agreement.pairs} document{'s are' if agreement.pairs != 1 else ' is'} judged in both"
-    alone = f"{agreement.only_first} in the first alone, {agreement.only_second} in the second alone"
-    return f"{pairs}, of {queries_text(agreement.queries)}; {alone}."
 
 
 def confusion_table(agreement: Agreement) -> Table | Text:
@@ -150,10 +138,7 @@ def confusion_table(agreement: Agreement) -> Table | Text:
     rows, columns = (sorted({cell[place] for cell in found}) for place in (0, 1))
     if max(len(rows), len(columns)) > MOST_GRADES:
         return Text(f"{len(rows)} and {len(columns)} grades: the table of them is in --json.", style="dim")
-    made = plain_table("documents by their grades")
-    made.add_column("first \\ second", justify="right")
-    for column in columns:
-        made.add_column(f"{column:g}", justify="right")
+    made = plain_table("documents by their grades", ["first \\ second", *(f"{column:g}" for column in columns)])
     for row in rows:
         cells = [(found.get((row, column), 0), "bold" if row == column else "") for column in columns]
         made.add_row(f"{row:g}", *(Text(str(count), style if count else "dim") for count, style in cells))
@@ -174,18 +159,6 @@ def format_agreement(agreement: Agreement) -> str:
         f"{shares}\nCohen's kappa {format_plain(agreement.cohen_kappa)} (weighted: {weighted});"
         f" Krippendorff's alpha {format_plain(agreement.krippendorff_alpha)} (ordinal)."
     )
-
-
-def means_grid(order: Order) -> Grid:
-    rows = [
-        Row((row.system_id,), (format_plain(row.first), format_plain(row.second), format_mean_change(row)))
-        for row in order.systems
-    ]
-    return Grid(("system",), ("first", "second", "change"), rows)
-
-
-def format_mean_change(row: SystemMeans) -> str:
-    return "–" if row.first is None or row.second is None else signed(row.second - row.first)
 
 
 def format_rank_correlations(order: Order) -> str:
@@ -209,15 +182,6 @@ def format_verdict_changes(rows: Sequence[Verdicts]) -> str:
     if not changed:
         return f"No verdict of {len(rows)} changes with the judgments."
     return f"{changed} verdict{'s' * (changed != 1)} of {len(rows)} change{'s' * (changed == 1)} with the judgments."
-
-
-def select_warnings(findings: Sequence[Finding]) -> list[Finding]:
-    """Those that question a number; notes are in the JSON."""
-    return [each for each in findings if each.severity == "warning"]
-
-
-def finding_identity(finding: Finding) -> tuple[str, str | None, str | None]:
-    return finding.code, finding.system, finding.metric
 
 
 def print_findings_of(console: Console, head: str, findings: Sequence[Finding]) -> None:

@@ -4,14 +4,14 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_ab.report.answer.answer import Answer, make_answer
-from ndcg_ab.report.answer.marks import common_scale, comparison_mark, describe_metric_role, draw_strip, short_verdict
-from ndcg_ab.report.sections.changes import changes_by_candidate, format_intended
-from ndcg_ab.report.sections.over_time import print_since
+from ndcg_ab.report.answer import Answer, make_answer
+from ndcg_ab.report.explanations import explain_outcome
+from ndcg_ab.report.over_time import print_since
+from ndcg_ab.report.sections import changes_by_candidate, format_intended
 from ndcg_ab.report.terminal.answer_table import (
     MOST_WARNINGS,
     print_answer_table,
@@ -21,12 +21,16 @@ from ndcg_ab.report.terminal.answer_table import (
 )
 from ndcg_ab.report.terminal.grid import STYLES, print_dimmed, shorten_middle
 from ndcg_ab.report.terminal.tables import print_tables
-from ndcg_ab.report.words.explanations import explain_outcome
-from ndcg_ab.report.words.text import (
+from ndcg_ab.report.words import (
+    common_scale,
+    comparison_mark,
+    describe_metric_role,
+    draw_strip,
     format_labels,
     format_proxy_correction,
     format_tipping,
     order_comparisons,
+    short_verdict,
     system_rows,
 )
 from ndcg_ab.results.numbers import format_percent, format_plain, signed
@@ -167,8 +171,7 @@ def metric_headline(metric: Metric, means: dict[str, SystemSummary], about: Sequ
 
 
 def pad_name(name: str, width: int) -> str:
-    short = shorten_middle(name, width)
-    return short + " " * (width - cell_len(short))
+    return set_cell_size(shorten_middle(name, width), width)
 
 
 def print_extremes(console: Console, outcome: Outcome, extremes: Sequence[dict[str, Any]]) -> None:

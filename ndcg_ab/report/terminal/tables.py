@@ -7,12 +7,10 @@ from rich.text import Text
 
 from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.errors import shortened
-from ndcg_ab.report.answer.answer import make_answer
-from ndcg_ab.report.sections.changes import print_changes
-from ndcg_ab.report.sections.costs import print_costs
-from ndcg_ab.report.sections.judges import print_judges
+from ndcg_ab.report.answer import make_answer
+from ndcg_ab.report.sections import print_changes, print_costs, print_judges
 from ndcg_ab.report.terminal.grid import STYLES, Grid, Row, print_dimmed, table_title, wrap_items
-from ndcg_ab.report.words.text import (
+from ndcg_ab.report.words import (
     add_recomputed_count,
     format_clusters,
     format_confidence_level,

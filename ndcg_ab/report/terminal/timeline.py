@@ -12,10 +12,10 @@ from rich.text import Text
 from ndcg_ab.comparing.since_last import STILL
 from ndcg_ab.history.timeline.digest import Digest, Drop
 from ndcg_ab.history.timeline.timeline import Evaluated, QueryValue, Reused, Timeline
-from ndcg_ab.report.answer.marks import MARKS
-from ndcg_ab.report.sections.over_time import print_repeated_tests
+from ndcg_ab.report.answer import format_decisions, group_decisions
+from ndcg_ab.report.over_time import print_repeated_tests
 from ndcg_ab.report.terminal.grid import STYLES, Grid, Row, plain_table
-from ndcg_ab.report.words.decision_summary import format_decisions, group_decisions
+from ndcg_ab.report.words import MARKS
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.numbers import format_plain, signed
 
@@ -147,8 +147,11 @@ def format_reused(nights: Sequence[Reused]) -> str:
 def describe_night(each: Evaluated, timeline: Timeline) -> str:
     """Whether no tracker has it yet, what dropped since the night before, why it failed, what had changed."""
     drops = [f"{name} ({signed(each.since_last[name].difference)})" for name in each.dropped]
+    noted = ""
+    if each.acknowledged is not None:
+        noted = f" (acknowledged{': ' + escape(each.acknowledged[1]) if each.acknowledged[1] else ''})"
     parts = ["[yellow]pending[/]"] if each.pending else []
-    parts += [f"[red]dropped: {escape(', '.join(drops))}[/]{format_mark(each)}"] if drops else []
+    parts += [f"[red]dropped: {escape(', '.join(drops))}[/]{noted}"] if drops else []
     failed = escape(", ".join(each.failures)) or ("yes" if each.gate == "failed" else "")
     parts += [f"[red]gate failed: {failed}[/]"] if failed else []
     if changed := format_changed_inputs(each):
@@ -156,14 +159,6 @@ def describe_night(each: Evaluated, timeline: Timeline) -> str:
     if mixed := format_mixed_change(each):
         parts.append(escape(mixed))
     return "; ".join(parts) or ("" if each is timeline.evaluations[0] else "–")
-
-
-def format_mark(each: Evaluated) -> str:
-    """Behind a drop that somebody has acknowledged: that, and their note."""
-    if each.acknowledged is None:
-        return ""
-    note = each.acknowledged[1]
-    return f" (acknowledged{': ' + escape(note) if note else ''})"
 
 
 def format_mixed_change(each: Evaluated) -> str:

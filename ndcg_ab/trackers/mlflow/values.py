@@ -4,13 +4,11 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from ndcg_ab.history.bundles.bundle import Bundle
-from ndcg_ab.report.answer.answer import make_answer
-from ndcg_ab.report.answer.marks import comparison_mark
+from ndcg_ab.report.answer import candidates_by_choice, format_decisions, make_answer
 from ndcg_ab.report.markdown import format_note, format_system_note
-from ndcg_ab.report.sections.costs import shown_first
-from ndcg_ab.report.sections.over_time import since_mark
-from ndcg_ab.report.words.decision_summary import candidates_by_choice, format_decisions
-from ndcg_ab.report.words.text import system_rows
+from ndcg_ab.report.over_time import since_mark
+from ndcg_ab.report.sections import shown_first
+from ndcg_ab.report.words import comparison_mark, system_rows
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.numbers import format_plain, signed
 from ndcg_ab.results.outcome import Outcome

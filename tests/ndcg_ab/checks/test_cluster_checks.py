@@ -2,7 +2,7 @@
 
 import pytest
 
-from ndcg_ab.checks.cluster_checks import clusters_by_id, clusters_by_text
+from ndcg_ab.checks.plausibility_checks import clusters_by_id, clusters_by_text
 
 
 def grouped(groups: int, size: int, mark: str = "_") -> list[str]:

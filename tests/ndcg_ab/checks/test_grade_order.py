@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 import ndcg_ab
-from ndcg_ab.checks.grade_order import concordance, is_reversed, system_orders
+from ndcg_ab.checks.plausibility_checks import concordance, is_reversed, system_orders
 from ndcg_ab.results.outcome import Finding
 from ndcg_core.measures.notation import parse
 

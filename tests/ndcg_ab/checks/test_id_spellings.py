@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 import ndcg_ab
 from flows.cli.app import app
-from ndcg_ab.checks.ids.id_checks import find_difference, query_spelling_hint
-from ndcg_ab.checks.ids.spellings import SPELLINGS, cut_at, find_alike, remove_affix
+from ndcg_ab.checks.id_checks import find_difference, query_spelling_hint
+from ndcg_ab.checks.id_spellings import SPELLINGS, cut_at, find_alike, remove_affix
 from ndcg_ab.errors import InputError
 from ndcg_ab.results.outcome import Finding
 from tests.examples import examples

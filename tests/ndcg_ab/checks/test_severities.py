@@ -11,7 +11,7 @@ from ndcg_ab.checks.ranking_checks import REMARKS, remark_findings
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES, checked_severities
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.report.answer.findings import finding_lines
+from ndcg_ab.report.doubts import finding_lines
 from ndcg_ab.sources.base import Remark, with_remarks
 from tests.laboratory import in_order, outcome_of, pulled_ranking
 from tests.places import ROOT

@@ -14,7 +14,7 @@ from ndcg_ab.comparing.changes import find_changes
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import ParityError
 from ndcg_ab.report.markdown import format_comment
-from ndcg_ab.report.sections.changes import changes_by_candidate, format_changes, print_changes
+from ndcg_ab.report.sections import changes_by_candidate, format_changes, print_changes
 from ndcg_ab.results.change_records import ChangedQuery, Changes, MovedDocuments, TopDocument
 from ndcg_ab.results.codec import record_row
 from ndcg_ab.results.outcome import Outcome

@@ -20,9 +20,9 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Gate
 from ndcg_ab.errors import InputError, ParityError, SilentError
 from ndcg_ab.pipeline import pull_inputs
-from ndcg_ab.report.sections.costs import cost_notes, shown_first
+from ndcg_ab.report.explanations import explain_candidate
+from ndcg_ab.report.sections import cost_notes, shown_first
 from ndcg_ab.report.terminal.screen import print_answer
-from ndcg_ab.report.words.explanations import explain_candidate
 from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, plain_cost
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome

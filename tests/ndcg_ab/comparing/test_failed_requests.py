@@ -18,8 +18,8 @@ from ndcg_ab.comparing.costs import Estimate, Estimates, Recorded, refuse_disagr
 from ndcg_ab.comparing.gates import breaks_cost_margin
 from ndcg_ab.config.model.costs import CostStatistic
 from ndcg_ab.errors import InputError, ParityError
-from ndcg_ab.report.sections.costs import cost_notes, print_costs
-from ndcg_ab.report.words.explanations import explain_candidate
+from ndcg_ab.report.explanations import explain_candidate
+from ndcg_ab.report.sections import cost_notes, print_costs
 from ndcg_ab.results.cost_records import CostDifference, CostValue
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Finding

@@ -14,7 +14,7 @@ from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles.bundle import read_bundle, read_content
 from ndcg_ab.pipeline import check_only
 from ndcg_ab.report.markdown import format_comment
-from ndcg_ab.report.sections.changes import format_intended
+from ndcg_ab.report.sections import format_intended
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.scoring.scoring import open_engine_for

@@ -10,7 +10,7 @@ import pytest
 from ndcg_ab.comparing.since_last import SINCE_LAST, SinceLast, SystemSince, check_drops
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.events import events_of
-from ndcg_ab.report.sections.over_time import since_lines
+from ndcg_ab.report.over_time import since_lines
 from ndcg_ab.results.decisions import NO_DROP
 from ndcg_ab.results.outcome import GateResult, Outcome
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family

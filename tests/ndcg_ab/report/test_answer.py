@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ndcg_ab.report.answer.answer import Candidate, make_answer, make_estimate
+from ndcg_ab.report.answer import Candidate, format_reasons, make_answer
 from ndcg_ab.report.markdown import comparison_table, format_comment, format_note
 from ndcg_ab.report.notebook import format_outcome_html, format_printed, print_answer_and_gates
 from ndcg_ab.report.page.data import PageData
 from ndcg_ab.report.page.render import render_page
 from ndcg_ab.report.terminal.answer_table import short_number
-from ndcg_ab.report.words.decision_summary import format_reasons
-from ndcg_ab.results.decisions import Choice, decide
+from ndcg_ab.report.words import comparison_mark, deciding_interval, speaks_for_candidate
+from ndcg_ab.results.decisions import Choice, decide, is_turned
 from ndcg_ab.results.numbers import signed
 from ndcg_ab.results.outcome import Finding, Outcome
 from tests.examples import examples
@@ -92,14 +92,14 @@ def test_every_rendering_says_the_same(outcome: Outcome, seed: int) -> None:
             assert found.choice.words in told, name
             if name in WITH_REASONS:
                 assert " ".join(found.reason.split()) in told, name
-            first = found.first
-            assert first is not None and first.interval is not None
+            first, interval = found.rows[0], deciding_interval(found.rows[0])
+            assert interval is not None
             if name in WITH_NUMBERS:
-                assert f"{signed(first.difference)}" in told and str(first.interval) in told, name
+                assert f"{signed(first.difference)}" in told and str(interval) in told, name
             if name.startswith("notebook, text") or name == "terminal":
-                ends = f"[{short_number(first.interval.low)}, {short_number(first.interval.high)}]"
-                open_labels = " L" if first.is_open else ""
-                assert f"{first.mark} {short_number(first.difference)} {ends}{open_labels}" in told, name
+                ends = f"[{short_number(interval.low)}, {short_number(interval.high)}]"
+                open_labels = " L" if is_turned(first) else ""
+                assert f"{comparison_mark(first)} {short_number(first.difference)} {ends}{open_labels}" in told, name
         assert places == sorted(places), f"{name}: the best decision first"
         if name in WITH_REASONS - {"message of a state"}:
             assert all(" ".join(doubt.sentence.split()) in told for doubt in answer.doubts), name
@@ -121,13 +121,13 @@ def test_no_decision_contradicts_its_interval(outcome: Outcome) -> None:
         row = random_comparison(outcome, rng)
         choice = decide(row.candidate, [row]).decision
         seen.add(choice)
-        estimate = make_estimate(row)
-        assert estimate.interval is not None
+        interval = deciding_interval(row)
+        assert interval is not None
         if choice in (Choice.SHIP, Choice.SHIP_IF_CHEAP) and not row.conclusion.is_guardrail:
-            assert estimate.interval.low >= 0 and estimate.favours and not estimate.is_open
+            assert interval.low >= 0 and speaks_for_candidate(row) and not is_turned(row)
         if choice is Choice.DO_NOT_SHIP:
-            assert estimate.favours is False
-            assert estimate.interval.high <= 0 or row.conclusion.is_guardrail
-        if estimate.is_open:
-            assert estimate.mark != "✓" and choice not in (Choice.SHIP, Choice.SHIP_IF_CHEAP)
+            assert speaks_for_candidate(row) is False
+            assert interval.high <= 0 or row.conclusion.is_guardrail
+        if is_turned(row):
+            assert comparison_mark(row) != "✓" and choice not in (Choice.SHIP, Choice.SHIP_IF_CHEAP)
     assert {Choice.DO_NOT_SHIP, Choice.JUDGE_RESULTS, Choice.JUDGE_MORE} <= seen

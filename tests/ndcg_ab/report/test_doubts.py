@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 import ndcg_ab
-from ndcg_ab.report.answer.answer import make_answer
-from ndcg_ab.report.answer.doubts import reasons_for_doubt
+from ndcg_ab.report.answer import candidates_by_choice, format_decisions, make_answer
+from ndcg_ab.report.doubts import reasons_for_doubt
+from ndcg_ab.report.explanations import explain_outcome
 from ndcg_ab.report.markdown import format_comment, format_note
 from ndcg_ab.report.page import render
-from ndcg_ab.report.words.decision_summary import candidates_by_choice, format_decisions
-from ndcg_ab.report.words.explanations import explain_outcome
 from ndcg_ab.results.outcome import Finding, Outcome
 from tests.laboratory import Ranking, in_order, outcome_of
 from tests.ndcg_ab.report.terminal.test_screen import printed

@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from ndcg_ab.history.bundles.bundle import Bundle, read_bundle
-from ndcg_ab.report.answer.marks import comparison_mark, speaks_for_candidate
 from ndcg_ab.report.markdown import format_comment
+from ndcg_ab.report.words import comparison_mark, speaks_for_candidate
 from ndcg_ab.results.outcome import Finding, GateResult
 from ndcg_ab.trackers.json_lines import bundle_records
 from ndcg_core.statistics.verdicts.record import Unjudged

@@ -24,12 +24,18 @@ from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles.bundle import Finished, read_bundle
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report import bundle_files
-from ndcg_ab.report.answer.answer import make_answer, make_estimate
-from ndcg_ab.report.answer.marks import comparison_mark, speaks_for_candidate
+from ndcg_ab.report.notebook import format_outcome_html
 from ndcg_ab.report.page import render as page
 from ndcg_ab.report.page.data import PageData, gather_page_data, largest_losses
-from ndcg_ab.report.page.render import card_row, query_address, summary_lines, write_page
-from ndcg_ab.report.words.text import format_interval, format_verdict, format_wins_ties_losses, system_rows
+from ndcg_ab.report.page.render import card_colour, card_mark, query_address, write_page
+from ndcg_ab.report.words import (
+    comparison_mark,
+    format_interval,
+    format_verdict,
+    format_wins_ties_losses,
+    speaks_for_candidate,
+    system_rows,
+)
 from ndcg_ab.results.numbers import format_plain, format_probability, signed
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_difference
@@ -303,8 +309,8 @@ class TestWords:
             (GUARDRAILS, Verdict.MAY_BE_WORSE, ("●", "tie", "")),
             (GUARDRAILS, Verdict.WORSE, ("✗", "loss", "")),
         ):
-            made = card_row(make_estimate(dataclasses.replace(row, family=family, conclusion=conclusion)))
-            assert (made.mark, made.kind, made.moved) == expected
+            made = dataclasses.replace(row, family=family, conclusion=conclusion)
+            assert (*card_mark(made), card_colour(made)) == expected
 
     def test_a_guardrail_s_difference_has_no_colour(self, data: PageData, text: str) -> None:
         found = {row.metric: signed(row.difference) for row in data.outcome.main if row.candidate == "new"}
@@ -316,16 +322,13 @@ class TestWords:
         outcome = small_outcome(["old", *"abcde"])
         worse = [dataclasses.replace(row, conclusion=Verdict.REGRESSED) for row in outcome.main if row.candidate == "b"]
         others = [row for row in outcome.comparisons if row.candidate != "b"]
-        lines = summary_lines(make_answer(dataclasses.replace(outcome, comparisons=(*others, *worse))))
-        assert [(line.choice, list(line.candidates), line.more) for line in lines] == [
-            ("nothing_changed", list("acde"), 0),
-            ("do_not_ship", ["b"], 0),
+        grouped = dataclasses.replace(outcome, comparisons=(*others, *worse))
+        assert page.template_functions(grouped)["band"] == [
+            ("nothing_changed", list("acde"), ""),
+            ("do_not_ship", ["b"], ""),
         ]
-        assert [line.reason for line in lines] == ["", ""]
-        alike = summary_lines(make_answer(small_outcome(["old", *"abcdefg"])))
-        assert [(line.choice, list(line.candidates), line.more) for line in alike] == [
-            ("nothing_changed", list("abcd"), 3)
-        ]
+        alike = format_outcome_html(small_outcome(["old", *"abcdefg"]))
+        assert "<strong>a, b, c, d</strong> and 3 more" in alike
 
     def test_what_questions_everything_stands_above_the_band(
         self, data: PageData, tmp_path: Path, read: Reader

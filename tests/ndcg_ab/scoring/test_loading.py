@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ndcg_ab import thresholds
-from ndcg_ab.checks.checked_loading import load_and_check
-from ndcg_ab.checks.ids import id_checks
+from ndcg_ab.checks import id_checks
+from ndcg_ab.checks.data_checks import load_and_check
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline import pull_inputs

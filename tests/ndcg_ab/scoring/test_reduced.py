@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from ndcg_ab.checks import examples, judged_results
-from ndcg_ab.checks.checked_loading import load_and_check
+from ndcg_ab.checks import data_checks
+from ndcg_ab.checks import findings as made_findings
+from ndcg_ab.checks.data_checks import load_and_check
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline import pull_inputs
@@ -35,10 +36,10 @@ QUERIES, DEPTH = 40, 30
 @pytest.fixture(autouse=True)
 def _few_whole_queries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else every query of a small evaluation would be kept whole, and its examples looked for in the file."""
-    monkeypatch.setattr(examples, "LOCATED", 0)
+    monkeypatch.setattr(made_findings, "LOCATED", 0)
     monkeypatch.setattr(parity, "SAMPLE", 3)
     monkeypatch.setattr(reducing, "LOOKED_AT", 3)
-    for module in (reducing, judged_results):
+    for module in (reducing, data_checks):
         monkeypatch.setattr(module, "FIRST_QUERIES", 2)
 
 

@@ -17,7 +17,7 @@ from ndcg_ab.history.attribution.last_night import find_evaluation_before
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.markdown import format_since
-from ndcg_ab.report.sections.over_time import print_since
+from ndcg_ab.report.over_time import print_since
 from ndcg_ab.results.ledger import ScoredShare
 from ndcg_ab.trackers.mlflow.values import parent_tags, parent_values, system_values
 from ndcg_core.statistics.verdicts.verdict import Verdict

@@ -20,7 +20,7 @@ from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.timeline.timeline import read_timeline, timeline_json
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.markdown import format_since
-from ndcg_ab.report.sections.over_time import parts_of_changes, since_lines
+from ndcg_ab.report.over_time import parts_of_changes, since_lines
 from ndcg_ab.report.terminal.timeline import format_mixed_change
 from ndcg_ab.trackers.mlflow.values import system_values
 from tests.laboratory import core_scores, results

@@ -14,7 +14,7 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.history import database
 from ndcg_ab.history.timeline.repeated_tests import RepeatedTests, read_repeated_tests
 from ndcg_ab.history.timeline.timeline import read_timeline, timeline_json
-from ndcg_ab.report.sections.over_time import print_repeated_tests
+from ndcg_ab.report.over_time import print_repeated_tests
 from ndcg_ab.results.codec import records_table
 from ndcg_ab.results.outcome import Input
 from ndcg_core.statistics.over_time.monitor import spend_alpha

@@ -12,18 +12,11 @@ from rich.console import Console
 
 import ndcg_ab
 from ndcg_ab.finding_codes import CODES
-from ndcg_ab.report.answer.answer import Warned, make_answer
-from ndcg_ab.report.answer.doubts import comparison_notes, find_hardly_judged
-from ndcg_ab.report.answer.findings import finding_lines
-from ndcg_ab.report.answer.marks import (
-    common_scale,
-    comparison_mark,
-    deciding_interval,
-    draw_strip,
-    speaks_for_candidate,
-)
+from ndcg_ab.report.answer import make_answer
+from ndcg_ab.report.doubts import Line, comparison_notes, find_hardly_judged, finding_lines
 from ndcg_ab.report.terminal.answer_table import MOST_WARNINGS, short_number, split_warnings
 from ndcg_ab.report.terminal.screen import print_outcome
+from ndcg_ab.report.words import common_scale, comparison_mark, deciding_interval, draw_strip, speaks_for_candidate
 from ndcg_ab.results.decisions import is_turned
 from ndcg_ab.results.outcome import Finding, GateResult, Outcome
 from ndcg_core.statistics.verdicts.record import Comparison, Unjudged
@@ -55,7 +48,7 @@ def outcome() -> Outcome:
 
 @pytest.mark.parametrize(("errors", "above"), [(0, 0), (2, 2), (4, 4), (5, 4), (9, 4)])
 def test_a_line_is_left_for_warnings_below_the_answer(outcome: Outcome, errors: int, above: int) -> None:
-    warned = [Warned("error" if at < errors else "warning", str(at), "") for at in range(10)]
+    warned = [Line("error" if at < errors else "warning", str(at)) for at in range(10)]
     found = split_warnings(dataclasses.replace(make_answer(few(outcome, 2)), warnings=tuple(warned)))
     assert [*map(len, found)] == [above, 10 - above] and above < MOST_WARNINGS
     assert [*found[0], *found[1]] == warned

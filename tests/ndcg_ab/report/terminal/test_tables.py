@@ -23,10 +23,10 @@ from rich.text import Text
 from ndcg_ab.config.options.from_options import evaluation_from_options
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline import evaluate
+from ndcg_ab.report import words as wording
 from ndcg_ab.report.terminal import tables
 from ndcg_ab.report.terminal.grid import Grid, Row, shorten_middle, wrap_items
 from ndcg_ab.report.terminal.tables import print_tables, verdict_cell
-from ndcg_ab.report.words import text as wording
 from ndcg_ab.results import numbers
 from ndcg_ab.results import wording as phrases
 from ndcg_ab.results.outcome import Finding, Outcome

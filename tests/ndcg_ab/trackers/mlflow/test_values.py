@@ -17,7 +17,7 @@ from ndcg_ab.results.change_records import Changes
 from ndcg_ab.results.outcome import GateResult
 from ndcg_ab.trackers.mlflow import values
 from ndcg_ab.trackers.mlflow.views import EVERY, LATEST, TREND, view_id, view_tags
-from tests.ndcg_ab.report.words.test_decision_summary import FAILED, outcome
+from tests.ndcg_ab.report.test_decision_summary import FAILED, outcome
 from tests.small_evaluation import nights
 
 OF_NEW = (GateResult("judged", False, "new 20 % on ndcg@2", ("new",)),)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ndcg_ab
-from ndcg_ab.report.answer.findings import NAMED, SHORT, finding_lines
+from ndcg_ab.report.doubts import NAMED, SHORT, finding_lines
 from ndcg_ab.results.outcome import Finding
 
 COUNTED = ("unjudged_query", "unanswered_query", "repeated_rank", "duplicate_document")

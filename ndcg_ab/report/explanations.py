@@ -7,13 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple, assert_never
 
-from ndcg_ab.report.answer.answer import Candidate, make_answer
-from ndcg_ab.report.answer.doubts import list_doubts
-from ndcg_ab.report.answer.findings import finding_lines
-from ndcg_ab.report.answer.marks import deciding_interval
-from ndcg_ab.report.sections.changes import format_changes
-from ndcg_ab.report.sections.costs import shown_first
-from ndcg_ab.report.words.text import format_clusters, format_confidence_level, format_weights, is_drawn, query_kind
+from ndcg_ab.report.answer import Candidate, make_answer
+from ndcg_ab.report.doubts import finding_lines, list_doubts
+from ndcg_ab.report.sections import format_changes, shown_first
+from ndcg_ab.report.words import (
+    deciding_interval,
+    format_clusters,
+    format_confidence_level,
+    format_weights,
+    is_drawn,
+    query_kind,
+)
 from ndcg_ab.results.cost_records import requests_text
 from ndcg_ab.results.decisions import Choice, describe_tipping, is_turned
 from ndcg_ab.results.numbers import format_percent, format_plain, signed
@@ -49,11 +53,10 @@ def explain_candidate(outcome: Outcome, candidate: str) -> PlainWords:
 
 
 def explain(outcome: Outcome, found: Candidate) -> PlainWords:
-    rows = [each.comparison for each in found.deciding]
     tellers = (explain_comparison, explain_answer, explain_certainty, explain_doubts, advise_next_steps)
     return PlainWords(
         found.name,
-        [(title, list(tell(outcome, found.name, rows))) for title, tell in zip(TITLES, tellers, strict=True)],
+        [(title, list(tell(outcome, found.name, found.deciding))) for title, tell in zip(TITLES, tellers, strict=True)],
     )
 
 

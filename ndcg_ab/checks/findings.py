@@ -1,12 +1,15 @@
-"""How grave a finding is in one evaluation: `strict` and `findings` of its configuration, and what errors do."""
+"""How findings are made, with examples, and how grave they are in one evaluation (`strict`, `findings`)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.finding_codes import CODES
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.severity import Severity
+from ndcg_ab.sources import Pulled
+from ndcg_ab.sources.tables.on_disk import select_queries
 
 
 def apply_severities(findings: Sequence[Finding], evaluation: Evaluation) -> list[Finding]:
@@ -40,3 +43,43 @@ def refuse_errors(
 
 def finding_text(finding: Finding, origin: str | None) -> str:
     return f"{f'{origin}: ' if origin else ''}{finding.message} [{finding.code}]"
+
+
+MOST = 5
+LOCATED = 5_000  # rows of a table up to which looking for the line of an example takes no time
+
+
+def make_finding(
+    code: str,
+    message: str,
+    count: int,
+    system: str | None = None,
+    metric: str | None = None,
+    value: float | None = None,
+    examples: tuple[str, ...] = (),
+    severity: str | None = None,
+) -> Finding:
+    """Return a finding with the usual severity of its code, unless another one is given."""
+    return Finding(code, severity or CODES[code].severity, message, count, system, metric, value, examples)
+
+
+def query_examples(query_ids: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"query {format_value(query_id)}" for query_id in query_ids[:MOST])
+
+
+def examples_of(pulled: Pulled, places: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Of (query_id, doc_id) each: ``run.txt, line 7: query 'q1', document 'd3'``; without the line in large tables.
+
+    An empty doc_id stands for the query, whose first line is reported.
+    """
+    return tuple(example_of(pulled, query_id, doc_id) for query_id, doc_id in list(dict.fromkeys(places))[:MOST])
+
+
+def example_of(pulled: Pulled, query_id: str, doc_id: str) -> str:
+    told = f"query {query_id!r}" + (f", document {doc_id!r}" if doc_id else "")
+    if pulled.count > LOCATED or pulled.elsewhere:
+        return told
+    if not doc_id:
+        rows = select_queries(pulled.table, [query_id])
+        doc_id = rows["doc_id"][0].as_py() if rows.num_rows else ""
+    return f"{pulled.place_of(query_id, doc_id)}: {told}" if doc_id else told

@@ -2,18 +2,18 @@
 
 import dataclasses
 import functools
+import re
 from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
 
 from ndcg_ab.config.model.settings import Gate
-from ndcg_ab.report.answer.answer import make_answer
+from ndcg_ab.report.answer import FAILURES, format_decisions, format_headline, format_reasons, make_answer
 from ndcg_ab.report.markdown import comparison_table, decision_rows, format_comment, format_note
-from ndcg_ab.report.page.data import PageData
-from ndcg_ab.report.page.render import candidate_cards, summary_lines
-from ndcg_ab.report.words.decision_summary import FAILURES, format_decisions, format_headline, format_reasons
-from ndcg_ab.report.words.text import system_rows
+from ndcg_ab.report.page.data import SHOWN_RESULTS, PageData
+from ndcg_ab.report.page.render import render_page, template_functions
+from ndcg_ab.report.words import system_rows
 from ndcg_ab.results.decisions import Choice, Decision
 from ndcg_ab.results.outcome import GateResult, Outcome
 from tests.laboratory import in_order, outcome_of
@@ -105,8 +105,9 @@ def test_one_order_wherever_decisions_stand() -> None:
         order = ["d", "c", "b", "a"]
         answer = make_answer(found)
         assert [each.name for each in answer.candidates] == order
-        assert [card.candidate.name for card in candidate_cards(page_of(found), answer)] == order
-        assert [line.candidates for line in summary_lines(answer)] == [[name] for name in order]
+        cards = re.findall(r'<article class="card[^>]*aria-label="(.*?)"', render_page(page_of(found)))
+        assert cards == order
+        assert [names for _, names, _ in template_functions(found)["band"]] == [[name] for name in order]
         assert [row[1] for row in comparison_table(found)["data"]] == order
         assert f"{format_headline(found)} (3)" == "✓ ship d +0.1845 ndcg@2; nothing changed: c; do not ship 2 (3)"
         for written in (format_comment(found), format_note(found)):
@@ -119,7 +120,9 @@ def test_one_order_wherever_decisions_stand() -> None:
 def page_of(outcome: Outcome) -> PageData:
     """A page without queries."""
     none = {name: pa.array([], pa.string()) for name in ("query_id", "text", "system_id", "metric")}
-    return PageData(outcome, {}, pa.table(none), pa.table(none | {"value": pa.array([], pa.float64())}), pa.table(none))
+    about = {"finished": "2026-11-19T02:01:00+00:00", "inputs": []}
+    scores = pa.table(none | {"value": pa.array([], pa.float64())})
+    return PageData(outcome, about, pa.table(none), scores, SHOWN_RESULTS.empty_table())
 
 
 def test_reasons_are_told_with_the_decisions() -> None:

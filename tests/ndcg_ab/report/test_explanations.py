@@ -6,13 +6,7 @@ from typing import Any
 import pytest
 
 import ndcg_ab
-from ndcg_ab.report.words.explanations import (
-    TITLES,
-    advise_more_queries,
-    explain_candidate,
-    explain_outcome,
-    format_chance,
-)
+from ndcg_ab.report.explanations import TITLES, advise_more_queries, explain_candidate, explain_outcome, format_chance
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_core.measures.meanings import MEASURE_MEANINGS, PLAIN_MEANINGS
 from ndcg_core.statistics.verdicts.comparison import Clusters, Comparison

@@ -8,12 +8,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from ndcg_ab.checks.examples import MOST, examples_of
-from ndcg_ab.checks.ids.remedies import IdTable, count_equal, describe_remedy
-from ndcg_ab.checks.ids.spellings import UNICODE_FORMS, Ids, Pair, Spelling, find_alike, respell
+from ndcg_ab.checks.findings import MOST, examples_of, make_finding
+from ndcg_ab.checks.id_spellings import (
+    UNICODE_FORMS,
+    Ids,
+    IdTable,
+    Pair,
+    Spelling,
+    count_equal,
+    describe_remedy,
+    find_alike,
+    respell,
+)
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import format_value, shortened
-from ndcg_ab.finding_codes import CODES
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring.metric_tables import depth_of
@@ -107,9 +115,9 @@ def compare_tables(
         rankings = [sample_ids(table, shared, field) for table in systems]
         message += describe_remedy(own, other, rankings, spellings, len(pairs), field)
     places = [(pair.query_id, pair.own) if pair.query_id else (pair.own, "") for pair in pairs[:MOST]]
-    severity = CODES["id_spelling"].severity if is_whole else "warning"
+    severity = None if is_whole else "warning"
     examples = examples_of(own.pulled, places)
-    return [Finding("id_spelling", severity, message, len(pairs), own.system, examples=examples)]
+    return [make_finding("id_spelling", message, len(pairs), own.system, examples=examples, severity=severity)]
 
 
 def find_difference(own: Ids, other: Ids) -> Difference | None:

@@ -18,9 +18,8 @@ from ndcg_ab.comparing.since_last import (
     is_note,
 )
 from ndcg_ab.history.timeline.repeated_tests import Monitor, RepeatedTests
-from ndcg_ab.report.answer.marks import MARKS, comparison_mark
 from ndcg_ab.report.terminal.grid import STYLES
-from ndcg_ab.report.words.text import format_interval
+from ndcg_ab.report.words import MARKS, comparison_mark, format_interval
 from ndcg_ab.results.numbers import format_plain, format_probability, signed
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Verdict, readable
@@ -58,7 +57,11 @@ def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[Told]
             if moved and (has_several_causes(moved, system) or (row in since.dropped and moved.parts)):
                 yield Told("", f"{INDENT}{format_mean_change(moved)}")
             if row in since.dropped:
-                yield from lost_lines(since, row, most_lost)
+                lost = [each for each in since.lost if (each.system_id, each.metric) == (row.candidate, row.metric)]
+                for query in lost[:most_lost]:
+                    named = f"{query.query_id} {query.text}" if query.text else query.query_id
+                    text = f"{INDENT}{format_plain(query.before)} → {format_plain(query.now)}  {named}"
+                    yield Told("", text, may_be_cut=True)
         if system.unknown:
             yield from untold_lines(since, system)
     if since.unchanged:
@@ -101,12 +104,9 @@ def format_mean_change(moved: MeanChange) -> str:
 
 
 def format_cause(moved: MeanChange, cause: str) -> str:
-    """``the ranking``, ``the queries``, ``214 new judgments``."""
-    return format_judgment_changes(moved) if cause == JUDGMENTS else f"the {cause}"
-
-
-def format_judgment_changes(moved: MeanChange) -> str:
-    """``214 new judgments``, ``3 new and 12 changed judgments``."""
+    """Return ``the ranking``, ``the queries``, ``214 new judgments`` or ``3 new and 12 changed judgments``."""
+    if cause != JUDGMENTS:
+        return f"the {cause}"
     counts = {"new": moved.new_judgments, "changed": moved.changed_judgments}
     told = [f"{count} {word}" for word, count in counts.items() if count]
     total = sum(count or 0 for count in counts.values())
@@ -154,13 +154,6 @@ def format_row(row: Comparison, system: SystemSince) -> str:
     return f"{text} ({BOTH_BY_NEW})" if JUDGMENTS in system.changed else text
 
 
-def lost_lines(since: SinceLast, row: Comparison, most: int) -> Iterator[Told]:
-    found = [lost for lost in since.lost if (lost.system_id, lost.metric) == (row.candidate, row.metric)]
-    for lost in found[:most]:
-        named = f"{lost.query_id} {lost.text}" if lost.text else lost.query_id
-        yield Told("", f"{INDENT}{format_plain(lost.before)} → {format_plain(lost.now)}  {named}", may_be_cut=True)
-
-
 def print_since(console: Console, since: SinceLast | None) -> None:
     """One short block; nothing where there is no previous evaluation."""
     if since is None:
@@ -183,20 +176,15 @@ def format_monitor(found: Monitor) -> str:
     """``new, ndcg@10: nothing so far; tested 37 times, now at level 2e-05 (p 0.0031); can detect 0.031 (…)``."""
     times = f"tested {found.looks} times" if found.looks != 1 else "tested once"
     level = f"now at level {found.latest.level:.2g} (p {format_probability(found.latest.p_value)})"
-    text = f"{found.candidate}, {found.metric}: {format_conclusion(found)}; {times}, {level}{format_doubt(found)}"
+    text = f"{found.candidate}, {found.metric}: {format_conclusion(found)}; {times}, {level}"
+    if not found.has_range:
+        promise = f"at most {found.alpha:g} does not hold without the range of {found.metric}"
+        text += f"; {promise}: give it with statistics.ranges"
     if found.mde_alone is None:
         return text
     if found.mde is None:
         return f"{text}; on so few queries no difference would be enough"
     return f"{text}; can detect {readable(found.mde)} (a single evaluation: {readable(found.mde_alone)})"
-
-
-def format_doubt(found: Monitor) -> str:
-    """Return why the promise on false alarms does not hold, and what to do; empty if the metric's range is known."""
-    if found.has_range:
-        return ""
-    name = found.metric
-    return f"; at most {found.alpha:g} does not hold without the range of {name}: give it with statistics.ranges"
 
 
 def format_conclusion(found: Monitor) -> str:

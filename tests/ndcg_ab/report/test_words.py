@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.report.words import text
+from ndcg_ab.report import words as text
 from ndcg_ab.results import numbers
 from ndcg_ab.results.outcome import FunctionJudge, Outcome, SystemSummary
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, SECONDARY

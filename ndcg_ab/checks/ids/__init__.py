@@ -1,1 +1,0 @@
-"""Findings about ids that do not match although they look alike."""

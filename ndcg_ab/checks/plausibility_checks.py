@@ -1,0 +1,196 @@
+"""Findings about what looks odd: placeholders for documents, grades turned round, queries that belong together."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from math import sqrt
+from statistics import median
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ndcg_ab.checks.findings import MOST, make_finding
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.errors import format_value
+from ndcg_ab.results.outcome import Finding
+from ndcg_ab.results.wording import queries_text
+from ndcg_ab.scoring.metric_tables import rank_rule
+from ndcg_ab.sources import Pulled
+from ndcg_ab.sources.tables.document_rules import codes_of, first_rows
+from ndcg_ab.sources.tables.on_disk import read_batches
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.writing import format_number
+
+SAMPLE = 200_000  # rows of a ranking that are looked at
+PLACEHOLDERS = ("none", "nan", "null", "no_result", "n/a", "")
+LEAST_OWN, OWN_SHARE = 3, 0.1  # queries that return themselves first
+LEAST_QUERIES, MOST_QUERIES = 10, 0.5  # queries that one unjudged document is in
+
+
+def check_odd_documents(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
+    """Find systems that return placeholders, or the query itself in the first place."""
+    if judgments.elsewhere:
+        return []
+    found = []
+    judged = pc.unique(judgments.table["doc_id"])
+    for name, pulled in rankings.items():
+        if pulled.elsewhere:
+            continue
+        rows = next(read_batches(pulled.at_hand, ["query_id", "doc_id", "score", "rank"])).slice(0, SAMPLE)
+        queries = len(pc.unique(rows["query_id"]))
+        counted = pc.value_counts(rows["doc_id"]).flatten()
+        words = pc.is_in(pc.utf8_lower(counted[0]), value_set=pa.array(PLACEHOLDERS))
+        unjudged = pc.invert(pc.is_in(counted[0], value_set=judged))
+        often = pc.and_(unjudged, pc.greater(counted[1], max(MOST_QUERIES * queries, LEAST_QUERIES - 1)))
+        is_one = pc.sum(often).as_py() == 1  # several are what a popular ranking returns
+        odd = pc.and_(unjudged, pc.or_(words, often) if is_one else words)
+        if texts := counted[0].filter(odd).to_pylist():
+            count = pc.sum(counted[1].filter(odd)).as_py()
+            message = f"system {name}: {count} results look like placeholders (such as document {texts[0]!r})"
+            found.append(make_finding("placeholder_document", message, count, name, examples=document_examples(texts)))
+        zeros = np.zeros(rows.num_rows, dtype=np.int64)
+        first = rows.take(first_rows(rows, codes_of(rows["query_id"]), zeros, zeros == 0))
+        own = first.filter(pc.equal(first["query_id"].cast(pa.string()), first["doc_id"]))
+        own_ids = own["doc_id"].filter(pc.invert(pc.is_in(own["doc_id"], value_set=judged))).to_pylist()
+        if len(own_ids) >= max(LEAST_OWN, OWN_SHARE * queries):
+            message = f"system {name}: {queries_text(len(own_ids))} of {queries:,} return themselves first, unjudged"
+            message += f" (such as {own_ids[0]!r}): leave them out with --own drop (documents: {{own: drop}})"
+            found.append(make_finding("own_document", message, len(own_ids), name, examples=document_examples(own_ids)))
+    return found
+
+
+def document_examples(doc_ids: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"document {each!r}" for each in doc_ids[:MOST])
+
+
+QUERIES = 300  # judged ones that are looked at
+PLACES = 20  # of each ranking
+MOST_GRADES = 10  # more are no scale that somebody counts down
+FEWEST_QUERIES = 8  # with two grades among their first places, of every system
+REVERSED = -0.2  # the mean of the queries, from which on
+ERRORS = 3.0  # standard errors that this is below 0
+
+
+def check_grade_order(
+    engine: Engine, metrics: Sequence[Metric], judgments: Pulled, rankings: Mapping[str, Pulled]
+) -> list[Finding]:
+    """Warns where no grade is 0 or below, and in every system lower grades stand above higher ones."""
+    if judgments.elsewhere or any(pulled.elsewhere for pulled in rankings.values()):
+        return []
+    scale = grade_scale(judgments)
+    graded = next((each for each in metrics if each.traits.is_graded and isinstance(each.gain, str)), None)
+    if not 1 < len(scale) <= MOST_GRADES or scale[0] <= 0 or graded is None:
+        return []
+    orders = system_orders(engine, graded, judgments)
+    if orders.keys() != rankings.keys() or not all(is_reversed(values) for values in orders.values()):
+        return []
+    turned = replace(graded, gain=tuple((grade, scale[-1] - grade) for grade in scale))
+    shares = ", ".join(f"{system} {sum(values) / len(values):+.2f}" for system, values in orders.items())
+    message = (
+        f"lower grades stand higher in every system: is {format_number(scale[0])} the best?"
+        f" → --metric '{turned.name}' (from −1 against the grades to +1: {shares})"
+    )
+    queries = max(len(values) for values in orders.values())
+    return [make_finding("reversed_grades", message, queries)]
+
+
+def grade_scale(judgments: Pulled) -> list[float]:
+    """The grades that there are, lowest first; no more than one beyond MOST_GRADES."""
+    found: set[float] = set()
+    for batch in read_batches(judgments.table, ["grade"]):
+        found |= set(pc.unique(batch["grade"]).to_pylist())
+        if len(found) > MOST_GRADES or min(found, default=1.0) <= 0:
+            break
+    return sorted(found)
+
+
+def system_orders(engine: Engine, metric: Metric, judgments: Pulled) -> dict[str, list[float]]:
+    """system -> of each query with two grades among its first places, how far their order is that of the grades."""
+    chosen = sorted(judgments.query_ids)[:QUERIES]
+    judged = engine.rows("judgment", ("query_id", "doc_id", "grade"), where={"query_id": chosen})
+    grades = {(query, doc): grade for query, doc, grade in judged}
+    depth = min(metric.depth or PLACES, PLACES)
+    ranked = engine.rows(
+        "ranked_doc",
+        ("system_id", "query_id", "doc_id", "rank"),
+        where={"query_id": chosen, "rank_rule": rank_rule(metric)},
+    )
+    places: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    for system, query, doc, rank in ranked:
+        if rank <= depth and (query, doc) in grades:
+            places[system, query][rank] = grades[query, doc]
+    found: dict[str, list[float]] = defaultdict(list)
+    for (system, _), by_rank in sorted(places.items()):
+        if (value := concordance([by_rank[rank] for rank in sorted(by_rank)])) is not None:
+            found[system].append(value)
+    return dict(found)
+
+
+def concordance(grades: Sequence[float]) -> float | None:
+    """Goodman and Kruskal's gamma of places and grades, −1 to 1; grades: best place first; None where all are equal."""
+    pairs = [upper - lower for upper, lower in combinations(grades, 2) if upper != lower]
+    return sum(1 if each > 0 else -1 for each in pairs) / len(pairs) if pairs else None
+
+
+def is_reversed(values: Sequence[float]) -> bool:
+    """Whether the mean is far below 0, by itself and by its standard error."""
+    if len(values) < FEWEST_QUERIES:
+        return False
+    mean = sum(values) / len(values)
+    error = sqrt(sum((each - mean) ** 2 for each in values) / (len(values) - 1) / len(values))
+    return mean <= REVERSED and mean + ERRORS * error < 0
+
+
+NUMBERED = re.compile(r"(.+)([_\-.:/#])\d+")
+FEWEST_GROUPS = 5  # with fewer the beginnings of ids name collections: dl19-1, dl19-2, …, dl20-1, …
+MOST_OF_ALL = 0.8  # of the queries are in groups
+LARGEST_USUAL = 50  # queries of a usual group
+TOO_SURE = "results may look too certain"
+REPEATED = 0.05  # of the queries repeat the text of another
+
+
+def check_clusters(engine: Engine, evaluation: Evaluation) -> list[Finding]:
+    """Warns where the queries look clustered and are compared as if each stood for itself."""
+    rows = engine.rows("query", ("query_id", "text", "cluster", "is_judged"), order="query_id")
+    settings = evaluation.statistics
+    if settings.clustered is False or settings.cluster_prefix is not None or any(row[2] is not None for row in rows):
+        return []
+    judged = [row for row in rows if row[3]]
+    told = clusters_by_id([row[0] for row in judged]) or clusters_by_text([row[:2] for row in judged if row[1]])
+    if told is None:
+        return []
+    message, count = told
+    return [make_finding("looks_clustered", message, count)]
+
+
+def clusters_by_id(query_ids: Sequence[str]) -> tuple[str, int] | None:
+    """What the ids show, and how many of them do."""
+    parts = [(found[1], found[2]) for query_id in query_ids if (found := NUMBERED.fullmatch(query_id))]
+    groups = Counter(parts)
+    sizes = [size for size in groups.values() if size > 1]
+    if len(sizes) < FEWEST_GROUPS or sum(sizes) < MOST_OF_ALL * len(query_ids) or median(sizes) > LARGEST_USUAL:
+        return None
+    start, mark = next(part for part in parts if groups[part] > 1)
+    examples = [each for each in query_ids if (found := NUMBERED.fullmatch(each)) and found.groups() == (start, mark)]
+    told = f"by their ids {sum(sizes)} of {len(query_ids)} queries form {len(sizes)} groups"
+    such = ", ".join(map(format_value, examples[:2]))
+    return f"{told}: {TOO_SURE} → --cluster-prefix {mark} (groups such as {such})", sum(sizes)
+
+
+def clusters_by_text(texts: Sequence[tuple[str, str]]) -> tuple[str, int] | None:
+    """The same of texts that agree but for case and space."""
+    groups = Counter(" ".join(text.split()).casefold() for _, text in texts)
+    repeated = {text for text, size in groups.items() if size > 1}
+    same = [(query_id, text) for query_id, text in texts if " ".join(text.split()).casefold() in repeated]
+    if len(same) < max(2, REPEATED * len(texts)):
+        return None
+    (first, text), *others = same
+    key = " ".join(text.split()).casefold()
+    second = next(query_id for query_id, other in others if " ".join(other.split()).casefold() == key)
+    told = f"{len(same)} of {len(texts)} queries have the text of another one"
+    such = f"{format_value(first)} and {format_value(second)}"
+    return f"{told}: {TOO_SURE} → --cluster COLUMN of the queries (such as {such})", len(same)

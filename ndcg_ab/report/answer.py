@@ -1,0 +1,254 @@
+"""One outcome as an answer: what every report renders, and adds nothing to.
+
+The decisions on all candidates, the best first; for each its estimates with the interval that decides and whether
+labels settle them; what questions the answer; the warnings, one for each cause with its command.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ndcg_ab.report.doubts import (
+    HARDLY,
+    Doubt,
+    Line,
+    comparison_notes,
+    finding_lines,
+    list_doubts,
+    reasons_for_doubt,
+    warn_of_few_weights,
+)
+from ndcg_ab.report.sections import format_judges_line, shown_first
+from ndcg_ab.report.words import order_comparisons, query_kind
+from ndcg_ab.results.cost_records import CostDifference
+from ndcg_ab.results.decisions import (
+    GUARDRAILS_GATE,
+    JUDGED,
+    NO_DROP,
+    NO_REGRESSION,
+    NOT_WORSE,
+    SLICE_REGRESSION,
+    UNANSWERED,
+    Choice,
+)
+from ndcg_ab.results.ledger import SCORED_GATE
+from ndcg_ab.results.numbers import signed
+from ndcg_ab.results.outcome import Outcome
+from ndcg_ab.results.wording import GUARDRAILS, PRIMARY
+from ndcg_core.statistics.verdicts.comparison import Comparison
+
+JUDGE = "ndcg-ab judge-next"
+DRAW_AGAIN = "ndcg-ab draw --kept"
+# What to run about a finding; of any other its code is explained.
+COMMANDS = {
+    "few_judged": JUDGE,
+    "no_longer_zero": DRAW_AGAIN,
+    "judged_differs": JUDGE,
+    "labels_favour": JUDGE,
+    "looks_clustered": "",
+    "reversed_grades": "",
+}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One candidate. doubt: why its decision is in doubt, or None; the reason begins with it.
+
+    rows: its comparisons, in the order of the metrics; the first decides. costs: what its requests cost, as far as it
+    is shown beside the metrics.
+    """
+
+    name: str
+    choice: Choice
+    reason: str
+    doubt: str | None
+    rows: tuple[Comparison, ...]
+    costs: tuple[CostDifference, ...] = ()
+
+    @property
+    def deciding(self) -> list[Comparison]:
+        """The comparisons on primary metrics and guardrails."""
+        return [row for row in self.rows if row.family in (PRIMARY, GUARDRAILS)]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an evaluation comes to.
+
+    metric: the first, which decides. queries, mean: of the baseline on it; None where nothing was scored. kind: drawn,
+    where the queries were; else empty.
+    candidates: the best decision first, then the largest difference. doubts: what questions them. warnings: one for
+    each cause over all systems, first the doubts and other errors. findings: all of the data check, in lines. notes:
+    what to keep in mind. gate: whether it passed, in a line; empty without one. is_clean: there is nothing to report.
+    """
+
+    baseline: str
+    metric: str
+    queries: int | None
+    mean: float | None
+    candidates: tuple[Candidate, ...]
+    doubts: tuple[Doubt, ...]
+    warnings: tuple[Line, ...]
+    findings: tuple[Line, ...]
+    notes: tuple[str, ...]
+    gate: str
+    is_clean: bool
+    kind: str = ""
+
+    @property
+    def choices(self) -> dict[str, Choice]:
+        """Candidate -> decision."""
+        return {each.name: each.choice for each in self.candidates}
+
+
+def make_answer(outcome: Outcome) -> Answer:
+    first = outcome.metrics[0]
+    base = next((row for row in outcome.systems if (row.system_id, row.metric) == (outcome.baseline, first.name)), None)
+    found = tuple(finding_lines(outcome))
+    doubts, few = tuple(list_doubts(outcome)), warn_of_few_weights(outcome)
+    return Answer(
+        baseline=outcome.baseline,
+        metric=first.name,
+        queries=base.queries if base else None,
+        mean=base.mean if base else None,
+        candidates=tuple(order_candidates(outcome)),
+        doubts=doubts,
+        warnings=tuple(list_warnings(outcome, doubts, found)),
+        findings=found,
+        notes=tuple(comparison_notes(outcome)),
+        gate=gate_line(outcome),
+        is_clean=not (outcome.findings or doubts or few),
+        kind=query_kind(outcome),
+    )
+
+
+def order_candidates(outcome: Outcome) -> list[Candidate]:
+    """The best decision first, then the largest difference on the first metric."""
+    places = {row.candidate: place for place, row in enumerate(order_comparisons(outcome, outcome.metrics[0]))}
+    why = reasons_for_doubt(outcome)
+    ordered = sorted(
+        outcome.decisions,
+        key=lambda found: (found.decision.traits.place, places.get(found.candidate, len(places))),
+    )
+    return [
+        Candidate(
+            row.candidate,
+            row.decision,
+            f"in doubt, since {why[row.candidate]}: {row.reason}" if row.candidate in why else row.reason,
+            why.get(row.candidate),
+            tuple(each for each in outcome.main if each.candidate == row.candidate),
+            shown_first(outcome.costs, row.candidate),
+        )
+        for row in ordered
+    ]
+
+
+def gate_line(outcome: Outcome) -> str:
+    """``gate passed: no regression, guardrails``; which failed, where some did; empty without a gate."""
+    if not outcome.gates:
+        return ""
+    names = [gate.name for gate in outcome.failures or outcome.gates]
+    return f"{'✗ gate failed' if outcome.failures else '✓ gate passed'}: {', '.join(names)}"
+
+
+def list_warnings(outcome: Outcome, doubts: Sequence[Doubt], findings: Sequence[Line]) -> list[Line]:
+    """What questions the answer, one line for each cause over all systems, the gravest first."""
+    found = [Line("error", doubt.sentence, command=JUDGE * (doubt.reason == HARDLY)) for doubt in doubts]
+    found += [Line("warning", text) for text in warn_of_few_weights(outcome)]
+    if judges := format_judges_line(outcome):
+        found.append(Line("warning", judges, command="ndcg-ab judgments"))
+    causes: dict[str, list[Line]] = {}
+    for line in findings:
+        if line.severity in ("error", "warning"):
+            causes.setdefault(line.code, []).append(line)
+    for code, lines in causes.items():
+        more = f" (and {len(lines) - 1} more like it)" if len(lines) > 1 else ""
+        command = COMMANDS.get(code, f"ndcg-ab findings {code}")
+        found.append(lines[0]._replace(command=command, more=more))
+    return sorted(found, key=lambda each: each.severity != "error")
+
+
+BEST_FIRST = sorted(Choice, key=lambda choice: choice.traits.place)
+NAMED = 2  # candidates that one decision names; more are counted
+FAILURES = {  # a gate -> what a system did for which it fails
+    NO_REGRESSION: "regressed",
+    GUARDRAILS_GATE: "fails a guardrail",
+    NOT_WORSE: "may be too much worse",
+    NO_DROP: "dropped",
+    JUDGED: "is too little judged",
+    SCORED_GATE: "has too few scored queries",
+    SLICE_REGRESSION: "regressed on a slice",
+    UNANSWERED: "leaves too many queries unanswered",
+}
+
+
+def group_decisions(decisions: Mapping[str, Choice]) -> list[tuple[Choice, list[str]]]:
+    """Each decision with the candidates that it is about, the best first."""
+    groups = [(choice, [name for name, found in decisions.items() if found is choice]) for choice in BEST_FIRST]
+    return [(choice, names) for choice, names in groups if names]
+
+
+def candidates_by_choice(outcome: Outcome) -> dict[str, Choice]:
+    """Candidate, with a word where its decision is in doubt -> decision."""
+    return {
+        f"{each.name} (in doubt)" if each.doubt else each.name: each.choice for each in make_answer(outcome).candidates
+    }
+
+
+def format_choice(choice: Choice, names: list[str]) -> str:
+    """``do not ship dense, ance and 3 more``; ``judge more queries: dense``."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    verb = choice.words if choice.words.endswith("ship") else f"{choice.words}:"
+    return f"{verb} {', '.join(names[:NAMED])}{more}"
+
+
+def format_decisions(decisions: Mapping[str, Choice]) -> str:
+    """All decisions in one line: ``do not ship dense; ship hybrid``."""
+    return (
+        "; ".join(format_choice(choice, names) for choice, names in group_decisions(decisions)) or "nothing is compared"
+    )
+
+
+def format_headline(outcome: Outcome) -> str:
+    """The evaluation in a few words: why a gate failed, the best candidate with its difference, the others in short.
+
+    ``✗ dense regressed (gate failed); ship hybrid +0.0762 ndcg@10``.
+    """
+    groups = group_decisions(candidates_by_choice(outcome))
+    parts = [format_best(outcome, *groups[0])] if groups else ["nothing is compared"]
+    for choice, names in groups[1:]:
+        parts.append(format_choice(choice, names) if len(names) == 1 else f"{choice.words} {len(names)}")
+    text = "; ".join(parts)
+    if outcome.gate == "failed":
+        return f"✗ {format_gate_failure(outcome)} (gate failed); {text}"
+    return f"{groups[0][0].mark} {text}" if groups else text
+
+
+def format_best(outcome: Outcome, choice: Choice, names: list[str]) -> str:
+    """``ship hybrid +0.0762 ndcg@10 and 1 more``: the first of those that share the best decision.
+
+    ``hybrid: judge more results +0.0732 ndcg@10``: of long words the name comes first, since MLflow cuts a run's name.
+    """
+    best = next(each for each in make_answer(outcome).candidates if each.choice is choice)
+    rows = [row for row in best.deciding if row.family == PRIMARY and row.difference is not None]
+    figure = f" {signed(rows[0].difference)} {rows[0].metric}" if rows else ""
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    said = f"{choice.words} {best.name}" if choice.words.endswith("ship") else f"{best.name}: {choice.words}"
+    return f"{said}{figure}{more}"
+
+
+def format_gate_failure(outcome: Outcome) -> str:
+    """Of the failed gates the first, by what happened: ``dense and 1 more regressed``, and how many others failed."""
+    first, *others = outcome.failures
+    systems = list(dict.fromkeys(first.systems))
+    more = f" and {len(systems) - 1} more" if len(systems) > 1 else ""
+    what = f"{systems[0]}{more} {FAILURES[first.name]}" if systems and first.name in FAILURES else first.name
+    return f"{what}, {len(others)} more" if others else what
+
+
+def format_reasons(outcome: Outcome) -> str:
+    """The decisions with their reasons, in one line."""
+    each = [
+        f"{each.choice.mark} {format_choice(each.choice, [each.name])} ({each.reason})"
+        for each in make_answer(outcome).candidates
+    ]
+    return "; ".join(each) or "nothing is compared"

@@ -1,1 +1,0 @@
-"""One answer for an outcome, which every report renders: decisions, estimates, warnings (`answer.py`)."""

@@ -1,0 +1,301 @@
+"""What questions the decisions, what to keep in mind about the comparisons, and findings of the data check in lines."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ndcg_ab.report.words import (
+    completeness_note,
+    format_clusters,
+    format_weights,
+    function_note,
+    judged_label,
+    proxy_note,
+)
+from ndcg_ab.results.decisions import Choice
+from ndcg_ab.results.numbers import format_percent, percent_below, signed
+from ndcg_ab.results.outcome import Finding, Outcome, SystemSummary
+from ndcg_ab.results.wording import FEW_JUDGED, GUARDRAILS, PRIMARY
+from ndcg_core.measures.external_metric import make_metric
+
+HARDLY = "hardly any of {} results is judged"
+HARDLY_JUDGED = 0.1  # below this share of judged results a verdict is mostly about what nobody judged
+FEW_QUERIES = 10  # equally weighted queries; where weights leave fewer, it is a warning
+
+
+class Doubt(NamedTuple):
+    """What questions the decisions about some systems, or about all of them.
+
+    sentence: what is above the answer. systems: those that it names; empty: every one. reason: the same in a few
+    words about one of them, with {} for "its" or "the baseline's".
+    """
+
+    sentence: str
+    systems: frozenset[str]
+    reason: str
+
+    def about(self, candidate: str, baseline: str) -> str | None:
+        """The reason to doubt the decision on a candidate: its own, or its baseline's; None without one."""
+        if not self.systems or candidate in self.systems:
+            return self.reason.format("its")
+        return self.reason.format("the baseline's") if baseline in self.systems else None
+
+
+def list_doubts(outcome: Outcome) -> list[Doubt]:
+    """What questions decisions; most often nothing."""
+    return [*grave_findings(outcome), *find_hardly_judged(outcome)]
+
+
+def reasons_for_doubt(outcome: Outcome) -> dict[str, str]:
+    """Candidate -> why the decision on it is in doubt, in a few words; without those that are in none."""
+    found = list_doubts(outcome)
+    reasons = {
+        row.candidate: [told for doubt in found if (told := doubt.about(row.candidate, outcome.baseline))]
+        for row in outcome.decisions
+    }
+    return {candidate: " and ".join(dict.fromkeys(told)) for candidate, told in reasons.items() if told}
+
+
+def grave_findings(outcome: Outcome) -> Iterator[Doubt]:
+    """Findings that question every number of a system; where several metrics tell one, of the one that it moves most.
+
+    Those of many systems share a sentence.
+    """
+    for code, reason in GRAVE.items():
+        most: dict[str, Finding] = {}
+        for finding in outcome.findings:
+            if finding.code == code and finding.severity != "ignored":
+                system = finding.system or ""
+                if system not in most or (finding.value or 0.0) > (most[system].value or 0.0):
+                    most[system] = finding
+        if len(most) <= MOST_NOTES:
+            for system, finding in most.items():
+                yield Doubt(finding.message, frozenset({system} - {""}), reason)
+        else:
+            systems = len({row.system_id for row in outcome.systems})
+            sentences = format_finding_group(code, "", list(most.values()), systems)
+            yield Doubt("; ".join(sentences), frozenset(most), reason)
+
+
+def find_hardly_judged(outcome: Outcome) -> Iterator[Doubt]:
+    """Says of each cutoff that decides which systems have hardly a judged result there."""
+    names = {row.metric for row in outcome.comparisons if row.family in (PRIMARY, GUARDRAILS)} or {
+        row.metric for row in outcome.systems
+    }
+    groups: dict[str, dict[str, SystemSummary]] = {}
+    for row in sorted(outcome.systems, key=lambda row: (row.judged or 0.0, row.metric)):
+        if row.metric in names and row.judged is not None and row.judged < HARDLY_JUDGED:
+            groups.setdefault(judged_label(make_metric(row.metric)), {}).setdefault(row.system_id, row)
+    each = [
+        f"{label}: {join_first([f'{row.system_id} {format_percent(row.judged)}' for row in groups[label].values()])}"
+        for label in sorted(groups, key=lambda label: int(label.partition("@")[2] or 0))
+    ]
+    if each:
+        sentence = f"hardly any result is judged ({'; '.join(each)}): the verdicts tell little before more are judged"
+        yield Doubt(sentence, frozenset(name for group in groups.values() for name in group), HARDLY)
+
+
+def warn_of_few_weights(outcome: Outcome) -> list[str]:
+    """Warns where weights leave hardly any query that counts, or there are hardly any clusters."""
+    counts = [row.effective_queries for row in outcome.main if row.effective_queries is not None]
+    clusters = [row.clusters.effective for row in outcome.main if row.clusters is not None]
+    pairs = ((counts, format_weights(outcome)), (clusters, format_clusters(outcome)))
+    return [told for numbers, told in pairs if told and numbers and min(numbers) < FEW_QUERIES]
+
+
+def comparison_notes(outcome: Outcome) -> list[str]:
+    """What to keep in mind about the comparisons, those with one note in one line; slices that show something."""
+    groups: dict[str, list[str]] = {}
+    for row in outcome.main:
+        for text in row.notes:
+            groups.setdefault(text, []).append(f"{row.candidate} on {row.metric}")
+    found = []
+    for text, names in groups.items():
+        counted = f"{len(names)} of {len(outcome.main)} comparisons"
+        found.append(f"{text}: {', '.join(names) if len(names) <= MOST_NOTES else counted}")
+    shown = [row for row in outcome.slices if row.conclusion.is_detected]
+    if shown:
+        several = len({row.metric for row in outcome.slices}) > 1
+        each = [
+            f"{row.attribute} {row.slice}: {row.candidate}{f' on {row.metric}' if several else ''} {row.verdict}"
+            f" ({signed(row.difference)})"
+            for row in shown
+        ]
+        more = f"; and {len(each) - MOST_NOTES} more" if len(each) > MOST_NOTES else ""
+        found.append(f"slices, where to look: {'; '.join(each[:MOST_NOTES])}{more}")
+    elif outcome.slices:
+        count = len({(row.attribute, row.slice) for row in outcome.slices})
+        found.append(f"{count} slice{'s' * (count > 1)}: no difference is shown in any")
+    if outcome.pairs:
+        detected = sum(row.conclusion.is_detected for row in outcome.pairs)
+        found.append(f"{len(outcome.pairs)} pairs of systems, {detected} with a difference that is shown")
+    sampled = (
+        format_weights(outcome),
+        format_clusters(outcome),
+        proxy_note(outcome),
+        completeness_note(outcome),
+        function_note(outcome),
+    )
+    found += [told for told in sampled if told is not None and told not in warn_of_few_weights(outcome)]
+    has_effects = any(row.smallest_effect is not None for row in outcome.main if row.family == PRIMARY)
+    if any(found.decision is Choice.SHIP_IF_CHEAP for found in outcome.decisions) and not has_effects:
+        found.append("whether an improvement is enough is open: no smallest effect is set (--smallest-effect)")
+    return found
+
+
+# code of a finding that questions every number of a system -> in a few words
+GRAVE = {"nothing_scored": "nothing is scored", "rank_disagrees": "{} ranks disagree with the scores"}
+NAMED = 6  # systems that a finding names; more are counted
+MOST_NOTES = 3  # notes of comparisons and slices that are shown
+
+
+class Line(NamedTuple):
+    """A finding, several of one kind, or another warning, in one line. severity, code: as of the findings.
+
+    command: what to run about it, or empty. more: what is said of others like it.
+    """
+
+    severity: str
+    text: str
+    code: str = ""
+    command: str = ""
+    more: str = ""
+
+
+class Kind(NamedTuple):
+    """What findings of one line have in common; about: a metric, or the label of judged results at a cutoff."""
+
+    severity: str
+    code: str
+    about: str
+
+
+def finding_lines(outcome: Outcome) -> list[Line]:
+    """The findings that say something, those of one kind over all systems in one line; not those in `banner_sentences`.
+
+    Left out are ties whose order moves no value by enough to matter.
+    """
+    groups: dict[Kind, list[Finding]] = {}
+    for finding in outcome.findings:
+        is_silent = (finding.code, finding.severity) == ("tied_places", "note")
+        if finding.code not in GRAVE and finding.severity != "ignored" and not is_silent:
+            about = ABOUT.get(finding.code, str)(finding.metric) if finding.metric else ""
+            group = groups.setdefault(Kind(finding.severity, finding.code, about), [])
+            # Of metrics that look at the same places one speaks for all.
+            if finding.metric is None or finding.system not in {other.system for other in group}:
+                group.append(finding)
+    systems = len({row.system_id for row in outcome.systems})
+    groups = merge_cutoff_groups(groups)
+    lines = [
+        Line(severity, text, code)
+        for (severity, code, about), group in groups.items()
+        for text in format_finding_group(code, about, group, systems)
+    ]
+    return [*lines, *(Line("note", text) for text in format_ignored(outcome.findings))]
+
+
+def cutoff_metric_name(metric: str) -> str:
+    return judged_label(make_metric(metric))
+
+
+# code -> what its findings are grouped by, of the metric that each is about
+ABOUT: dict[str, Callable[[str], str]] = {
+    "few_judged": cutoff_metric_name,
+    "judged_differs": cutoff_metric_name,
+    "different_depths": lambda metric: "",
+}
+
+
+def format_ignored(findings: Sequence[Finding]) -> list[str]:
+    """How many findings the configuration says to ignore, by their codes; nothing where there are none."""
+    counts = Counter(finding.code for finding in findings if finding.severity == "ignored")
+    if not counts:
+        return []
+    number = counts.total()
+    each = ", ".join(f"{code} {count}" if count > 1 else code for code, count in counts.items())
+    return [f"{number} finding{'s are' if number > 1 else ' is'} ignored, as the configuration says: {each}"]
+
+
+def merge_cutoff_groups(groups: Mapping[Kind, list[Finding]]) -> dict[Kind, list[Finding]]:
+    """Few judged results of several cutoffs as one group, where they are the same shares of the same systems.
+
+    They are where rankings are shorter than the cutoffs.
+    """
+    alike: dict[tuple[object, ...], list[Kind]] = {}
+    for kind, group in groups.items():
+        shares = frozenset((finding.system, finding.value) for finding in group)
+        alike.setdefault((shares, kind.severity) if kind.code == "few_judged" else (kind,), []).append(kind)
+    return {
+        Kind(kinds[0].severity, kinds[0].code, ", ".join(kind.about for kind in kinds)): groups[kinds[0]]
+        for kinds in alike.values()
+    }
+
+
+def format_finding_group(code: str, about: str, group: Sequence[Finding], systems: int) -> list[str]:
+    """One line for a kind of finding, where it has a short form; else a line for each."""
+    if code not in SHORT or any(finding.system is None for finding in group):
+        return [finding.message for finding in group]
+    return [SHORT[code](about, group, systems)]
+
+
+def count_formatter(verb: str, verbs: str, noun: str, nouns: str) -> Callable[[str, Sequence[Finding], int], str]:
+    """Return a formatter of counts that belong to one system each, never to all systems together.
+
+    ``each of 5 systems answers 81 unjudged queries``; ``2 of 5 systems answer unjudged queries: bm25 81, ance 80``.
+    verb, noun: of one system, and of a count of 1. verbs, nouns: of several.
+    """
+
+    def text(about: str, group: Sequence[Finding], systems: int) -> str:
+        if len(group) == 1:
+            return group[0].message
+        counts = {finding.count for finding in group}
+        if len(counts) == 1 and len(group) == systems > 1:
+            count = counts.pop()
+            return f"each of {systems} systems {verb} {count} {noun if count == 1 else nouns}"
+        ordered = sorted(group, key=lambda finding: -finding.count)
+        each = join_first([f"{finding.system} {finding.count}" for finding in ordered])
+        return f"{len(group)} of {systems} systems {verbs} {nouns}: {each}"
+
+    return text
+
+
+def format_judged_group(about: str, group: Sequence[Finding], systems: int) -> str:
+    ordered = sorted(group, key=lambda finding: finding.value or 0.0)
+    if len(ordered) > NAMED:
+        least = f"{format_judged_share(ordered[0])} ({ordered[0].system})"
+        return f"{about}: {len(group)} of {systems} systems from {least} up"
+    return f"{about}: {', '.join(f'{finding.system} {format_judged_share(finding)}' for finding in ordered)}"
+
+
+def format_judged_share(finding: Finding) -> str:
+    return percent_below(finding.value or 0.0, FEW_JUDGED)
+
+
+def format_tied_group(about: str, group: Sequence[Finding], systems: int) -> str:
+    ordered = sorted(group, key=lambda finding: -(finding.value or 0.0))
+    if not about:
+        return f"equal scores decide places: {join_first([f'{finding.system} {finding.count}' for finding in ordered])}"
+    each = join_first([f"{finding.system} {finding.value or 0.0:.4f}" for finding in ordered])
+    return f"the order of equal scores could move {about}: {each}"
+
+
+SHORT: dict[str, Callable[[str, Sequence[Finding], int], str]] = {
+    "few_judged": format_judged_group,
+    "tied_places": format_tied_group,
+    "unjudged_query": count_formatter("answers", "answer", "unjudged query", "unjudged queries"),
+    "unanswered_query": count_formatter("returns nothing for", "return nothing for", "judged query", "judged queries"),
+    "rank_disagrees": count_formatter(
+        "gives ranks that disagree with its scores, which decide, in",
+        "give ranks that disagree with their scores, which decide, in",
+        "query",
+        "queries",
+    ),
+    "repeated_rank": count_formatter("repeats ranks in", "repeat ranks in", "query", "queries"),
+    "duplicate_document": count_formatter("holds", "hold", "document more than once", "documents more than once"),
+}
+
+
+def join_first(texts: Sequence[str]) -> str:
+    """The first few, and how many more there are."""
+    more = f" and {len(texts) - NAMED} more" if len(texts) > NAMED else ""
+    return ", ".join(texts[:NAMED]) + more

@@ -1,0 +1,299 @@
+"""What requests cost, what a candidate changed, and what several judges say: words and tables of several reports."""
+
+import itertools
+from collections.abc import Iterator
+
+from rich.cells import set_cell_size
+from rich.console import Console
+from rich.text import Text
+
+from ndcg_ab.comparing.intended import rows_of_candidate
+from ndcg_ab.report.terminal.grid import Grid, Row, print_dimmed, shorten_middle, table_title
+from ndcg_ab.report.words import format_confidence_level, format_interval
+from ndcg_ab.results.change_records import ChangedQuery, Changes, TopDocument
+from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, plain_cost, requests_text
+from ndcg_ab.results.judge_records import JudgeNoise, Judges, UnderJudge
+from ndcg_ab.results.numbers import format_percent, format_plain, format_probability, format_range, format_share, signed
+from ndcg_ab.results.outcome import Outcome
+from ndcg_ab.results.wording import INTENDED, OTHERS, queries_text
+from ndcg_core.statistics.averages import MEAN
+from ndcg_core.statistics.verdicts.comparison import Comparison
+
+SHOWN_FIRST = "p95"  # where no guardrail says which statistic matters
+
+
+def shown_first(costs: Costs | None, candidate: str) -> tuple[CostDifference, ...]:
+    """What is shown of a candidate beside its metrics: its guardrails; without one p95 of the first cost."""
+    if costs is None:
+        return ()
+    own = [row for row in costs.differences if row.candidate == candidate]
+    guarded = [row for row in own if row.margin is not None]
+    return tuple(guarded or [row for row in own if (row.cost, row.statistic) == (costs.names[0], SHOWN_FIRST)])
+
+
+def cost_pairs(costs: Costs) -> Iterator[tuple[CostValue, CostDifference | None]]:
+    """Every value with its difference from the baseline's, where it is a candidate's."""
+    found = {(row.candidate, row.cost, row.statistic): row for row in costs.differences}
+    for statistic in dict.fromkeys((row.cost, row.statistic) for row in costs.values):
+        for row in costs.values:
+            if (row.cost, row.statistic) == statistic:
+                yield row, found.get((row.system_id, row.cost, row.statistic))
+
+
+def cost_cells(value: CostValue, row: CostDifference | None) -> list[str]:
+    """Statistic, system, value, its interval, difference with interval, and what is said of a guardrail."""
+    verdict = f"{row.mark} {row.verdict}" if row and row.verdict else ""
+    numbers = row.numbers if row else ""
+    name = f"{value.cost}@{value.statistic}"
+    ends = ["?" if end is None else plain_cost(end) for end in (value.low, value.high)]  # ?: too few queries
+    return [name, value.system_id, value.number, f"[{', '.join(ends)}]", numbers, verdict]
+
+
+def cost_head(outcome: Outcome) -> list[str]:
+    level = format_confidence_level(outcome.alpha)
+    return ["cost", "system", "value", f"{level} interval", f"difference [{level} interval]", "guardrail"]
+
+
+def cost_notes(costs: Costs) -> list[str]:
+    """How the costs were measured, of each way once; what was cold, failed or is missing; what an unknown end means."""
+    ways: dict[str, list[str]] = {}
+    for row in costs.values:
+        ways.setdefault(row.measured, []).append(row.system_id)
+    systems = {row.system_id for row in costs.values}
+    found = []
+    for way, names in ways.items():
+        own = list(dict.fromkeys(names))
+        whose = "" if len(own) == len(systems) else f"{', '.join(own)}: "
+        found.append(f"{whose}{way}")
+    if len(systems) > 1 and any("random order" in way and "by turns" not in way for way in ways):
+        found.append("systems were asked one after another")
+    for row in costs.values:
+        if row.statistic != MEAN:
+            continue
+        about = f"{row.system_id} {row.cost}:"
+        if row.cold_requests:
+            cold = requests_text(row.cold_requests)
+            found.append(f"{about} {cold.replace(' ', ' cold ')}, mean {plain_cost(row.cold_mean)}, not counted")
+        if row.failed:
+            failed = f"{row.failed} of {requests_text(row.queries)} failed"
+            found.append(f"{about} {failed}; the time until one was given up is a lower bound (≥)")
+        if row.missing:
+            found.append(f"{about} missing for {row.missing} of {queries_text(row.asked)}")
+    if any(row.high is None for row in costs.values):
+        failed = ", or requests failed" if any(row.failed for row in costs.values) else ""
+        found.append(f"? of an interval: too few queries for this end{failed}")
+    return found
+
+
+def counted_queries(costs: Costs) -> str:
+    """``120 queries``; where a cost is not known of all of them ``latency_ms 120, price 66 of 120 queries``."""
+    counts = {row.cost: row.queries for row in costs.values}
+    asked = max((max(row.asked, row.queries) for row in costs.values), default=0)
+    if all(count == asked for count in counts.values()):
+        return queries_text(asked)
+    each = [f"{cost} {count}" if len(counts) > 1 else str(count) for cost, count in counts.items()]
+    return f"{', '.join(each)} of {queries_text(asked)}"
+
+
+def print_costs(console: Console, outcome: Outcome) -> None:
+    """Every statistic of every system, and how they were measured."""
+    if outcome.costs is None:
+        return
+    head = cost_head(outcome)
+    rows = [cost_cells(*pair) for pair in cost_pairs(outcome.costs)]
+    title = table_title("what requests cost", counted_queries(outcome.costs))
+    lines = [Row(cells[:2], [*cells[2:4], f"{cells[5][:1]} {cells[4]}".strip()]) for cells in rows]
+    Grid(head[:2], head[2:5], lines).print(console, title)
+    for note in cost_notes(outcome.costs):
+        print_dimmed(console, note)
+    console.print()
+
+
+MOST_TOLD = 8  # candidates with a sentence each; of more the tables tell
+SIDE_BY_SIDE = 4  # candidates whose largest changes stand side by side
+COLUMNS = (20, 40)  # of a document, at least and at most
+
+
+def format_changes(found: Changes) -> str:
+    """``top 10 changed on 131 of 158 queries (ndcg@10 on 120): 412 documents added (57 relevant, …), …``"""
+    if not found.changed:
+        return f"top {found.depth} unchanged on {queries_text(found.queries)}"
+    moved = (
+        f"{found.entered} document{'s' * (found.entered != 1)} added"
+        f" ({found.entered_relevant} relevant, {found.entered_unjudged} unjudged),"
+        f" {found.left} dropped ({found.left_relevant} relevant, {found.left_unjudged} unjudged)"
+    )
+    if not found.entered and not found.left:
+        moved = "no document added or dropped"
+    head = f"top {found.depth} changed on {found.changed} of {queries_text(found.queries)}"
+    return f"{head} ({found.metric} on {found.metric_changed}): {moved}"
+
+
+def changes_by_candidate(outcome: Outcome) -> dict[str, str]:
+    """Candidate -> its sentence; none where there are many candidates."""
+    return {row.candidate: format_changes(row) for row in outcome.changes} if len(outcome.changes) <= MOST_TOLD else {}
+
+
+def print_changes(console: Console, outcome: Outcome) -> None:
+    """A table over all candidates, the documents that moved by grade, and the largest changes side by side."""
+    if not outcome.changes:
+        return
+    first = outcome.changes[0]
+    head = ["changed", first.metric, "overlap", "median", "RBO", "median", "came in", "relevant", "unjudged"]
+    head += ["went", "relevant", "unjudged"]
+    rows = []
+    for found in outcome.changes:
+        counts = [found.entered, found.entered_relevant, found.entered_unjudged]
+        counts += [found.left, found.left_relevant, found.left_unjudged]
+        cells = [f"{found.changed} of {found.queries}", str(found.metric_changed), format_share(found.overlap)]
+        cells += [
+            format_share(found.overlap_median),
+            format_share(found.rbo),
+            format_share(found.rbo_median),
+            *map(str, counts),
+        ]
+        rows.append(Row([found.candidate], cells))
+    title = table_title(f"what changed in the top {first.depth}", "(decides nothing)")
+    Grid(["system"], head, rows).print(console, title)
+    for found in outcome.changes[:SIDE_BY_SIDE]:
+        if found.grades:
+            each = ", ".join(f"{format_grade(row.grade)}: {row.entered} in, {row.left} out" for row in found.grades)
+            print_dimmed(console, f"{found.candidate}, by grade: {each}")
+        for query in found.largest:
+            for line in format_side_by_side(found, query, console.width):
+                print_dimmed(console, line)
+    console.print()
+
+
+def format_grade(grade: float | None) -> str:
+    return "unjudged" if grade is None else f"grade {grade:g}"
+
+
+def format_side_by_side(found: Changes, query: ChangedQuery, width: int) -> Iterator[str]:
+    """One query with the first places of both, ✕ at those that went and + at those that came."""
+    yield (
+        f"{found.candidate}, {query.query_id}: {signed(query.difference)} on {found.metric},"
+        f" overlap {format_share(query.overlap)}, RBO {format_share(query.rbo)}"
+    )
+    room = min(COLUMNS[1], max(COLUMNS[0], (width - 9) // 2))
+    left, right = (
+        [format_document(row, "✕" if is_baseline else "+", room) for row in rows]
+        for is_baseline, rows in ((True, query.baseline), (False, query.candidate))
+    )
+    for place, (one, other) in enumerate(itertools.zip_longest(left, right, fillvalue=""), 1):
+        yield f"  {place:>3}  {set_cell_size(one, room)}  {other}".rstrip()
+
+
+def format_document(row: TopDocument, mark: str, room: int) -> str:
+    """``+ d17 (2)``: whether it came or went, the document, its grade."""
+    grade = "–" if row.grade is None else f"{row.grade:g}"
+    tail = f" ({grade})"
+    return f"{mark if row.other_rank is None else ' '} {shorten_middle(row.doc_id, room - 2 - len(tail))}{tail}"
+
+
+def format_intended(outcome: Outcome, candidate: str, metric: str) -> str | None:
+    """``moved 31 of the 40 queries it was meant for: +0.0312 (…), improved; and 212 of 300 others: …``
+
+    None where no queries are named, and on other metrics than the primary ones.
+    """
+    parts = rows_of_candidate(outcome.intended, candidate, metric)
+    if not parts:
+        return None
+    meant, others = parts.get(INTENDED), parts.get(OTHERS)
+    told = []
+    if meant:
+        told.append(
+            f"moved {meant.differing} of the {queries_text(meant.queries)} it was meant for{format_part(meant)}"
+        )
+    if others:
+        head = f"{others.differing} of {others.queries} other{'s' * (others.queries != 1)}"
+        told.append(f"{'and' if meant else 'moved'} {head}{format_part(others)}")
+    return "; ".join(told)
+
+
+def format_part(row: Comparison) -> str:
+    between = f" {format_interval(row)}" if row.low is not None else ""
+    return f": {signed(row.difference)}{between}, {row.short_verdict}"
+
+
+SHOWN_PAIRS = 10  # pairs of judges in the terminal; the JSON has all
+MOST_NAMED = 4  # judges that a line names
+
+
+def format_judges_line(outcome: Outcome) -> str | None:
+    """``judges disagree on new, ndcg@10: improved under ann (60 queries), …``; None where they agree."""
+    if outcome.judges is None:
+        return None
+    told = []
+    for rows in group_by_comparison(outcome.judges):
+        if len({row.conclusion for row in rows}) > 1:
+            each = [
+                f"{row.conclusion.words} under {judge_name(row.judge)} ({queries_text(row.queries)})"
+                for row in rows[:MOST_NAMED]
+            ]
+            more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
+            told.append(f"{rows[0].candidate}, {rows[0].metric}: {', '.join(each)}{more}")
+    return f"judges disagree on {'; '.join(told)}" if told else None
+
+
+def group_by_comparison(judges: Judges) -> Iterator[list[UnderJudge]]:
+    """The verdicts of each candidate on each metric."""
+    for key in dict.fromkeys((row.metric, row.candidate) for row in judges.verdicts):
+        yield [row for row in judges.verdicts if (row.metric, row.candidate) == key]
+
+
+def judge_name(judge: str) -> str:
+    return judge or "no name"
+
+
+def format_agreement(judges: Judges) -> str:
+    """How far they agree, in a sentence."""
+    count = len(judges.judges)
+    told = f"{count} judges; several judged {judges.several:,} documents, and disagree on {judges.disagreed:,}"
+    return f"{told}; Krippendorff's alpha {format_plain(judges.alpha)} (of ordinal grades)"
+
+
+def format_noise(row: JudgeNoise) -> str:
+    """What a judge drawn for each document does to a difference, in a sentence."""
+    return (
+        f"{row.candidate}, {row.metric}: with a judge drawn for each document the difference is {signed(row.mean)} ±"
+        f" {row.sd:.4f} (standard deviation; {signed(row.lowest)} to {signed(row.highest)} in {row.draws} draws), of"
+        f" the other sign in {format_percent(row.turned)}"
+    )
+
+
+def print_judges(console: Console, outcome: Outcome) -> None:
+    """Tables of the agreement and of the verdicts under each judge; nothing where there are not several."""
+    judges = outcome.judges
+    if judges is None:
+        return
+    rows = [Row([judge_name(each.name)], [f"{each.documents:,}", f"{each.queries:,}"]) for each in judges.judges]
+    Grid(["judge"], ["documents", "queries"], rows).print(console, Text(format_agreement(judges)))
+    pairs = [
+        Row(
+            [judge_name(pair.first), judge_name(pair.second)],
+            [f"{pair.shared:,}", format_percent(pair.same), format_plain(pair.kappa)],
+        )
+        for pair in judges.pairs[:SHOWN_PAIRS]
+    ]
+    title = Text("two judges on the documents of both")
+    Grid(["judge", "and"], ["documents", "same grade", "kappa"], pairs).print(console, title)
+    verdicts = [
+        Row(
+            [row.candidate, row.metric, judge_name(row.judge)],
+            [
+                str(row.queries),
+                signed(row.difference),
+                format_range(row.low, row.high),
+                format_probability(row.p_adjusted),
+            ],
+            Text(row.verdict),
+        )
+        for found in group_by_comparison(judges)
+        for row in found
+    ]
+    head = ["queries", "difference", "interval", "adjusted p"]
+    Grid(["system", "metric", "judge"], head, verdicts).print(console, Text("under each judge alone"))
+    for noise in judges.noise:
+        print_dimmed(console, format_noise(noise))
+    console.print()
