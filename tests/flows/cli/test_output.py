@@ -142,22 +142,14 @@ def test_columns_are_obeyed_without_a_terminal(monkeypatch: pytest.MonkeyPatch, 
     assert widths["0"] == widths["wide"] <= 200
 
 
-def test_what_an_encoding_lacks_is_a_question_mark(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+@pytest.mark.parametrize(("encoding", "shown"), [("latin-1", "? é ?"), ("utf-8", "✓ é ●")])
+def test_what_an_encoding_lacks_is_a_question_mark(encoding: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     monkeypatch.setattr(sys, "stdout", written)
     streams.prepare_streams()
-    print("✓ é")
+    print("✓ é ●")
     sys.stdout.flush()
-    assert written.buffer.getvalue().decode("latin-1") == "? é\n"  # type: ignore[attr-defined]
-
-
-def test_utf_8_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    monkeypatch.setattr(sys, "stdout", written)
-    streams.prepare_streams()
-    print("✓ ●")
-    sys.stdout.flush()
-    assert written.buffer.getvalue().decode() == "✓ ●\n"  # type: ignore[attr-defined]
+    assert written.buffer.getvalue().decode(encoding) == f"{shown}\n"  # type: ignore[attr-defined]
 
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:

@@ -47,8 +47,6 @@ from tests.ceilings import CEILINGS
 from tests.places import ROOT
 from tests.small_evaluation import DATA, plain_page, small, unlogged
 
-pytestmark = pytest.mark.slow
-
 HOSTILE_QUERY = 'q07</script><img src=x onerror="window.hacked=1">'
 HOSTILE_TEXT = "</script><script>window.hacked=1</script><b>{candidate}</b>"
 HOSTILE_DOC = "<img src=x onerror=window.hacked=1>&amp;"
@@ -317,6 +315,7 @@ class TestWords:
         assert f'<td class="improved">{found["ndcg@10"]}</td>' in text
         assert f"<td>{found['recall@10']}</td>" in text.partition('class="cards"')[2].partition("</section>")[0]
 
+    @pytest.mark.slow
     def test_many_candidates_are_grouped(self) -> None:
         """By hand: five candidates, the second alone is not to be shipped."""
         outcome = small_outcome(["old", *"abcde"])
@@ -554,6 +553,7 @@ class TestBlock:
         assert page.render_page(data) == text
 
 
+@pytest.mark.slow
 class TestInputs:
     def test_of_compare_are_those_of_a_bundle(self, tmp_path: Path) -> None:
         """Rows and digests, queries with attributes among them."""
@@ -592,6 +592,7 @@ def size_of_little(folder: Path) -> int:
     return (folder / "little.html").stat().st_size
 
 
+@pytest.mark.slow
 class TestSize:
     @pytest.mark.soak
     @pytest.mark.no_cover
@@ -646,6 +647,7 @@ def test_a_small_page_is_small(text: str) -> None:
     assert len(text.encode()) < CEILINGS["page"]["bytes"]
 
 
+@pytest.mark.slow
 def test_templates_are_read_only_for_pages() -> None:
     code = (
         "import sys, ndcg_ab\n"
