@@ -25,8 +25,6 @@ from tests.laboratory import evaluation_of, fill, in_order, outcome_of, plant
 from tests.places import ROOT
 from tests.strategies import JUDGMENTS, rankings
 
-pytestmark = pytest.mark.slow
-
 GRADES = {
     "changed": {"a": 3.0, "b": 1.0, "n": 0.0},
     "gone": {"a": 1.0, "g": 1.0},

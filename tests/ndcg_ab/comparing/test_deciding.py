@@ -2,14 +2,10 @@
 
 import dataclasses
 
-import pytest
-
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.results.outcome import GateResult, Outcome
 from tests.laboratory import evaluation_of, fill, in_order
-
-pytestmark = pytest.mark.slow
 
 QUERIES = [f"q{place:02d}" for place in range(20)]
 JUDGMENTS = {query: {"first": 1.0, "second": 1.0, "bad": 0.0} for query in QUERIES}

@@ -13,10 +13,12 @@ import pyarrow as pa
 import pytest
 
 import ndcg_ab
-from ndcg_ab.comparing.drawn_queries import WHOLE, describe_log, shares_not_drawn
+from ndcg_ab.comparing.drawn_queries import WHOLE, describe_log, limit_queries_needed, shares_not_drawn
 from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.paired import Column, moments_of, sort_by_query
+from ndcg_core.statistics.verdicts.record import Clusters
 
+NO_DRAW = {"weight": None, "probability": 1.0, "disagreement": 1.0}
 SIZE, DOCS = 40, [f"d{number}" for number in range(8)]
 Rows = list[dict[str, Any]]
 
@@ -184,6 +186,12 @@ def test_intervals_allow_for_long_tails(world: Any) -> None:
     of_plain, of_drawn = moments_of(plain), moments_of(drawn)
     assert of_plain is not None and of_drawn is not None
     assert of_plain.freedom == 19 and of_drawn.freedom < 6 and of_drawn.error == of_plain.error
+
+
+def test_clusters_are_not_held_against_the_queries_that_differ(result: ndcg_ab.CompareResult) -> None:
+    row, log = result.comparison("b"), describe_log([{"query_id": "q", **NO_DRAW}], {WHOLE: ["q"]})
+    rows = [replace(row, queries_needed=2), replace(row, queries_needed=2, clusters=Clusters(3, 3, 1, 1, 3.0))]
+    assert [each.queries_needed for each in limit_queries_needed(rows, log)] == [None, 2]
 
 
 @pytest.mark.slow

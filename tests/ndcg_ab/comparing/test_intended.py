@@ -22,8 +22,6 @@ from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import calling, is_known, no_tracker, plain_page, small
 
-pytestmark = pytest.mark.slow
-
 DATA = Path(__file__).parents[2] / "data"
 MEANT = ["butter", "eggs", "fish", "honey", "pasta", "salad", "tofu"]
 FILES = {"old": str(DATA / "old.run"), "new": str(DATA / "new.run")}
@@ -148,6 +146,7 @@ def test_check_tells_unknown_ids(tmp_path: Path) -> None:
     assert "intended_unknown" in {finding.code for finding in found}
 
 
+@pytest.mark.slow
 def test_a_run_keeps_it_as_an_input(tmp_path: Path) -> None:
     evaluation = small(tmp_path, intended="intended.txt")
     first = perform_run(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page))

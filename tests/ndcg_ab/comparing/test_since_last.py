@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ndcg_ab.comparing.since_last import SINCE_LAST, SinceLast, SystemSince, check_drops
+from ndcg_ab.comparing.since_last import SINCE_LAST, MeanChange, SinceLast, SystemSince, check_drops
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.events import events_of
 from ndcg_ab.report.over_time import since_lines
@@ -80,6 +80,21 @@ def test_of_drawn_queries_it_says_that_others_are_not_known() -> None:
     }
     assert texts[True] == [*texts[False], told]
     assert not [*since_lines(SinceLast(6, found.began, (), is_drawn=True))], "nothing is compared"
+
+
+@pytest.mark.parametrize(
+    ("changed", "new_queries", "told"),
+    [(("ranking",), 0, False), (("ranking",), 2, True), (("ranking", "judgments"), 0, True)],
+)
+def test_why_parts_are_not_known_is_said_where_more_than_the_ranking_changed(
+    changed: tuple[str, ...], new_queries: int, told: bool
+) -> None:
+    moved = (MeanChange("new", "ndcg@10", 0.5, 0.2, unknown="the tables are gone"),)
+    systems = (SystemSince("new", changed),)
+    found = dataclasses.replace(fallen(-0.3), systems=systems, moved=moved, new_queries=new_queries)
+    assert (
+        "what moved the means cannot be told: the tables are gone" in [row.text for row in since_lines(found)]
+    ) == told
 
 
 @pytest.fixture(scope="module")

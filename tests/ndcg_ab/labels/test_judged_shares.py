@@ -20,8 +20,6 @@ from ndcg_core.statistics.verdicts.state import State
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.laboratory import Judgments, Ranking, fill, in_order, outcome_of, plant
 
-pytestmark = pytest.mark.slow
-
 JUDGED = {"a": 1.0, "b": 0.0, "c": 0.0}
 Rankings = dict[str, Ranking]
 
@@ -101,6 +99,7 @@ def test_with_one_query_there_is_no_interval_and_without_any_no_difference() -> 
     assert (none.full_queries, none.full_difference, none.full_low) == (0, None, None)
 
 
+@pytest.mark.slow
 def test_weights_and_clusters_hold_there_too() -> None:
     judgments, rankings = made(SHOWN | {"more": ("ba", "ab"), "unsure": ("xa", "ab")})
     queries = {

@@ -19,8 +19,6 @@ from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import undrawn
 
-pytestmark = pytest.mark.slow
-
 QUERIES = [f"q{number:02}" for number in range(30)]
 Judged = list[tuple[str, str, float, str | None]]
 
@@ -123,6 +121,7 @@ def test_it_is_in_the_json_and_in_the_terminal_s_tables() -> None:
     assert "regressed" in table and "-1.0000" in table
 
 
+@pytest.mark.slow
 def test_a_kept_evaluation_has_the_same(tmp_path: Path) -> None:
     with (tmp_path / "judgments.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("query_id", "doc_id", "grade", "source"), *judged()])

@@ -200,7 +200,6 @@ def test_the_sheet_has_the_first_places_of_every_system(folder: Path) -> None:
     assert rows[0].text == f"word {int(rows[0].query_id[1:])}" and rows[0].effect is None
 
 
-@pytest.mark.slow
 def test_judge_next_begins_with_drawn_queries_that_nobody_judged(folder: Path, tmp_path: Path) -> None:
     """Then come unjudged documents of the others, whose effect is known."""
     drawn = study_of(folder, 3)

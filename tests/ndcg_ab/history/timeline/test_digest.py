@@ -45,6 +45,8 @@ def test_what_dropped_since_then_with_its_cause() -> None:
     found = make_digest(timeline, since(4))
     assert (found.evaluations, found.reused, found.pending) == (2, 2, (3,))
     assert found.failing == (Failing("no regression (new)", since=2),)
+    again = timeline_of(night(1, 3, **FAILED), night(2, 4), night(3, 5, **FAILED))
+    assert make_digest(again, since(4)).failing == (Failing("no regression (new)", since=3),)
     assert printed(found, timeline) == [
         "shop, ndcg@10, since 2026-11-04: 2 evaluations, 2 more in which nothing had changed",
         "dropped",

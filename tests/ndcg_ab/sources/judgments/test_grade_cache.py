@@ -1,11 +1,13 @@
 """Where the answers of functions that judge are kept."""
 
+import contextlib
 import hashlib
+import time
 from pathlib import Path
 
 import pytest
 
-from ndcg_ab.sources.judgments.function_grades import Document, Query, answer_key, cache_folder
+from ndcg_ab.sources.judgments.function_grades import Document, GradeCache, Query, answer_key, cache_folder
 
 
 def test_whatever_a_function_is_given_makes_another_answer() -> None:
@@ -17,6 +19,14 @@ def test_whatever_a_function_is_given_makes_another_answer() -> None:
     keys = [answer_key(hashlib.sha256(source), *pair) for source in (b"1", b"2") for pair in pairs]
     assert len(set(keys)) == len(keys) == 16
     assert answer_key(hashlib.sha256(b"1"), Query("q", "red", {"shop": "de"}), Document("d")) == keys[0]
+
+
+def test_answers_before_a_moment_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with contextlib.closing(GradeCache(pytest.fail)) as known:
+        known.keep("a", 2.0)
+        assert known.take(["a", "b"]) == known.take(["a"], time.time() - 60) == {"a": 2.0}
+        assert known.take(["a"], time.time() + 60) == {}
 
 
 def test_it_is_where_the_user_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
