@@ -172,39 +172,30 @@ def test_formats_and_columns_of_each_file(folder: Path) -> None:
     ("words", "message"),
     [
         (
-            ["{}/people", "{}/others"],
-            "{}/people and {}/others: no document of a query is judged in both, of 80 and 80 judgments (such as"
-            " document 'a' of query 'q00', and document 'a' of query 'query00'): their ids must meet",
+            "people others",
+            "people and others: no document of a query is judged in both, of 80 and 80 judgments (such as document 'a'"
+            " of query 'q00', and document 'a' of query 'query00'): their ids must meet",
         ),
         (
-            ["{}/people", "{}/contradicts"],
-            "{}/contradicts, lines 2 and 81: query 'q00', document 'b' has the grades 0 and 2: a document has one grade"
+            "people contradicts",
+            "contradicts, lines 2 and 81: query 'q00', document 'b' has the grades 0 and 2: a document has one grade"
             " for a query; keep one of them",
         ),
-        (["{}/people", "{}/nothing"], "{}/nothing: there is no such file"),
+        ("people nothing", "nothing: there is no such file"),
+        ("people model --metric rr", "--metric: is about systems, and none is given: add two rankings or more"),
+        ("people model --seed 0", "--seed: is about systems, and none is given: add two rankings or more"),
         (
-            ["{}/people", "{}/model", "--metric", "rr"],
-            "--metric: is about systems, and none is given: add two rankings or more",
-        ),
-        (
-            ["{}/people", "{}/model", "--seed", "0"],
-            "--seed: is about systems, and none is given: add two rankings or more",
-        ),
-        (
-            ["{}/people", "{}/model", "--system", "old={}/old.run"],
+            "people model --system old=old.run",
             "--system: given 1 times; at least 2 systems are needed; add --system NAME=FILE",
         ),
         (
-            ["{}/people", "{}/model", *["--judgments-format", "trec"] * 3],
+            f"people model {'--judgments-format trec ' * 3}",
             "--judgments-format: given 3 times: give it once for both files, or once for each",
         ),
-        (
-            ["{}/people", "{}/model", "--json", "{}/model"],
-            "--json {}/model: is one of the inputs, and would be overwritten",
-        ),
+        ("people model --json model", "--json model: is one of the inputs, and would be overwritten"),
     ],
 )
-def test_refused(folder: Path, words: list[str], message: str) -> None:
-    found = invoke(folder, *words)
-    assert found.exit_code == 2
-    assert found.stderr.splitlines()[-1] == f"ndcg-ab: {message}".replace("{}", str(folder))
+def test_refused(folder: Path, words: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    found = RUNNER.invoke(app, ["judgments", *words.split()])
+    assert (found.exit_code, found.stderr.splitlines()[-1]) == (2, f"ndcg-ab: {message}")
