@@ -56,6 +56,13 @@ def test_the_comparison_has_the_values_of_its_best_candidate(bundle: Bundle) -> 
     assert set(values.parent_values(alone)) == {"improved", "regressed", "comparisons", "queries"}
 
 
+def test_the_share_of_judged_results_is_that_of_the_first_metric_of_its_depth(bundle: Bundle) -> None:
+    first = dataclasses.replace(bundle.outcome.systems[0], judged=0.5)
+    rows = (first, dataclasses.replace(first, metric="rr@2", judged=0.9))
+    found = dataclasses.replace(bundle, outcome=dataclasses.replace(bundle.outcome, systems=rows))
+    assert values.system_values(found, first.system_id)["judged_at_2"] == 0.5
+
+
 def test_the_best_candidate_is_that_of_the_first_metric() -> None:
     found = outcome("good", new="bad", newer="good")
     other = dataclasses.replace(found.comparisons[0], metric="rr@2", candidate="new", difference=0.5)
