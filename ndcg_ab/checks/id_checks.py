@@ -137,13 +137,10 @@ def find_difference(own: Ids, other: Ids) -> Difference | None:
     pair = next(iter(needed))
     where = f" in query {format_value(pair.query_id)}" if pair.query_id else ""
     texts = (pair.own, pair.other)
-    one, two = map(format_value, texts) if UNICODE_FORMS.isdisjoint(needed[pair]) else map(format_ascii, texts)
+    one, two = map(format_value, texts)
+    if not UNICODE_FORMS.isdisjoint(needed[pair]):  # escapes, since the two look alike
+        one, two = (shortened(ascii(text)) for text in texts)
     return Difference(f"if {words} (such as {one}{where}, there {two})", spellings, list(needed), is_form or is_whole)
-
-
-def format_ascii(text: str) -> str:
-    """Return an id with escapes, since it looks like another one."""
-    return shortened(ascii(text))
 
 
 def query_spelling_hint(own: Iterable[str], judged: Iterable[str]) -> str:

@@ -169,7 +169,7 @@ def largest_losses(data: PageData, metric: str, candidate: str, most: int) -> li
 
 
 def verdict_kind(conclusion: Verdict | None) -> str:
-    """improved, regressed or other: how a verdict is coloured."""
+    """Return how a verdict is coloured: improved, regressed or other."""
     return KINDS.get(conclusion.traits.tone, "other") if conclusion else "other"
 
 

@@ -106,7 +106,7 @@ def template_environment() -> "Environment":
 
 
 def template_functions(outcome: Outcome) -> dict[str, Any]:
-    """What the templates of page and notebook read."""
+    """Return what the templates of page and notebook read of an outcome."""
     answer = make_answer(outcome)
     severities = [line.severity for line in answer.findings]
     return {
@@ -216,7 +216,7 @@ SPEAKS: dict[bool | None, tuple[str, str]] = {
 
 
 def candidate_losses(data: PageData, answer: Answer) -> dict[str, list[tuple[Loss, str]]]:
-    """Candidate -> the queries that lose most on the first metric, with their addresses; empty if there are many."""
+    """Return, per candidate, the queries that lose most on the first metric with their addresses; none of many."""
     return {
         each.name: [
             (loss, query_address(loss.query_id, each.name))
@@ -233,12 +233,12 @@ def query_address(query_id: str, candidate: str) -> str:
 
 
 def card_mark(row: Comparison) -> tuple[str, str]:
-    """The mark of a row of a card, and its kind: win, loss or tie."""
+    """Return the mark of a row of a card, and its kind: win, loss or tie."""
     return SPEAKS[speaks_for_candidate(row)]
 
 
 def card_colour(row: Comparison) -> str:
-    """improved or regressed; empty for a guardrail."""
+    """Return the colour of a difference on a card: improved, regressed, or none, as for every guardrail."""
     return "" if row.family == GUARDRAILS else MOVED.get(row.conclusion.direction, "")
 
 
