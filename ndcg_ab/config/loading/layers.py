@@ -21,7 +21,7 @@ from ndcg_ab.config.loading.keys import (
 )
 from ndcg_ab.config.loading.yaml_files import Loader, read_yaml
 from ndcg_ab.config.model.inputs.connections import ADDRESS
-from ndcg_ab.config.model.keys import inner_types, is_model, is_reference
+from ndcg_ab.config.model.keys import as_several, inner_types, is_model, is_reference
 from ndcg_ab.config.secrets.lookup import VARIABLE, fill_variables
 from ndcg_ab.config.walking import Place, dotted_key, map_texts
 from ndcg_ab.errors import InputError
@@ -92,7 +92,10 @@ def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> LayeredC
     if "directory" in content:
         raise InputError(f"{path}: key 'directory' cannot be set in a file: paths are relative to the file")
     content = fill_in_content(content, str(path))
-    bases = base_paths(content.pop(EXTENDS, None), path)
+    extended = content.pop(EXTENDS, None)
+    bases = as_several(extended)
+    if not all(isinstance(name, str) and name for name in bases):
+        raise InputError(f"{path}: {EXTENDS} = {extended!r}: must be the name of a file, or a list of names")
     if resolved(path.parent) != directory:
         content = rebase_paths(content, resolved(path.parent))
     own = LayeredConfiguration(content, dict.fromkeys(leaf_places(content), str(path)))
@@ -100,15 +103,8 @@ def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> LayeredC
         return own
     below = LayeredConfiguration({}, {})
     for base in bases:
-        below = read_layer(path.parent / base.expanduser(), (*above, path), directory).on(below)
+        below = read_layer(path.parent / Path(base).expanduser(), (*above, path), directory).on(below)
     return own.on(below)
-
-
-def base_paths(value: Any, path: Path) -> list[Path]:
-    names = [value] if isinstance(value, str) else [] if value is None else value
-    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
-        raise InputError(f"{path}: {EXTENDS} = {value!r}: must be the name of a file, or a list of names")
-    return [Path(name) for name in names]
 
 
 def merge_layers(below: dict[Any, Any], above: dict[Any, Any], place: Place = ()) -> dict[Any, Any]:
