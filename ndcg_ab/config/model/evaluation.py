@@ -375,16 +375,11 @@ class Evaluation(Model):
         return [place.source for place in self.judgment_places]
 
     @property
-    def judge_place(self) -> JudgmentSource | None:
-        """The function that judges what the systems return; None where none does."""
-        places = [self.judgments, *self.more_judgments]
-        return next((place for place in places if place is not None and place.kind == "python"), None)
-
-    @property
     def judge(self) -> JudgeSource | None:
-        """The same as a source."""
-        source = self.judge_place.source if self.judge_place else None
-        return source if isinstance(source, JudgeSource) else None
+        """The function that judges what the systems return; None if there is none."""
+        places = [self.judgments, *self.more_judgments]
+        found = next((place.source for place in places if place is not None and place.kind == "python"), None)
+        return found if isinstance(found, JudgeSource) else None
 
     def path(self, given: Path) -> Path:
         return given if given.is_absolute() else self.directory / given
