@@ -13,8 +13,9 @@ from typer.core import TyperCommand
 from ndcg_ab.errors import InputError, format_value, shortened
 from ndcg_ab.files import unusable
 
-from .exit_codes import write_error
+from .exit_codes import TOPICS, write_error
 from .inputs import replace_pipes
+from .light_imports import import_lightly
 from .options import add_options
 
 MOST_OF_PATH = 60  # characters of a path that cannot be used: its end, where its name is
@@ -72,6 +73,8 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         refuse_little_room()
+        if self.name not in TOPICS:  # which read no data
+            import_lightly()
         ctx.params = replace_pipes(str(self.name), ctx.params)
         return super().invoke(ctx)
 

@@ -1,4 +1,4 @@
-"""Half of a short command's time: what two libraries import that commands over files never use.
+"""Half of a short command's time: what two libraries import that commands seldom use.
 
 Neither has an option for it.  pyarrow imports pandas at the first array made of Python values, to look for its objects
 among them (1.3 s of processor time where a whole `compare` takes 2.1 s), and `scipy.special` imports numpy.f2py,
@@ -31,11 +31,6 @@ def import_lightly() -> None:
             pa.array([0])  # it looks for pandas once
         finally:
             sys.meta_path.remove(NoPandas)
-    import_special_lightly()
-
-
-def import_special_lightly() -> None:
-    """The part about `scipy.special`, for commands whose libraries need pandas."""
     if SPECIAL not in sys.modules and (spec := find_spec(SPECIAL)) is not None:
         sys.modules[SPECIAL] = module_from_spec(spec)  # its folder, in which nothing was executed
         try:

@@ -11,7 +11,6 @@ from ndcg_ab.errors import InputError
 from ..base_command import HelpAll
 from ..console import Progress, end_where_a_gate_failed
 from ..inputs import place_inputs
-from ..light_imports import import_lightly
 from ..options import COMPARED, FORMS, Details, Explain, JsonFile, Picture, Quiet, of_output, takes
 from ..outputs import Output, local_inputs
 
@@ -53,7 +52,6 @@ def compare(
     **options: Any,
 ) -> None:
     """Compare systems from files: no configuration, nothing written but what you ask for."""
-    import_lightly()
     from ndcg_ab.config.options.from_options import evaluation_from_options
     from ndcg_ab.pipeline import evaluate
     from ndcg_ab.pipeline.conclude import extreme_queries, read_query_scores, write_query_scores
@@ -102,7 +100,6 @@ def explain(
     **options: Any,
 ) -> None:
     """Explain one query's value place by place; with two metrics, which choice moves the number."""
-    import_lightly()
     from ndcg_ab.config.options.from_options import evaluation_from_options
     from ndcg_ab.engines import open_engine
     from ndcg_ab.report.terminal.studies import print_explained
@@ -130,7 +127,6 @@ def sensitivity(
     **options: Any,
 ) -> None:
     """Compare under all combinations of gain, discount, ideal and cutoff: does the verdict depend on the definition?"""
-    import_lightly()
     from ndcg_ab.config.options.from_options import evaluation_from_options
     from ndcg_ab.report.terminal.studies import print_sensitivity
     from ndcg_ab.scoring.scoring import open_engine_for

@@ -14,7 +14,6 @@ from ndcg_ab.visible import visible
 from ..base_command import HelpAll
 from ..console import Progress, print_safely, print_to_stderr, print_wrapped
 from ..inputs import configuration_in, evaluation_from_config, place_inputs, refuse_options_of_config, spread_files
-from ..light_imports import import_lightly
 from ..options import FORMS, Quiet, Sheet, of_data, of_metrics, of_output, of_statistics, takes
 from ..outputs import Output, local_inputs
 from .judgments import parse_numbers
@@ -92,7 +91,6 @@ def draw(
     **options: Any,
 ) -> None:
     """Choose the queries of a log to judge: those whose results differ, with known probabilities."""
-    import_lightly()
     if count < 2:
         raise InputError(f"-n {count}: must be at least 2")
     if deviation is not None and not 0 < deviation < float("inf"):
@@ -201,7 +199,6 @@ def judge_next(
     **options: Any,
 ) -> None:
     """Name the unjudged documents whose grades would settle the comparison soonest."""
-    import_lightly()
     if count < 1:
         raise InputError(f"-n {count}: must be at least 1")
     from ndcg_ab.config.options.from_options import evaluation_from_options, parse_metrics

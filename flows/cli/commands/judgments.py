@@ -11,7 +11,6 @@ from ndcg_ab.errors import InputError
 from ..base_command import HelpAll
 from ..console import Progress
 from ..inputs import place_inputs
-from ..light_imports import import_lightly
 from ..options import JsonFile, Quiet, of_data, of_metrics, of_output, options_of, takes
 from ..outputs import Output, local_inputs, option_of
 
@@ -47,7 +46,6 @@ def judgments(
     **options: Any,
 ) -> None:
     """Compare two sets of judgments: their grades, and the order and the verdicts of systems under each."""
-    import_lightly()
     from ndcg_ab.config.options.from_options import evaluation_from_options
     from ndcg_ab.report.terminal.labels import print_judgments
     from ndcg_ab.studies.judgments import compare_judgments
@@ -132,7 +130,6 @@ def clicks(
     **resources: Any,
 ) -> None:
     """Make judgments of a log of clicks, and show what stands behind them."""
-    import_lightly()
     from ndcg_ab.config.options.from_options import parse_columns, with_resource_options
     from ndcg_ab.files import write_table
     from ndcg_ab.report.terminal.labels import print_clicks

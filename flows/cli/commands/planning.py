@@ -10,7 +10,6 @@ import typer
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.visible import visible_json
 
-from ..light_imports import import_lightly
 from ..options import JsonFile, Picture, Quiet, of_data, of_metrics, of_output, takes
 from ..outputs import Output
 
@@ -69,7 +68,6 @@ def power(
     **options: Any,
 ) -> None:
     """How many queries a difference needs, and what a number of queries can show."""
-    import_lightly()
     from ndcg_ab.report.terminal.studies import print_plans
     from ndcg_ab.studies.power import make_plans, parse_questions, plans_to_json
 

@@ -13,7 +13,6 @@ from ndcg_ab.errors import InputError, needs
 from ..console import Progress, end_where_a_gate_failed, print_line, print_safely, print_wrapped, program_name
 from ..exit_codes import PENDING, write_error
 from ..inputs import configuration_in, evaluation_from_config, parse_moment, refuse_options_of_config
-from ..light_imports import import_special_lightly
 from ..options import ConfigFile, Details, Explain, JsonFile, Picture, Quiet, Settings, takes
 from ..outputs import Output, local_inputs
 
@@ -106,7 +105,6 @@ def run(
 
     Where a Prefect server is named the run is a flow there.
     """
-    import_special_lightly()
     from ndcg_ab.config.loading.file import find_namesake, read_config
     from ndcg_ab.config.options.from_options import with_resource_options
 
