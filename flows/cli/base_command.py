@@ -73,7 +73,7 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         refuse_little_room()
-        if self.name not in TOPICS:  # which read no data
+        if self.name not in (*TOPICS, "sql"):  # which read no data
             import_lightly()
         ctx.params = replace_pipes(str(self.name), ctx.params)
         return super().invoke(ctx)
