@@ -30,9 +30,9 @@ from ndcg_ab.errors import InputError, format_value, in_short, on_one_line, shor
 from ndcg_ab.flows.cli import exit_codes
 from ndcg_ab.report.terminal import grid
 from ndcg_ab.sources import RANKING
-from ndcg_ab.sources.databases import drivers
+from ndcg_ab.sources import database_drivers as drivers
 from ndcg_ab.sources.files import stores
-from ndcg_ab.sources.http import answers as http_answers
+from ndcg_ab.sources.http import exchange
 from tests.places import DATA
 from tests.readings import read_table
 from tests.repeated import require_work
@@ -45,7 +45,7 @@ def raised(act: Callable[[], Any]) -> str:
     """What an act says when it fails; nothing where it does not."""
     try:
         act()
-    except (InputError, http_answers.QueryError) as error:
+    except (InputError, exchange.QueryError) as error:
         return str(error)
     return ""
 
@@ -60,7 +60,7 @@ def titled(text: str) -> str:
     """What is kept of a title that a search engine sends."""
     found = SimpleNamespace(paths={"title": SimpleNamespace(search=lambda hit: hit)})
     found.found = lambda field, content: content
-    return http_answers.AnswerReader.words(found, "title", text) or ""  # type: ignore[arg-type]
+    return exchange.AnswerReader.words(found, "title", text) or ""  # type: ignore[arg-type]
 
 
 def of_a_store(text: str) -> str:
@@ -122,11 +122,11 @@ QUICK: dict[str, Way] = {
     "of another error": lambda text: exit_codes.first_line(RuntimeError(text)),
     "the end, of an error": lambda text: told(InputError(text)),
     "the end, of a path": lambda text: told(FileNotFoundError(2, "there is none", text)),
-    "an excerpt": http_answers.excerpt,
-    "an excerpt of JSON": lambda text: http_answers.excerpt({"error": [text]}),
-    "keys of an answer": lambda text: http_answers.keys_text({text: 1, f"a{text}": 2}),
+    "an excerpt": exchange.excerpt,
+    "an excerpt of JSON": lambda text: exchange.excerpt({"error": [text]}),
+    "keys of an answer": lambda text: exchange.keys_text({text: 1, f"a{text}": 2}),
     "a title": titled,
-    "an answer in HTML": lambda text: raised(lambda: http_answers.parse_answer(f"<p>{text}</p>".encode())),
+    "an answer in HTML": lambda text: raised(lambda: exchange.parse_answer(f"<p>{text}</p>".encode())),
     "a driver": lambda text: drivers.driver_error_text(OSError(text), {}, "x"),
     "a function": of_a_function,
     "a store": of_a_store,

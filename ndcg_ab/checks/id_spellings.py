@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.files.file import File
-from ndcg_ab.sources.files.hints import filter_command
+from ndcg_ab.sources.files.unpacking import filter_command
 
 LEAST, MOST_AFFIXES = 2, 3  # pairs of ids that an affix must make equal; affixes that are tried
 

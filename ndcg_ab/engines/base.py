@@ -23,6 +23,7 @@ Bound = dict[str, Value]
 USUALLY = {"placed": ["no"]}  # what tables hold of which nobody says anything
 GIVEN = "given"  # among the parameters of a table that no SQL file made
 BATCH = 100_000  # rows that become Python's objects at a time
+FEW_VALUES = 1_000  # that are parameters of their own in a condition
 
 
 class InFiles(NamedTuple):
@@ -268,10 +269,11 @@ class Engine(ABC):
 
     def _test(self, column: str, value: Value, bound: Bound) -> str:
         """The condition that a column has a value, or one of several, which is added to those that are bound."""
+        if is_several(value) and len(value) <= FEW_VALUES:  # planners look for them before windows, not after
+            return one_by_one(column, value, bound)
         bound[f"where_{column}"] = value
-        return (
-            f'"{column}" in (select unnest($where_{column}))' if is_several(value) else f'"{column}" = $where_{column}'
-        )
+        name = f"$where_{column}"
+        return f'"{column}" in (select unnest({name}))' if is_several(value) else f'"{column}" = {name}'
 
     def _bound(self, file: SqlFile, given: Parameters) -> dict[str, Value]:
         """The file's parameters; raises SqlError for one that nobody gave."""

@@ -20,9 +20,9 @@ from ndcg_ab.scoring.metric_tables import deepest_cutoff, metric_tables
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources import JUDGMENT, Pulled, Queries
 from ndcg_ab.sources.base import Remark, Source, with_remarks
-from ndcg_ab.sources.documents import make_documents, merge_documents
 from ndcg_ab.sources.judgments.function_grades import AskedFunction, Document, Query, Say
 from ndcg_ab.sources.judgments.gathering import KEY, gather_judgments, layout_found
+from ndcg_ab.sources.queries import make_documents, merge_documents
 from ndcg_ab.sources.tables.schema import Layout
 from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion_matrix, krippendorff_alpha
 

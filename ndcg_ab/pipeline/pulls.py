@@ -32,7 +32,7 @@ from ndcg_ab.sources.base import CostsAsked, PullRequest
 from ndcg_ab.sources.costs import ask_by_turns
 from ndcg_ab.sources.external_scores import PULLED as SCORES
 from ndcg_ab.sources.judgments.gathering import judgments_layout, named_judgments, pull_judgments_place
-from ndcg_ab.sources.judgments.words import with_words
+from ndcg_ab.sources.judgments.grades import with_words
 from ndcg_ab.sources.queries import INTENDED as INTENDED_LAYOUT
 from ndcg_ab.sources.queries import UNSEEN as UNSEEN_LAYOUT
 from ndcg_ab.sources.tables.document_rules import document_rules

@@ -17,7 +17,7 @@ from ndcg_ab.history.bundles.bundle import TABLES, Bundle, read_bundle, read_con
 from ndcg_ab.history.timeline.repeated_tests import RepeatedTests, read_repeated_tests
 from ndcg_ab.report.page.data import gather_page_data
 from ndcg_ab.report.page.render import write_page
-from ndcg_ab.sources.documents import make_documents
+from ndcg_ab.sources.queries import make_documents
 from ndcg_ab.visible import visible
 
 PAGE = "report.html"

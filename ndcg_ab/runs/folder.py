@@ -34,7 +34,6 @@ from ndcg_ab.scoring.parity import sample_size
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.scoring.top_places import reduce_pulled
 from ndcg_ab.sources import RANKING, Layout, Pulled, make_source
-from ndcg_ab.sources.base import ReducedPull
 from ndcg_ab.sources.files.parts import Content, digest_of_file, read_content_key
 from ndcg_ab.sources.judgments.gathering import layout_found
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableOnDisk, TableWriter
@@ -213,8 +212,8 @@ class RunFolder(Store):
                 input_cache.prepare_result(self.pulled, key, reduced)
         source = make_source(self.evaluation.systems[at].source, self.evaluation.directory)
         rows = partial(self.ranking_rows, ranking_key(at), memory)
-        beside = (self.documents_of(ranking_key(at)), self.costs_of(ranking_key(at)))
-        return ReducedPull(reduced, RANKING, source, rows, *beside)
+        documents, costs = self.documents_of(ranking_key(at)), self.costs_of(ranking_key(at))
+        return Pulled(rows, RANKING, source, documents, costs=costs, reduced=reduced)
 
     def result_about(self) -> list[Any]:
         """What a reduced ranking depends on beside its rows: judgments, metrics, the sample's size and the program."""

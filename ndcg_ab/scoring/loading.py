@@ -16,7 +16,7 @@ from ndcg_ab.scoring.metric_tables import SCHEMAS, deepest_cutoff, depth_of, met
 from ndcg_ab.scoring.other_tools import own_metrics
 from ndcg_ab.sources import Pulled, Queries
 from ndcg_ab.sources.costs import COST, how_measured
-from ndcg_ab.sources.documents import make_documents
+from ndcg_ab.sources.queries import make_documents
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, table_or_file
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_ab.sources.tables.top_places import ANSWER, KNOWN_RANK, places_of_scores

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from ndcg_ab.scoring.metric_tables import depth_of, looks_beyond
 from ndcg_ab.scoring.parity import sample_queries
 from ndcg_ab.sources import Pulled, WantedPlaces
-from ndcg_ab.sources.fast_reader.compiled_pass import reduce_ranking, wanted_rows
+from ndcg_ab.sources.fast_reader.plain_text import reduce_ranking
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, select_queries
 from ndcg_ab.sources.tables.top_places import KNOWN_RANK, NotPlainError, ReducedRanking, query_starts
 from ndcg_core.measures.metric import Metric
@@ -68,7 +68,7 @@ def reduce_pulled(pulled: Pulled, judgments: Pulled, metrics: Sequence[Metric], 
     if nulls["score"] or nulls["rank"] not in (0, len(table)) or any(each.num_chunks != 1 for each in table.columns):
         return None
     try:
-        reduced = reduce_ranking(table, wanted_rows(wanted))
+        reduced = reduce_ranking(table, wanted)
     except NotPlainError:
         return None
     if not holds_enough(pulled, judgments):

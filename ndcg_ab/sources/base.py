@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import json
 from abc import ABC
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,11 +57,6 @@ def read_remarks(table: pa.Table) -> tuple[Remark, ...]:
 def with_failed_queries(table: pa.Table, query_ids: Sequence[str]) -> pa.Table:
     """The table with the queries that its place failed on in its metadata: they are missing, not empty."""
     return table.replace_schema_metadata({**(table.schema.metadata or {}), FAILED: json.dumps(query_ids).encode()})
-
-
-def read_failed_queries(table: Any) -> tuple[str, ...]:
-    """The queries that a table's place failed on."""
-    return tuple(json.loads((table.schema.metadata or {}).get(FAILED, b"[]")))
 
 
 def remote_place_table(table: pa.Table, place: RemoteTable) -> pa.Table:
@@ -175,27 +170,30 @@ class Source(ABC):
 class Pulled:
     """What a source gave: the rows, in the columns of `layout`, and titles and addresses that came along.
 
-    table: in memory, or `TableOnDisk`; of rows that stay on a cluster (`elsewhere`) one for each query, with its lowest
-    document.  singles: of judgments by several judges, or of several files, each of them (`SINGLE_JUDGMENT`).
+    given: the rows, in memory or `TableOnDisk`; of rows that stay on a cluster (`elsewhere`) one for each query, with
+    its lowest document; of a ranking that was reduced the function that reads all of them.
+    singles: of judgments by several judges, or of several files, each of them (`SINGLE_JUDGMENT`).
     costs: what requests cost (`ndcg_ab.sources.costs.COST`).
+    reduced: what was read instead of all rows; what the source noticed is in the metadata of its rows.
     """
 
-    table: Any
+    given: Any
     layout: Layout
     source: Source
     documents: pa.Table | None = None
     singles: pa.Table | None = None
     costs: pa.Table | None = None
+    reduced: ReducedRanking | None = None
+
+    @functools.cached_property
+    def table(self) -> Any:
+        """All rows, which are read now if the ranking was reduced."""
+        return self.given() if self.reduced else self.given
 
     @property
     def origin(self) -> str:
         """The source's place, for messages."""
         return self.source.origin
-
-    @property
-    def reduced(self) -> ReducedRanking | None:
-        """What was read instead of the whole table, which is read only if somebody asks for it."""
-        return None
 
     @property
     def at_hand(self) -> Any:
@@ -204,9 +202,7 @@ class Pulled:
 
     def whole(self) -> "Pulled":
         """Return it with every row."""
-        if not self.reduced:
-            return self
-        return Pulled(self.table, self.layout, self.source, self.documents, costs=self.costs)
+        return dataclasses.replace(self, given=self.table, reduced=None) if self.reduced else self
 
     @property
     def elsewhere(self) -> RemoteTable | None:
@@ -238,7 +234,7 @@ class Pulled:
     @property
     def failed(self) -> tuple[str, ...]:
         """The queries that the source failed on: they are missing, not empty."""
-        return read_failed_queries(self.at_hand)
+        return tuple(json.loads((self.at_hand.schema.metadata or {}).get(FAILED, b"[]")))
 
     @property
     def digest(self) -> str:
@@ -259,34 +255,10 @@ class Pulled:
         return self.source.locate(self.table, self.layout, query_id, doc_id)
 
 
-class ReducedPull(Pulled):
-    """A ranking that was reduced: what most ask for is known, and the table is read, by `read`, when it is not.
-
-    What its source noticed is in the metadata of its rows, as in those of a whole table.
-    """
-
-    def __init__(
-        self,
-        reduced: ReducedRanking,
-        layout: Layout,
-        source: Source,
-        read: Callable[[], Any],
-        documents: pa.Table | None = None,
-        costs: pa.Table | None = None,
-    ) -> None:
-        own = {"found": reduced, "layout": layout, "source": source, "read": read}
-        self.__dict__.update(own, documents=documents, costs=costs)
-
-    @functools.cached_property
-    def table(self) -> Any:
-        return self.__dict__["read"]()
-
-    @property
-    def reduced(self) -> ReducedRanking:
-        found: ReducedRanking = self.__dict__["found"]
-        return found
-
-
-def places_text(places: list[int], word: str) -> str:
-    """``line 7``, ``rows 7 and 9``."""
-    return f"{word}{'s' * (len(places) > 1)} {' and '.join(map(str, places[:3]))}"
+def places_text(places: Iterable[str]) -> str:
+    """Return ``line 7``, ``rows 7 and 9``; the first of places that are no lines or rows, nothing if there is none."""
+    found = list(dict.fromkeys(places))
+    words = {place.partition(" ")[0] for place in found}
+    if len(found) < 2 or not words <= {"line", "row"}:
+        return found[0] if found else ""
+    return f"{words.pop()}s {' and '.join(place.partition(' ')[2] for place in found[:3])}"

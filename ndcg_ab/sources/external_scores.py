@@ -15,14 +15,15 @@ from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.files import named
 from ndcg_ab.sources.base import Source, places_text
 from ndcg_ab.sources.files.file import read_file, refuse_no_file
-from ndcg_ab.sources.files.records import placed_records, prefix_errors, read_records, records_table
+from ndcg_ab.sources.files.records import prefix_errors, read_records, records_table
+from ndcg_ab.sources.forms import numbers_by_query
 from ndcg_ab.sources.forms.form import SCORES, Reading, Records
-from ndcg_ab.sources.forms.json import numbers_by_query
+from ndcg_ab.sources.forms.plausible import is_plain_number
 from ndcg_ab.sources.forms.recognition import plain_reading, recognise
 from ndcg_ab.sources.forms.sample import Sample
-from ndcg_ab.sources.forms.text.values import ALL, FORMATS, LINES, ONE_METRIC, ValueColumns, find_value_columns
+from ndcg_ab.sources.forms.tables import ALL, FORMATS, LINES, ONE_METRIC, ValueColumns, find_value_columns
 from ndcg_ab.sources.tables.in_memory import column_names, python_number, read_given, refuse_like_keys
-from ndcg_ab.sources.tables.schema import Field, Layout, is_plain_number
+from ndcg_ab.sources.tables.schema import Field, Layout
 from ndcg_core.measures.external_metric import canonical_name
 
 LARGEST = 1e100  # no value of a metric is larger, and its square is still a number
@@ -55,7 +56,6 @@ class Scores(Source):
         if self.described.given:
             table = self.in_memory()
         else:
-            refuse_no_file(self.path)
             with named(self.path):
                 table = self.from_file()
         refuse_large(table, self.origin)
@@ -68,7 +68,7 @@ class Scores(Source):
         reading = self.reading()
         if reading.records is not None:
             return self.of_records(
-                lambda: ((f"{self.path}, {place}", each) for place, each in placed_records(self.path, SCORE, reading))
+                lambda: ((f"{self.path}, {place}", each) for place, each in read_records(self.path, SCORE, reading))
             )
         names = Sample.of_file(self.path).column_names
 
@@ -79,7 +79,7 @@ class Scores(Source):
             layout = Layout("value", tuple(field for field in IDS if field.name in wanted))
             rows = read_records(self.path, layout, dataclasses.replace(reading, columns=self.described.columns))
             found = [place for place, row in rows if key_of(row) == key_of(wanted)]
-            return f"{self.path}, {places_text(found, reading.row_word)}"
+            return f"{self.path}, {places_text(found)}"
 
         return self.of_table(names, read, places, has_means=reading.format == "jsonl")
 

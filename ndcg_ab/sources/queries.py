@@ -1,4 +1,4 @@
-"""Queries: their texts, what slices them, what they weigh, which belong together, and what requests name of them."""
+"""Queries with their texts, slices, weights and clusters; documents with their titles and addresses."""
 
 import dataclasses
 from pathlib import Path
@@ -10,10 +10,11 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.config.model.inputs.sources import FileSource, JudgeSource, Source
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.sources.base import Pulled
+from ndcg_ab.sources.base import Pulled, PullRequest
 from ndcg_ab.sources.files.parts import local_columns
-from ndcg_ab.sources.registry import pull_source
-from ndcg_ab.sources.tables.schema import NOT_DRAWN, OF_DRAWS, Field, Layout, query_layout
+from ndcg_ab.sources.registry import file_source, pull_source
+from ndcg_ab.sources.tables.on_disk import TableWriter
+from ndcg_ab.sources.tables.schema import DOCUMENT, NOT_DRAWN, OF_DRAWS, Field, Layout, query_layout
 
 PLAIN = query_layout((), needs_text=False, needs_weight=False)
 TEXT_SCHEMA = PLAIN.schema
@@ -211,3 +212,47 @@ def distinct_queries(pulled: Pulled) -> pa.Table:
                 both = f"{format_value(before)} and {format_value(now)}"
                 raise InputError(f"{pulled.origin}: query {format_value(query_id)} has two {noun}: {both}")
     return pulled.table.take([row for row, _ in first.values()])
+
+
+@dataclasses.dataclass(frozen=True)
+class Documents:
+    """A file of documents, or data in memory that are in its place."""
+
+    described: FileSource
+    directory: Path
+
+    def check(self) -> None:
+        """Raise InputError for what can be seen without reading the rows: no such file, missing columns."""
+        file_source(self.described, self.directory).check(DOCUMENT)
+
+    def of(self, doc_ids: pa.ChunkedArray) -> pa.Table:
+        """Return the rows of documents: doc_id, title, url (null if it is unknown), in the order of the ids.
+
+        Raises InputError for a row that breaks a rule, and for a document that is there twice with different values.
+        """
+        source = file_source(self.described, self.directory)
+        wanted = TableWriter(only=pc.unique(doc_ids.cast(pa.string())))
+        table = source.answer(DOCUMENT, PullRequest({}, keep=wanted)).table
+        first: dict[str, dict[str, str | None]] = {}
+        for row in wanted.write([table], DOCUMENT.schema).sort_by("doc_id").to_pylist():
+            row = {name: text or None for name, text in row.items()}
+            known = first.setdefault(row["doc_id"], row)
+            for name in ("title", "url"):
+                if known[name] != row[name]:
+                    raise InputError(
+                        f"{source.origin}: document {format_value(row['doc_id'])} has two {name}s:"
+                        f" {format_value(known[name])} and {format_value(row[name])}"
+                    )
+        return pa.Table.from_pylist(list(first.values()), schema=DOCUMENT.schema)
+
+
+def make_documents(evaluation: Evaluation) -> Documents | None:
+    """Return where titles and addresses are; None if the evaluation names no such place."""
+    documents = evaluation.documents
+    return Documents(documents, evaluation.directory) if documents and documents.file is not None else None
+
+
+def merge_documents(first: pa.Table, other: pa.Table | None) -> pa.Table:
+    """Return the rows of two tables; of a document that is in both the row of the first."""
+    rest = [] if other is None else [other.filter(pc.invert(pc.is_in(other["doc_id"], pc.unique(first["doc_id"]))))]
+    return pa.concat_tables([first, *rest]).sort_by("doc_id")

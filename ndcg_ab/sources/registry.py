@@ -22,10 +22,10 @@ from ndcg_ab.config.model.inputs.sources import (
 from ndcg_ab.config.model.inputs.sources import Source as Described
 from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.base import CostsAsked, Pulled, PullRequest, PullResult, ReducedPull, Source
+from ndcg_ab.sources.base import CostsAsked, Pulled, PullRequest, PullResult, Source
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.costs import cost_columns, costs_of_rows, refuse_unrecorded, without_cost_columns
-from ndcg_ab.sources.judgments.words import as_texts, naming_hint, number_words, refuse_ratings
+from ndcg_ab.sources.judgments.grades import as_texts, naming_hint, number_words, refuse_ratings
 from ndcg_ab.sources.tables.document_rules import (
     AS_IT_IS,
     DocumentRules,
@@ -61,12 +61,12 @@ def source_of(module: str, name: str) -> Callable[[Any, Path], Source]:
 # What a configuration describes -> the source that it stands for, given the folder that relative paths start from.
 SOURCES: dict[type, Callable[[Any, Path], Source]] = {
     FileSource: file_source,
-    PythonSource: source_of("functions.function", "Function"),
+    PythonSource: source_of("functions", "Function"),
     ScoresSource: source_of("external_scores", "Scores"),
-    DatabaseSource: source_of("databases.query", "DatabaseQuery"),
+    DatabaseSource: source_of("database_query", "DatabaseQuery"),
     HttpSource: source_of("http.search_engine", "SearchEngine"),
     SparkSource: source_of("spark_tables", "ClusterTable"),
-    ExtensionSource: source_of("functions.function", "Extension"),
+    ExtensionSource: source_of("functions", "Extension"),
     ClicksSource: click_source,
 }
 
@@ -96,9 +96,8 @@ def pull_source(
 
     directory: what relative paths start from, and where modules are looked for.
     queries: query_id -> text, for sources that need them, and for tables that name queries by their texts.
-    attributes: query_id -> {column: value}, for requests.
+    attributes: query_id -> {column: value}, for requests.  keep: where rows go.
     folder: where answers may be kept while the run lasts; None: nowhere.
-    keep: where rows go.
     wanted: what will be looked at of a ranking, if not all of it; threads: that may reduce it to that.
     costs: what is recorded of every request, or read from columns of the rows.
     resources: what a source may use that computes; None: everything.
@@ -113,10 +112,12 @@ def pull_source(
     source = make_source(without_cost_columns(described, costs.names) if costs else described, directory)
     if costs is not None:
         refuse_unrecorded(described, costs.names, source.origin)
-    wanted = wanted if rules == AS_IT_IS and not is_shared else None
-    if wanted and (short := reduce_source(described, source, layout, directory, queries, wanted, threads, keep, costs)):
-        return count_rows(short)
     asked = PullRequest(queries or {}, attributes or {}, folder, keep, costs, resources)
+    if wanted and rules == AS_IT_IS and not is_shared:
+        short = source.reduce(layout, wanted, threads, keep.beside("reduced"))
+        if short and not match_texts(short.answers["query_id"].to_pylist(), asked.texts).remarks:
+            pulled = Pulled(lambda: source.answer(layout, asked).table, layout, source, reduced=short)
+            return count_rows(dataclasses.replace(pulled, costs=read_costs(described, directory, costs)))
     found = answer_with_numbers(described, source, WITH_SYSTEM if is_shared else layout, asked)
     table = found.table
     if is_shared:
@@ -125,7 +126,7 @@ def pull_source(
         table = keep.write([table], layout.schema, lambda: found.table.schema.metadata or {})
     recorded = read_costs(described, directory, costs) if found.costs is None else found.costs
     if layout.kind in (JUDGMENT.kind, RANKING.kind) and not isinstance(described, SparkSource):
-        names = match_texts(distinct_texts(table, "query_id") if queries else [], queries or {})
+        names = match_texts(distinct_texts(table, "query_id") if queries else [], asked.texts)
         table = apply_rules(name_queries(table, names, keep), rules, keep, source.origin)
         recorded = None if recorded is None else next(with_ids([recorded], names.ids))
     elif rules != AS_IT_IS:
@@ -134,25 +135,6 @@ def pull_source(
     if layout.kind == JUDGMENT.kind and not pulled.elsewhere:
         refuse_ratings(pulled)
     return pulled
-
-
-def reduce_source(
-    described: Any,
-    source: Source,
-    layout: Layout,
-    directory: Path,
-    queries: Mapping[str, str] | None,
-    wanted: WantedPlaces,
-    threads: int | None,
-    keep: TableWriter,
-    costs: CostsAsked | None,
-) -> ReducedPull | None:
-    """Return what will be looked at of a ranking; None if it must be read whole."""
-    reduced = source.reduce(layout, wanted, threads, keep.beside("reduced"))
-    if not reduced or match_texts(reduced.answers["query_id"].to_pylist(), queries or {}).remarks:
-        return None
-    whole, recorded = PullRequest({}, keep=keep), read_costs(described, directory, costs)
-    return ReducedPull(reduced, layout, source, lambda: source.answer(layout, whole).table, costs=recorded)
 
 
 def answer_with_numbers(described: Any, source: Source, layout: Layout, asked: PullRequest) -> PullResult:

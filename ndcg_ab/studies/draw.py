@@ -29,7 +29,7 @@ from ndcg_ab.results.outcome import Finding
 from ndcg_ab.scoring.metric_tables import looks_beyond
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources import JUDGMENT, Pulled, Queries, pull_source
-from ndcg_ab.sources.judgments.words import with_words
+from ndcg_ab.sources.judgments.grades import with_words
 from ndcg_ab.sources.queries import distinct_queries, refuse_probabilities, unread_columns
 from ndcg_ab.sources.tables.schema import NOT_DRAWN, query_layout
 from ndcg_core.sampling.draws import Draw, Kept, draw_queries, permanent_numbers, relative_disagreements

@@ -8,7 +8,7 @@ import pyarrow as pa
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.scoring.metric_tables import rank_rule
-from ndcg_ab.sources.documents import make_documents
+from ndcg_ab.sources.queries import make_documents
 from ndcg_ab.studies.draw import DrawStudy
 
 PLACES = 10  # of every system where a metric has no cutoff

@@ -16,7 +16,7 @@ from ndcg_ab.results.codec import SCHEMA, encode
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources import JUDGMENT, Pulled, pull_source
-from ndcg_ab.sources.judgments.words import with_words
+from ndcg_ab.sources.judgments.grades import with_words
 from ndcg_core.statistics.estimates.agreement import alpha_from_coincidences, cohen_kappa
 from ndcg_core.statistics.verdicts.comparison import Comparison
 

@@ -16,7 +16,7 @@ from ndcg_ab.history.bundles.bundle import read_content
 from ndcg_ab.pipeline import pulls
 from ndcg_ab.report.page.data import gather_page_data
 from ndcg_ab.runs.run import perform_run
-from ndcg_ab.sources.documents import Documents, merge_documents
+from ndcg_ab.sources.queries import Documents, merge_documents
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from tests.loopback import Asked, Loopback, Said, serving
 from tests.small_evaluation import calling, no_tracker, small

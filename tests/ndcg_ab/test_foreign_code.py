@@ -21,10 +21,10 @@ from ndcg_ab.deadlines import Budget
 from ndcg_ab.errors import InputError, TrackingError
 from ndcg_ab.flows.cli.commands.running import pending_bundles
 from ndcg_ab.sources import RANKING
-from ndcg_ab.sources.documents import Documents
 from ndcg_ab.sources.external_scores import Scores
-from ndcg_ab.sources.functions.function import Extension, Function
+from ndcg_ab.sources.functions import Extension, Function
 from ndcg_ab.sources.judgments.function_grades import AskedFunction, Document, Query
+from ndcg_ab.sources.queries import Documents
 from ndcg_ab.sources.tables.in_memory import InMemorySource
 from ndcg_ab.trackers import Published, Tracker, make_tracker, refuse_unknown_tracker
 from tests.slow.broken_servers import configuration

@@ -19,7 +19,6 @@ from ndcg_ab.scoring.parity import recompute_sample
 from ndcg_ab.scoring.scoring import STEPS, open_engine_for, score_metrics
 from ndcg_ab.scoring.top_places import reduce_pulled
 from ndcg_ab.sources import RANKING, Pulled, Queries
-from ndcg_ab.sources.base import ReducedPull
 from ndcg_core.measures.metric import VALUES, MetricError
 from ndcg_core.measures.notation import PRESETS, parse
 from ndcg_core.measures.registry import MEASURES
@@ -102,7 +101,7 @@ def values_of(metrics: tuple[str, ...], *, reduced: bool = False) -> dict[str, V
         for name, whole in rankings.items():
             short = reduce_pulled(whole, judgments, evaluation.metric_list, 2)
             if short is not None:
-                read[name] = ReducedPull(short, RANKING, whole.source, lambda whole=whole: whole.table)
+                read[name] = Pulled(lambda whole=whole: whole.table, RANKING, whole.source, reduced=short)
     with DuckDBEngine() as engine:
         engine.config |= few_rows()  # whose optimizers do not take longer than the work
         load_tables(engine, judgments, Queries(), read, evaluation)

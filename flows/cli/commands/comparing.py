@@ -73,7 +73,7 @@ def compare(
         if report:
             from ndcg_ab.report.page.data import about_files, gather_page_data
             from ndcg_ab.report.page.render import write_page
-            from ndcg_ab.sources.documents import make_documents
+            from ndcg_ab.sources.queries import make_documents
 
             about = about_files(evaluation, store.describe_inputs())
             write_page(report, gather_page_data(engine, outcome, about, documents=make_documents(evaluation)))

@@ -13,7 +13,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.timeline.repeated_tests import RepeatedTests
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.sources.documents import Documents, merge_documents
+from ndcg_ab.sources.queries import Documents, merge_documents
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.verdict import Tone, Verdict

@@ -20,7 +20,7 @@ from ndcg_ab.engines import Engine, open_engine
 from ndcg_ab.engines.base import InFiles
 from ndcg_ab.engines.sql_files import click_files
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.memory import Memory, give_back
+from ndcg_ab.memory import give_back
 from ndcg_ab.sources.base import PullRequest, PullResult, Remark, Source, with_remarks
 from ndcg_ab.sources.clicks.events import EVENTS, ReadEvents, read_events
 from ndcg_ab.sources.clicks.findings import CLIENT_RULES, event_remarks, grade_remark, joined_remarks, value_remarks
@@ -208,13 +208,9 @@ class ClickJudgments(Source):
         """
         given = allowed or Resources()
         with open_engine(given.threads, given.memory_limit, given.spill, files=click_files()) as engine:
-            events = read_events(self.described, self.events, self.directory, events_file(engine.memory))
+            memory, keep = engine.memory, IN_MEMORY
+            if memory is not None and memory.folder is not None:  # more than a few events go into a file
+                keep = TableWriter(memory.folder / "click_event.parquet", memory)
+            events = read_events(self.described, self.events, self.directory, keep)
             give_back()
             return grade_clicks(engine, events, self.described, queries)
-
-
-def events_file(memory: Memory | None) -> TableWriter:
-    """Return where events go: into a file if they are more than a few, whether memory is limited or not."""
-    if memory is None or memory.folder is None:
-        return IN_MEMORY
-    return TableWriter(memory.folder / "click_event.parquet", memory)

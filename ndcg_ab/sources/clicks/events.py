@@ -105,7 +105,7 @@ def read_events(described: Clicks, source: Source, directory: Path, keep: TableW
 
 def file_pieces(place: FileSource, directory: Path) -> Iterator[pa.Table]:
     """The events of files of JSON Lines."""
-    with list_parts(place, directory, {**DEFAULTS, **place.columns}) as parts:
+    with list_parts(place, directory) as parts:
         for part in parts:
             with name_part_in_errors(part):
                 yield from json_event_pieces(part.path, place.columns)
@@ -123,7 +123,7 @@ def guess_kind(place: Any, directory: Path) -> str:
     """Return how a file of this machine is read, by its first lines: a table of counts, lines of JSON, or UBI else."""
     if not isinstance(place, FileSource) or not isinstance(place.file, Path):
         return "ubi"
-    with list_parts(place, directory, {}) as parts:
+    with list_parts(place, directory) as parts:
         path = parts[0].path
         refuse_no_file(path)
         sample = Sample.of_file(path)

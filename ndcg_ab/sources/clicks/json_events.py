@@ -17,15 +17,16 @@ import pyarrow.json as pajson
 
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.sources.files.file import UNCLEAR, refuse_no_file
+from ndcg_ab.sources.files.file import refuse_no_file
 from ndcg_ab.sources.files.records import PIECE, json_objects
 from ndcg_ab.sources.files.streams import BLOCK, JsonObjectStream, UnusualError, line_blocks
 from ndcg_ab.sources.files.unpacking import open_bytes
-from ndcg_ab.sources.forms.json.user_events import is_bulk_action, is_mixed, is_query, query_texts
+from ndcg_ab.sources.forms.plausible import is_plain_number
 from ndcg_ab.sources.forms.recognition import format_by_name
 from ndcg_ab.sources.forms.sample import Sample
-from ndcg_ab.sources.tables.columns import holds_byte_below, holds_long_text
-from ndcg_ab.sources.tables.schema import MOST_RANK, Field, is_plain_number, read_value
+from ndcg_ab.sources.forms.user_events import is_bulk_action, is_mixed, is_query, query_texts
+from ndcg_ab.sources.tables.columns import UNCLEAR, holds_byte_below, holds_long_text
+from ndcg_ab.sources.tables.schema import MOST_RANK, Field, read_value
 
 DEFAULTS = {  # field -> where UBI has it
     "action_name": "action_name",
@@ -149,7 +150,7 @@ def filled(table: pa.Table) -> pa.Table:
 def placed_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each object of a file with its place."""
     for place, row in json_objects(path):
-        yield (f"{path}, {place}" if isinstance(place, str) else f"{path}, line {place}"), row
+        yield f"{path}, {place}", row
 
 
 def careful_events(

@@ -2,7 +2,7 @@
 
 Plain is a file of this machine in TREC text, packed or not, or in Parquet, in which every query's rows stand together,
 once, scores do not rise and ranks rise by 1 within a query, no document comes twice in one, and nothing needs a second
-look: `plain_text` and `compiled_pass` have the rules.  Anything else is not plain, and is read from its
+look: `plain_text` has the rules.  Anything else is not plain, and is read from its
 start by the careful ways of `files`, which say what is wrong, or accept what is only unusual: no rule is kept here that
 they do not know.
 
@@ -15,16 +15,21 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.fast_reader.compiled_pass import KEPT, WantedRows, ranking_reader, reduce_ranking, wanted_rows
-from ndcg_ab.sources.fast_reader.plain_text import SLICE, query_spans, read_slices, reduce_slice, reduce_span
-from ndcg_ab.sources.files.unpacking import is_packed, open_bytes, open_table, refuse_other_counts
+from ndcg_ab.sources.fast_reader.plain_text import (
+    KEPT,
+    SLICE,
+    ranking_reader,
+    read_slices,
+    reduce_ranking,
+    reduce_text,
+)
+from ndcg_ab.sources.files.unpacking import is_packed, open_bytes, open_table, whole_batches
 from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.sources.forms.recognition import TREC_COLUMNS
 from ndcg_ab.sources.tables.columns import cast_columns
@@ -53,10 +58,9 @@ def reduce_file(
     """
     if ranking_reader is None or (reading.format == "parquet" and is_packed(path)):
         return None
-    rows = wanted_rows(wanted)
     try:
         with open_slices(path, reading, size) as (slices, reduce):
-            return join_slices(work_in_threads(lambda each: reduce(*each, rows), slices, threads), keep)
+            return join_slices(work_in_threads(lambda each: reduce(*each, wanted), slices, threads), keep)
     except UNREADABLE:
         return None
     except Exception:
@@ -73,12 +77,8 @@ def open_slices(path: Path, reading: Reading, size: int) -> Iterator[tuple[Itera
         return
     if reading.names != TREC_COLUMNS["ranking"] or reading.columns:
         raise NotPlainError
-    if is_packed(path) or not hasattr(os, "preadv"):
-        with open_bytes(path) as file:
-            yield read_slices(file, size), reduce_slice
-        return
-    with path.open("rb", buffering=0) as plain:
-        yield query_spans(plain.fileno(), size), partial(reduce_span, plain.fileno())
+    with open_bytes(path) as file:
+        yield read_slices(file, size), reduce_text
 
 
 def work_in_threads(
@@ -140,13 +140,11 @@ def read_queries(path: Path, columns: dict[str, str]) -> Iterator[tuple[pa.Table
     waiting: list[pa.Table] = []
     with open_table(path) as file:
         chosen = RANKING.check_columns(str(path), file.schema_arrow.names, columns)
-        names, rows = [*chosen.values()], 0
         if "score" not in chosen:
             raise NotPlainError
-        for batch in file.iter_batches(BATCH, columns=names):
+        for batch in whole_batches(path, file, [*chosen.values()], BATCH):
             if not batch.num_rows:
                 continue
-            rows += batch.num_rows
             table, query_ids = pa.Table.from_batches([batch]), batch.column(chosen["query_id"])
             cut = last_query_start(query_ids)
             if cut or not waiting or query_ids[0] != waiting[0][chosen["query_id"]][0]:
@@ -157,7 +155,6 @@ def read_queries(path: Path, columns: dict[str, str]) -> Iterator[tuple[pa.Table
             waiting.append(table.slice(cut))
             if sum(map(len, waiting)) > MOST_ROWS:
                 raise NotPlainError
-        refuse_other_counts(path, file, rows, names)
     if waiting:
         yield pa.concat_tables(waiting), chosen
 
@@ -168,7 +165,7 @@ def last_query_start(query_ids: pa.Array) -> int:
     return bisect_left(range(len(query_ids)), True, key=lambda row: query_ids[row] == last)
 
 
-def reduce_queries(table: pa.Table, chosen: dict[str, str], wanted: WantedRows) -> ReducedRanking:
+def reduce_queries(table: pa.Table, chosen: dict[str, str], wanted: WantedPlaces) -> ReducedRanking:
     """Return what is kept of whole queries; raise NotPlainError if one is not plain."""
     ranking = cast_columns(table, RANKING, chosen, "", validate=False).combine_chunks()
     return reduce_ranking(ranking, wanted)

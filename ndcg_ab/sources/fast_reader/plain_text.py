@@ -4,17 +4,122 @@ A slice is plain where its bytes below 33 are five delimiters and a line end for
 longer than 512 bytes, every line has the file's tag, it is UTF-8, no query begins with "#", scores are decimal numbers
 that do not rise, ranks are written as digits and rise by 1, and no document comes twice in a query.
 
-Without the extension there is no fast way.
+The extension, which reduces whole queries of any columns, is not there if no compiler was: then there is no fast way.
 """
 
-import os
-import threading
+import re
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from ndcg_ab.sources.fast_reader.compiled_pass import WantedRows, reduce_text
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from ndcg_ab.sources.files.streams import LONGEST_LINE
-from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking
+from ndcg_ab.sources.tables.columns import may_be_inexact
+from ndcg_ab.sources.tables.schema import RANKING
+from ndcg_ab.sources.tables.top_places import (
+    ANSWER,
+    NotPlainError,
+    ReducedRanking,
+    WantedPlaces,
+    make_table,
+    refuse_apart,
+)
+
+KEPT = RANKING.schema.set(0, pa.field("query_id", pa.dictionary(pa.int32(), pa.string())))  # ids once for many rows
+
+LONG_NUMBER = re.compile(rb"[ \t][+-]?[0-9]{16,}[ \t]")  # a whole number that may be beyond 2^53
+
+ranking_reader: Any
+try:
+    from ndcg_ab.sources.fast_reader import ranking_reader
+except ImportError:  # there was no compiler
+    ranking_reader = None
+
+
+def reduce_text(text: bytes | bytearray, length: int, line_end: bytes, wanted: WantedPlaces) -> ReducedRanking:
+    """What is kept of lines of text, each of which ends with line_end; NotPlainError where they are not plain."""
+    found = make_reduced(ranking_reader.reduce(text, length, line_end, wanted.depth, wanted.ids), wanted)
+    is_large = any(may_be_inexact(found.answers[name]) for name in ("lowest_score", "highest_score"))
+    if is_large and LONG_NUMBER.search(text, 0, length):
+        raise NotPlainError
+    return found
+
+
+def reduce_ranking(ranking: pa.Table, wanted: WantedPlaces) -> ReducedRanking:
+    """Reduce the columns of a ranking; raise NotPlainError if they are not plain, or there is no compiled pass.
+
+    The column of query ids may be a dictionary.
+    """
+    if ranking_reader is None:
+        raise NotPlainError
+    query_ids = ranking["query_id"].cast(pa.string())
+    whole = ranking.set_column(0, "query_id", query_ids).combine_chunks()
+    query_ids, doc_ids, score, rank = (column.chunk(0) for column in whole.columns)
+    has_ranks = not rank.null_count
+    if any(each.null_count for each in (query_ids, doc_ids, score)) or rank.null_count not in (0, len(rank)):
+        raise NotPlainError
+    buffers = (*text_buffers(query_ids), *text_buffers(doc_ids), numbers(score), numbers(rank) if has_ranks else None)
+    return make_reduced(ranking_reader.reduce_columns(*buffers, wanted.depth, wanted.ids), wanted, has_ranks)
+
+
+def make_reduced(found: tuple[bytes, ...] | None, wanted: WantedPlaces, has_ranks: bool = True) -> ReducedRanking:
+    """The rows that are kept, and the answers; NotPlainError where there is nothing, or a query comes twice."""
+    if found is None:
+        raise NotPlainError
+    head_ends, heads, lengths, given_rows, kept_rows, first_ranks, highest, lowest, doc_ends, docs, scores, ranks = (
+        found
+    )
+    query_ids = text_column(head_ends, heads)
+    refuse_apart(query_ids)
+    returned, given, kept, low = (
+        np.frombuffer(each, np.int64) for each in (lengths, given_rows, kept_rows, first_ranks)
+    )
+    place = np.repeat(np.arange(len(given), dtype=np.int32), given)
+    doc_ids, rank = text_column(doc_ends, docs), number_column(pa.int64(), ranks)
+    columns = [doc_ids, number_column(pa.float64(), scores), rank if has_ranks else pa.nulls(len(place), pa.int64())]
+    rows = pa.table([pa.DictionaryArray.from_arrays(pa.array(place), query_ids), *columns], schema=KEPT)
+    met: list[int | None] = [None] * len(given)
+    is_kept = np.ones(len(place), bool)
+    starts = np.cumsum(given) - given
+    for at in np.flatnonzero(given == returned).tolist():
+        query_id, start = query_ids[at].as_py(), int(starts[at])
+        if query_id in wanted.judged:
+            own = doc_ids.slice(start, int(given[at]))
+            met[at] = pc.sum(pc.is_in(own, value_set=wanted.judged[query_id])).as_py()
+            if query_id not in wanted.whole:
+                is_kept[start + kept[at] : start + given[at]] = False
+    if not is_kept.all():
+        rows = rows.filter(pa.array(is_kept))
+    known_ranks = (low, low + returned - 1, np.ones(len(low), bool)) if has_ranks else (None, None, None)
+    ends = (np.frombuffer(each, np.float64) for each in (lowest, highest))
+    answers = make_table([query_ids, returned, *known_ranks, *ends, met], ANSWER)
+    return ReducedRanking(rows, answers, int(returned.sum()))
+
+
+def text_buffers(texts: pa.Array) -> tuple[pa.Buffer, pa.Buffer]:
+    """Where each text begins and ends, and the bytes of all."""
+    _, ends, content = texts.buffers()
+    return ends.slice(4 * texts.offset, 4 * (len(texts) + 1)), content or pa.py_buffer(b"")
+
+
+def numbers(values: pa.Array) -> pa.Buffer:
+    return values.buffers()[1].slice(8 * values.offset, 8 * len(values))
+
+
+def text_column(ends: bytes, content: bytes) -> pa.Array:
+    """Texts of their bytes, and of where each begins and ends in them: nothing is copied."""
+    count = len(ends) // 4 - 1
+    return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(content))
+
+
+def number_column(kind: pa.DataType, content: bytes) -> pa.Array:
+    return pa.Array.from_buffers(kind, len(content) // 8, [None, pa.py_buffer(content)])
+
+
+# ---- slices of plain text
+
 
 SLICE = 1 << 22  # bytes that are read at a time
 LARGEST_QUERY = 1 << 26  # bytes of one query's rows
@@ -32,69 +137,10 @@ class LineForm:
             raise NotPlainError
 
 
-def query_spans(file: int, size: int = SLICE) -> Iterator[tuple[LineForm, int, int]]:
-    """Where texts of whole queries begin and end in an open file, as long as each one's rows stand together.
+def read_slices(file: BinaryIO, size: int = SLICE) -> Iterator[tuple[bytes, int, bytes]]:
+    """The file in texts of whole queries, as long as each one's rows stand together, for `reduce_text`.
 
-    Those who work at them read them: here only what stands around a cut is looked at.
-    """
-    whole = os.fstat(file).st_size
-    first = os.pread(file, LONGEST_LINE, 0)
-    end_of_first = first.find(b"\n") + 1
-    if not end_of_first and len(first) < whole:
-        raise NotPlainError
-    form = LineForm(first[:end_of_first] if end_of_first else first + b"\n")
-    start = 0
-    while start < whole:
-        end = start + size
-        while end < whole and (cut := last_query_start(file, start, end, form.delimiter)) == start:
-            end += size
-            if end - start > LARGEST_QUERY:
-                raise NotPlainError
-        yield form, start, cut if end < whole else whole
-        start = cut if end < whole else whole
-
-
-def last_query_start(file: int, start: int, end: int, delimiter: bytes) -> int:
-    """Where the query begins of which the last whole line before `end` is; `start` where it goes back to that."""
-    window = WINDOW
-    while True:
-        low = max(start, end - window)
-        text = os.pread(file, end - low, low)
-        line = 0 if low == start else text.find(b"\n") + 1
-        if found := start_of_last_query(text[line:], len(text) - line, delimiter):
-            return low + line + found
-        if low == start:
-            return start
-        window *= 4
-
-
-class SliceBuffer(threading.local):
-    """Room that a thread reads each of its slices into: new memory costs more time than reading does."""
-
-    room = bytearray()
-
-
-HELD = SliceBuffer()
-
-
-def reduce_span(file: int, form: LineForm, start: int, end: int, wanted: WantedRows) -> ReducedRanking:
-    """What is kept of a slice of an open file."""
-    length = end - start
-    if len(HELD.room) <= length:
-        HELD.room = bytearray(length + (length >> 2) + 1)
-    text = HELD.room
-    if os.preadv(file, [memoryview(text)[:length]], start) != length:
-        raise NotPlainError
-    if text[length - 1] != ord("\n"):
-        text[length] = ord("\n")
-        length += 1
-    return reduce_slice(form, text, length, wanted)
-
-
-def read_slices(file: BinaryIO, size: int = SLICE) -> Iterator[tuple[LineForm, bytes, int]]:
-    """The file in texts of whole queries, as long as each one's rows stand together: (form, text, its length).
-
-    Beyond its length a text goes on.
+    Yields a text, its length, beyond which it goes on, and the end of each of its lines.
     """
     form: LineForm | None = None
     rest = b""
@@ -105,14 +151,14 @@ def read_slices(file: BinaryIO, size: int = SLICE) -> Iterator[tuple[LineForm, b
             form = LineForm(text[: end + 1])
         cut = start_of_last_query(text, length, form.delimiter) if form else 0
         if form and cut:
-            yield form, text, cut
+            yield text, cut, form.end
         rest = text[cut:length]
         if len(rest) > (LARGEST_QUERY if form else LONGEST_LINE + size):
             raise NotPlainError
     if rest and not rest.endswith(b"\n"):
         rest += b"\n"
     if rest:
-        yield form or LineForm(rest), rest, len(rest)
+        yield rest, len(rest), (form or LineForm(rest)).end
 
 
 def start_of_last_query(text: bytes, length: int, delimiter: bytes) -> int:
@@ -134,8 +180,3 @@ def start_of_last_query(text: bytes, length: int, delimiter: bytes) -> int:
         if low == 0:
             return 0 if text.startswith(head[1:]) else found + 1
         window *= 4
-
-
-def reduce_slice(form: LineForm, text: bytes | bytearray, length: int, wanted: WantedRows) -> ReducedRanking:
-    """A slice's rows that are kept, and its answers; NotPlainError where it is not plain."""
-    return reduce_text(text, length, form.end, wanted)

@@ -20,12 +20,20 @@ import pyarrow.json as pajson
 from ndcg_ab.config.loading.hints import similar_file_hint
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError, in_short
-from ndcg_ab.sources.base import Pulled, PullRequest, PullResult, Remark, Source, read_remarks, remarks_metadata
+from ndcg_ab.sources.base import (
+    Pulled,
+    PullRequest,
+    PullResult,
+    Remark,
+    Source,
+    places_text,
+    read_remarks,
+    remarks_metadata,
+)
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.fast_reader.choice import count_processors, reduce_file, work_in_threads
-from ndcg_ab.sources.files.hints import folder_hint, packed_hint
 from ndcg_ab.sources.files.parts import Part, list_parts, name_part_in_errors
-from ndcg_ab.sources.files.records import COMMENT, find_places, open_parquet, placed_records, read_rows
+from ndcg_ab.sources.files.records import COMMENT, parquet_batches, read_records, read_rows
 from ndcg_ab.sources.files.stores import door_of
 from ndcg_ab.sources.files.streams import (
     BLOCK,
@@ -36,12 +44,12 @@ from ndcg_ab.sources.files.streams import (
     line_blocks,
     quoted_blocks,
 )
-from ndcg_ab.sources.files.unpacking import open_bytes, refuse_other_counts
+from ndcg_ab.sources.files.unpacking import folder_hint, open_bytes, packed_hint
 from ndcg_ab.sources.forms.form import Reading
 from ndcg_ab.sources.forms.recognition import PLAIN_FORMS, find_reading
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.tables.columns import (
-    BrokenRuleError,
+    UNCLEAR,
     TableRules,
     breaks_text_rule,
     cast_columns,
@@ -50,11 +58,10 @@ from ndcg_ab.sources.tables.columns import (
 )
 from ndcg_ab.sources.tables.format_warnings import tag_remarks
 from ndcg_ab.sources.tables.on_disk import AT_ONCE, IN_MEMORY, TableWriter, count_nulls, read_batches
-from ndcg_ab.sources.tables.schema import COSTS, Layout, check_types
+from ndcg_ab.sources.tables.schema import COSTS, Layout
 from ndcg_ab.sources.tables.top_places import ReducedRanking, WantedPlaces
 
 T = TypeVar("T")
-UNCLEAR = (pa.ArrowException, UnusualError, UnicodeDecodeError)
 TAG = "tag"  # the column of a TREC ranking that names the system
 MOST_TAGS = 100
 MOST_THREADS = 8  # each has a block of a text and its table: a small part of the least memory that can be allowed
@@ -83,7 +90,7 @@ class File(Source):
     def check(self, layout: Layout) -> None:
         def check_part(part: Part, reading: Reading, _at: int | None) -> None:
             refuse_reading(part.path, layout, reading)
-            next(placed_records(part.path, layout, reading), None)
+            next(read_records(part.path, layout, reading), None)
 
         self.map_parts(layout, check_part)
 
@@ -91,11 +98,12 @@ class File(Source):
         """Return what work gives for each file; it gets the number of the file, or None if there is one alone."""
         layout.refuse_unknown(str(self.described.file), self.described.columns)
         made = []
-        with list_parts(self.described, self.directory, self.wanted(layout)) as parts:
+        with list_parts(self.described, self.directory) as parts:
             for at, part in enumerate(parts):
                 with name_part_in_errors(part):
                     refuse_no_file(part.path)
-                    made.append(work(part, self.reading(part.path, layout), at if len(parts) > 1 else None))
+                    reading = self.reading(part.path, layout, part.values)
+                    made.append(work(part, reading, at if len(parts) > 1 else None))
         return made
 
     def reduce(
@@ -108,23 +116,27 @@ class File(Source):
         refuse_no_file(path)
         return reduce_file(path, self.reading(path, layout), wanted, threads, keep=keep)
 
-    def reading(self, path: Path, layout: Layout) -> Reading:
-        """Return how one of its files is read."""
-        found = find_reading(path, layout.kind, self.described.format, self.described.columns)
-        return dataclasses.replace(found, columns={**found.columns, **self.described.columns})
+    def reading(self, path: Path, layout: Layout, folders: Mapping[str, str | None] = {}) -> Reading:
+        """Return how one of its files is read; folders: the columns that folders above it give, with their values."""
+        columns = self.described.columns
+        wanted = {columns.get(field.name, field.name) for field in layout.fields}
+        values = {name: value for name, value in folders.items() if name in wanted}
+        found = find_reading(path, layout.kind, self.described.format, columns)
+        return dataclasses.replace(found, columns={**found.columns, **columns}, values=values)
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
         if not isinstance(self.described.file, Path):
             return self.origin
 
         def find(part: Part, reading: Reading, at: int | None) -> str:
-            places = find_places(part.path, layout, reading, query_id, doc_id)
-            return f"{part.name}, {places}" if places else part.name * (at is None)
+            found = [
+                place
+                for place, record in read_records(part.path, layout, reading)
+                if str(record.get("query_id")) == query_id and str(record.get("doc_id")) == doc_id
+            ]
+            return f"{part.name}, {places_text(found)}" if found else part.name * (at is None)
 
         return " and ".join([*filter(None, self.map_parts(layout, find))][:3])
-
-    def wanted(self, layout: Layout) -> dict[str, str]:
-        return {field.name: self.described.columns.get(field.name, field.name) for field in layout.fields}
 
 
 def form_remarks(pulled: Pulled) -> list[Remark]:
@@ -139,7 +151,7 @@ def form_remarks(pulled: Pulled) -> list[Remark]:
 
 def join_tables(tables: list[Any], layout: Layout, origin: str, keep: TableWriter) -> Any:
     """Return one table of its parts; raise InputError if some have a column that others lack."""
-    for field in () if keep.is_partial else layout.fields:
+    for field in layout.fields if keep.only is None else ():
         kinds = {count_nulls(table, field.name) == table.num_rows for table in tables}
         if len(kinds) > 1:
             raise InputError(
@@ -176,7 +188,7 @@ def read_file(path: Path, layout: Layout, reading: Reading, keep: TableWriter = 
             table = read_rows(path, layout, reading, keep)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {in_short(error)}") from None
-    if table.num_rows == 0 and not keep.is_partial:
+    if table.num_rows == 0 and keep.only is None:
         raise InputError(f"{path}: there is no {layout.kind} in the file")
     return table
 
@@ -197,24 +209,30 @@ def refuse_reading(path: Path, layout: Layout, reading: Reading) -> None:
 
 def read_if_clean(path: Path, layout: Layout, reading: Reading, keep: TableWriter = IN_MEMORY) -> Any:
     """The table by the fast way; None where there is none, it gives up, or gives something that breaks a rule."""
-    try:
-        if reading.format == "trec":
-            return read_trec(path, layout, reading.names, keep)
-        if reading.records is not None:
-            return None
-        rules = TableRules(spaces=False, from_text=reading.format != "parquet")
-        return keep.write(rules.each(table_pieces(path, layout, reading)), layout.schema)
-    except UNCLEAR:
-        return None
+    tags: dict[str, int] = {}
+    for pieces in fast_ways(path, layout, reading, tags):
+        rules = TableRules(spaces=reading.format == "trec", from_text=reading.format != "parquet")
+        try:
+            return keep.write(rules.each(pieces), layout.schema, lambda: remarks_metadata(tag_remarks(path, tags)))
+        except UNCLEAR:
+            tags.clear()
+    return None
 
 
-def table_pieces(path: Path, layout: Layout, reading: Reading) -> Iterator[pa.Table]:
-    """Yield the rows of a table with columns by the fast way; raise one of UNCLEAR where it gives up."""
+def fast_ways(path: Path, layout: Layout, reading: Reading, tags: dict[str, int]) -> list[Iterator[pa.Table]]:
+    """Return the rows by each fast way, which raises one of UNCLEAR where it gives up; tags: receives those of TREC.
+
+    Fields of TREC stand between single spaces or single tabs, or any other white space is made even first.
+    """
+    if reading.records is not None:
+        return []
     if reading.format == "parquet":
-        return parquet_pieces(path, layout, reading.columns)
+        return [parquet_pieces(path, layout, reading)]
     if reading.format == "jsonl":
-        return jsonl_pieces(path, layout, reading.columns)
-    return delimited_pieces(path, layout, reading)
+        return [jsonl_pieces(path, layout, reading.columns)]
+    if reading.format != "trec":
+        return [delimited_pieces(path, layout, reading)]
+    return [trec_pieces(path, layout, reading.names, prepare, tags) for prepare in (bytes, even_spaces)]
 
 
 def refuse_no_file(path: Path) -> None:
@@ -245,39 +263,13 @@ def arrow_types(layout: Layout, chosen: dict[str, str]) -> dict[str, pa.DataType
     return types
 
 
-def read_trec(path: Path, layout: Layout, names: Sequence[str], keep: TableWriter) -> Any:
-    """Fields between single spaces or single tabs as they stand; any other white space made even first."""
-    with open_bytes(path) as file:
-        line = file.readline(1 << 20)
-    delimiter = "\t" if b"\t" in line and b" " not in line.strip() else " "
-    try:
-        return read_trec_text(path, layout, names, delimiter, keep, bytes)
-    except (pa.ArrowInvalid, BrokenRuleError):
-        return read_trec_text(path, layout, names, " ", keep, even_spaces)
-
-
-def read_trec_text(
-    path: Path,
-    layout: Layout,
-    names: Sequence[str],
-    delimiter: str,
-    keep: TableWriter,
-    prepare: Callable[[bytes], bytes],
-) -> Any:
-    tags: dict[str, int] = {}
-    with open_bytes(path) as file:
-        pieces = trec_pieces(map(prepare, line_blocks(file)), layout, names, delimiter, tags)
-        return keep.write(
-            TableRules(spaces=True, from_text=True).each(pieces),
-            layout.schema,
-            lambda: remarks_metadata(tag_remarks(path, tags) if layout.kind == "ranking" else []),
-        )
-
-
 def trec_pieces(
-    blocks: Iterator[bytes], layout: Layout, names: Sequence[str], delimiter: str, tags: dict[str, int]
+    path: Path, layout: Layout, names: Sequence[str], prepare: Callable[[bytes], bytes], tags: dict[str, int]
 ) -> Iterator[pa.Table]:
     """Raises ArrowInvalid where a field that nobody needs is empty or holds white space: the others are shifted."""
+    with open_bytes(path) as file:
+        line = file.readline(1 << 20)
+    delimiter = "\t" if prepare is bytes and b"\t" in line and b" " not in line.strip() else " "
     chosen = {field.name: field.name for field in layout.fields if field.name in names}
     unused = [name for name in names if name not in chosen]
     options = (
@@ -295,13 +287,14 @@ def trec_pieces(
         return table
 
     rows = 0
-    for table in read_blocks(parse, blocks):
-        for chunk in table[TAG].chunks if TAG in unused else ():
-            for text in islice(chunk.dictionary.to_pylist(), MOST_TAGS):
-                if text not in tags and len(tags) < MOST_TAGS:
-                    tags[text] = 1 + rows + pc.index(chunk.cast(pa.string()), text).as_py()
-        rows += table.num_rows
-        yield select_columns(table, layout, chosen)
+    with open_bytes(path) as file:
+        for table in read_blocks(parse, map(prepare, line_blocks(file))):
+            for chunk in table[TAG].chunks if TAG in unused and layout.kind == "ranking" else ():
+                for text in islice(chunk.dictionary.to_pylist(), MOST_TAGS):
+                    if text not in tags and len(tags) < MOST_TAGS:
+                        tags[text] = 1 + rows + pc.index(chunk.cast(pa.string()), text).as_py()
+            rows += table.num_rows
+            yield select_columns(table, layout, chosen)
 
 
 def read_blocks(read: Callable[[bytes], pa.Table], blocks: Iterator[bytes]) -> Iterator[pa.Table]:
@@ -361,18 +354,11 @@ def jsonl_pieces(path: Path, layout: Layout, columns: Mapping[str, str]) -> Iter
             raise UnusualError("several objects on a line")
 
 
-def parquet_pieces(path: Path, layout: Layout, columns: Mapping[str, str]) -> Iterator[pa.Table]:
-    with open_parquet(path) as file:
-        chosen = layout.check_columns(str(path), file.schema_arrow.names, dict(columns))
-        check_types(file.schema_arrow, layout, chosen, str(path))
-        wanted = list(chosen.values())
-        try:
-            rows = 0
-            for batch in file.iter_batches(AT_ONCE, columns=wanted):
-                rows += batch.num_rows
-                yield cast_columns(pa.Table.from_batches([batch]), layout, chosen, str(path))
-            refuse_other_counts(path, file, rows, wanted)
-        except (InputError, pa.ArrowException):
-            raise
-        except Exception as error:  # a broken file makes the library raise nearly anything
-            raise UnusualError(str(error)) from error
+def parquet_pieces(path: Path, layout: Layout, reading: Reading) -> Iterator[pa.Table]:
+    try:
+        for batch, chosen in parquet_batches(path, layout, reading, AT_ONCE):
+            yield cast_columns(pa.Table.from_batches([batch]), layout, chosen, str(path))
+    except (InputError, pa.ArrowException):
+        raise
+    except Exception as error:  # a broken file makes the library raise nearly anything
+        raise UnusualError(str(error)) from error

@@ -10,13 +10,12 @@ databases, search engines and functions tell nothing before they are asked.
 
 import contextlib
 import dataclasses
-import functools
 import hashlib
 import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,10 +28,8 @@ from ndcg_ab.config.model.inputs.connections import plain_address
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import named
-from ndcg_ab.sources.files.hints import folder_hint
-from ndcg_ab.sources.files.records import explain_broken_parquet, open_parquet
 from ndcg_ab.sources.files.stores import ObjectStore, Store, door_of, open_store
-from ndcg_ab.sources.files.unpacking import refuse_other_counts
+from ndcg_ab.sources.files.unpacking import folder_hint
 from ndcg_ab.sources.forms.recognition import format_by_name
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.tables.schema import Layout
@@ -53,18 +50,13 @@ class Part:
 
 
 @contextlib.contextmanager
-def list_parts(described: FileSource, directory: Path, wanted: Mapping[str, str]) -> Iterator[list[Part]]:
-    """The files that are read for it; copies, which lie in a temporary folder, are gone afterwards.
-
-    wanted: field -> column, for those that may be partitions' names.
-    """
-    with contextlib.ExitStack() as stack:
-        folder = functools.cache(lambda: stack.enter_context(temporary_folder()))
-        if isinstance(described.file, str):
-            found = fetch_objects(described, directory, folder())
-        else:
-            found = local_parts(described, described.file, directory)
-        yield [with_partition_columns(part, folder, f"part{at}", wanted) for at, part in enumerate(found)]
+def list_parts(described: FileSource, directory: Path) -> Iterator[list[Part]]:
+    """The files that are read for it; copies, which lie in a temporary folder, are gone afterwards."""
+    if not isinstance(described.file, str):
+        yield local_parts(described, described.file, directory)
+        return
+    with temporary_folder() as folder:
+        yield fetch_objects(described, directory, folder)
 
 
 def local_parts(described: FileSource, file: Path, directory: Path) -> list[Part]:
@@ -156,35 +148,6 @@ def object_names(store: Store, described: FileSource) -> list[str]:
 def are_parquet(described: FileSource, names: Iterable[str | Path]) -> bool:
     """Return whether files are read as Parquet, by what is said of them or by their names."""
     return described.format == "parquet" or all(Path(name).suffix.lower() in PARQUET for name in names)
-
-
-def with_partition_columns(part: Part, folder: Callable[[], Path], name: str, wanted: Mapping[str, str]) -> Part:
-    """The part with the columns that its folders' names give, where they are wanted: a copy, in a folder of a name."""
-    values = {name: value for name, value in part.values.items() if name in wanted.values()}
-    if not values or part.path.suffix.lower() not in PARQUET or not part.path.is_file():
-        return part
-    place = folder() / name
-    place.mkdir(mode=ALONE)
-    return dataclasses.replace(part, path=with_values(part.path, values, place / f"with-{part.path.name}"))
-
-
-def with_values(path: Path, values: Mapping[str, str | None], target: Path) -> Path:
-    """A copy of a Parquet file with columns of one value each, a batch at a time."""
-    import pyarrow.parquet as papq
-
-    with explain_broken_parquet(path), open_parquet(path) as file:
-        schema = file.schema_arrow
-        added = [name for name in values if name not in schema.names]
-        for name in added:
-            schema = schema.append(pa.field(name, pa.string()))
-        with papq.ParquetWriter(target, schema) as writer:
-            rows = 0
-            for batch in file.iter_batches():
-                rows += batch.num_rows
-                columns = [pa.repeat(pa.scalar(values[name], pa.string()), batch.num_rows) for name in added]
-                writer.write_batch(pa.record_batch([*batch.columns, *columns], schema=schema))
-            refuse_other_counts(path, file, rows, schema.names)
-    return target
 
 
 @contextlib.contextmanager

@@ -6,20 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pyarrow as pa
 
 from ndcg_ab.config.loading.hints import utf8_command
 from ndcg_ab.errors import InputError, format_value, in_short, shortened
 from ndcg_ab.files import named
-from ndcg_ab.sources.base import Remark, places_text, remarks_metadata
-from ndcg_ab.sources.files.hints import columns_option, format_hint
-from ndcg_ab.sources.files.json_documents import DECODER
-from ndcg_ab.sources.files.streams import LONGEST_LINE, LongLineError, line_blocks, split_fields, split_lines
-from ndcg_ab.sources.files.unpacking import open_bytes, open_table, refuse_other_counts
-from ndcg_ab.sources.forms.form import Reading
-from ndcg_ab.sources.forms.names import NAMES, bare_name
+from ndcg_ab.sources.base import Remark, remarks_metadata
+from ndcg_ab.sources.files.streams import DECODER, LONGEST_LINE, LongLineError, line_blocks, split_fields, split_lines
+from ndcg_ab.sources.files.unpacking import open_bytes, open_table, whole_batches
+from ndcg_ab.sources.forms.form import Reading, Records
+from ndcg_ab.sources.forms.plausible import NAMES, bare_name, is_plain_number
 from ndcg_ab.sources.forms.sample import DELIMITER_LINE
 from ndcg_ab.sources.tables.format_warnings import FormatWatch, Noticed, rated_rows
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableWriter, read_batches
@@ -28,35 +26,26 @@ from ndcg_ab.sources.tables.schema import (
     Layout,
     SayColumns,
     check_types,
-    is_plain_number,
+    columns_option,
     names_text,
     read_value,
 )
 
-if TYPE_CHECKING:
-    from pyarrow.parquet import ParquetFile
-
-
 PIECE = 1 << 16  # rows
 COMMENT = "#"  # begins a line of TREC that is none of its rows
 TAB = "\t"
+FORMAT = {"judgment": "--judgments-format", "ranking": "--format"}
 KNOWN_NAMES = frozenset(chain.from_iterable(NAMES.values()))
-Record = tuple[Any, dict[str, Any]]  # the number of a line or row, or its place in words; field -> raw value
 
 
 def read_rows(path: Path, layout: Layout, reading: Reading, keep: TableWriter = IN_MEMORY) -> Any:
-    """Return the file's table; raise InputError that names the first line that breaks a rule."""
-    if reading.format == "trec":
-        return read_watched(path, layout, reading, keep)
-    placed = ((f"{path}, {place}", record) for place, record in placed_records(path, layout, reading))
-    return gather_records(placed, layout, keep)
+    """Return the file's table; raise InputError that names the first line that breaks a rule.
 
-
-def read_watched(path: Path, layout: Layout, reading: Reading, keep: TableWriter) -> Any:
-    """Return the table of a TREC file with its remarks, without ranks if one of them is no number."""
+    A TREC ranking is without ranks if one of them is no number.
+    """
     watched = FormatWatch(path)
-    found = watched.each(trec_records(path, layout, reading.names, watched.comments.add))
-    placed = ((f"{path}, line {line}", record) for line, record in found)
+    found = read_records(path, layout, reading, watched.comments.add)
+    placed = watched.each(found) if reading.format == "trec" else ((f"{path}, {place}", each) for place, each in found)
     table = gather_records(placed, layout, keep, watched.remarks)
     if not watched.unread.count:
         return table
@@ -69,7 +58,7 @@ def read_watched(path: Path, layout: Layout, reading: Reading, keep: TableWriter
 
 
 def gather_records(
-    placed: Iterable[tuple[str, dict[str, Any]]],
+    placed: Records,
     layout: Layout,
     keep: TableWriter = IN_MEMORY,
     remarks: Callable[[], Sequence[Remark]] = tuple,
@@ -82,12 +71,12 @@ def gather_records(
     return keep.write(pieces, layout.schema, lambda: remarks_metadata([*remarks(), *unrated.remarks()]))
 
 
-def records_table(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) -> pa.Table:
+def records_table(placed: Records, layout: Layout) -> pa.Table:
     """The table of records, each with the place where it is; InputError for the first that breaks a rule."""
     return pa.concat_tables(record_pieces(placed, layout))
 
 
-def record_pieces(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) -> Iterator[pa.Table]:
+def record_pieces(placed: Records, layout: Layout) -> Iterator[pa.Table]:
     """The same in pieces of `PIECE` rows, at least one: a number of Python takes far more memory than one of Arrow."""
     values: dict[str, list[Any]] = {field.name: [] for field in layout.fields}
     present: tuple[str, ...] | None = None
@@ -118,33 +107,19 @@ def record_pieces(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) 
     yield piece()
 
 
-def find_places(path: Path, layout: Layout, reading: Reading, query_id: str, doc_id: str) -> str:
-    """Return where a document of a query stands: ``lines 7 and 9``."""
-    found = [
-        place
-        for place, record in read_records(path, layout, reading)
-        if str(record.get("query_id")) == query_id and str(record.get("doc_id")) == doc_id
-    ]
-    numbers = [place for place in found if isinstance(place, int)]
-    return places_text(numbers, reading.row_word) if numbers else str(found[0]) if found else ""
-
-
-def placed_records(path: Path, layout: Layout, reading: Reading) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each record with its place in words: ``line 7``, ``query 'q1', document 'd1'``."""
-    for place, record in read_records(path, layout, reading):
-        yield f"{reading.row_word} {place}" if isinstance(place, int) else place, record
-
-
-def read_records(path: Path, layout: Layout, reading: Reading) -> Iterator[Record]:
+def read_records(
+    path: Path, layout: Layout, reading: Reading, comment: Callable[[str], object] = lambda place: None
+) -> Records:
+    """Yield each record with its place; comment: receives the place of each line that is left out as one."""
     if reading.records is not None:
         with prefix_errors(str(path)):
             yield from reading.records(text_lines(path) if reading.format == "lines" else load_document(path))
     elif reading.format == "trec":
-        yield from trec_records(path, layout, reading.names, lambda _: None)
+        yield from trec_records(path, layout, reading.names, comment)
     elif reading.format == "jsonl":
         yield from object_records(str(path), json_objects(path), layout, reading.columns)
     elif reading.format == "parquet":
-        yield from parquet_records(path, layout, reading.columns)
+        yield from parquet_records(path, layout, reading)
     else:
         yield from delimited_records(path, layout, reading)
 
@@ -176,8 +151,7 @@ def text_lines(path: Path, longest: int | None = LONGEST_LINE) -> Iterator[tuple
         ) from None
 
 
-def trec_records(path: Path, layout: Layout, names: Sequence[str], comment: Callable[[str], None]) -> Iterator[Record]:
-    """Yield the records of a TREC file; comment: receives the place of a line that is left out as one."""
+def trec_records(path: Path, layout: Layout, names: Sequence[str], comment: Callable[[str], object]) -> Records:
     width = len(names)
     known = {field.name for field in layout.fields} | ({"tag"} if layout.kind == "ranking" else set())
     places = {name: place for place, name in enumerate(names) if name in known}
@@ -196,13 +170,15 @@ def trec_records(path: Path, layout: Layout, names: Sequence[str], comment: Call
             raise InputError(f"{path}, line {number}: {format_value(line.strip())} is a header, and {rule}")
         if len(parts) != width:
             is_cut = not first and not line.endswith(("\n", "\r"))
-            hint = "it has no line end: is the file cut short?" if is_cut else format_hint(layout.kind)
+            option = f": {FORMAT[layout.kind]} FORMAT" if layout.kind in FORMAT else ""
+            other = f"if the file is of another format, say which{option}"
+            hint = "it has no line end: is the file cut short?" if is_cut else other
             raise InputError(
                 f"{path}, line {number}: {len(parts)} field{'s' * (len(parts) != 1)} ({format_value(line.strip())}),"
                 f" a TREC {layout.kind} has {width} ({shape}); {hint}"
             )
         first = False
-        yield number, {name: parts[place] for name, place in places.items()}
+        yield f"line {number}", {name: parts[place] for name, place in places.items()}
 
 
 def is_row(parts: Sequence[str], places: Mapping[str, int], width: int) -> bool:
@@ -211,7 +187,7 @@ def is_row(parts: Sequence[str], places: Mapping[str, int], width: int) -> bool:
     return len(parts) == width and parts[0] != COMMENT and all(map(is_plain_number, numbers))
 
 
-def delimited_records(path: Path, layout: Layout, reading: Reading) -> Iterator[Record]:
+def delimited_records(path: Path, layout: Layout, reading: Reading) -> Records:
     lines = (line for _, line in text_lines(path))
     reader = csv.reader(lines, delimiter=reading.delimiter, strict=True)
     start = 1
@@ -235,7 +211,8 @@ def delimited_records(path: Path, layout: Layout, reading: Reading) -> Iterator[
                 )
             row = dict(zip(header, parts, strict=True))
             record = {name: row[column] for name, column in chosen.items()}
-            yield number, record | {name: record[name].replace(reading.decimal, ".") for name in numbers & {*record}}
+            record |= {name: record[name].replace(reading.decimal, ".") for name in numbers & {*record}}
+            yield f"line {number}", record
     except csv.Error as error:
         raise InputError(
             f"{path}, line {start}: cannot be read as {'TSV' if reading.delimiter == TAB else 'CSV'}: {error};"
@@ -244,8 +221,8 @@ def delimited_records(path: Path, layout: Layout, reading: Reading) -> Iterator[
 
 
 def object_records(
-    name: str, objects: Iterable[Record], layout: Layout, columns: Mapping[str, str], say: SayColumns = columns_option
-) -> Iterator[Record]:
+    name: str, objects: Records, layout: Layout, columns: Mapping[str, str], say: SayColumns = columns_option
+) -> Records:
     """Yield one record an object.
 
     name: of the file or the argument, for messages. say: how columns with other names are mapped, for the hint.
@@ -254,15 +231,14 @@ def object_records(
     keys: tuple[str, ...] = ()
     for place, row in objects:
         if tuple(row) != keys:  # most rows have the keys of the row before
-            where = f"{name}, {place}" if isinstance(place, str) else f"{name}, line {place}"
             is_first, keys = not keys, tuple(row)
-            chosen = layout.check_columns(where, list(keys), named, say)
+            chosen = layout.check_columns(f"{name}, {place}", list(keys), named, say)
             if is_first:
                 named |= {field: name for field, name in chosen.items() if field != name}
         yield place, {name: row[column] for name, column in chosen.items()}
 
 
-def json_objects(path: Path) -> Iterator[Record]:
+def json_objects(path: Path) -> Records:
     """Yield the objects of JSON Lines, or of one list."""
     lines = ((number, line) for number, line in text_lines(path, None) if line.strip())
     first = next(lines, None)
@@ -270,10 +246,10 @@ def json_objects(path: Path) -> Iterator[Record]:
         yield from listed_objects(str(path), load_document(path))
         return
     for number, line in chain([first] if first else [], lines):
-        yield number, json_row(path, number, line)
+        yield f"line {number}", json_row(path, number, line)
 
 
-def listed_objects(name: str, entries: Iterable[Any]) -> Iterator[Record]:
+def listed_objects(name: str, entries: Iterable[Any]) -> Records:
     """Yield the objects of a list; name: of the file or the argument, for messages."""
     for number, row in enumerate(entries, 1):
         if not isinstance(row, Mapping):
@@ -323,11 +299,6 @@ def json_row(path: Path, number: int, line: str) -> dict[str, Any]:
     return row
 
 
-def open_parquet(path: Path) -> "ParquetFile":
-    with explain_broken_parquet(path, "is not a Parquet file"):
-        return open_table(path)
-
-
 @contextmanager
 def explain_broken_parquet(path: Path, what: str = "the Parquet file is broken, write it again") -> Iterator[None]:
     """Whatever the library raises over the bytes of a Parquet file, in a sentence."""
@@ -339,16 +310,33 @@ def explain_broken_parquet(path: Path, what: str = "the Parquet file is broken, 
         raise InputError(f"{path}: {what}: {in_short(error)}") from None
 
 
-def parquet_records(path: Path, layout: Layout, columns: Mapping[str, str]) -> Iterator[Record]:
-    number = 0
-    with explain_broken_parquet(path), open_parquet(path) as file:
-        chosen = layout.check_columns(str(path), file.schema_arrow.names, dict(columns))
-        check_types(file.schema_arrow, layout, chosen, str(path))
-        for batch in file.iter_batches(columns=list(chosen.values())):
-            for row in parquet_rows(batch):
-                number += 1
-                yield number, {name: row[column] for name, column in chosen.items()}
-        refuse_other_counts(path, file, number, list(chosen.values()))
+def parquet_records(path: Path, layout: Layout, reading: Reading) -> Records:
+    before = 0
+    with explain_broken_parquet(path):
+        for batch, chosen in parquet_batches(path, layout, reading):
+            for number, row in enumerate(parquet_rows(batch), before + 1):
+                yield f"row {number}", {name: row[column] for name, column in chosen.items()}
+            before += batch.num_rows
+
+
+def parquet_batches(
+    path: Path, layout: Layout, reading: Reading, size: int = PIECE
+) -> Iterator[tuple[pa.RecordBatch, dict[str, str]]]:
+    """Yield the rows of a Parquet or Arrow file, some at a time, and field -> column."""
+    with explain_broken_parquet(path, "is not a Parquet file"):
+        opened = open_table(path)
+    with opened as file:
+        own = file.schema_arrow
+        added = [name for name in reading.values if name not in own.names]
+        schema = pa.schema([*own, *(pa.field(name, pa.string()) for name in added)])
+        chosen = layout.check_columns(str(path), schema.names, dict(reading.columns))
+        check_types(schema, layout, chosen, str(path))
+        names = [name for name in chosen.values() if name not in added]
+        for batch in whole_batches(path, file, names or own.names[:1], size):
+            for name in added:
+                value = pa.scalar(reading.values[name], pa.string())
+                batch = batch.append_column(name, pa.repeat(value, batch.num_rows))
+            yield batch, chosen
 
 
 def parquet_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:

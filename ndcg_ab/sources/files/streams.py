@@ -1,13 +1,20 @@
-"""Text files as bytes: what would cost memory without end, or mislead a fast reader, is seen here."""
+"""Text as bytes: what would cost memory without end, or mislead a reader, is seen here.
+
+JSON is read strictly: no key may come twice in an object.
+"""
 
 import codecs
 import io
+import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
+
+from ndcg_ab.errors import format_value
 
 BLOCK = 1 << 22  # bytes that are read, and that one thread parses, at a time
 LONGEST_LINE = 1 << 20  # bytes
@@ -175,3 +182,25 @@ def even_spaces(text: bytes) -> bytes:
     while b"  " in text:
         text = text.replace(b"  ", b" ")
     return text.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
+
+
+class RepeatedKeyError(ValueError):
+    """A key that comes twice in one object of JSON."""
+
+    def __init__(self, key: object) -> None:
+        super().__init__(f"key {format_value(key)} comes twice in one object: a key must come once")
+
+
+def load_strictly(text: str | bytes) -> Any:
+    """Return the value of a JSON text; raise RepeatedKeyError if a key comes twice in one of its objects."""
+    return json.loads(text, object_pairs_hook=make_strict_object)
+
+
+def make_strict_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise RepeatedKeyError(Counter(key for key, _ in pairs).most_common(1)[0][0])
+    return found
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=make_strict_object)

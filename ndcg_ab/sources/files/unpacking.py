@@ -1,4 +1,4 @@
-"""The one way of unpacking files and answers over HTTP: within bounds, a piece at a time.
+"""The one way of unpacking files: within bounds, a piece at a time.
 
 A few kilobytes can unpack to gigabytes.  What is packed is read in pieces, each of which may unpack to so many times
 its size, and all of it to `GRACE` bytes more: what does not fit is not unpacked, into memory or to disk.
@@ -10,7 +10,6 @@ xz up to 179 times, as Parquet up to 241 times of eight bytes a value.  Repeated
 """
 
 import bz2
-import contextlib
 import functools
 import gzip
 import io
@@ -20,7 +19,7 @@ import re
 import shlex
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
@@ -51,14 +50,6 @@ BROKEN: tuple[type[Exception], ...] = (
     *(OSError, EOFError, ValueError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile),
     *((isal_zlib.error,) if isal_zlib else ()),
 )
-
-
-class TooDenseError(Exception):
-    """Something unpacks to more than it may. Its text says to how much."""
-
-
-class BrokenError(Exception):
-    """Bytes that cannot be unpacked. Its text says why."""
 
 
 class ArchiveError(Exception):
@@ -152,20 +143,22 @@ class MeteredFile(FileStream):
         return self.file.seek(offset, whence)
 
 
-class UnpackingStream(io.RawIOBase):
-    """What is packed in a file, unpacked as it is read; raises TooDenseError and BrokenError.
+class UnpackedFile(io.RawIOBase):
+    """A packed file, unpacked as it is read; what is broken or too dense is an InputError.
 
     A stretch may be denser than the ratio by `GRACE` bytes, wherever it stands: what was sparse before buys no more.
-    meter: counts the packed bytes, by default those of the file; of a file packed twice the outer ones.
+    outer: of a file that is packed twice the outer layer, whose bytes are counted, and file, what that unpacks to.
     """
 
-    def __init__(self, file: BinaryIO, packing: Packing, meter: MeteredFile | None = None) -> None:
-        self.ratio = allowed_ratio(packing.ratio)
-        self.packed = MeteredFile(file)
-        self.meter = meter or self.packed
-        self.taken = 0
-        self.left = GRACE
-        self.open = packing.open
+    def __init__(
+        self, path: Path, packing: Packing, outer: "UnpackedFile | None" = None, file: BinaryIO | None = None
+    ) -> None:
+        self.path = path
+        self.packing: Packing = outer.packing if outer else packing  # errors name the file as it lies there
+        self.open, self.ratio = packing.open, allowed_ratio(packing.ratio)
+        self.packed = MeteredFile(file or path.open("rb"))
+        self.meter: MeteredFile = outer.meter if outer else self.packed
+        self.taken, self.left = 0, GRACE
         self.unpacked: Any = None
 
     def readable(self) -> bool:
@@ -177,15 +170,23 @@ class UnpackingStream(io.RawIOBase):
                 self.unpacked = self.open(cast(BinaryIO, self.packed))
                 self.taken = self.meter.count  # the list at the end of a ZIP archive unpacks to nothing
             count: int = self.unpacked.readinto(memoryview(buffer)[:UNPACKED_AT_ONCE])
+        except ArchiveError as error:
+            remedy = f"unpack it, and name the file that is meant: unzip {shlex.quote(str(self.path))}"
+            raise InputError(f"{self.path}: the ZIP file {error}: {remedy}") from None
         except BROKEN as error:
             if isinstance(error, OSError) and error.errno is not None:  # of the machine, not of what is packed
                 raise
-            raise BrokenError(in_short(error)) from None
+            name = self.packing.name
+            raise InputError(f"{self.path}: the {name} file is broken, write it again: {in_short(error)}") from None
         new, self.taken = self.meter.count - self.taken, self.meter.count
         most = max(GRACE, self.ratio * PACKED_AT_ONCE)
         self.left = min(self.left, most) + self.ratio * new - count
         if self.left < 0:
-            raise TooDenseError(f"unpacks to more than {self.ratio} bytes for each of its own")
+            raise InputError(
+                f"{self.path}: the {self.packing.name} file of {self.path.stat().st_size:,} bytes unpacks to more than"
+                f" {self.ratio} bytes for each of its own, and no ranking does: where it is meant, unpack it yourself"
+                f" ({self.packing.remedy} {shlex.quote(str(self.path))} > NEW), or set {SETTING} to more"
+            )
         return count
 
     def close(self) -> None:
@@ -194,40 +195,6 @@ class UnpackingStream(io.RawIOBase):
                 self.unpacked.close()
             self.packed.close()
         super().close()
-
-
-# ---- files
-
-
-class UnpackedFile(UnpackingStream):
-    """The same of a file; both errors are an InputError that names it."""
-
-    def __init__(
-        self, path: Path, packing: Packing, file: BinaryIO | None = None, meter: MeteredFile | None = None
-    ) -> None:
-        self.path, self.packing = path, packing
-        super().__init__(file or path.open("rb"), packing, meter)
-
-    def readinto(self, buffer: Any) -> int:
-        with name_file_in_errors(self.path, self.packing):
-            return super().readinto(buffer)
-
-
-@contextlib.contextmanager
-def name_file_in_errors(path: Path, packing: Packing) -> Iterator[None]:
-    try:
-        yield
-    except BrokenError as error:
-        raise InputError(f"{path}: the {packing.name} file is broken, write it again: {error}") from None
-    except TooDenseError as error:
-        raise InputError(
-            f"{path}: the {packing.name} file of {path.stat().st_size:,} bytes {error}, and no ranking does: where it"
-            f" is meant, unpack it yourself ({packing.remedy} {shlex.quote(str(path))} > NEW), or set {SETTING} to more"
-        ) from None
-    except ArchiveError as error:
-        raise InputError(
-            f"{path}: the ZIP file {error}: unpack it, and name the file that is meant: unzip {shlex.quote(str(path))}"
-        ) from None
 
 
 def packing_of(content: bytes) -> Packing | None:
@@ -254,9 +221,7 @@ def open_bytes(path: Path) -> BinaryIO:
     found = io.BufferedReader(stream, BUFFER)
     inner = packing_of(found.peek(LONGEST_START))
     if inner is not None and inner.name != "ZIP":  # whose list of files is at its end
-        layer = UnpackedFile(path, inner, cast(BinaryIO, found), stream.meter)
-        layer.packing = packing  # errors name the file as it lies there
-        found = io.BufferedReader(layer, BUFFER)
+        found = io.BufferedReader(UnpackedFile(path, inner, stream, cast(BinaryIO, found)), BUFFER)
         inner = packing_of(found.peek(LONGEST_START))
     if inner is not None:
         remedy = f"unpack it: {packing.remedy} {shlex.quote(str(path))} > NEW"
@@ -332,12 +297,19 @@ def refuse_dense_table(path: Path, kind: str, rows: int, columns: int, unpacked:
         )
 
 
-def refuse_other_counts(path: Path, file: "ParquetFile | ArrowTable", rows: int, columns: Collection[str]) -> None:
-    """Raise InputError, and close the Parquet file, if it promises another number of rows than were read.
+def whole_batches(
+    path: Path, file: "ParquetFile | ArrowTable", columns: Sequence[str] | None = None, size: int = 1 << 16
+) -> Iterator[Any]:
+    """Yield the rows of a table in some or all columns, so many at a time.
 
-    rows: that were read of the columns. Its footer promises rows for the file, for each group, and values for each flat
-    column. What it says of a column that was not read is left alone: a broken footer can end the process there.
+    Raises InputError, and closes the file, if it promises another number of rows than it holds.  The footer of Parquet
+    promises rows for the file, for each group, and values for each flat column.  What it says of a column that was not
+    read is left alone: a broken footer can end the process there.
     """
+    rows = 0
+    for batch in file.iter_batches(size, columns=columns):
+        rows += batch.num_rows
+        yield batch
     about = file.metadata
     if about is None:
         return
@@ -345,7 +317,7 @@ def refuse_other_counts(path: Path, file: "ParquetFile | ArrowTable", rows: int,
     promised = {about.num_rows, sum(group.num_rows for group in groups)}
     for at in range(about.num_columns):
         column = about.schema.column(at)
-        if column.path in columns and not column.max_repetition_level:
+        if (columns is None or column.path in columns) and not column.max_repetition_level:
             promised.add(sum(group.column(at).num_values for group in groups))
     if promised != {rows}:
         other = max(promised - {rows})
@@ -353,3 +325,39 @@ def refuse_other_counts(path: Path, file: "ParquetFile | ArrowTable", rows: int,
         raise InputError(
             f"{path}: the Parquet file is broken, write it again: it promises {other:,} rows and holds {rows:,}"
         )
+
+
+# ---- what is not read
+
+
+PACKED = {  # how a file begins -> what it is, what to do
+    b"\xd0\xcf\x11\xe0": ("an Excel file", "export its sheet as CSV"),
+    b"SQLite format 3": ("a SQLite database", "export its table as CSV"),
+    b"7z\xbc\xaf\x27\x1c": ("a 7z archive", "unpack it: 7z x {}"),
+    b"Rar!\x1a\x07": ("a RAR archive", "unpack it: unrar x {}"),
+    b"FEA1": ("a Feather file of version 1", "write it again, with pyarrow.feather.write_feather"),
+}
+
+
+def filter_command(path: Path, program: str, number: str = "") -> str:
+    """Return the command that sends a file, unpacked, through a program; number: of the new file among several."""
+    file = shlex.quote(str(path))
+    packing = find_packing(path)
+    new = f"NEW{number}" + next((end for end in path.suffixes if end.lower() in (".csv", ".tsv")), "")
+    return f"{packing.remedy} {file} | {program} > {new}" if packing else f"{program} {file} > {new}"
+
+
+def packed_hint(path: Path, start: bytes) -> str | None:
+    """What a file is by its first bytes that cannot be read here, and what to do."""
+    if path.suffix.lower() in (".xlsx", ".xlsm", ".ods") and start.startswith(b"PK"):
+        return "is a spreadsheet, which is not read here; export its sheet as CSV"
+    for magic, (what, remedy) in PACKED.items():
+        if start.startswith(magic):
+            return f"is {what}, which is not read here; {remedy.format(shlex.quote(str(path)))}"
+    return None
+
+
+def folder_hint(path: Path) -> str:
+    """``; name one of its files, such as runs/old.run``"""
+    names = sorted(each.name for each in path.iterdir() if each.is_file() and not each.name.startswith("."))
+    return f"; name one of its files, such as {path / names[0]}" if names else ""

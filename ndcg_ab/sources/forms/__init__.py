@@ -1,1 +1,1 @@
-"""Forms of files, one module each, and their recognition by the first lines of a file."""
+"""Forms of files, each an entry of a table, and their recognition by the first lines of a file."""

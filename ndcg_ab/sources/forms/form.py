@@ -32,6 +32,8 @@ class Reading:
         The name of the form, for notes.
     is_doubtful : bool
         Whether another kind is likelier: the reading counts only if the kind is known, or nothing else fits.
+    values : mapping of str to str
+        Column -> the value of all rows, for columns that the names of folders above a Parquet file give.
     """
 
     kind: str
@@ -43,11 +45,7 @@ class Reading:
     records: Callable[[Any], Records] | None = None
     words: str = ""
     is_doubtful: bool = False
-
-    @property
-    def row_word(self) -> str:
-        """What a message calls a row."""
-        return "row" if self.format == "parquet" else "line"
+    values: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
 
     @property
     def note(self) -> str:

@@ -10,51 +10,21 @@ from typing import Any, NoReturn
 from ndcg_ab.config.model.inputs.sources import PACKED_SUFFIXES
 from ndcg_ab.errors import InputError, format_value, shortened
 from ndcg_ab.sources.files.streams import split_fields
+from ndcg_ab.sources.forms import exports, lines, nested, numbers_by_query, tables, user_events
 from ndcg_ab.sources.forms.form import EVENTS, JUDGMENTS, QUERIES, RANKING, SCORES, Form, Reading, Records
-from ndcg_ab.sources.forms.json import (
-    hits,
-    numbers_by_query,
-    quepid,
-    rre,
-    search_engines,
-    user_events,
-)
+from ndcg_ab.sources.forms.plausible import is_plain_number
 from ndcg_ab.sources.forms.sample import DELIMITERS, Sample
-from ndcg_ab.sources.forms.text import (
-    positional,
-    query_lines,
-    table,
-    values,
-)
-from ndcg_ab.sources.tables.schema import is_plain_number, names_text
+from ndcg_ab.sources.tables.schema import names_text
 
 FORMS: tuple[Form, ...] = (  # of several of one kind the first that fits is taken
-    table.BEIR_FORM,
-    table.JUDGMENTS_FORM,
-    table.RANKING_FORM,
-    table.SCORED_FORM,
-    table.QUERIES_FORM,
-    query_lines.TEXTS_FORM,
-    query_lines.LISTS_FORM,
-    query_lines.GRADED_FORM,
-    query_lines.RATED_FORM,
-    *positional.FORMS,
-    quepid.CASE_FORM,
-    quepid.BOOK_FORM,
-    quepid.SNAPSHOT_FORM,
-    search_engines.WORKBENCH_FORM,
-    search_engines.REQUESTS_FORM,
-    rre.FORM,
-    hits.RANKING_FORM,
-    hits.JUDGMENTS_FORM,
-    numbers_by_query.JUDGMENTS_FORM,
-    numbers_by_query.RANKING_FORM,
-    values.TABLE_FORM,
-    values.LINES_FORM,
-    numbers_by_query.SCORES_FORM,
+    *tables.FORMS,
+    *lines.FORMS,
+    *exports.FORMS,
+    *nested.FORMS,
+    *numbers_by_query.FORMS,
     user_events.FORM,
 )
-PLAIN_FORMS = ("", *(form.words for form in (*positional.TREC_FORMS, *table.PLAIN_FORMS)))  # their columns are ours
+PLAIN_FORMS = ("", *(form.words for form in (*lines.TREC_FORMS, *tables.PLAIN_FORMS)))  # their columns are ours
 OPTIONS = {
     JUDGMENTS: "--judgments FILE",
     RANKING: "--system NAME=FILE",

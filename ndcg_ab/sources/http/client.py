@@ -18,8 +18,7 @@ from ndcg_ab.config.model.costs import LATENCY
 from ndcg_ab.config.model.inputs.http import HttpRequest
 from ndcg_ab.config.secrets.lookup import redact
 from ndcg_ab.sources.base import RequestCosts
-from ndcg_ab.sources.http.answers import ENOUGH, AnswerReader, Hit, QueryError, excerpt, parse_answer
-from ndcg_ab.sources.http.requests import Request
+from ndcg_ab.sources.http.exchange import ENOUGH, AnswerReader, Hit, QueryError, Request, excerpt, parse_answer
 
 T = TypeVar("T")
 Answered = Callable[[Request, list[Hit], Mapping[str, float]], None]  # the hits of a request, and what it cost

@@ -27,8 +27,7 @@ from ndcg_ab.sources.base import (
     with_remarks,
 )
 from ndcg_ab.sources.costs import CostRecord, in_random_order
-from ndcg_ab.sources.http.answers import AnswerReader, Hit, QueryError
-from ndcg_ab.sources.http.requests import Request, Template
+from ndcg_ab.sources.http.exchange import AnswerReader, Hit, QueryError, Request, Template
 from ndcg_ab.sources.tables.schema import DOCUMENT, Layout
 
 MOST_EXAMPLES = 5
@@ -44,9 +43,6 @@ class SearchEngine(Source):
         self.described = described.http
         self.origin = described.origin
         self.directory = directory
-
-    def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        return self.answer(layout, PullRequest(queries)).table
 
     def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
         """The ranking of every query, with the titles and addresses that came along."""

@@ -30,7 +30,7 @@ from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.sources.forms.plausible import MOST_GRADE
-from ndcg_ab.sources.functions.function import is_finite, load_function, modules_first_in
+from ndcg_ab.sources.functions import is_finite, load_function, modules_first_in
 
 Say = Callable[[str], object]
 KEYS = 1  # to be raised with every change of what a key is made from
@@ -90,7 +90,7 @@ class AskedFunction:
         ):
             function = given.data if given else load_function(self.origin, self.directory)
             with translate_foreign_errors(f"python = {self.origin!r} failed"):
-                keys = self.keys_of(function, pairs, module_of(function, is_named=given is not None))
+                keys = self.keys_of(function, pairs, source_text(function, is_named=given is not None))
             if keys is None:
                 say(f"{self.origin}: no source tells what it does, so that it is asked every time")
             found = known.take(keys, since) if keys else {}
@@ -106,9 +106,8 @@ class AskedFunction:
                     known.keep(keys[at], grade)
         return FunctionAnswers(tuple(grades), len(pairs) - len(asked))
 
-    def keys_of(self, function: Callable[..., Any], pairs: Sequence[Pair], module: Any) -> list[str] | None:
+    def keys_of(self, function: Callable[..., Any], pairs: Sequence[Pair], source: str | None) -> list[str] | None:
         """What the answers are known by; None where no source tells what the function does."""
-        source = source_text(module)
         if source is None:
             return None
         name = getattr(function, "__qualname__", self.described.judge)
@@ -159,17 +158,12 @@ class AskedFunction:
             return float(found)
 
 
-def module_of(function: Callable[..., Any], is_named: bool) -> Any:
-    """Return the module that a function is in; None if it has to be there under its name, and is not."""
+def source_text(function: Callable[..., Any], is_named: bool) -> str | None:
+    """Return the source of a function's module; None if the function has to be there under its name, and is not."""
+    module: Any = sys.modules.get(getattr(function, "__module__", None) or "")
     if not is_named:
-        return inspect.getmodule(inspect.unwrap(function))
-    module = sys.modules.get(getattr(function, "__module__", None) or "")
-    return module if getattr(module, getattr(function, "__qualname__", ""), None) is function else None
-
-
-def source_text(module: Any) -> str | None:
-    """A module's source as its file has it."""
-    if module is None:
+        module = inspect.getmodule(inspect.unwrap(function))
+    elif getattr(module, getattr(function, "__qualname__", ""), None) is not function:
         return None
     with contextlib.suppress(OSError, TypeError, SyntaxError):
         return inspect.getsource(module)

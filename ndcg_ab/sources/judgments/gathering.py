@@ -28,8 +28,8 @@ from ndcg_ab.sources.judgments.grades import (
     combine_judgments,
     deciding_rows,
     latest_rows,
+    with_words,
 )
-from ndcg_ab.sources.judgments.words import with_words
 from ndcg_ab.sources.registry import pull_source
 from ndcg_ab.sources.tables.document_rules import codes_of
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES

@@ -1,6 +1,11 @@
-"""One grade for each document, of the grades that several files and several judges give it."""
+"""Grades: words that have numbers, times and ids that are refused, and one grade for each document.
 
+A document may have grades by several files and several judges.
+"""
+
+import dataclasses
 import math
+import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,6 +13,14 @@ from statistics import fmean, median
 from typing import Any, NoReturn
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ndcg_ab.config.model.inputs.judgments import JudgmentSource
+from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.sources.base import Pulled, PullRequest, Source
+from ndcg_ab.sources.forms.plausible import MOST_GRADE, is_plain_number
+from ndcg_ab.sources.tables.schema import Layout
 
 MOST_EXAMPLES = 5
 Array = Any
@@ -153,3 +166,94 @@ def compare_later_file(own: Array, before: Array, now: Array) -> LaterFile:
     changed = own[~is_new & (before[own] != now[own])]
     examples = tuple((key, float(before[key]), float(now[key])) for key in changed[:MOST_EXAMPLES].tolist())
     return LaterFile(int(is_new.sum()), len(changed), len(own) - int(is_new.sum()) - len(changed), examples)
+
+
+ESCI = {"E": 3, "S": 2, "C": 1, "I": 0}  # exact, substitute, complement, irrelevant: Amazon's shopping queries
+MOST_WORDS = 20  # more different texts are no grades
+
+
+def with_words(layout: Layout, *places: JudgmentSource | None) -> Layout:
+    """Return the layout with the words that the first place names, of those that name any."""
+    named = (place.grades for place in places if place is not None and isinstance(place.grades, dict))
+    return dataclasses.replace(layout, words=tuple(words.items())) if (words := next(named, None)) else layout
+
+
+def as_texts(layout: Layout) -> Layout:
+    """Return the layout with grades as they are written."""
+    fields = (dataclasses.replace(each, type=pa.string(), is_word=True) for each in layout.fields[2:3])
+    return dataclasses.replace(layout, fields=(*layout.fields[:2], *fields, *layout.fields[3:]))
+
+
+def number_words(table: pa.Table, layout: Layout, source: Source) -> pa.Table:
+    """Return the judgments with the number of every word; numbers that are no word stand for themselves.
+
+    Raises InputError for another word, with its place.
+    """
+    words = dict(layout.words)
+    by_number = {float(word): number for word, number in words.items() if is_plain_number(word)}
+    encoded = pc.dictionary_encode(table["grade"].cast(pa.string()).combine_chunks())
+    numbers = []
+    for at, text in enumerate(encoded.dictionary.to_pylist()):
+        word = text.strip()
+        if word not in words and not is_plain_number(word):
+            row = pc.index(encoded.indices, at).as_py()
+            where = source.locate(table, layout, *(table[name][row].as_py() for name in ("query_id", "doc_id")))
+            raise InputError(
+                f"{where}: grade = {format_value(text)}: must be a number or a word that has one"
+                f" ({', '.join(words)}): add {format_value(word)} to the grades"
+            )
+        numbers.append(words[word] if word in words else by_number.get(float(word), float(word)))
+    place = table.schema.get_field_index("grade")
+    return table.set_column(place, "grade", pa.array(numbers, pa.float64()).take(encoded.indices))
+
+
+def naming_hint(described: Any, source: Source, layout: Layout, asked: PullRequest) -> str:
+    """Return how the words of judgments are given numbers; empty if they are too many to be grades."""
+    texts = pc.unique(source.answer(as_texts(layout), asked).table["grade"].cast(pa.string())).to_pylist()
+    words = sorted({text.strip() for text in texts if not is_plain_number(text.strip())})
+    if len(words) > MOST_WORDS:
+        return ""
+    is_esci = {*words} == {*ESCI}
+    named = {word: str(number) for word, number in ESCI.items()} if is_esci else dict.fromkeys(words, "NUMBER")
+    if getattr(described, "given", None) is not None:
+        option = f"grades={{{', '.join(f'{word!r}: {number}' for word, number in named.items())}}}"
+    else:
+        option = f"--grades {shlex.quote(','.join(f'{word}={number}' for word, number in named.items()))}"
+        option += (
+            f" (in a configuration grades: {{{', '.join(f'{word}: {number}' for word, number in named.items())}}})"
+        )
+    return f"; these are the labels of ESCI: say {option}" if is_esci else f"; every word needs a number: {option}"
+
+
+MOST_RATINGS = 10  # different ratings that users give, and the highest of them
+FIRST_ROWS = 1_000  # usually enough of them to see more documents than that
+
+
+def refuse_ratings(pulled: Pulled) -> None:
+    """Raise InputError if a grade is beyond 1,000, or if documents are a few small numbers with grades like ids."""
+    table = pulled.table
+    worst = max(pc.min_max(table["grade"]).as_py().values(), key=abs)
+    if abs(worst) > MOST_GRADE:
+        problem = f"grade = {worst:.15g}: must be from -{MOST_GRADE:,} to {MOST_GRADE:,}"
+        remedy = "divide every grade by one number"
+    elif worst > MOST_RATINGS and has_ids_as_grades(table):
+        problem = f"all documents are numbers from 0 to {MOST_RATINGS}, and grades go up to {worst:g}"
+        remedy = "put a letter before every document id, in rankings too"
+    else:
+        return
+    place = (table[name][pc.index(table["grade"], worst).as_py()].as_py() for name in ("query_id", "doc_id"))
+    raise InputError(
+        f"{pulled.place_of(*place)}: {problem}. If these are ratings (user, item, rating, time), items are the"
+        " documents and ratings the grades: put the names query_id,doc_id,grade above their columns. If they are"
+        f" judgments, {remedy}"
+    )
+
+
+def has_ids_as_grades(table: pa.Table) -> bool:
+    """Return whether documents are up to ten numbers from 0 to 10, and grades more numbers, all of them whole."""
+    if len(pc.unique(table["doc_id"].slice(0, FIRST_ROWS))) > MOST_RATINGS:
+        return False
+    documents, grades = pc.unique(table["doc_id"]), pc.unique(table["grade"])
+    are_numbers = all(is_plain_number(each) and 0 <= float(each) <= MOST_RATINGS for each in documents.to_pylist())
+    are_whole = bool(pc.all(pc.equal(grades, pc.floor(grades))).as_py())
+    return are_numbers and are_whole and len(grades) > len(documents)

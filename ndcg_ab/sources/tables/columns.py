@@ -1,15 +1,17 @@
 """Columns of tables in the types of a layout, and whether their values keep its rules."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.sources.files.streams import UnusualError
-from ndcg_ab.sources.tables.schema import IDS, LONGEST_ID, MOST_RANK, NO_GRADE, Layout, check_types
+from ndcg_ab.sources.forms.plausible import NO_GRADE
+from ndcg_ab.sources.tables.schema import IDS, LONGEST_ID, MOST_RANK, Layout, check_types
 
+UNCLEAR = (pa.ArrowException, UnusualError, UnicodeDecodeError)  # raised if the careful way has to decide
 OF_QUERIES = ("text", "weight", "cluster", "probability", "disagreement")
 OPTIONAL = ("score", "rank", "metric_hash", "judge", "source", *OF_QUERIES)  # columns that a table may lack
 FREE = ("title", "url")  # texts that no result depends on
@@ -139,13 +141,13 @@ class TableRules:
             raise BrokenRuleError("a column is not everywhere")
 
 
-def breaks_a_rule(table: pa.Table, *, spaces: bool) -> bool:
-    """Whether a value is missing, empty, not finite or suspicious; a column that may be absent is not."""
+def table_if_clean(make: Callable[[], pa.Table]) -> pa.Table | None:
+    """Return the table that is made; None if a value cannot be read, or is missing, empty, not finite or suspicious."""
     try:
-        list(TableRules(spaces=spaces).each([table]))
-    except BrokenRuleError:
-        return True
-    return False
+        (table,) = TableRules(spaces=False).each([make()])
+        return table
+    except UNCLEAR:
+        return None
 
 
 def is_null(column: pa.ChunkedArray) -> bool:

@@ -39,15 +39,6 @@ class DocumentRules(NamedTuple):
 AS_IT_IS = DocumentRules()
 
 
-class Counts(NamedTuple):
-    """How many ids were cut, and how many rows were left out for each reason."""
-
-    cut: int = 0
-    chunks: int = 0
-    copies: int = 0
-    own: int = 0
-
-
 def document_rules(evaluation: Evaluation, system: System) -> DocumentRules:
     """Return what a document is, of the rankings of one system."""
     place = evaluation.documents
@@ -59,7 +50,7 @@ def apply_rules(table: Any, rules: DocumentRules, keep: TableWriter, origin: str
     """Return a ranking with the documents that the rules leave; keep: its writer."""
     if rules == AS_IT_IS:
         return table
-    counts: list[Counts] = []
+    counts = Counter[str]()  # ids that were cut, and rows that were left out, by the reason
     pieces = (piece_by_rules(piece, rules, counts) for piece in pieces_by_query(table))
 
     def metadata() -> dict[bytes, bytes]:
@@ -82,7 +73,7 @@ def pieces_by_query(table: Any) -> Iterator[pa.Table]:
         yield select_queries(table, query_ids[start : start + each])
 
 
-def piece_by_rules(table: pa.Table, rules: DocumentRules, counts: list[Counts]) -> pa.Table:
+def piece_by_rules(table: pa.Table, rules: DocumentRules, counts: Counter[str]) -> pa.Table:
     """Return the rows of whole queries that the rules leave, and count the others."""
     before = table.num_rows
     ids = cut = table["doc_id"].combine_chunks()
@@ -105,7 +96,7 @@ def piece_by_rules(table: pa.Table, rules: DocumentRules, counts: list[Counts]) 
         chunks = int((kept & ~same_id).sum())
         copies = int((kept & same_id & ~first).sum()) if rules.first else 0
         kept &= first if rules.first else same_id
-    counts.append(Counts(int(pc.sum(pc.not_equal(ids, cut)).as_py() or 0), chunks, copies, own))
+    counts.update(cut=int(pc.sum(pc.not_equal(ids, cut)).as_py() or 0), chunks=chunks, copies=copies, own=own)
     if kept.all():
         return table
     found = table.filter(pa.array(kept))
@@ -164,24 +155,16 @@ def renumbered_ranks(query: Codes, rank: npt.NDArray[Any], kept: npt.NDArray[np.
     return found
 
 
-def remarks_of(rules: DocumentRules, counts: Iterable[Counts]) -> list[Remark]:
+def remarks_of(rules: DocumentRules, counts: Counter[str]) -> list[Remark]:
     """Return what the rules changed."""
-    total = Counts(*map(sum, zip(*counts, strict=True)))
-    remarks = []
-    if total.cut:
-        told = (
-            f"{total.cut:,} ids are cut at {rules.prefix!r}, and {total.chunks:,} further chunks of a document left out"
-        )
-        remarks.append(Remark(CHUNK, total.chunks, (), told))
-    if total.copies:
-        remarks.append(
-            Remark(COPY, total.copies, (), f"{total.copies:,} copies of documents are left out (duplicates = first)")
-        )
-    if total.own:
-        remarks.append(
-            Remark(OWN, total.own, (), f"the query's own document is left out in {total.own:,} rows (own = drop)")
-        )
-    return remarks
+    cut, chunks, copies, own = (counts[name] for name in ("cut", "chunks", "copies", "own"))
+    cuts = f"{cut:,} ids are cut at {rules.prefix!r}, and {chunks:,} further chunks of a document left out"
+    found = (
+        (cut, Remark(CHUNK, chunks, (), cuts)),
+        (copies, Remark(COPY, copies, (), f"{copies:,} copies of documents are left out (duplicates = first)")),
+        (own, Remark(OWN, own, (), f"the query's own document is left out in {own:,} rows (own = drop)")),
+    )
+    return [remark for count, remark in found if count]
 
 
 NEARLY = 0.9  # share of the queries of a table that are meant by all

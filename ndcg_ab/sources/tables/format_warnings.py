@@ -1,14 +1,14 @@
 """What is noticed about a file of rankings that is read all the same: remarks, by which findings are made."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from ndcg_ab.errors import format_value
 from ndcg_ab.files import named
 from ndcg_ab.sources.base import Remark
 from ndcg_ab.sources.files.unpacking import is_packed
-from ndcg_ab.sources.tables.schema import NO_GRADE, is_plain_number
+from ndcg_ab.sources.forms.form import Records
+from ndcg_ab.sources.forms.plausible import NO_GRADE, is_plain_number
 
 MOST_EXAMPLES = 5
 
@@ -66,22 +66,20 @@ class FormatWatch:
         self.unread, self.comments = Noticed("unread_rank"), Noticed("comment_line")
         self.tags: dict[str, int] = {}
 
-    def each(self, found: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[tuple[int, dict[str, Any]]]:
-        for row, (line, record) in enumerate(found, 1):
+    def each(self, found: Records) -> Records:
+        for row, (place, record) in enumerate(found, 1):
             if "tag" in record:
                 self.tags.setdefault(record.pop("tag"), row)
             if "score" in record and not is_plain_number(record.get("rank", "0")):
-                self.unread.add(f"{self.path}, line {line}: rank {format_value(record['rank'])}")
+                self.unread.add(f"{self.path}, {place}: rank {format_value(record['rank'])}")
                 record["rank"] = "0"
-            yield line, record
+            yield f"{self.path}, {place}", record
 
     def remarks(self) -> list[Remark]:
         return [*self.unread.remarks(), *self.comments.remarks(), *tag_remarks(self.path, self.tags)]
 
 
-def rated_rows(
-    placed: Iterable[tuple[str, dict[str, Any]]], unrated: Noticed, words: Iterable[tuple[str, float]]
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def rated_rows(placed: Records, unrated: Noticed, words: Iterable[tuple[str, float]]) -> Records:
     """Yield the records of judgments with a grade, each with its place.
 
     unrated: receives those whose grade is empty, or a word for none that is not among the words with a number.

@@ -19,7 +19,7 @@ from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.sources.base import Source, places_text
 from ndcg_ab.sources.boundary import BOUNDS, Passage
-from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
+from ndcg_ab.sources.files.file import ANY_TEXT
 from ndcg_ab.sources.files.records import (
     gather_records,
     listed_objects,
@@ -28,10 +28,10 @@ from ndcg_ab.sources.files.records import (
     prefix_errors,
     records_table,
 )
-from ndcg_ab.sources.forms.json.nested import is_list
+from ndcg_ab.sources.forms.nested import is_list
 from ndcg_ab.sources.forms.recognition import choose_reading
 from ndcg_ab.sources.forms.sample import Sample
-from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_columns, select_columns
+from ndcg_ab.sources.tables.columns import UNCLEAR, cast_columns, select_columns, table_if_clean
 from ndcg_ab.sources.tables.schema import Layout
 
 Placed = Iterator[tuple[str, dict[str, Any]]]  # where a record stands, and the record
@@ -67,8 +67,8 @@ class InMemorySource(Source):
         if not is_table(self.given.data):
             return self.origin
         pairs = zip(table["query_id"].to_pylist(), table["doc_id"].to_pylist(), strict=True)
-        rows = [row for row, found in enumerate(pairs, 1) if found == (query_id, doc_id)]
-        return f"{self.origin}, {places_text(rows, 'row')}"
+        rows = [f"row {row}" for row, found in enumerate(pairs, 1) if found == (query_id, doc_id)]
+        return f"{self.origin}, {places_text(rows)}"
 
 
 def read_given(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> pa.Table:
@@ -92,13 +92,8 @@ def read_table(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> 
     part = whole.select(list(chosen.values()))
     if not part.num_rows:  # whose columns may have no type
         return layout.schema.empty_table()
-    try:
-        table = cast_columns(part, layout, chosen, given.name)
-    except UNCLEAR:
-        table = None
-    if table is None or breaks_a_rule(table, spaces=False):
-        table = gather_records(placed_rows(given.name, part, chosen), layout)
-    return table
+    table = table_if_clean(lambda: cast_columns(part, layout, chosen, given.name))
+    return gather_records(placed_rows(given.name, part, chosen), layout) if table is None else table
 
 
 def name_columns(argument: str, kind: str, mapping: Mapping[str, str]) -> str:
@@ -151,7 +146,7 @@ def read_nested(given: InMemoryData, layout: Layout, columns: dict[str, str]) ->
         if layout.kind not in IN_DICTIONARIES:
             return records_by_key(given, layout)
         table = table_of_plain_dictionaries(given.data, layout)
-        if table is not None and not breaks_a_rule(table, spaces=False):
+        if table is not None and table_if_clean(lambda: table) is not None:
             return table
     return gather_records(placed_records(given, layout, columns), layout)
 

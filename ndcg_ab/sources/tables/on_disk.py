@@ -7,7 +7,7 @@ import hashlib
 import io
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,14 +70,11 @@ class TableWriter:
     """The place where a table goes while it is read: memory, or a file if the rows are many.
 
     path, memory: of the file, and what reading it again may take; without them rows stay in memory.
-    is_partial: whether only some of the rows are kept.
+    only: the documents whose rows are kept; by default all.
     """
 
-    is_partial = False
-
-    def __init__(self, path: Path | None = None, memory: Memory | None = None) -> None:
-        self.path = path
-        self.memory = memory
+    def __init__(self, path: Path | None = None, memory: Memory | None = None, only: pa.Array | None = None) -> None:
+        self.path, self.memory, self.only = path, memory, only
 
     def part(self, at: int) -> "TableWriter":
         """Where one of several parts goes."""
@@ -99,6 +96,8 @@ class TableWriter:
         metadata: asked when all pieces are there.  names: of columns whose texts repeat.  Raises InputError where there
         is no room for the file.
         """
+        if self.only is not None:
+            pieces = (piece.filter(pc.is_in(piece["doc_id"], value_set=self.only)) for piece in pieces)
         rest = iter(pieces)
         most = math.inf if self.path is None else thresholds.FILE_ROWS
         first = next(group_pieces(rest, most + 1), schema.empty_table())
@@ -204,11 +203,15 @@ def content_digest(table: Any, schema: pa.Schema, order: Sequence[str]) -> "hash
 def ordered_batches(table: Any, schema: pa.Schema, order: Sequence[str]) -> Iterator[pa.Table]:
     """The rows of a table in this order, some at a time: no second copy of a large table is made."""
     if isinstance(table, TableOnDisk):
+        from ndcg_ab.engines.duckdb.files import sorted_rows  # DuckDB is loaded for tables alone that exceed memory
+
         by = [name for name in order if name in schema.names and table.null_count(name) < table.num_rows]
-        yield from (pa.Table.from_batches([rows]).cast(schema) for rows in sort_by_duckdb(table, schema.names, by))
+        rows = sorted_rows(table.path, schema.names, by, table.memory)
+        yield from (pa.Table.from_batches([batch]).cast(schema) for batch in rows)
         return
     whole = {name: whole_column(table[name]) for name in schema.names}
-    places = sorted_places({name: whole[name] for name in order if whole.get(name) is not None})
+    keys = {name: sort_keys(column) for name in order if (column := whole.get(name)) is not None}
+    places = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
     for start in range(0, len(places), AT_ONCE):
         these = places.slice(start, AT_ONCE)
         columns = {
@@ -218,13 +221,6 @@ def ordered_batches(table: Any, schema: pa.Schema, order: Sequence[str]) -> Iter
             for field in schema
         }
         yield pa.table(columns, schema=schema)
-
-
-def sort_by_duckdb(table: TableOnDisk, columns: Sequence[str], by: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """By DuckDB, which is loaded for tables alone that do not fit into memory."""
-    from ndcg_ab.engines.duckdb.files import sorted_rows
-
-    return sorted_rows(table.path, columns, by, table.memory)
 
 
 class DigestingFile(io.RawIOBase):
@@ -248,12 +244,6 @@ def whole_column(column: pa.ChunkedArray) -> pa.Array | None:
     if pa.types.is_dictionary(column.type):
         column = column.unify_dictionaries()
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def sorted_places(columns: Mapping[str, pa.Array]) -> pa.Array:
-    """The places of the rows in the order of these columns."""
-    keys = {name: sort_keys(column) for name, column in columns.items()}
-    return pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
 
 
 def sort_keys(column: pa.Array) -> pa.Array:

@@ -13,7 +13,7 @@ from ndcg_ab.config.options.positional import NamedFile, stem
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Source
 from ndcg_ab.sources.files.parts import local_columns
-from ndcg_ab.sources.forms.names import field_column
+from ndcg_ab.sources.forms.plausible import field_column
 from ndcg_ab.sources.tables.in_memory import column_names
 from ndcg_ab.sources.tables.on_disk import read_batches
 from ndcg_ab.sources.tables.schema import RANKING, Field, Layout, names_text

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
@@ -10,12 +11,24 @@ import pyarrow as pa
 
 from ndcg_ab.errors import InputError, format_value, shortened
 from ndcg_ab.sources.boundary import EXACT
-from ndcg_ab.sources.files.hints import columns_option
-from ndcg_ab.sources.forms.names import guess_column, match_columns, query_column
+from ndcg_ab.sources.forms.plausible import guess_column, is_plain_number, match_columns, query_column
 from ndcg_core.measures.writing import nearest_hint
 
 SayColumns = Callable[[str, Mapping[str, str]], str]
 """How a mapping field -> column is written, for a kind of table."""
+
+
+MAPPING = {"judgment": "--judgments-columns", "ranking": "--columns"}
+
+
+def columns_option(kind: str, mapping: Mapping[str, str]) -> str:
+    """``--columns doc_id=url``, and the same for a configuration."""
+    mapping = {field: shortened(column) for field, column in mapping.items()}
+    key = f"columns: {{{', '.join(f'{field}: {column}' for field, column in mapping.items())}}}"
+    if kind not in MAPPING:
+        return key
+    pairs = ",".join(f"{field}={column}" for field, column in mapping.items())
+    return f"{MAPPING[kind]} {shlex.quote(pairs)} (in a configuration {key})"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -197,22 +210,14 @@ def query_layout(
     return Layout("query", (*own, *OF_DRAWS, *texts))
 
 
-PLAIN_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", flags=re.ASCII)
 MOST_COLUMNS = 12  # in a message
 LONGEST_ID = 10_000  # characters; whatever is longer is a document, and no name of one
 IDS = ("query_id", "doc_id", "object_id", "document")  # fields that hold one, of rankings, judgments and clicks
 MOST_RANK = EXACT  # the ranks below it are exact in every tool
 
 
-NO_GRADE = ("NA", "N/A", "n/a", "-", "null", "NULL", "None", "nan")  # words for none, if no number is named for them
-
-
 class WordGradeError(InputError):
     """A grade is a word."""
-
-
-def is_plain_number(text: str) -> bool:
-    return PLAIN_NUMBER.fullmatch(text) is not None
 
 
 def read_value(field: Field, value: object, where: str) -> str | float | int:
@@ -228,9 +233,13 @@ def read_value(field: Field, value: object, where: str) -> str | float | int:
     if field.type == pa.string():
         return read_text(field, value, where)
     text = str(value).strip()
+
+    def refused(rule: str) -> InputError:
+        return InputError(f"{where}: {shortened(field.name)} = {format_value(text)}: {rule}")
+
     if re.fullmatch(r"[+-]?(nan|inf|infinity)", text, flags=re.IGNORECASE):
-        raise InputError(f"{where}: {shortened(field.name)} = {format_value(text)}: must be a finite number")
-    if not PLAIN_NUMBER.fullmatch(text):
+        raise refused("must be a finite number")
+    if not is_plain_number(text):
         with_comma = re.fullmatch(r"[+-]?\d+,\d+", text)
         hint = f"; write it with a point: {text.replace(',', '.')}" if with_comma else ""
         is_word = field.name == "grade" and isinstance(value, str | bytes) and not hint
@@ -238,21 +247,20 @@ def read_value(field: Field, value: object, where: str) -> str | float | int:
         raise kind(f"{where}: {shortened(field.name)} = {format_value(value)}: must be a number{hint}")
     parsed = float(text)
     if not math.isfinite(parsed):
-        raise InputError(f"{where}: {shortened(field.name)} = {format_value(text)}: must be a finite number")
+        raise refused("must be a finite number")
     if field.type == pa.int64():
         if not parsed.is_integer():
-            raise InputError(f"{where}: {shortened(field.name)} = {format_value(text)}: must be a whole number")
+            raise refused("must be a whole number")
         whole = int(text) if text.lstrip("+-").isdecimal() else int(parsed)
         if abs(whole) >= MOST_RANK:
-            raise InputError(f"{where}: {shortened(field.name)} = {format_value(text)}: must be between -2^53 and 2^53")
+            raise refused("must be between -2^53 and 2^53")
         return whole
     digits = text.lstrip("+-0")
     is_exact = abs(parsed) < MOST_RANK or not digits.isdecimal() or int(digits) == abs(int(parsed))
     if not is_exact and field.blank is None:
-        raise InputError(
-            f"{where}: {shortened(field.name)} = {format_value(text)}: is a whole number beyond 2^53 that a double"
-            f" cannot hold ({int(parsed)} is next to it), so that different numbers become equal: divide all, or write"
-            " their ranks"
+        raise refused(
+            f"is a whole number beyond 2^53 that a double cannot hold ({int(parsed)} is next to it), so that"
+            " different numbers become equal: divide all, or write their ranks"
         )
     return parsed
 
@@ -268,20 +276,17 @@ def is_written(value: object) -> bool:
 def read_text(field: Field, value: object, where: str) -> str:
     kinds = (str, bytes, int, float, Decimal) if field.is_word else (str, bytes, int)
     if isinstance(value, bool) or not isinstance(value, kinds):
-        raise InputError(f"{where}: {shortened(field.name)} = {format_value(value)}: must be text or a whole number")
-    try:
-        text = value.decode() if isinstance(value, bytes) else str(value)
-        text.encode()
-    except UnicodeError:
-        raise InputError(
-            f"{where}: {shortened(field.name)} = {format_value(value)}: must be text that UTF-8 can hold"
-        ) from None
-    if len(text) > LONGEST_ID and field.name.rpartition(".")[2] in IDS:
-        raise InputError(
-            f"{where}: {shortened(field.name)} = {format_value(value)}: is {len(text):,} characters long, and must be"
-            f" no longer than {LONGEST_ID:,}: is it an id?"
-        )
-    return text
+        rule = "must be text or a whole number"
+    else:
+        try:
+            text = value.decode() if isinstance(value, bytes) else str(value)
+            text.encode()
+            if len(text) <= LONGEST_ID or field.name.rpartition(".")[2] not in IDS:
+                return text
+            rule = f"is {len(text):,} characters long, and must be no longer than {LONGEST_ID:,}: is it an id?"
+        except UnicodeError:
+            rule = "must be text that UTF-8 can hold"
+    raise InputError(f"{where}: {shortened(field.name)} = {format_value(value)}: {rule}")
 
 
 def check_types(schema: pa.Schema, layout: Layout, chosen: Mapping[str, str], where: str) -> None:

@@ -13,6 +13,7 @@ them, and of some queries all rows.  Nothing that is left out can be in a place 
 """
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -50,6 +51,11 @@ class WantedPlaces:
     depth: int
     whole: frozenset[str]
     judged: Mapping[str, pa.Array] = dataclasses.field(default_factory=dict)
+
+    @functools.cached_property
+    def ids(self) -> bytes:
+        """The queries that are needed whole, whether they are kept so or not, a line feed after each."""
+        return b"".join(each.encode() + b"\n" for each in self.whole | self.judged.keys() if "\n" not in each)
 
 
 @dataclasses.dataclass(frozen=True)

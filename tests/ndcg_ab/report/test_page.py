@@ -39,7 +39,7 @@ from ndcg_ab.report.words import (
 from ndcg_ab.results.numbers import format_plain, format_probability, signed
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_difference
-from ndcg_ab.sources.documents import make_documents
+from ndcg_ab.sources.queries import make_documents
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_core.measures.overlap import rank_biased_overlap
 from ndcg_core.statistics.verdicts.verdict import Verdict

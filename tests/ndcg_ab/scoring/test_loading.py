@@ -19,7 +19,7 @@ from ndcg_ab.scoring.parity import recompute_sample
 from ndcg_ab.scoring.scoring import PulledInputs, score_metrics
 from ndcg_ab.scoring.top_places import reduce_pulled
 from ndcg_ab.sources import RANKING, Queries
-from ndcg_ab.sources.base import ReducedPull
+from ndcg_ab.sources.base import Pulled
 from tests.repeated import mostly_soaked
 
 METRICS = ["ndcg@3", "precision@4", "rr@5", "judged@6", "err@3", "ap@5", "ndcg(ideal=max)@5", "ndcg(ideal=local)@3"]
@@ -63,7 +63,7 @@ def found_of(evaluation: Evaluation, engine: DuckDBEngine) -> tuple[str, list[li
     for name, whole in read.rankings.items():
         short = reduce_pulled(whole, read.judgments, evaluation.metric_list, len(SYSTEMS))
         assert short is not None
-        rankings[name] = ReducedPull(short, RANKING, whole.source, lambda whole=whole: whole.table)
+        rankings[name] = Pulled(lambda whole=whole: whole.table, RANKING, whole.source, reduced=short)
     findings = load_and_check(engine, PulledInputs(read.judgments, Queries(), rankings), evaluation)
     score_metrics(engine, evaluation.metric_list)
     outcome = make_outcome(engine, evaluation, findings, recompute_sample(engine, evaluation.metric_list))

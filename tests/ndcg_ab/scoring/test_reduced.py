@@ -24,7 +24,6 @@ from ndcg_ab.scoring.parity import recompute_sample
 from ndcg_ab.scoring.scoring import PulledInputs, score_metrics
 from ndcg_ab.scoring.top_places import reduce_pulled
 from ndcg_ab.sources import RANKING, Pulled, Queries
-from ndcg_ab.sources.base import ReducedPull
 from tests.repeated import mostly_soaked
 
 pytestmark = pytest.mark.slow
@@ -111,7 +110,7 @@ def reduced_of(evaluation: Evaluation, which: Iterable[str], read: list[str]) ->
                 read.append(name)
                 return whole.table
 
-            rankings[name] = ReducedPull(short, RANKING, whole.source, given)
+            rankings[name] = Pulled(given, RANKING, whole.source, reduced=short)
     return judgments, rankings
 
 
@@ -176,7 +175,7 @@ def test_what_lacks_a_value_is_kept_whole(column: str, tmp_path: Path) -> None:
     judgments, rankings = pulled(evaluation)
     place, table = RANKING.schema.get_field_index(column), rankings["old"].table
     one = pa.array([None, *table[column].to_pylist()[1:]], RANKING.schema.field(column).type)
-    lacking = dataclasses.replace(rankings["old"], table=table.set_column(place, column, one))
+    lacking = dataclasses.replace(rankings["old"], given=table.set_column(place, column, one))
     assert reduce_pulled(rankings["old"], judgments, evaluation.metric_list, 2)
     assert reduce_pulled(lacking, judgments, evaluation.metric_list, 2) is None
 

@@ -16,11 +16,10 @@ from ndcg_ab import deadlines
 from ndcg_ab.config.model.inputs.judgments import Clicks, ClicksSource
 from ndcg_ab.config.model.inputs.sources import System
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources import JUDGMENT, RANKING, boundary, pull_source, registry
+from ndcg_ab.sources import JUDGMENT, RANKING, boundary, functions, pull_source, registry
+from ndcg_ab.sources import database_drivers as drivers
 from ndcg_ab.sources.boundary import BOUNDS, EXACT, Bounds, Passage
-from ndcg_ab.sources.databases import drivers
 from ndcg_ab.sources.files import stores
-from ndcg_ab.sources.functions import function as functions
 from ndcg_ab.testing.baselines import digest_path, digest_text, load_ranking
 from tests.loopback import Said, serving
 from tests.places import ROOT

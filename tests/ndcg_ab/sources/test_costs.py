@@ -18,8 +18,7 @@ from ndcg_ab.sources import RANKING, Pulled, pull_source
 from ndcg_ab.sources.base import CostsAsked
 from ndcg_ab.sources.costs import CostRecord, how_measured
 from ndcg_ab.sources.http import client as http_client
-from ndcg_ab.sources.http.answers import AnswerReader, QueryError
-from ndcg_ab.sources.http.requests import Request
+from ndcg_ab.sources.http.exchange import AnswerReader, QueryError, Request
 from tests.loopback import Asked, Said, serving
 
 QUERIES = {f"q{number}": f"text {number}" for number in range(1, 9)}

@@ -15,7 +15,7 @@ from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.http import PRESETS, HttpRequest, HttpSource
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.http.answers import AnswerReader, Hit, QueryError
+from ndcg_ab.sources.http.exchange import AnswerReader, Hit, QueryError
 from tests.places import ROOT
 
 URL = "https://search.example/products/_search"

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndcg_ab.sources.fast_reader import choice
+from ndcg_ab.sources.fast_reader import choice, plain_text
 from ndcg_ab.sources.fast_reader.choice import join_slices
-from ndcg_ab.sources.fast_reader.compiled_pass import ranking_reader, reduce_columns, wanted_rows
-from ndcg_ab.sources.tables.columns import breaks_a_rule
+from ndcg_ab.sources.tables.columns import table_if_clean
 from ndcg_ab.sources.tables.schema import RANKING
 from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking, WantedPlaces
 from tests.examples import every_example
@@ -405,8 +404,8 @@ def test_columns_are_reduced_by_the_compiled_pass_as_in_python(
         except NotPlainError:
             return None
 
-    compiled = found(lambda: reduce_columns(table, wanted_rows(wanted)))
-    in_python = None if breaks_a_rule(table, spaces=False) else found(lambda: reduce_rows(table, wanted))
+    compiled = found(lambda: plain_text.reduce_ranking(table, wanted))
+    in_python = None if table_if_clean(lambda: table) is None else found(lambda: reduce_rows(table, wanted))
     assert (compiled is None) == (in_python is None)
     if compiled is not None and in_python is not None:
         assert texts_of(compiled).equals(texts_of(in_python)) and compiled.count == in_python.count
@@ -417,12 +416,12 @@ def test_columns_of_other_lengths_are_refused() -> None:
     needs_ranking_reader()
     ends, texts, numbers = struct.pack("3i", 0, 1, 2), b"ab", struct.pack("2d", 2, 1)
     given = [ends, texts, ends, texts, numbers, None]
-    assert ranking_reader.reduce_columns(*given, 1, b"") is not None
+    assert plain_text.ranking_reader.reduce_columns(*given, 1, b"") is not None
     for place, other in ((0, ends[:8]), (2, ends + ends), (5, numbers[:8])):
         with pytest.raises(ValueError, match="as many values as there are scores"):
-            ranking_reader.reduce_columns(*given[:place], other, *given[place + 1 :], 1, b"")
+            plain_text.ranking_reader.reduce_columns(*given[:place], other, *given[place + 1 :], 1, b"")
     for broken in ((0, 2, 1), (0, 1, 3), (-1, 1, 2), (0, 0, 2)):
-        assert ranking_reader.reduce_columns(struct.pack("3i", *broken), *given[1:], 1, b"") is None
+        assert plain_text.ranking_reader.reduce_columns(struct.pack("3i", *broken), *given[1:], 1, b"") is None
 
 
 def test_ranks_that_only_some_rows_have_are_not_plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

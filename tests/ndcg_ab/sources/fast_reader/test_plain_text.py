@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ndcg_ab import compare
-from ndcg_ab.sources.fast_reader import choice, compiled_pass
-from ndcg_ab.sources.tables.schema import is_plain_number
+from ndcg_ab.sources.fast_reader import choice, plain_text
+from ndcg_ab.sources.forms.plausible import is_plain_number
 from ndcg_ab.sources.tables.top_places import ReducedRanking, WantedPlaces
 from tests.places import DATA
 from tests.readings import reduce_ranking
@@ -31,7 +31,7 @@ NUMBERS = st.builds(
 def score_of(number: str) -> bytes | None:
     """The 64 bits of the score of a ranking of one row; None where it is not plain."""
     line = f"q Q0 d 1 {number} t\n".encode()
-    found = compiled_pass.ranking_reader.reduce(line, len(line), b" t\n", 1, b"")
+    found = plain_text.ranking_reader.reduce(line, len(line), b" t\n", 1, b"")
     return None if found is None else found[-2]
 
 
@@ -79,13 +79,13 @@ def test_documents_of_one_key_take_no_time_without_end(tmp_path: Path) -> None:
 def test_a_length_beyond_the_text_is_refused(length: int) -> None:
     needs_ranking_reader()
     with pytest.raises(ValueError, match="length must be within the text"):
-        compiled_pass.ranking_reader.reduce(b"q Q0 d 1 0.5 tag\n", length, b" tag\n", 1, b"")
+        plain_text.ranking_reader.reduce(b"q Q0 d 1 0.5 tag\n", length, b" tag\n", 1, b"")
 
 
 @pytest.mark.parametrize("length", range(17))
 def test_a_text_that_ends_early_is_not_plain(length: int) -> None:
     needs_ranking_reader()
-    assert compiled_pass.ranking_reader.reduce(b"q Q0 d 1 0.5 tag\n", length, b" tag\n", 1, b"") is None
+    assert plain_text.ranking_reader.reduce(b"q Q0 d 1 0.5 tag\n", length, b" tag\n", 1, b"") is None
 
 
 def test_without_the_extension_the_json_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 """What unpacks to far more than it is: refused before much of it was unpacked, wherever it stands and comes from."""
 
 import gzip
-import io
 import os
 import re
 import tempfile
@@ -18,10 +17,10 @@ from ndcg_ab.config.model.inputs.http import HttpRequest, HttpSource
 from ndcg_ab.config.model.inputs.sources import FileSource, ScoresSource, System
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import JUDGMENT, RANKING, pull_source
-from ndcg_ab.sources.documents import Documents
 from ndcg_ab.sources.external_scores import PULLED
 from ndcg_ab.sources.files import unpacking
-from ndcg_ab.sources.files.unpacking import GRACE, GZIP, SETTING, TooDenseError
+from ndcg_ab.sources.files.unpacking import GRACE, GZIP, SETTING
+from ndcg_ab.sources.queries import Documents
 from ndcg_ab.sources.tables.schema import query_layout
 from ndcg_ab.sources.tables.top_places import WantedPlaces
 from tests import bombing
@@ -38,13 +37,13 @@ DENSE = "bytes for each of its own, and no ranking does: where it is meant, unpa
 def count(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """How many bytes were unpacked, and that no temporary folder was made for them."""
     found: list[int] = []
-    read = unpacking.UnpackingStream.readinto
+    read = unpacking.UnpackedFile.readinto
 
-    def counted(self: unpacking.UnpackingStream, buffer: Any) -> int:
+    def counted(self: unpacking.UnpackedFile, buffer: Any) -> int:
         found.append(read(self, buffer))
         return found[-1]
 
-    monkeypatch.setattr(unpacking.UnpackingStream, "readinto", counted)
+    monkeypatch.setattr(unpacking.UnpackedFile, "readinto", counted)
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
     yield found
 
@@ -106,11 +105,12 @@ def test_at_every_place(place: str, packing: str, tmp_path: Path, count: list[in
     assert sum(count) < 3 * GRACE
 
 
-def test_what_was_sparse_before_buys_nothing() -> None:
+def test_what_was_sparse_before_buys_nothing(tmp_path: Path) -> None:
     """A megabyte of noise would pay for a hundred of zeros."""
     noise = os.urandom(1 << 20)
-    packed = io.BytesIO(bombing.gzipped(b"\0", SIZE, noise))
-    with pytest.raises(TooDenseError), unpacking.UnpackingStream(packed, GZIP) as stream:
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(bombing.gzipped(b"\0", SIZE, noise))
+    with pytest.raises(InputError, match=DENSE), unpacking.UnpackedFile(path, GZIP) as stream:
         while stream.read(GRACE):
             pass
 

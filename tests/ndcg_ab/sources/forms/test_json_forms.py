@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.files.json_documents import load_strictly
 from ndcg_ab.sources.files.records import load_document
+from ndcg_ab.sources.files.streams import load_strictly
 from ndcg_ab.sources.forms.form import EVENTS, JUDGMENTS, QUERIES, RANKING, Form, Reading
 from ndcg_ab.sources.forms.recognition import FORMS, recognise
 from ndcg_ab.sources.forms.sample import FIRST_BYTES, Sample

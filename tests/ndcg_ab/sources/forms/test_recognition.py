@@ -15,7 +15,7 @@ from ndcg_ab.sources.forms import recognition
 from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Reading, Records
 from ndcg_ab.sources.forms.recognition import FORMS, find_reading, recognise_file, refuse_unknown_form
 from ndcg_ab.sources.forms.sample import Sample
-from ndcg_ab.sources.forms.text.table import SCORED_FORM
+from ndcg_ab.sources.forms.tables import SCORED_FORM
 
 DELIMITED, TREC, JSONL = "delimited", "trec", "jsonl"
 QUEPID = {"query_id": "Query Text", "doc_id": "Doc ID", "rank": "Doc Position"}

@@ -13,7 +13,7 @@ import ndcg_ab
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import JUDGMENT, pull_source
-from ndcg_ab.sources.tables.schema import NO_GRADE
+from ndcg_ab.sources.forms.plausible import NO_GRADE
 from tests.repeated import mostly_slow
 
 ROWS = [("1", "a", 3.0), ("1", "b", None), ("1", "c", 0.0), ("2", "a", None), ("2", "d", 1.0)]

@@ -26,8 +26,8 @@ from ndcg_ab.config.model.inputs.sources import System, TableSource
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.memory import Memory
 from ndcg_ab.sources import JUDGMENT, RANKING, pull_source
-from ndcg_ab.sources.databases import drivers
-from ndcg_ab.sources.databases import query as databases
+from ndcg_ab.sources import database_drivers as drivers
+from ndcg_ab.sources import database_query as databases
 from ndcg_ab.sources.tables.format_warnings import Noticed
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import query_layout

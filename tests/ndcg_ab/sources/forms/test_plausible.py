@@ -1,6 +1,6 @@
 """What counts as a number in a text."""
 
-from ndcg_ab.sources.tables.schema import is_plain_number
+from ndcg_ab.sources.forms.plausible import is_plain_number
 
 
 def test_a_long_text_that_is_nearly_a_number_is_told_in_a_moment() -> None:

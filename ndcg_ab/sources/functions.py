@@ -25,6 +25,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from numbers import Real
 from pathlib import Path
@@ -47,6 +48,7 @@ from ndcg_ab.sources.tables.in_memory import InMemorySource, is_readable
 from ndcg_ab.sources.tables.schema import Layout, is_written
 
 Entry = tuple[Any, Any]  # query_id and results, both unchecked
+Called = Callable[[Any], Any]  # the function with its arguments: of all queries, or of the text of one
 
 
 class Function(Source):
@@ -55,7 +57,7 @@ class Function(Source):
     door = "function"
 
     def __init__(self, described: PythonSource, directory: Path) -> None:
-        self.origin = described.python
+        self.origin, self.shown = described.python, f"python = {described.python!r}"
         self.arguments = described.arguments
         self.per_query = described.per_query
         self.directory = directory
@@ -75,72 +77,61 @@ class Function(Source):
 
         costs: takes the time of each call.
         """
-        with modules_first_in(self.directory), self.saying_where():
-            function = load_function(self.origin, self.directory)
-            arguments = reveal_arguments(self.arguments, f"python = {self.origin!r}, arguments", self.directory)
+        with self.loaded() as function, self.saying_where():
             if costs is not None:
-                entries = iter(self.timed(function, queries, arguments, costs))
+                entries = iter(self.timed(function, queries, costs))
             elif self.per_query:
-                entries = (
-                    (query_id, self.timed_call(function, query_id, text, arguments)[0])
-                    for query_id, text in queries.items()
-                )
+                calls = ((query_id, self.timed_call(function, query_id, text)) for query_id, text in queries.items())
+                entries = ((query_id, results) for query_id, (results, _) in calls)
             else:
-                entries = self.all_at_once(function, queries, arguments)
+                entries = self.all_at_once(function, queries)
             rows = self.checked_rows(entries)
         if not rows:
-            raise InputError(f"python = {self.origin!r} returned no document for any of {len(queries)} queries")
+            raise InputError(f"{self.shown} returned no document for any of {len(queries)} queries")
         query_ids, doc_ids, scores = zip(*rows, strict=True)
         ranks = pa.nulls(len(rows), pa.int64())
         return pa.table([query_ids, doc_ids, scores, ranks], schema=layout.schema)
 
-    def timed(
-        self,
-        function: Callable[..., Any],
-        queries: Mapping[str, str],
-        arguments: Mapping[str, Any],
-        record: CostRecord,
-    ) -> list[Entry]:
+    @contextlib.contextmanager
+    def loaded(self) -> Iterator[Called]:
+        """Give the function with its arguments, while the modules beside it are found first."""
+        with modules_first_in(self.directory):
+            function = load_function(self.origin, self.directory)
+            yield partial(function, **reveal_arguments(self.arguments, f"{self.shown}, arguments", self.directory))
+
+    def timed(self, function: Called, queries: Mapping[str, str], record: CostRecord) -> list[Entry]:
         """The results of every query in their order; each call is timed, until the last result of an iterator."""
         order = in_random_order(list(queries), record.asked.seed)
         found: dict[str, Any] = {}
         for at, query_id in enumerate([*order[: record.asked.warm_up], *order]):
-            found[query_id], costs = self.timed_call(function, query_id, queries[query_id], arguments)
+            found[query_id], costs = self.timed_call(function, query_id, queries[query_id])
             record.add(query_id, costs, is_cold=at < min(record.asked.warm_up, len(order)))
         return [(query_id, found[query_id]) for query_id in queries]
 
-    def timed_call(
-        self, function: Callable[..., Any], query_id: str, text: str, arguments: Mapping[str, Any]
-    ) -> tuple[Any, dict[str, float]]:
+    def timed_call(self, function: Called, query_id: str, text: str) -> tuple[Any, dict[str, float]]:
         with self.saying_where(f" on query {format_value(query_id)}"):
             began = time.perf_counter()
-            results = function(text, **arguments)
+            results = function(text)
             found = list(islice(results, BOUNDS["function"].rows + 1)) if isinstance(results, Iterator) else results
             return found, {LATENCY: 1000 * (time.perf_counter() - began)}
 
     @contextlib.contextmanager
     def asking(self, asked: PullRequest) -> Iterator[Ask]:
         """Calls the function, with the text of the query."""
-        with modules_first_in(self.directory):
-            function = load_function(self.origin, self.directory)
-            arguments = reveal_arguments(self.arguments, f"python = {self.origin!r}, arguments", self.directory)
+        with self.loaded() as function:
             texts = asked.texts
-            yield lambda query_id: RequestCosts(self.timed_call(function, query_id, texts[query_id], arguments)[1])
+            yield lambda query_id: RequestCosts(self.timed_call(function, query_id, texts[query_id])[1])
 
-    def all_at_once(
-        self, function: Callable[..., Any], queries: Mapping[str, str], arguments: Mapping[str, Any]
-    ) -> Iterator[Entry]:
+    def all_at_once(self, function: Called, queries: Mapping[str, str]) -> Iterator[Entry]:
         """What a function says of all queries, whole or one after the other."""
         with self.saying_where():
-            found = function(dict(queries), **arguments)
+            found = function(dict(queries))
         if isinstance(found, Mapping):
             yield from found.items()
             return
         if not isinstance(found, Iterator):
-            raise InputError(
-                f"python = {self.origin!r} returned {type(found).__name__}: must map query_id to results, or yield"
-                " query_id and results"
-            )
+            rule = "must map query_id to results, or yield query_id and results"
+            raise InputError(f"{self.shown} returned {type(found).__name__}: {rule}")
         after = " before it yielded the first query"
         while True:
             with self.saying_where(after):
@@ -148,16 +139,14 @@ class Function(Source):
             if entry is END:
                 return
             if not isinstance(entry, tuple | list) or len(entry) != 2:
-                raise InputError(
-                    f"python = {self.origin!r} yielded {format_value(entry)}: must be query_id and results"
-                )
+                raise InputError(f"{self.shown} yielded {format_value(entry)}: must be query_id and results")
             yield entry[0], entry[1]
             after = f" after query {format_value(entry[0])}"
 
     def checked_rows(self, entries: Iterable[Entry]) -> list[tuple[str, str, float]]:
         """(query_id, doc_id, score) of all that a function returned; it may still be at work on the results."""
         rows: list[tuple[str, str, float]] = []
-        passage = Passage(BOUNDS[self.door], f"python = {self.origin!r}")
+        passage = Passage(BOUNDS[self.door], self.shown)
         for query_id, results in entries:
             with self.saying_where(f" on query {format_value(query_id)}"):
                 some = islice(checked_results(self.origin, query_id, results), passage.bounds.rows - len(rows) + 1)
@@ -167,7 +156,7 @@ class Function(Source):
 
     def saying_where(self, place: str = "") -> contextlib.AbstractContextManager[None]:
         """Whatever the function raises, in one sentence; place: as far as it is known, on which query."""
-        return translate_foreign_errors(f"python = {self.origin!r} failed{place}")
+        return translate_foreign_errors(f"{self.shown} failed{place}")
 
 
 END = object()

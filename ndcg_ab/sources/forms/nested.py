@@ -1,13 +1,15 @@
-"""What the forms of JSON share: the shapes of values, and the records of a query's documents."""
+"""Forms of JSON: the shapes of values, and queries with the list of their documents.
 
-import functools
+The documents of a query may be hits, results, or within the answer of an engine; ratings if they are judged.
+"""
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any, TypeGuard
 
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.sources.forms.form import JUDGMENTS, RANKING, Records
-from ndcg_ab.sources.forms.names import NAMES, bare_name, field_column, match_columns
-from ndcg_ab.sources.forms.plausible import are_grades
+from ndcg_ab.sources.forms.form import JUDGMENTS, RANKING, Form, Reading, Records
+from ndcg_ab.sources.forms.plausible import NAMES, are_grades, bare_name, field_column, match_columns
 from ndcg_ab.sources.forms.sample import Sample
 
 FIELDS = {JUDGMENTS: ("doc_id", "grade"), RANKING: ("doc_id", "score", "rank")}
@@ -39,6 +41,15 @@ def most(values: Iterable[Any], fits: Callable[[Any], Any]) -> bool:
 def value_of(sample: Sample) -> Any:
     """Return the first entries of a JSON document or of JSON Lines; None for other files, and if columns are named."""
     return None if sample.columns else sample.value
+
+
+def json_form(words: str, kind: str, example: str, fits: Callable[[Any], bool], read: Callable[[Any], Records]) -> Form:
+    """Return the form of JSON values that `fits` accepts, and of which `read` yields the records."""
+
+    def sniff(sample: Sample) -> Reading | None:
+        return Reading(kind, "json", records=read) if fits(value_of(sample)) else None
+
+    return Form(words, kind, example, sniff)
 
 
 def place_of(query_id: Any, doc_id: Any = None) -> str:
@@ -109,7 +120,7 @@ def keys_of(entry: Object, kind: str) -> Mapping[str, str]:
     return field_keys(FIELDS[kind], tuple(name for name in entry if isinstance(name, str)))
 
 
-field_keys = functools.lru_cache(maxsize=1000)(match_columns)
+field_keys = lru_cache(maxsize=1000)(match_columns)
 
 
 def is_document(entry: Any, kind: str) -> bool:
@@ -159,3 +170,68 @@ def values_of(entry: Any, kind: str) -> dict[str, Any]:
     if not is_object(entry):
         return {"doc_id": entry}
     return {field: entry[key] for field, key in keys_of(entry, kind).items() if entry[key] is not None}
+
+
+# ---- queries with their documents
+
+
+def have_documents(value: Any, kind: str) -> bool:
+    """Return whether a value holds queries with plausible lists of documents."""
+    rows = [*rows_of(value)] if is_list(value) or (is_object(value) and not is_columns(value)) else []
+    if not most(rows, lambda row: find_documents(row) is not None and query_of(row) is not None):
+        return False
+    lists = [found for row in rows if (found := find_documents(row))]
+    is_one_list = is_object(value) and len(rows) == 1 and rows[0] is not value  # may be of anything that has ids
+    fits = most(lists, lambda entries: are_documents(entries, kind))
+    return fits and not (is_one_list and not most(lists[0], lambda each: len(values_of(each, kind)) > is_object(each)))
+
+
+def is_columns(value: Any) -> bool:
+    """Return whether lists are the columns of a table, or its columns and rows."""
+    names = [str(name) for name in value]
+    return len(match_columns(("query_id", "doc_id"), names)) > 1 or {"columns", "data"} <= {*names}
+
+
+def rows_of(value: Any) -> Iterator[Any]:
+    """Yield the object of each query: of a list, of one query alone, of {query: answer} or {query: documents}."""
+    if is_list(value):
+        yield from value
+    elif query_of(value) is not None and find_documents(value) is not None:
+        yield value
+    else:
+        for query_id, answer in read_queries(value):
+            yield {"query_id": query_id, "hits" if is_list(answer) else "answer": answer}
+
+
+def read_hits(value: Any, kind: str) -> Records:
+    """Yield the record of each document of each query."""
+    known: dict[str, int] = {}
+    for number, row in enumerate(rows_of(value), 1):
+        query_id = query_of(row) if is_object(row) else None
+        entries = find_documents(row)
+        if query_id is None or entries is None:
+            missing = "query_id" if query_id is None else "list of documents"
+            raise InputError(f"entry {number}: {format_value(row)}: has no {missing}: every query needs both")
+        if (first := known.setdefault(str(query_id), number)) != number:
+            rule = "give a query once, or another id (qid) to each"
+            raise InputError(f"entries {first} and {number}: query {format_value(query_id)} comes twice: {rule}")
+        yield from read_documents(query_id, entries, kind)
+
+
+FORMS = tuple(
+    json_form(words, kind, example, partial(have_documents, kind=kind), partial(read_hits, kind=kind))
+    for words, kind, example in (
+        (
+            "ranking with the hits of each query, or {query: [documents]}",
+            RANKING,
+            '[{"qid": "q1", "query": "red shoes", "hits": [{"docid": "d1", "score": 2.5},'
+            ' {"docid": "d2", "score": 1.5}]}]\n',
+        ),
+        (
+            "judgments with the ratings of each query, or {query: [documents with grades]}",
+            JUDGMENTS,
+            '[{"qid": "q1", "query": "red shoes", "ratings": [{"docid": "d1", "rating": 1},'
+            ' {"docid": "d2", "rating": 0}]}]\n',
+        ),
+    )
+)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.forms.form import JUDGMENTS, RANKING, SCORES, Form, Reading, Records
-from ndcg_ab.sources.forms.json.nested import (
+from ndcg_ab.sources.forms.nested import (
     is_id,
     is_list,
     is_object,
@@ -23,7 +23,7 @@ from ndcg_ab.sources.forms.json.nested import (
 )
 from ndcg_ab.sources.forms.plausible import MOST_GRADE, MOST_GRADES, are_grades, numbers
 from ndcg_ab.sources.forms.sample import Sample
-from ndcg_ab.sources.forms.text.values import are_measures
+from ndcg_ab.sources.forms.tables import are_measures
 
 Queries = Sequence[Sequence[str]]  # the values of each query, as texts
 KINDS = {"qrels": JUDGMENTS, "run": RANKING}  # one key around all queries, which says what they hold
@@ -147,11 +147,9 @@ def read_values(value: Any) -> Records:
             )
 
 
-JUDGMENTS_FORM = Form(
-    "judgments {query: {document: grade}}", JUDGMENTS, '{"q1": {"d1": 0, "d2": 2, "d3": 0}}\n', sniff_judgments
-)
-RANKING_FORM = Form("ranking {query: {document: score}}", RANKING, '{"q1": {"d1": 2.5, "d2": 1.25}}\n', sniff_ranking)
 SCORES_READING = Reading(SCORES, "json", records=read_values)
-SCORES_FORM = Form(
-    "values {query: {measure: value}}", SCORES, '{"q1": {"ndcg_cut_10": 0.5, "map": 0.25}}\n', sniff_values
+FORMS = (
+    Form("judgments {query: {document: grade}}", JUDGMENTS, '{"q1": {"d1": 0, "d2": 2, "d3": 0}}\n', sniff_judgments),
+    Form("ranking {query: {document: score}}", RANKING, '{"q1": {"d1": 2.5, "d2": 1.25}}\n', sniff_ranking),
+    Form("values {query: {measure: value}}", SCORES, '{"q1": {"ndcg_cut_10": 0.5, "map": 0.25}}\n', sniff_values),
 )

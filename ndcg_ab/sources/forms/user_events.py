@@ -8,8 +8,8 @@ from typing import Any
 
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.forms.form import EVENTS, Form, Reading, Records
-from ndcg_ab.sources.forms.json.nested import is_list, is_object, read_objects, value_of
-from ndcg_ab.sources.forms.names import bare_name
+from ndcg_ab.sources.forms.nested import is_list, is_object, read_objects, value_of
+from ndcg_ab.sources.forms.plausible import bare_name
 from ndcg_ab.sources.forms.sample import Sample
 
 ACTIONS = ("index", "create")  # of a bulk file

@@ -12,7 +12,7 @@ import pytest
 from ndcg_ab.config.model.inputs.connections import in_memory_file
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.documents import Documents
+from ndcg_ab.sources.queries import Documents
 from ndcg_ab.sources.tables.schema import DOCUMENT
 
 ROWS: list[dict[str, Any]] = [

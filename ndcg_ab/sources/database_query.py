@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from ndcg_ab.config.model.inputs.sources import DatabaseSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import PullRequest, PullResult, Source, remarks_metadata
-from ndcg_ab.sources.databases.drivers import query_database
-from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
+from ndcg_ab.sources.database_drivers import query_database
+from ndcg_ab.sources.files.file import ANY_TEXT
 from ndcg_ab.sources.files.records import parquet_rows, records_table
-from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_values, select_columns
+from ndcg_ab.sources.tables.columns import cast_values, select_columns, table_if_clean
 from ndcg_ab.sources.tables.format_warnings import Noticed, rated_rows
 from ndcg_ab.sources.tables.schema import JUDGMENT, Field, Layout, is_id_type, is_number_type, is_text_type
 
@@ -116,13 +116,15 @@ def convert_batch(
     place, before: what a row is called in messages, and how many rows came before.
     """
     plain = {field.name: plain_column(batch, chosen[field.name]) for field in fields}
-    try:
+
+    def convert() -> pa.Table:
         made = pa.table({field.name: cast_values(plain[field.name], field.type) for field in fields})
         part = select_columns(made, layout, {name: name for name in plain})
         part.validate(full=True)  # a database may hold bytes that are not UTF-8
-    except UNCLEAR:
-        part = None
-    if part is None or breaks_a_rule(part, spaces=False):
+        return part
+
+    part = table_if_clean(convert)
+    if part is None:
         rows = parquet_rows(pa.record_batch(list(plain.values()), names=list(plain)))
         placed = ((f"{place} {before + number}", row) for number, row in enumerate(rows, 1))
         is_judged = layout.kind == JUDGMENT.kind

@@ -1,1 +1,0 @@
-"""Databases that are asked in SQL."""

@@ -1,1 +1,0 @@
-"""Forms of JSON: documents, and objects of JSON Lines that hold others."""

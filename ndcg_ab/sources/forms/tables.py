@@ -1,0 +1,325 @@
+"""Tables with a header, of any tool, by the names of their columns, and values of metrics by query.
+
+Tables are CSV and its kin, objects of JSON, and Parquet.  Values are lines of trec_eval -q and ir_measures -q, or a
+table with a row for each value, or with a column for each metric or system.
+"""
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.files.streams import split_fields
+from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, SCORES, Form, Reading, Records
+from ndcg_ab.sources.forms.nested import find_documents, is_list, is_object, most, read_objects
+from ndcg_ab.sources.forms.plausible import (
+    are_grades,
+    bare_name,
+    field_column,
+    match_columns,
+    numbers,
+    query_column,
+    rated,
+)
+from ndcg_ab.sources.forms.sample import DELIMITERS, Sample, as_texts
+from ndcg_ab.sources.forms.user_events import are_events
+
+FIELDS = {
+    JUDGMENTS: ("query_id", "doc_id", "grade"),
+    RANKING: ("query_id", "doc_id", "score", "rank"),
+    QUERIES: ("query_id", "text"),
+}
+NUMBERS = ("grade", "score", "rank")
+OF_QUERIES = ("weight", "cluster", "probability", "disagreement")  # columns of numbers that queries have
+
+
+class Table(NamedTuple):
+    """The columns of a table with the values of its first rows, and how it is written."""
+
+    format: str
+    delimiter: str
+    columns: Mapping[str, Sequence[str]]
+
+    def reading(self, kind: str, found: Mapping[str, str]) -> Reading:
+        """Return how its rows are read; found: field -> column."""
+        decimals = rated(value for name in NUMBERS if name in found for value in self.columns[found[name]])
+        is_comma = self.delimiter != "," and numbers(decimals) is None and numbers(decimals, ",") is not None
+        renamed = {field: column for field, column in found.items() if field != column}
+        records = partial(read_rows, renamed=renamed) if self.format == "json" else None
+        return Reading(kind, self.format, renamed, (), self.delimiter, "," if is_comma else ".", records)
+
+
+def tables(sample: Sample) -> Iterator[Table]:
+    """Yield the table that a file is, in each way in which it may be one."""
+    if sample.is_parquet:
+        yield Table("parquet", "", sample.parquet_columns)
+    elif sample.is_json:
+        listed = rows_of(sample.value) if len(sample.objects) < 2 else []
+        rows = [row for row in listed or sample.objects if is_object(row)]
+        if rows and not are_events(rows) and not any(map(find_documents, rows)):
+            yield Table("json" if listed and is_object(sample.value) else "jsonl", "", columns_of(rows))
+    else:
+        for delimiter in DELIMITERS:
+            head, *rest = [*sample.cells(delimiter)] or [[]]
+            if len(head) > 1 and len(set(head)) == len(head):
+                whole = [row for row in rest if len(row) == len(head)]
+                yield Table("delimited", delimiter, {name: [row[at] for row in whole] for at, name in enumerate(head)})
+
+
+def rows_of(document: Any) -> Sequence[Any]:
+    """Return the list of objects that a JSON document is, or that it holds beside single values under one name."""
+    if is_object(document):
+        held = [value for value in document.values() if is_object(value) or is_list(value)]
+        document = held[0] if len(held) == 1 else None
+    return document if is_list(document) and most(document, is_object) else []
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return the values of each column as texts; columns that hold objects or lists are left out."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    values = {str(name): [row.get(name) for row in rows] for name in names}
+    return {
+        name: as_texts(found)
+        for name, found in values.items()
+        if not any(is_object(value) or is_list(value) for value in found)
+    }
+
+
+def read_rows(document: Any, renamed: Mapping[str, str]) -> Records:
+    """Yield the record of each object of a list; renamed: field -> key."""
+    fields = {column: field for field, column in renamed.items()}
+    for place, row in read_objects(rows_of(document), "the list"):
+        named = {key: value for key, value in row.items() if key not in renamed}
+        yield place.removeprefix("the list, "), {fields.get(key, key): value for key, value in named.items()}
+
+
+def sniff_judgments(sample: Sample) -> Reading | None:
+    return choose(sample, JUDGMENTS, lambda table, found: {"doc_id", "grade"} <= {*found} and grades_are(table, found))
+
+
+def sniff_beir(sample: Sample) -> Reading | None:
+    """The grade of BEIR's judgments is called score."""
+    for table in tables(sample):
+        by_bare = {bare_name(name): name for name in table.columns}
+        if {*by_bare} == {"queryid", "corpusid", "score"}:
+            found = {"query_id": by_bare["queryid"], "doc_id": by_bare["corpusid"], "grade": by_bare["score"]}
+            return table.reading(JUDGMENTS, found) if grades_are(table, found) else None
+    return None
+
+
+def sniff_scored_judgments(sample: Sample) -> Reading | None:
+    """The grade of ranx's judgments is called score, as the score of its rankings is: whole numbers may be grades."""
+    for table in tables(sample):
+        found = match_columns(("query_id", "doc_id", "score"), [*table.columns])
+        if not sample.columns and len(found) == len(table.columns) == 3:
+            found["grade"] = found.pop("score")
+            grades = numbers(table.columns[found["grade"]])
+            if grades and grades_are(table, found) and all(grade.is_integer() for grade in grades):
+                return dataclasses.replace(table.reading(JUDGMENTS, found), is_doubtful=True)
+    return None
+
+
+def sniff_ranking(sample: Sample) -> Reading | None:
+    return (
+        None
+        if sniff_beir(sample)
+        else choose(sample, RANKING, lambda table, found: "doc_id" in found and is_ordered(table, found))
+    )
+
+
+def sniff_queries(sample: Sample) -> Reading | None:
+    def is_plausible(table: Table, found: Mapping[str, str]) -> bool:
+        others = [field for field in ("doc_id", "grade", "score", "rank") if field_column(field, [*table.columns])]
+        if "actionname" in map(bare_name, table.columns):  # events of users
+            return False
+        rest = [name for name in table.columns if name not in found.values() and bare_name(name) not in OF_QUERIES]
+        are_values = bool(rest) and all(numbers(table.columns[name]) for name in rest)
+        return ("text" in found and others in ([], ["doc_id"])) or (not others and not are_values)
+
+    return choose(sample, QUERIES, is_plausible)
+
+
+def choose(sample: Sample, kind: str, is_plausible: Callable[[Table, Mapping[str, str]], bool]) -> Reading | None:
+    """Return how a table of this kind is read; None if a column is missing or holds something else."""
+    for table in tables(sample):
+        named = {field: column for field, column in sample.columns.items() if column in table.columns}
+        free = [name for name in table.columns if name not in named.values()]
+        found = named | match_columns([field for field in FIELDS[kind] if field not in named], free)
+        if kind == QUERIES and "query_id" not in found and (column := query_column(free)):
+            found["query_id"] = column
+        if "query_id" in found and is_plausible(table, found):
+            return table.reading(kind, found)
+    return None
+
+
+def grades_are(table: Table, found: Mapping[str, str]) -> bool:
+    values = table.columns[found["grade"]]
+    return not values or are_grades(values) or are_grades(values, ",")
+
+
+def is_ordered(table: Table, found: Mapping[str, str]) -> bool:
+    """Return whether a table without grades has scores or ranks."""
+    is_graded = field_column("grade", [name for name in table.columns if name not in found.values()]) is not None
+    return bool({"score", "rank"} & {*found}) and not is_graded
+
+
+# ---- values of metrics by query
+
+
+ALL = "all"  # the mean over all queries
+WRITERS = ("trec_eval", "ir_measures")
+METRIC = ("metric", "measure")
+TEXTS = ("text", "query", "querytext")  # columns of the text of a query
+ONE_METRIC = "value"  # what a metric is called if columns are systems
+
+
+class ValueColumns(NamedTuple):
+    """The columns of a table of values.
+
+    query_id, system_id: the columns of ids; no system_id if columns are systems, or all values are of one system.
+    values: the columns of values, one for each metric or system; none if each row names its metric.
+    """
+
+    query_id: str
+    system_id: str | None
+    values: tuple[str, ...]
+
+    @property
+    def are_systems(self) -> bool:
+        """Whether each column is of a system: there are several, and they are not called as measures."""
+        return self.system_id is None and len(self.values) > 1 and not are_measures(self.values)
+
+
+def sniff_lines(sample: Sample) -> Reading | None:
+    rows = [] if sample.is_json or sample.columns else [split_values(line) for line in sample.lines]
+    if not rows or any(len(row) != 3 for row in rows) or guess_writer(rows) is None:
+        return None
+    values = [row[2] for row in rows if not NO_NUMBERS.fullmatch(row[0])]
+    if numbers(values) is None:
+        return None
+    return dataclasses.replace(LINES, is_doubtful=not are_named(rows))
+
+
+def are_named(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether one of the first two fields of every line is the name of a measure."""
+    return are_measures(row[0].strip() for row in rows) or are_measures(row[1].strip() for row in rows)
+
+
+def split_values(line: str) -> list[str]:
+    """Return the fields of a line, between tabs where it has one, whose fields may be padded with blanks."""
+    return [field.strip() for field in line.strip("\r\n").split("\t")] if "\t" in line else split_fields(line)
+
+
+def guess_writer(rows: Sequence[Sequence[str]]) -> str | None:
+    """Return which tool printed lines, by their means over all queries, else by the names of the measures."""
+    firsts, seconds = ({row[place] for row in rows} for place in (0, 1))
+    if (ALL in firsts) != (ALL in seconds):
+        return "ir_measures" if ALL in firsts else "trec_eval"
+    is_trec_eval = all(TREC_EVAL.fullmatch(name) for name in firsts)
+    is_ir_measures = all(IR_MEASURES.fullmatch(name) for name in seconds)
+    if is_trec_eval == is_ir_measures:
+        return None
+    return "trec_eval" if is_trec_eval else "ir_measures"
+
+
+def read_lines(lines: Iterable[tuple[int, str]], writer: str | None = None) -> Records:
+    """Yield the record of each line; writer: the tool that printed them, if it is known."""
+    rows = [(number, split_values(line)) for number, line in lines if line.strip()]
+    for number, fields in rows:
+        if len(fields) != 3:
+            means = "; a mean over all queries has two: write the file with -q" if len(fields) == 2 else ""
+            raise InputError(
+                f"line {number}: has {len(fields)} fields: a line of scores has three, measure, query and value"
+                f" (trec_eval -q) or query, measure and value (ir_measures -q){means}"
+            )
+    writer = writer or guess_writer([fields for _, fields in rows])
+    if writer is None:
+        raise InputError(
+            "it cannot be told which column holds the measures: say the format, trec_eval (measure, query, value) or"
+            " ir_measures (query, measure, value)"
+        )
+    for number, (first, second, value) in rows:
+        measure, query_id = (first, second) if writer == "trec_eval" else (second, first)
+        if writer != "trec_eval" or not NO_NUMBERS.fullmatch(measure):
+            yield f"line {number}", {"query_id": query_id, "metric": measure, "value": value}
+
+
+def sniff_table(sample: Sample) -> Reading | None:
+    for table in tables(sample):
+        found = find_value_columns(list(table.columns), sample.columns)
+        if found is not None and (sample.is_parquet or are_values(table.columns, found)):
+            is_of_queries = sample.is_parquet or any(bare_name(name) in TEXTS for name in table.columns)
+            return Reading(SCORES, table.format, delimiter=table.delimiter, is_doubtful=is_of_queries)
+    return None
+
+
+def find_value_columns(names: Sequence[str], columns: Mapping[str, str]) -> ValueColumns | None:
+    """Return the columns of a table of values, or None if it is none; columns: field -> column, as they are named."""
+    query_id = columns.get("query_id") or field_column("query_id", names)
+    if query_id is None or query_id not in names or (field_column("doc_id", names) and not columns):
+        return None
+    system_id = columns.get("system_id") or field_column("system_id", names)
+    named = {query_id, system_id, *columns.values()}
+    metric = columns.get("metric") or next((name for name in METRIC if name in names), None)
+    if metric in names:
+        return ValueColumns(query_id, system_id, ())
+    others = (*named, *(name for name in names if bare_name(name) in (*OF_QUERIES, *TEXTS)))
+    values = tuple(
+        name for name in names if name == columns.get("value") or ("value" not in columns and name not in others)
+    )
+    return ValueColumns(query_id, system_id, values) if values else None
+
+
+def are_values(columns: Mapping[str, Sequence[str]], found: ValueColumns) -> bool:
+    """Return whether the columns of values hold numbers."""
+    values = found.values or ("value",)
+    return all(numbers(columns.get(name, ())) is not None for name in values)
+
+
+LINES = Reading(SCORES, "lines", records=read_lines)
+FORMATS = {writer: Reading(SCORES, "lines", records=partial(read_lines, writer=writer)) for writer in WRITERS}
+TREC_EVAL = re.compile(
+    r"(gm_)?(map|bpref|ndcg|ndcg_rel|infap|11pt_avg|utility|Rprec|Rprec_mult|Rndcg|recip_rank|success|binG|G|P|recall"
+    r"|relative_P|iprec_at_recall|ndcg_cut|map_cut|set_\w+|num_\w+|rel\w*|ret\w*|runid|relstring|yaap)([_.]\S*)?",
+)
+IR_MEASURES = re.compile(
+    r"(AP|nDCG|P|R|RR|MRR|MAP|ERR|RBP|BPM|INST|INSQ|SDCG|Rprec|Bpref|Judged|Success|Accuracy|SetP|SetR|SetF|SetRelP"
+    r"|SetAP|IPrec|infAP|NumQ|NumRel|NumRet|NERR\d*|alpha_DCG|alpha_nDCG|AP_IA|ERR_IA|nERR_IA|NRBP|nNRBP|P_IA"
+    r"|StRecall|Compat)(\(.*\))?(@\S+)?",
+)
+NO_NUMBERS = re.compile(r"runid|relstring\S*")  # what trec_eval prints with a text
+OTHER_MEASURES = re.compile(r"(ndcg|dcg|map|mrr|rr|precision|recall|hit_rate|hits|f1)(@\d+)?", re.IGNORECASE)  # ranx
+
+
+def are_measures(names: Iterable[str]) -> bool:
+    """Return whether names are those that trec_eval, ir_measures or ranx have for measures."""
+    given = [*names]
+    patterns = (TREC_EVAL, IR_MEASURES, OTHER_MEASURES)
+    return bool(given) and all(any(pattern.fullmatch(name) for pattern in patterns) for name in given)
+
+
+SCORED_FORM = Form(
+    "table of judgments whose grade is called score",
+    JUDGMENTS,
+    "q_id,doc_id,score\nq1,d1,1\nq1,d2,1\n",
+    sniff_scored_judgments,
+)
+PLAIN_FORMS = (
+    Form("table of judgments", JUDGMENTS, "qid,docno,label\nq1,d1,1\nq1,d2,0\n", sniff_judgments),
+    Form("table of a ranking", RANKING, "qid,docno,rank,score\nq1,d1,1,2.5\nq1,d2,2,1.5\n", sniff_ranking),
+    Form("table of queries", QUERIES, "qid,query\nq1,red shoes\n", sniff_queries),
+)
+FORMS = (
+    Form("BEIR judgments", JUDGMENTS, "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t0\n", sniff_beir),
+    *PLAIN_FORMS,
+    SCORED_FORM,
+    Form("table of values by query", SCORES, "query_id,old,new\nq1,0.5,0.25\nq2,1,0.75\n", sniff_table),
+    Form(
+        "values by query of trec_eval or ir_measures",
+        SCORES,
+        "ndcg_cut_10 \tq1\t0.5000\nndcg_cut_10 \tall\t0.5000\n",
+        sniff_lines,
+    ),
+)

@@ -1,1 +1,0 @@
-"""Forms of text: fields between white space or other signs."""

@@ -1,1 +1,0 @@
-"""Python functions that return rankings."""
