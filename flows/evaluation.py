@@ -19,7 +19,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.redaction import censor_logs, discreet_error
 from ndcg_ab.pipeline import Context, Stage, run_stages, stages
 from ndcg_ab.runs import stages as keeping
-from ndcg_ab.runs.run import finished_run, is_worth_retrying, open_run, publishing_errors_pending
+from ndcg_ab.runs.run import is_worth_retrying, open_run, publishing_errors_pending
 
 from .flow_page import flow_run_name, show_results
 
@@ -109,4 +109,4 @@ def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | 
         with publishing_errors_pending(run):
             publish(run)
         remove_old(run)
-        return show_results(run.evaluation, finished_run(run))
+        return show_results(run)

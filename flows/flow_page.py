@@ -11,10 +11,10 @@ from prefect.context import FlowRunContext
 from prefect.events import emit_event
 from prefect.states import Completed, Failed
 
-from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.history.bundles.bundle import Finished
+from ndcg_ab.pipeline import Context
 from ndcg_ab.report.answer import format_headline, format_reasons
 from ndcg_ab.report.markdown import comparison_table, escape_text, format_note
+from ndcg_ab.runs.stages import tracker_name
 
 from .events import events_of
 
@@ -31,12 +31,14 @@ def flow_run_name() -> str:
     return f"{name} {moment:%Y-%m-%d %H:%M}"
 
 
-def show_results(evaluation: Evaluation, finished: Finished) -> Any:
+def show_results(run: Context) -> Any:
     """Make artifacts for the flow run's page and events for automations; return the flow's final state."""
-    logger, name, outcome = get_run_logger(), artifact_key(evaluation.name), finished.outcome
+    assert run.outcome is not None
+    evaluation, outcome, url = run.evaluation, run.outcome, run.published["url"]
+    logger, name = get_run_logger(), artifact_key(evaluation.name)
     headline = format_headline(outcome)
     name_flow_run(headline)
-    note = format_note(outcome, finished.since_last)
+    note = format_note(outcome, run.since_last)
     create_markdown_artifact(note, key=f"{name}-decisions", description=escape_text(headline))
     table = comparison_table(outcome)
     create_table_artifact(
@@ -44,22 +46,22 @@ def show_results(evaluation: Evaluation, finished: Finished) -> Any:
         key=f"{name}-verdicts",
         description=escape_text(f"{evaluation.name}: every candidate against {outcome.baseline}"),
     )
-    label = finished.tracker
-    if finished.url and "://" in finished.url:
+    label = tracker_name(run)
+    if url and "://" in url:
         key = f"{name}-{artifact_key(evaluation.tracker.name)}"
-        create_link_artifact(finished.url, f"{label} run", key=key, description=f"the run in {label}")
-    if finished.reused:
-        logger.info("same inputs and configuration as before: %s", finished.bundle)
-    if finished.pending:
-        logger.warning("logging to %s is pending: %s", label, finished.pending)
-    common = {"evaluation": evaluation.name, "bundle": str(finished.bundle), "url": finished.url}
-    for event in events_of(evaluation, common, outcome, finished.since_last):
+        create_link_artifact(url, f"{label} run", key=key, description=f"the run in {label}")
+    if run.reused:
+        logger.info("same inputs and configuration as before: %s", run.bundle)
+    if run.pending:
+        logger.warning("logging to %s is pending: %s", label, run.pending)
+    common = {"evaluation": evaluation.name, "bundle": str(run.bundle), "url": url}
+    for event in events_of(evaluation, common, outcome, run.since_last):
         emit_event(event.name, event.resource, payload=event.payload)
     if outcome.gate == "failed":
         failures = "; ".join(f"{gate.name}: {gate.message}" for gate in outcome.failures)
         return Failed(name=GATE_FAILED, message=f"{headline}. Failed: {failures}")
-    again = "nothing changed since then: " if finished.reused else ""
-    return Completed(message=f"{again}{format_reasons(outcome)}", data={"bundle": str(finished.bundle)})
+    again = "nothing changed since then: " if run.reused else ""
+    return Completed(message=f"{again}{format_reasons(outcome)}", data={"bundle": str(run.bundle)})
 
 
 def artifact_key(text: str) -> str:

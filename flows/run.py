@@ -10,9 +10,9 @@ from pathlib import Path
 from ndcg_ab.config.environment import profiles_path
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import BackgroundTask
-from ndcg_ab.history.bundles.bundle import Finished
-from ndcg_ab.history.bundles.working_folders import abandon_working_folders
-from ndcg_ab.runs.run import complete_run, finished_run, open_run, perform_patiently
+from ndcg_ab.history.working_folder import abandon_working_folders
+from ndcg_ab.pipeline import Context
+from ndcg_ab.runs.run import complete_run, open_run, perform_patiently
 
 from .stopping import CLEAN_UP
 
@@ -25,23 +25,23 @@ def run_evaluation(
     *,
     force: bool = False,
     at: datetime | None = None,
-) -> Finished:
+) -> Context:
     """Do the evaluation, as a flow of Prefect if a server is named.  Raises what a stage raised.
 
     If that server is away, goes away or hangs, what is left of the run is done without it.  The work is done in a
     thread of its own, so that whatever interrupts this call is obeyed at once.
     """
 
-    def work() -> Finished:
-        trouble = None
+    def work() -> Context:
         with open_run(evaluation, say, force=force, at=at) as run:
             if is_server_named(evaluation):
                 from .observed import observe
 
-                if trouble := observe(run, evaluation, force, at):
-                    say(f"going on without Prefect ({trouble})")
+                run.unobserved = observe(run, evaluation, force, at)
+                if run.unobserved:
+                    say(f"going on without Prefect ({run.unobserved})")
             complete_run(run, perform_patiently)
-            return finished_run(run, trouble)
+        return run
 
     if abandon_working_folders not in CLEAN_UP:
         CLEAN_UP.append(abandon_working_folders)

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ndcg_ab.errors import InputError, in_short, words_of
@@ -10,6 +10,8 @@ from ndcg_ab.temporary import temporary_root
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 WORDS = ("No space left", "quota exceeded", "disk is full")  # of the system, of DuckDB, of SQLite
+UNWRITABLE = (errno.EROFS, errno.EFBIG)
+UNWRITABLE_WORDS = ("Read-only file system", "File too large", "ould not write")  # of the system, of DuckDB
 LITTLE = 1 << 20  # bytes: with less left databases fail in ways that do not say why
 
 
@@ -18,14 +20,24 @@ class NoRoomError(InputError):
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether an error, or one that it came from, says that a disk takes no more."""
+    """Return whether an error, or one that it came from, says that a disk takes no more."""
     return any(isinstance(each, NoRoomError) or says_full(each) for each in causes(error))
 
 
+def is_unwritable(error: BaseException) -> bool:
+    """Return whether an error, or one that it came from, says that a file system refuses what is written to it."""
+    return any(says(each, UNWRITABLE, UNWRITABLE_WORDS) for each in causes(error))
+
+
 def says_full(error: BaseException) -> bool:
+    return says(error, FULL, WORDS)
+
+
+def says(error: BaseException, codes: Sequence[int], phrases: Sequence[str]) -> bool:
+    """Return whether an error has one of the codes of the system, or, without any code, one of the phrases."""
     if isinstance(error, OSError) and error.errno is not None:
-        return error.errno in FULL
-    return not isinstance(error, InputError) and any(words in words_of(error) for words in WORDS)
+        return error.errno in codes
+    return not isinstance(error, InputError) and any(phrase in words_of(error) for phrase in phrases)
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

@@ -25,15 +25,15 @@ UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}
 
 
 def bytes_of(size: str) -> int:
-    """The bytes of ``4GB`` (also ``4G``, ``4gb``), ``512MiB`` or ``50%`` of the machine's memory.
+    """Return the bytes of ``4GB`` (also ``4G``, ``4gb``), ``512MiB``, ``0B``, or ``50%`` of the machine's memory.
 
     A unit is of 1000, with an ``i`` of 1024.
     """
-    found = re.fullmatch(r"([0-9.]+) ?(%|([KMGT])(?:(I?)B)?)", size.upper())
+    found = re.fullmatch(r"([0-9.]+) ?(%|([KMGT])?(?:(I?)B)?)", size.upper())
     assert found is not None
     if found[2] == "%":
         return round(float(found[1]) / 100 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    unit: int = (1024 if found[4] else 1000) ** UNITS[found[3]]
+    unit: int = (1024 if found[4] else 1000) ** UNITS.get(found[3], 0)
     return round(float(found[1]) * unit)
 
 

@@ -19,8 +19,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import input_cache as known_inputs
-from ndcg_ab.history.bundles import bundle as bundles
 from tests.repeated import require_work
 from tests.slow.broken_servers import configuration
 from tests.small_evaluation import runs, small

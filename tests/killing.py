@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 
 import ndcg_ab.trackers
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database
 from ndcg_ab.history import input_cache as known_inputs
-from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.history.bundles.published import PUBLISHED
-from ndcg_ab.history.timeline.timeline import read_timeline
+from ndcg_ab.history.published import PUBLISHED
+from ndcg_ab.history.timeline import read_timeline
 from ndcg_ab.pipeline import Context, Stage
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import stages

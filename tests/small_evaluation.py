@@ -10,13 +10,12 @@ import pytest
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import GrowingDatabase
+from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database
 from ndcg_ab.history import input_cache as known_inputs
-from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.history.bundles.bundle import Finished
 from ndcg_ab.pipeline import Context, Stage
 from ndcg_ab.pipeline import stages as pipeline_stages
-from ndcg_ab.pipeline.run import Call
+from ndcg_ab.pipeline.stages import Call
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import stages
 from ndcg_ab.runs.run import perform_run
@@ -78,12 +77,12 @@ def calling(**works: Callable[..., Any]) -> Call:
     return call
 
 
-def unlogged(evaluation: Evaluation, **options: Any) -> Finished:
+def unlogged(evaluation: Evaluation, **options: Any) -> Context:
     """A run whose publishing does nothing."""
     return perform_run(evaluation, calling(PUBLISH=no_tracker), **options)
 
 
-def undrawn(evaluation: Evaluation, **options: Any) -> Finished:
+def undrawn(evaluation: Evaluation, **options: Any) -> Context:
     """The same without the page."""
     return perform_run(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page), **options)
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ndcg_ab.flows.stopping import SIGNALS
-from ndcg_ab.history.bundles.published import REUSED
+from ndcg_ab.history.published import REUSED
 from tests.places import ROOT
 from tests.slow.broken_servers import configuration
 from tests.small_evaluation import changed_run, small

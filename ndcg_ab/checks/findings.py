@@ -6,8 +6,7 @@ from dataclasses import replace
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.finding_codes import CODES
-from ndcg_ab.results.outcome import Finding
-from ndcg_ab.results.severity import Severity
+from ndcg_ab.results.outcome import Finding, Severity
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.tables.on_disk import select_queries
 

@@ -11,8 +11,8 @@ from ndcg_ab.checks.findings import make_finding, query_examples
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
+from ndcg_ab.scoring.loading import paused_garbage_collection, read_by_system, rows_of
 from ndcg_ab.scoring.metric_tables import EVERYTHING, deepest_cutoff, looks_beyond, rank_rule
-from ndcg_ab.scoring.tables_by_system import paused_garbage_collection, read_by_system, rows_of
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Result, score_query, shared_ideal
 from ndcg_core.measures.ties import is_order_seen, tie_bounds

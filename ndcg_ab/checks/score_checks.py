@@ -7,7 +7,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, RuleError, format_value
 from ndcg_ab.results.cost_records import Costs, requests_text
-from ndcg_ab.results.ledger import FEW_SCORED, ScoredShare, scored_text
+from ndcg_ab.results.ledger import FEW_SCORED, LedgerRow, scored_text
 from ndcg_ab.results.numbers import format_percent, percent_below
 from ndcg_ab.results.outcome import Finding, SystemSummary
 from ndcg_ab.results.wording import FEW_JUDGED, queries_text
@@ -53,16 +53,16 @@ def check_difference(systems: Sequence[SystemSummary]) -> list[Finding]:
     return found
 
 
-def check_unscored(shares: Sequence[ScoredShare]) -> list[Finding]:
+def check_unscored(shares: Sequence[LedgerRow]) -> list[Finding]:
     """Return an error if no metric scores any query, or a warning for each metric that scores none or few."""
-    if not any(row.scored for row in shares):
+    if not any(row.used for row in shares):
         return [make_finding("nothing_scored", NO_GAIN, 0)]
     found = []
     for row in shares:
-        code = "few_scored" if row.scored else "nothing_scored"
+        code = "few_scored" if row.used else "nothing_scored"
         if row.share < FEW_SCORED:
-            message = f"{row.metric}: {scored_text(row)} by this metric" + "; a gate on it fails" * (not row.scored)
-            found.append(make_finding(code, message, row.scored, None, row.metric, row.share, severity="warning"))
+            message = f"{row.about}: {scored_text(row)} by this metric" + "; a gate on it fails" * (not row.used)
+            found.append(make_finding(code, message, row.used, None, row.about, row.share, severity="warning"))
     return found
 
 

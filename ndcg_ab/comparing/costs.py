@@ -20,9 +20,10 @@ from ndcg_ab.config.model.costs import CostStatistic
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.http import HttpSource
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.errors import InputError, ParityError
+from ndcg_ab.errors import InputError
 from ndcg_ab.results.cost_records import AT_LEAST, AT_MOST, CostDifference, Costs, CostValue
 from ndcg_ab.results.wording import queries_text
+from ndcg_ab.scoring.parity import refuse_disagreement
 from ndcg_core.statistics.averages import mean, quantile, weighted_mean
 from ndcg_core.statistics.estimates.cost_quantiles import (
     Sample,
@@ -36,7 +37,6 @@ from ndcg_core.statistics.estimates.mean_difference import Interval
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
 MOST = 1_000_000  # queries that are told to be needed
-TOLERANCE = 1e-9  # of the value, where that is above 1
 
 
 class Recorded(NamedTuple):
@@ -96,7 +96,7 @@ def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) ->
             for which, each in enumerate(wanted):
                 value = found.value(at, which)
                 if each.share is not None:
-                    refuse_disagreement(quantiles.get((system, cost, each.statistic)), value, system, each)
+                    refuse_other_quantile(quantiles.get((system, cost, each.statistic)), value, system, each)
                 ends = found.interval(at, which)
                 row = (len(of.query_ids), value.at_least, known(ends.low), known(ends.high))
                 bound = None if value.is_known else AT_LEAST
@@ -286,12 +286,7 @@ def read_cold(engine: Engine) -> dict[tuple[str, str], list[float]]:
     return found
 
 
-def refuse_disagreement(stored: Estimate | None, core: Estimate, system: str, each: CostStatistic) -> None:
+def refuse_other_quantile(stored: Estimate | None, core: Estimate, system: str, each: CostStatistic) -> None:
     """ParityError where the SQL and the core have two values of one quantile."""
     for sql, own in zip(stored or (math.nan, math.nan), core, strict=True):
-        is_near = math.isfinite(own) and abs(sql - own) <= TOLERANCE * max(1.0, abs(own))
-        if sql != own and not is_near:
-            raise ParityError(
-                f"parity check: system {system}, {each.name}: SQL gives {sql!r}, the Python core {own!r} (more than"
-                f" {TOLERANCE} apart); nothing of this evaluation can be believed"
-            )
+        refuse_disagreement(f"system {system}, {each.name}", sql, own)

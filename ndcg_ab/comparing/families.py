@@ -45,7 +45,7 @@ def make_families(
     found = whole_families(columns, evaluation)
     sliced = {by: slice_columns(engine, evaluation, sampling, by) for by in evaluation.slices.by}
     for attribute, parts in sliced.items():
-        found += compare_columns(parts, evaluation, slices_by(attribute), exploratory=True)
+        found += compare_columns(parts, evaluation, f"slices by {attribute}", exploratory=True)
     if evaluation.gate is not None and evaluation.gate.slice_regression is not None:
         found += compare_columns(list(chain.from_iterable(sliced.values())), evaluation, SLICE_GATE)
     if evaluation.statistics.all_pairs and len(evaluation.systems) > 2:
@@ -58,10 +58,12 @@ def whole_families(columns: Sequence[Column], evaluation: Evaluation) -> list[Co
     primary = [column for column in columns if column.metric in evaluation.metrics]
     secondary = [column for column in columns if column.metric in evaluation.secondary_metrics]
     guarded = [column for column in columns if column.metric in evaluation.guardrails]
+    margins = evaluation.gate.not_worse if evaluation.gate else {}
+    gated = [replace(column, smallest_effect=margins[column.metric]) for column in columns if column.metric in margins]
     return [
         *compare_columns(primary, evaluation, PRIMARY),
         *compare_columns(secondary, evaluation, SECONDARY, exploratory=True),
-        *held_to_margins(guarded, gate_columns(columns, evaluation), evaluation),
+        *held_to_margins(guarded, gated, evaluation),
     ]
 
 
@@ -83,12 +85,6 @@ def held_to_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluati
     return found
 
 
-def gate_columns(columns: Sequence[Column], evaluation: Evaluation) -> list[Column]:
-    """The columns that the gate holds to a margin of its own."""
-    margins = evaluation.gate.not_worse if evaluation.gate else {}
-    return [replace(column, smallest_effect=margins[column.metric]) for column in columns if column.metric in margins]
-
-
 def refuse_beyond_range(columns: Sequence[Column], evaluation: Evaluation) -> None:
     """InputError for a difference beyond a declared range; one beyond the measure's shows that it is another's."""
     for column in columns:
@@ -98,11 +94,6 @@ def refuse_beyond_range(columns: Sequence[Column], evaluation: Evaluation) -> No
                 f"statistics.ranges: {column.metric}: two values of one query are {seen:g} apart, the range"
                 f" {list(declared)} allows {declared[1] - declared[0]:g}: give the range that its values lie in"
             )
-
-
-def slices_by(attribute: str) -> str:
-    """The name of a family of slices."""
-    return f"slices by {attribute}"
 
 
 def compare_columns(

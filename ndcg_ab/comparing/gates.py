@@ -17,7 +17,7 @@ from ndcg_ab.results.decisions import (
     UNANSWERED,
     measured_state,
 )
-from ndcg_ab.results.ledger import SCORED_GATE, scored_shares, scored_text
+from ndcg_ab.results.ledger import SCORED_GATE, scored_rows, scored_text
 from ndcg_ab.results.numbers import percent_below, signed
 from ndcg_ab.results.outcome import GateResult, Outcome, SystemSummary
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SLACK, SLICE_GATE, queries_text
@@ -50,21 +50,21 @@ def scored_gate(least: float, outcome: Outcome, primary: Sequence[str], since: S
 
     least: the share that must be scored; with a previous evaluation also `MUCH_AS_BEFORE` of the share there.
     """
-    before = {row.metric: row for row in since.scored} if since else {}
+    before = {row.about: row for row in since.scored} if since else {}
     needed = f"at least {100 * least:g} % must be"
     failed: list[tuple[str, str]] = []
-    for row in (each for each in scored_shares(outcome.ledger) if each.metric in primary):
-        limit, words = least * row.queries, needed
-        if last := before.get(row.metric):
-            limit = max(limit, MUCH_AS_BEFORE * last.share * row.queries)
-            told = f"{last.scored} of {last.queries} in evaluation {since.ordinal if since else ''}"
+    for row in (each for each in scored_rows(outcome.ledger) if each.about in primary):
+        limit, words = least * row.read, needed
+        if last := before.get(row.about):
+            limit = max(limit, MUCH_AS_BEFORE * last.share * row.read)
+            told = f"{last.used} of {last.read} in evaluation {since.ordinal if since else ''}"
             words += f", and {100 * MUCH_AS_BEFORE:g} % of the last share ({told})"
-        shared = {each.candidate: each.queries for each in primary_rows(outcome) if each.metric == row.metric}
-        few = {name: min(count, row.scored) for name, count in shared.items() if count < limit - SLACK}
-        if row.scored < limit - SLACK:
-            few = {"": row.scored}
+        shared = {each.candidate: each.queries for each in primary_rows(outcome) if each.metric == row.about}
+        few = {name: min(count, row.used) for name, count in shared.items() if count < limit - SLACK}
+        if row.used < limit - SLACK:
+            few = {"": row.used}
         for name, count in few.items():
-            told = f"{row.metric}: {scored_text(replace(row, scored=count))}, {words}"
+            told = f"{row.about}: {scored_text(replace(row, used=count))}, {words}"
             failed.append((name, f"{name}: {told}" if name else told))
     names, messages = [name for name, _ in failed], [message for _, message in failed]
     result = make_result(SCORED_GATE, messages, f"of the judged queries {needed} scored", names)
@@ -87,7 +87,7 @@ def primary_rows(outcome: Outcome) -> list[Comparison]:
 
 def without_unscored(outcome: Outcome) -> Outcome:
     """Return the outcome with comparisons on metrics that score no query as not testable, whatever values they have."""
-    unscored = {row.metric for row in scored_shares(outcome.ledger) if not row.scored}
+    unscored = {row.about for row in scored_rows(outcome.ledger) if not row.used}
     nothing: dict[str, Any] = {"queries": 0, "difference": None, "size": None}
     nothing |= {"conclusion": Verdict.NOT_TESTABLE, "obstacle": Obstacle.FEW_QUERIES}
     rows = [replace(row, **nothing) if row.metric in unscored else row for row in outcome.comparisons]
@@ -101,7 +101,8 @@ def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
         if not outcome.comparisons and gate.model_fields_set <= {"no_regression", "guardrails", "proof"}:
             yield GateResult(NO_REGRESSION, False, NOBODY)
         else:
-            yield result_of_rows(NO_REGRESSION, worse, "no candidate regressed on a primary metric")
+            shown = "no candidate regressed on a primary metric"
+            yield make_result(NO_REGRESSION, list(map(failure_text, worse)), shown, [row.candidate for row in worse])
     costs = outcome.costs.guarded if outcome.costs else []
     if gate.guardrails and (costs or any(row.family == GUARDRAILS for row in outcome.comparisons)):
         yield margin_gate(GUARDRAILS_GATE, outcome, GUARDRAILS, gate.proof, costs)
@@ -208,10 +209,6 @@ def passed_text(rows: Sequence[Comparison]) -> str:
 def failure_text(row: Comparison) -> str:
     difference = "" if row.difference is None else f" ({signed(row.difference)})"
     return f"{row.candidate} against {row.baseline}, {row.metric}: {row.verdict}{difference}"
-
-
-def result_of_rows(name: str, failed: Sequence[Comparison], passed: str) -> GateResult:
-    return make_result(name, [failure_text(row) for row in failed], passed, [row.candidate for row in failed])
 
 
 def make_result(name: str, failures: Sequence[str], passed: str, systems: Sequence[str]) -> GateResult:

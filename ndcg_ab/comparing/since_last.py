@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.results.decisions import NO_DROP
-from ndcg_ab.results.ledger import ScoredShare
+from ndcg_ab.results.ledger import LedgerRow
 from ndcg_ab.results.numbers import signed
 from ndcg_ab.results.outcome import GateResult
-from ndcg_core.statistics.over_time.attribution import CAUSES
+from ndcg_core.statistics.over_time import CAUSES
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Size, Verdict
 
@@ -106,7 +106,7 @@ class SinceLast:
     new_queries, gone_queries: scored now only, and before only.
     moved: of each system with another ranking, judgments or queries, what moved its means.
     is_drawn: whether the queries are drawn ones of a log; of its others nothing is known here.
-    scored: the judged queries that each metric scored in the previous evaluation.
+    scored: the rows of the ledger about the judged queries that each metric scored in the previous evaluation.
     """
 
     ordinal: int
@@ -118,7 +118,7 @@ class SinceLast:
     gone_queries: int = 0
     moved: tuple[MeanChange, ...] = ()
     is_drawn: bool = False
-    scored: tuple[ScoredShare, ...] = ()
+    scored: tuple[LedgerRow, ...] = ()
 
     @property
     def dropped(self) -> list[Comparison]:

@@ -4,10 +4,10 @@ Every row carries the ordinal of its evaluation: 1, 2, 3 … in the order in whi
 """
 
 import contextlib
-import dataclasses
 import hashlib
 import json
 import os
+import re
 import shutil
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,9 +25,9 @@ from ndcg_ab.engines import Engine
 from ndcg_ab.engines.duckdb import GrowingDatabase, is_duckdbs, is_out_of_memory
 from ndcg_ab.engines.duckdb.growing import open_history
 from ndcg_ab.errors import InputError
-from ndcg_ab.history.bundles.storage_errors import storage_error_text
+from ndcg_ab.full_disks import UNWRITABLE_WORDS, WORDS
 from ndcg_ab.results.change_records import Changes
-from ndcg_ab.results.codec import decode, records_table
+from ndcg_ab.results.codec import decode, record_row, records_table
 from ndcg_ab.results.cost_records import CostDifference, CostValue
 from ndcg_ab.results.decisions import Decision
 from ndcg_ab.results.ledger import LedgerRow
@@ -36,92 +36,45 @@ from ndcg_ab.temporary import temporary_folder
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 HISTORY = "history.duckdb"
+LOCKED_UP_WORDS = ("Permission denied", "Operation not permitted")
 PATIENCE = 60.0  # seconds to wait for another process that has the history open
 
 
-@dataclasses.dataclass(frozen=True)
-class EvaluationRow:
-    """One evaluation; docs/history.md has what the columns mean."""
-
-    key: str
-    began: str
-    finished: str
-    baseline: str
-    configuration: str
-    content_key: str | None
-    configuration_key: str | None
-    query_set: str | None
-    gate: str | None
-    program: str | None
+def text_columns(*names: str) -> dict[str, pa.DataType]:
+    return dict.fromkeys(names, pa.string())
 
 
-@dataclasses.dataclass(frozen=True)
-class MetricRow:
-    """One metric's definition, as JSON."""
-
-    metric: str
-    hash: str
-    definition: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Reuse:
-    """A night whose inputs and configuration were those of an earlier evaluation; began: what it stands for."""
-
-    began: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Acknowledged:
-    """That somebody knows of the drops of an evaluation; at: when they said so."""
-
-    at: str
-    note: str | None
-
-
-@dataclasses.dataclass(frozen=True)
-class SinceRow:
-    """What had changed for a system since the previous evaluation, whose ordinal is `earlier`.
-
-    unknown: why it cannot be told whether its ranking dropped; else null.
-    """
-
-    system_id: str
-    earlier: int
-    changed: tuple[str, ...]
-    unknown: str | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class QueryScore:
-    """One value of one query; they come as a table."""
-
-    system_id: str
-    query_id: str
-    metric: str
-    value: float
-    metric_hash: str
-
-
-# Table -> what its rows are made from; every one has the ordinal of its evaluation first.
-RECORDS: dict[str, type] = {
-    "evaluation": EvaluationRow,
+# Table -> the record that its rows are made from, or its columns; every one has the ordinal of its evaluation first
+# (docs/history.md).
+RECORDS: dict[str, type | dict[str, pa.DataType]] = {
+    "evaluation": text_columns(
+        "key",
+        "began",
+        "finished",
+        "baseline",
+        "configuration",
+        "content_key",
+        "configuration_key",
+        "query_set",
+        "gate",
+        "program",
+    ),
     "input": Input,
-    "metric": MetricRow,
+    "metric": text_columns("metric", "hash", "definition"),
     "system_summary": SystemSummary,
     "comparison": Comparison,
     "finding": Finding,
     "gate": GateResult,
     "decision": Decision,
-    "reuse": Reuse,
-    "acknowledged": Acknowledged,
-    "since_last": SinceRow,
+    "reuse": text_columns("began"),
+    "acknowledged": text_columns("at", "note"),
+    "since_last": text_columns("system_id", "changed", "unknown") | {"earlier": pa.int64()},
     "moved": MeanChange,
     "changes": Changes,
     "ledger": LedgerRow,
     "cost": CostValue,
     "cost_difference": CostDifference,
-    "query_score": QueryScore,
+    "query_score": text_columns("system_id", "query_id", "metric", "metric_hash") | {"value": pa.float64()},
 }
 NEWEST = "ledger"  # a table that every history since version 0.3.0 has
 
@@ -167,6 +120,21 @@ def open_history_for(path: Path, patience: float = PATIENCE) -> Iterator[Growing
             if is_duckdbs(error) and not is_out_of_memory(error):
                 raise InputError(storage_error_text(path, patience, str(error))) from error
             raise
+
+
+def storage_error_text(path: Path, patience: float, said: str) -> str:
+    """Return in one sentence which process holds the history, or what is wrong with it and what to do."""
+    if holder := re.search(r"PID (\d+)", said):
+        return f"{path}: process {holder[1]} has had it open for {patience:.0f} s and more; end it or wait for it"
+    reason = " ".join(said.removeprefix(f"{path}: cannot be opened: ").split())
+    if any(words in reason for words in WORDS):
+        return f"{path}: there is no room ({reason}): make some, and run again; what it holds is unharmed"
+    if any(words in reason for words in (*UNWRITABLE_WORDS, *LOCKED_UP_WORDS)):
+        return f"{path}: cannot be written ({reason}): make its folder writable, or name another `output`"
+    return (
+        f"{path}: cannot be read or written ({reason}); if it is damaged, move it away with {path.name}.wal:"
+        " the next run enters the bundles again"
+    )
 
 
 @contextlib.contextmanager
@@ -277,17 +245,18 @@ def forget_query_scores(history: GrowingDatabase, keep: int) -> None:
 
 def enter_evaluation(
     history: GrowingDatabase,
-    evaluation: EvaluationRow,
+    evaluation: Mapping[str, str | None],
     inputs: Sequence[Any],
     outcome: Outcome,
     ordinal: int,
     since: SinceLast | None = None,
 ) -> None:
     """Adds one evaluation's rows but those of single queries (`enter_scores`); to be called inside a transaction."""
-    metrics = [MetricRow(metric.name, metric.hash, json.dumps(metric.definition)) for metric in outcome.metrics]
-    changed = (
-        [SinceRow(each.system_id, since.ordinal, each.changed, each.unknown) for each in since.systems] if since else []
-    )
+    metrics = [
+        {"metric": metric.name, "hash": metric.hash, "definition": json.dumps(metric.definition)}
+        for metric in outcome.metrics
+    ]
+    changed = [record_row(each) | {"earlier": since.ordinal} for each in since.systems] if since else []
     records: dict[str, Sequence[Any]] = {
         "evaluation": [evaluation],
         "input": decode(tuple[Input, ...], inputs),
@@ -316,9 +285,8 @@ def enter_scores(history: GrowingDatabase, scores: pa.Table, ordinal: int) -> No
 def enter_reruns(history: GrowingDatabase, moments: Sequence[str], ordinal: int) -> None:
     """Adds the nights that an evaluation stands for besides its own, but those that are there."""
     known = {began for (began,) in history.rows("reuse", ("began",), where={"ordinal": ordinal})}
-    history.append(
-        "reuse", records_table([Reuse(began) for began in moments if began not in known], Reuse, ordinal=ordinal)
-    )
+    fresh = [{"began": began} for began in moments if began not in known]
+    history.append("reuse", records_table(fresh, RECORDS["reuse"], ordinal=ordinal))
 
 
 def read_timeline_rows(history: GrowingDatabase) -> pa.Table:

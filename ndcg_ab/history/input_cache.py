@@ -11,7 +11,6 @@ import dataclasses
 import hashlib
 import json
 import os
-import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -24,6 +23,7 @@ import pyarrow.parquet as papq
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.database import digest_of
+from ndcg_ab.memory import bytes_of
 from ndcg_ab.results.codec import decode, encode
 from ndcg_ab.sources.files.parts import Content, digest_of_file
 from ndcg_ab.sources.tables.top_places import ReducedRanking
@@ -33,8 +33,6 @@ INPUTS = "inputs"
 NEW = "known"  # the folder of new entries, inside that of what was pulled
 TABLE, ENTRY = "table.parquet", "entry.json"
 TABLES = ("rows", "answers", "ranks")  # of a reduced ranking
-UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-UNITS |= {f"{letter}i": 1 << 10 * power for power, letter in enumerate("KMGT", start=1)}
 DAMAGED = (InputError, OSError, ValueError, KeyError, TypeError, AttributeError)  # what an entry that is none raises
 Found = TypeVar("Found")
 
@@ -60,11 +58,9 @@ def cache_folder(evaluation: Evaluation) -> Path:
     return evaluation.output_directory / evaluation.name / INPUTS
 
 
-def cache_limit(evaluation: Evaluation) -> float:
-    """How many bytes all entries may have."""
-    found = re.fullmatch(r"([0-9.]+) ?([A-Za-z]*)B", evaluation.retention.inputs)
-    assert found
-    return float(found[1]) * UNITS[found[2]]
+def cache_limit(evaluation: Evaluation) -> int:
+    """Return how many bytes all entries may have."""
+    return bytes_of(evaluation.retention.inputs)
 
 
 def take_table(evaluation: Evaluation, content: Content, target: Path) -> Known | None:
@@ -116,11 +112,11 @@ def seal_entry(entry: Path, known: Any) -> None:
     (entry / ENTRY).write_text(json.dumps({"known": known, "seal": digest_of(known)}, indent=2), encoding="utf-8")
 
 
-def prepare_entry(folder: Path, content: Content, known: Known, table: Path) -> None:
-    """Makes an entry in a working folder, of a table there."""
+def prepare_entry(folder: Path, content: Content, table: Path, **facts: Any) -> None:
+    """Make an entry in a working folder, of a table there; facts: fields of `Known` about the table."""
     entry = make_entry(folder, content.key)
     link_or_copy(table, entry / TABLE)
-    seal_entry(entry, encode(known))
+    seal_entry(entry, encode(Known(**facts, places=content.places, table=digest_of_file(table))))
 
 
 def prepare_result(folder: Path, key: str, reduced: ReducedRanking) -> None:
@@ -147,10 +143,6 @@ def take_result(evaluation: Evaluation, key: str) -> ReducedRanking | None:
     return take_entry(evaluation, key, read)
 
 
-def describe_table(table: Path, **facts: Any) -> Known:
-    return Known(**facts, table=digest_of_file(table))
-
-
 def enter_entries(evaluation: Evaluation, folder: Path) -> str | None:
     """Moves the new entries of a working folder to their place, and removes those that are too many, the ones that
     were not used for longest first; why that cannot be done, None where it was.
@@ -170,7 +162,7 @@ def enter_entries(evaluation: Evaluation, folder: Path) -> str | None:
     return None
 
 
-def remove_oldest(store: Path, limit: float) -> None:
+def remove_oldest(store: Path, limit: int) -> None:
     entries = sorted(store.glob("*"), key=used_at, reverse=True)
     size = 0
     for entry in entries:

@@ -52,17 +52,17 @@ def check_labels(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = (
     If the source of the judgments is known and only the favoured system is one, its verdict is compared with that
     without its own judgments. Else its share of judged results is compared with that of the other system.
     """
-    sources = {row.left_out for row in left_out}
-    again = {(row.left_out, row.candidate, row.metric): row for row in left_out}
+    without = {each.system: each for each in left_out}
     found = []
     for row in compared:
         if row.labels is None or not judged_side(row):
             continue
         winner, loser = judged_sides(row)
-        if row.family == PRIMARY and winner in sources and loser not in sources:
-            other = again[winner, row.candidate, row.metric]
+        if row.family == PRIMARY and winner in without and loser not in without:
+            rows = {(each.candidate, each.metric): each for each in without[winner].comparisons}
+            other = rows[row.candidate, row.metric]
             if other.conclusion is not row.conclusion:
-                found.append(label_finding(row, row.labels, without_text(other)))
+                found.append(label_finding(row, row.labels, without_text(without[winner], other)))
         elif is_owed(row, row.labels):
             found.append(label_finding(row, row.labels))
     return found
@@ -107,8 +107,8 @@ def label_finding(row: Comparison, labels: Labels, told: str = "") -> Finding:
     return Finding("labels_favour", "warning", message, count, row.candidate, row.metric, abs(labels.lead))
 
 
-def without_text(row: LeftOut) -> str:
-    """``without the 40 judgments that bm25 alone contributed it is undecided (+0.0010); ``."""
-    judgments = "the one judgment" if row.hidden == 1 else f"the {row.hidden} judgments"
+def without_text(left_out: LeftOut, row: Comparison) -> str:
+    """Return ``without the 40 judgments that bm25 alone contributed it is undecided (+0.0010); ``."""
+    judgments = "the one judgment" if left_out.hidden == 1 else f"the {left_out.hidden} judgments"
     difference = "" if row.difference is None else f" ({signed(row.difference)})"
-    return f"without {judgments} that {row.left_out} alone contributed it is {row.conclusion.words}{difference}; "
+    return f"without {judgments} that {left_out.system} alone contributed it is {row.conclusion.words}{difference}; "

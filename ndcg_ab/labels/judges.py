@@ -1,8 +1,9 @@
 """Several judges of the same documents: how far they agree, and what each of them would conclude."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -14,8 +15,8 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.labels.rescoring import LoadedEngine, rescore
 from ndcg_ab.labels.unjudged import mean_of
-from ndcg_ab.results.judge_records import Judge, JudgeNoise, Judges, TwoJudges, UnderJudge
-from ndcg_ab.scoring.other_tools import own_metrics
+from ndcg_ab.results.change_records import Judge, JudgeNoise, Judges, TwoJudges
+from ndcg_ab.scoring.metric_tables import own_metrics
 from ndcg_ab.scoring.parity import read_results
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources.judgments.gathering import ByJudge, split_by_judge
@@ -23,6 +24,7 @@ from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.score import Result, score_query
 from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion_matrix, krippendorff_alpha
 from ndcg_core.statistics.paired import Column
+from ndcg_core.statistics.verdicts.record import Comparison
 
 MOST_TESTED = 10  # judges with verdicts of their own: those who judged most
 MOST_PAIRS = 45
@@ -49,16 +51,12 @@ def compare_judges(evaluation: Evaluation, read: PulledInputs) -> Judges | None:
     if not several.any():
         return None
     odd = disagreed_keys(judged)
-    judges = list_judges(judged, evaluation.slices.smallest)
     return Judges(
-        judges=tuple(judges),
+        judges=tuple(list_judges(judged, evaluation.slices.smallest, partial(compare_under, evaluation, read, judged))),
         several=int((counts > 1).sum()),
         disagreed=len(odd),
         alpha=krippendorff_alpha(judged.key[several], judged.grade[several]),
         pairs=tuple(compare_pairs_of_judges(judged)),
-        verdicts=tuple(
-            row for judge in judges if judge.is_tested for row in verdicts_under(evaluation, read, judged, judge.name)
-        ),
         noise=tuple(measure_judge_noise(evaluation, read, judged, odd)) if len(odd) else (),
     )
 
@@ -71,8 +69,11 @@ def disagreed_keys(judged: ByJudge) -> NDArray[np.intp]:
     return np.flatnonzero(lowest < highest)
 
 
-def list_judges(judged: ByJudge, enough: int) -> list[Judge]:
-    """Return the judges, those with the most documents first; the first who judged enough queries are tested."""
+def list_judges(judged: ByJudge, enough: int, compare: Callable[[str], tuple[Comparison, ...]]) -> list[Judge]:
+    """Return the judges, those with the most documents first; the first who judged enough queries are compared under.
+
+    compare: return the comparisons by the judgments of the judge of a name.
+    """
     queries = judged.keys["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()[judged.key]
     rows = []
     for place, name in enumerate(judged.judges):
@@ -80,7 +81,7 @@ def list_judges(judged: ByJudge, enough: int) -> list[Judge]:
         rows.append((name, int(mine.sum()), len(np.unique(queries[mine]))))
     rows.sort(key=lambda row: (-row[1], row[0]))
     tested = [row[0] for row in rows if row[2] >= enough][:MOST_TESTED]
-    return [Judge(name, documents, count, name in tested) for name, documents, count in rows]
+    return [Judge(*row, compare(row[0]) if row[0] in tested else ()) for row in rows]
 
 
 def compare_pairs_of_judges(judged: ByJudge) -> list[TwoJudges]:
@@ -98,28 +99,13 @@ def compare_pairs_of_judges(judged: ByJudge) -> list[TwoJudges]:
     return sorted(found, key=lambda pair: (-pair.shared, pair.first, pair.second))[:MOST_PAIRS]
 
 
-def verdicts_under(evaluation: Evaluation, read: PulledInputs, judged: ByJudge, name: str) -> list[UnderJudge]:
+def compare_under(evaluation: Evaluation, read: PulledInputs, judged: ByJudge, name: str) -> tuple[Comparison, ...]:
     """Return the primary comparisons by the judgments of one judge; none if these cannot be scored."""
     try:
         with rescore(evaluation, read, judged.of(name), f"judgments of {name!r}") as found:
-            rows = found.compare()
+            return tuple(found.compare())
     except InputError:
-        return []
-    return [
-        UnderJudge(
-            name,
-            row.candidate,
-            row.metric,
-            row.queries,
-            row.difference,
-            row.low,
-            row.high,
-            row.p_adjusted,
-            row.conclusion,
-            row.verdict,
-        )
-        for row in rows
-    ]
+        return ()
 
 
 # ---- a judge drawn for each document

@@ -7,12 +7,14 @@ labels came from".)
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.comparing.families import candidate_names
+from ndcg_ab.comparing.families import NOTHING, candidate_names, compare_columns, make_column
+from ndcg_ab.comparing.sampling import PLAIN
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.labels.rescoring import rescore
 from ndcg_ab.results.outcome import LeftOut
+from ndcg_ab.results.wording import PRIMARY
 from ndcg_ab.scoring.scoring import PulledInputs
-from ndcg_core.statistics.verdicts.verdict import Verdict
+from ndcg_core.statistics.verdicts.record import Comparison
 
 NO_SOURCE = ""  # of judgments that name none
 KEYS = ["query_id", "doc_id"]
@@ -37,7 +39,11 @@ def leave_out(evaluation: Evaluation, read: PulledInputs) -> tuple[LeftOut, ...]
     if not names:
         return ()
     owned = sole_sources(read.judgments.singles)
-    return tuple(row for name in names for row in leave_out_source(evaluation, read, name, owned))
+    found = []
+    for name in names:
+        hidden = owned.filter(pc.equal(owned["source"], name)).select(KEYS)
+        found.append(LeftOut(name, hidden.num_rows, tuple(compare_without(evaluation, read, name, hidden))))
+    return tuple(found)
 
 
 def sole_sources(singles: pa.Table) -> pa.Table:
@@ -54,31 +60,16 @@ def sole_sources(singles: pa.Table) -> pa.Table:
     return alone.select([*KEYS, "source"])
 
 
-def leave_out_source(evaluation: Evaluation, read: PulledInputs, name: str, owned: pa.Table) -> list[LeftOut]:
-    """Return the comparisons without the judgments that one system alone contributed; not testable if none is left."""
+def compare_without(evaluation: Evaluation, read: PulledInputs, name: str, hidden: pa.Table) -> list[Comparison]:
+    """Return the primary comparisons without the hidden judgments, which one system alone contributed."""
     assert read.judgments is not None
-    hidden = owned.filter(pc.equal(owned["source"], name)).select(KEYS)
     table = read.judgments.table
     layout = pa.schema([field.with_type(pa.string()) if field.name in KEYS else field for field in table.schema])
     left = table.cast(layout).replace_schema_metadata().join(hidden, KEYS, join_type="left anti")
     left = left.sort_by([(key, "ascending") for key in KEYS]).select(table.column_names).cast(table.schema)
     if not left.num_rows:
-        nothing = (hidden.num_rows, 0, None, None, None, Verdict.NOT_TESTABLE)
-        names = candidate_names(evaluation)
-        return [LeftOut(name, candidate, metric, *nothing) for metric in evaluation.metrics for candidate in names]
+        pairs = [(metric, candidate) for metric in evaluation.metrics for candidate in candidate_names(evaluation)]
+        columns = [make_column(evaluation, candidate, metric, NOTHING, PLAIN) for metric, candidate in pairs]
+        return compare_columns(columns, evaluation, PRIMARY)
     with rescore(evaluation, read, left, f"judgments without those of {name} alone", check=False) as found:
-        compared = found.compare()
-    return [
-        LeftOut(
-            name,
-            row.candidate,
-            row.metric,
-            hidden.num_rows,
-            row.queries,
-            row.difference,
-            row.low,
-            row.high,
-            row.conclusion,
-        )
-        for row in compared
-    ]
+        return found.compare()

@@ -15,8 +15,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.results.numbers import format_percent
 from ndcg_ab.results.outcome import Finding, SystemSummary
 from ndcg_ab.results.wording import GATE, MAIN
-from ndcg_ab.scoring.metric_tables import EVERYTHING, rank_rule, shows_everything
-from ndcg_ab.scoring.other_tools import own_metrics
+from ndcg_ab.scoring.metric_tables import EVERYTHING, own_metrics, rank_rule, shows_everything
 from ndcg_core.measures.external_metric import GivenMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor

@@ -1,8 +1,7 @@
 """The one pipeline of an evaluation: its stages in their order, and where they keep what they make."""
 
 from ndcg_ab.pipeline.context import Context, Say, Stage
-from ndcg_ab.pipeline.run import check_only, evaluate, pull_inputs, run_stages, score_systems
-from ndcg_ab.pipeline.stages import STAGES
+from ndcg_ab.pipeline.stages import STAGES, check_only, evaluate, pull_inputs, run_stages, score_systems
 from ndcg_ab.pipeline.store import MemoryStore, Place, Store
 
 __all__ = [

@@ -1,6 +1,6 @@
 """What comes of an evaluation whose systems are scored: summaries, comparisons, findings, changes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,10 @@ from ndcg_ab.checks.findings import apply_severities, refuse_errors
 from ndcg_ab.checks.order_checks import check_order
 from ndcg_ab.checks.plausibility_checks import check_clusters
 from ndcg_ab.checks.score_checks import check_costs, check_coverage, check_units, check_unscored
-from ndcg_ab.comparing.changes import find_changes
+from ndcg_ab.comparing.changes import check_intended, find_changes, intended_comparisons
 from ndcg_ab.comparing.costs import compare_costs
 from ndcg_ab.comparing.drawn_queries import limit_queries_needed, with_drawn_findings
 from ndcg_ab.comparing.families import check_heavy_queries, check_slices, decide_by_all, make_families, paired_columns
-from ndcg_ab.comparing.intended import check_intended, intended_comparisons
 from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import Engine
@@ -25,18 +24,26 @@ from ndcg_ab.files import write_table
 from ndcg_ab.labels.judged_shares import add_labels, check_labels
 from ndcg_ab.labels.proxy_judgments import add_proxy_corrections
 from ndcg_ab.labels.unjudged import add_unjudged, check_completeness
-from ndcg_ab.pipeline.denominators import count_scored
-from ndcg_ab.results.change_records import Changes
-from ndcg_ab.results.judge_records import Judges
-from ndcg_ab.results.ledger import LedgerRow, scored_shares
+from ndcg_ab.results.change_records import Changes, Judges
+from ndcg_ab.results.ledger import ANSWERED, CLICKS, DRAWN, JUDGMENTS, RANKING, SCORED, LedgerRow, make_row, scored_rows
 from ndcg_ab.results.outcome import Finding, FunctionJudge, LeftOut, Outcome, SystemSummary
-from ndcg_ab.scoring.other_tools import own_metrics
-from ndcg_ab.scoring.tables_by_system import read_by_system
-from ndcg_core.measures.metric import Metric
+from ndcg_ab.scoring.loading import read_by_system
+from ndcg_ab.scoring.metric_tables import own_metrics
+from ndcg_ab.scoring.scoring import PulledInputs
+from ndcg_ab.sources import Pulled
+from ndcg_ab.sources.tables.document_rules import CHUNK, COPY, OWN
 from ndcg_core.statistics.averages import mean, median, weighted_mean
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 SHOWN_QUERIES = 300  # whose results are fetched from a cluster, for the page
+COMMENT, UNRATED, REPEATED = "comment_line", "unrated_row", "repeated_judgment"  # codes of findings
+CLICK_GRADES = "click_grades"
+CLICK_REASONS = {
+    "click_other_action": "of another action",
+    "click_incomplete": "incomplete",
+    "click_deep_place": "at a place too deep",
+    "click_unmatched_query": "of other queries",
+}
 
 
 def make_outcome(
@@ -67,7 +74,9 @@ def make_outcome(
     if evaluation.scores:
         systems = [replace(row, unanswered=None) for row in systems]
     else:
-        noticed += note_scoring(engine, evaluation.metric_list, sampling.weights, systems, ledger)
+        ours = own_metrics(evaluation.metric_list)
+        noticed += [*check_unscored(scored_rows(ledger)), *check_order(engine, ours, sampling.weights)]
+        noticed += [*check_scored(engine, ours), *check_coverage(systems)]
         noticed += [*check_labels(compared, left_out), *check_completeness(engine, evaluation, systems)]
         noticed += note_changes(evaluation, changes)
     engine.settle(lambda: queries_on_page(engine))
@@ -145,19 +154,6 @@ def write_query_scores(engine: Engine, path: Path) -> None:
     write_table(read_query_scores(engine), path)
 
 
-def note_scoring(
-    engine: Engine,
-    metrics: Sequence[Metric],
-    weights: Mapping[str, float] | None,
-    systems: Sequence[SystemSummary],
-    ledger: Sequence[LedgerRow],
-) -> list[Finding]:
-    """What is noticed of rankings and judgments once they are scored."""
-    ours = own_metrics(metrics)
-    unscored = check_unscored(scored_shares(ledger))
-    return [*unscored, *check_order(engine, ours, weights), *check_scored(engine, ours), *check_coverage(systems)]
-
-
 def note_changes(evaluation: Evaluation, changes: Sequence[Changes]) -> list[Finding]:
     """Return a note if the rankings are too large to compare their first places."""
     if changes or not own_metrics(evaluation.metric_list[:1]) or len(evaluation.systems) < 2:
@@ -187,3 +183,78 @@ def extreme_queries(engine: Engine, places: int = 5) -> list[dict[str, Any]]:
         places=places,
     ).to_pylist()
     return found
+
+
+def count_inputs(engine: Engine, read: PulledInputs, findings: Iterable[Finding]) -> tuple[LedgerRow, ...]:
+    """Return the rows about judgments, click logs, rankings and answered queries, once the data are checked."""
+    judged = {query_id: count for query_id, count in engine.rows("query", ("query_id", "judged")) if count}
+    repeated = sum(finding.count for finding in findings if finding.code == REPEATED)
+    parts = [*read.files, *([read.by_function] if read.by_function else [])]
+    return (
+        *count_clicks(parts),
+        count_judgments(parts, repeated, sum(judged.values())),
+        *count_rankings(engine, read.rankings, judged),
+    )
+
+
+def count_judgments(parts: Sequence[Pulled], repeated: int, used: int) -> LedgerRow:
+    """Return the row of the judgments of all files; used: documents with a grade."""
+    comments, unrated = (sum(remarked(part, code) for part in parts) for code in (COMMENT, UNRATED))
+    rows = sum(part.count for part in parts)
+    left_out = {
+        "comments": comments,
+        "without a grade": unrated,
+        "repeated": repeated,
+        "in another file or by another judge": rows - repeated - used,
+    }
+    return make_row(JUDGMENTS, None, rows + comments + unrated, left_out)
+
+
+def count_clicks(parts: Iterable[Pulled]) -> Iterable[LedgerRow]:
+    """Yield the row of each click log that judgments were made from."""
+    for part in parts:
+        for remark in part.remarks:
+            if remark.code == CLICK_GRADES and remark.total is not None:
+                left_out = {reason: remarked(part, code) for code, reason in CLICK_REASONS.items()}
+                yield make_row(CLICKS, None, remark.total, left_out)
+
+
+def count_rankings(engine: Engine, rankings: dict[str, Pulled], judged: dict[str, int]) -> Iterable[LedgerRow]:
+    """Yield the rows of each system: its results, and the judged queries that it answers."""
+    columns = ("system_id", "results", "unjudged_results", "judged")
+    counted = {name: row for name, *row in engine.rows("answering_system", columns)}
+    for name, pulled in rankings.items():
+        results, unjudged, answered = counted.get(name, (0, 0, 0))
+        comments, chunks, copies, own = (remarked(pulled, code) for code in (COMMENT, CHUNK, COPY, OWN))
+        left_out = {
+            "comments": comments,
+            "chunks of the same document": chunks,
+            "repeated documents": copies + pulled.count - results,
+            "the query's own document": own,
+            "of unjudged queries": unjudged,
+        }
+        yield make_row(RANKING, name, pulled.count + comments + chunks + copies + own, left_out)
+        failed = len(judged.keys() & {*pulled.failed})
+        left_out = {"failed": failed, "unanswered": len(judged) - failed - answered}
+        yield make_row(ANSWERED, name, len(judged), left_out)
+
+
+def count_scored(engine: Engine) -> Iterable[LedgerRow]:
+    """Yield the row of the judged queries, and that of each metric: the queries whose value depends on the ranking."""
+    drawn = [is_drawn for (is_drawn,) in engine.rows("query", ("is_drawn",), where={"is_judged": True})]
+    gaining = engine.read("scored_query", ("metric_id",), where={"is_relevant": True})["metric_id"]
+    possible = {row["values"]: row["counts"] for row in pc.value_counts(gaining).to_pylist()}
+    yield make_row(DRAWN, None, len(drawn), {"not drawn": drawn.count(False)})
+    most: dict[tuple[str, str], int] = {}
+    columns = ("metric_id", "metric", "relevant_queries")
+    for metric_id, name, count in engine.rows("system_summary", columns, order="metric_place, system_place"):
+        most[metric_id, name] = max(count, most.get((metric_id, name), 0))
+    for (metric_id, name), count in most.items():
+        relevant = possible.get(metric_id, 0)
+        left_out = {"without a gain or value": drawn.count(True) - relevant, "without an answer": relevant - count}
+        yield make_row(SCORED, name, drawn.count(True), left_out)
+
+
+def remarked(pulled: Pulled, code: str) -> int:
+    """Return the count of a source's remark with this code; 0 without one."""
+    return sum(remark.count for remark in pulled.remarks if remark.code == code)

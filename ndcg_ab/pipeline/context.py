@@ -14,7 +14,7 @@ from ndcg_ab.config.model.operation import Prefect
 from ndcg_ab.deadlines import Budget, OverdueError, run_with_timeout
 from ndcg_ab.errors import InputError
 from ndcg_ab.pipeline.store import Store
-from ndcg_ab.results.judge_records import Judges
+from ndcg_ab.results.change_records import Judges
 from ndcg_ab.results.ledger import LedgerRow
 from ndcg_ab.results.outcome import Finding, LeftOut, Outcome
 
@@ -33,7 +33,9 @@ class Context:
     measures: ask again for what requests cost, where the configuration says so.
     publishing: the time for it, which all attempts share.  done: the parts of stages that need not be done again.
     error: what the last part of a stage raised.  pending: why the page or the tracker lacks the kept evaluation.
-    is_full: that is because a disk is full.  The rest is what stages found: see those of these names.
+    is_full: that is because a disk is full.  unobserved: why Prefect has no record of the run, if it has none.
+    outcome, since_last: of a run that reuses an earlier evaluation, as they are of the night that runs.
+    The rest is what stages found: see those of these names.
     """
 
     evaluation: Evaluation
@@ -59,6 +61,7 @@ class Context:
     error: Exception | None = None
     pending: str | None = None
     is_full: bool = False
+    unobserved: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,8 +13,8 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolved, write_text
 from ndcg_ab.full_disks import is_full, no_room
 from ndcg_ab.history import database
-from ndcg_ab.history.bundles.bundle import TABLES, Bundle, read_bundle, read_content
-from ndcg_ab.history.timeline.repeated_tests import RepeatedTests, read_repeated_tests
+from ndcg_ab.history.bundle import TABLES, Bundle, read_bundle, read_content
+from ndcg_ab.history.repeated_tests import RepeatedTests, read_repeated_tests
 from ndcg_ab.report.page.data import gather_page_data
 from ndcg_ab.report.page.render import write_page
 from ndcg_ab.sources.queries import make_documents

@@ -247,14 +247,17 @@ def explain_doubts(outcome: Outcome, candidate: str, rows: Sequence[Comparison])
 def explain_other_judgments(outcome: Outcome, candidate: str) -> Iterator[str]:
     """Verdicts that are others under a judge alone, or without the judgments that a system alone contributed."""
     verdicts = {row.metric: row.conclusion for row in outcome.main if row.candidate == candidate}
-    for under in outcome.judges.verdicts if outcome.judges else ():
-        if under.candidate == candidate and under.conclusion is not verdicts.get(under.metric):
-            judge = under.judge or "without a name"
-            yield f"{under.metric}: by the judge {judge} alone the verdict is {under.conclusion.words}."
-    for left in outcome.left_out:
-        if left.candidate == candidate and left.conclusion is not verdicts.get(left.metric):
-            own = f"without the judgments that {left.left_out} alone contributed"
-            yield f"{left.metric}: {own} the verdict is {left.conclusion.words}."
+    others = [
+        (f"by the judge {judge.name or 'without a name'} alone", judge.comparisons)
+        for judge in (outcome.judges.judges if outcome.judges else ())
+    ]
+    others += [
+        (f"without the judgments that {left.system} alone contributed", left.comparisons) for left in outcome.left_out
+    ]
+    for how, rows in others:
+        for row in rows:
+            if row.candidate == candidate and row.conclusion is not verdicts.get(row.metric):
+                yield f"{row.metric}: {how} the verdict is {row.conclusion.words}."
 
 
 def warning_sentences(outcome: Outcome, candidate: str) -> list[str]:

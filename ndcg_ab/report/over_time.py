@@ -17,7 +17,7 @@ from ndcg_ab.comparing.since_last import (
     SystemSince,
     is_note,
 )
-from ndcg_ab.history.timeline.repeated_tests import Monitor, RepeatedTests
+from ndcg_ab.history.repeated_tests import Monitor, RepeatedTests
 from ndcg_ab.report.terminal.grid import STYLES
 from ndcg_ab.report.words import MARKS, comparison_mark, format_interval
 from ndcg_ab.results.numbers import format_plain, format_probability, signed

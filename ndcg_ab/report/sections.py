@@ -7,12 +7,11 @@ from rich.cells import set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_ab.comparing.intended import rows_of_candidate
+from ndcg_ab.comparing.changes import rows_of_candidate
 from ndcg_ab.report.terminal.grid import Grid, Row, print_dimmed, shorten_middle, table_title
 from ndcg_ab.report.words import format_confidence_level, format_interval
-from ndcg_ab.results.change_records import ChangedQuery, Changes, TopDocument
+from ndcg_ab.results.change_records import ChangedQuery, Changes, JudgeNoise, Judges, TopDocument
 from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, plain_cost, requests_text
-from ndcg_ab.results.judge_records import JudgeNoise, Judges, UnderJudge
 from ndcg_ab.results.numbers import format_percent, format_plain, format_probability, format_range, format_share, signed
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import INTENDED, OTHERS, queries_text
@@ -225,21 +224,24 @@ def format_judges_line(outcome: Outcome) -> str | None:
     if outcome.judges is None:
         return None
     told = []
-    for rows in group_by_comparison(outcome.judges):
-        if len({row.conclusion for row in rows}) > 1:
+    for (metric, candidate), rows in group_by_comparison(outcome.judges).items():
+        if len({row.conclusion for row in rows.values()}) > 1:
             each = [
-                f"{row.conclusion.words} under {judge_name(row.judge)} ({queries_text(row.queries)})"
-                for row in rows[:MOST_NAMED]
+                f"{row.conclusion.words} under {judge_name(judge)} ({queries_text(row.queries)})"
+                for judge, row in rows.items()
             ]
-            more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
-            told.append(f"{rows[0].candidate}, {rows[0].metric}: {', '.join(each)}{more}")
+            more = f" and {len(each) - MOST_NAMED} more" if len(each) > MOST_NAMED else ""
+            told.append(f"{candidate}, {metric}: {', '.join(each[:MOST_NAMED])}{more}")
     return f"judges disagree on {'; '.join(told)}" if told else None
 
 
-def group_by_comparison(judges: Judges) -> Iterator[list[UnderJudge]]:
-    """The verdicts of each candidate on each metric."""
-    for key in dict.fromkeys((row.metric, row.candidate) for row in judges.verdicts):
-        yield [row for row in judges.verdicts if (row.metric, row.candidate) == key]
+def group_by_comparison(judges: Judges) -> dict[tuple[str, str], dict[str, Comparison]]:
+    """Return (metric, candidate) -> name of each judge -> the comparison by the judgments of this judge alone."""
+    found: dict[tuple[str, str], dict[str, Comparison]] = {}
+    for judge in judges.judges:
+        for row in judge.comparisons:
+            found.setdefault((row.metric, row.candidate), {})[judge.name] = row
+    return found
 
 
 def judge_name(judge: str) -> str:
@@ -280,7 +282,7 @@ def print_judges(console: Console, outcome: Outcome) -> None:
     Grid(["judge", "and"], ["documents", "same grade", "kappa"], pairs).print(console, title)
     verdicts = [
         Row(
-            [row.candidate, row.metric, judge_name(row.judge)],
+            [row.candidate, row.metric, judge_name(judge)],
             [
                 str(row.queries),
                 signed(row.difference),
@@ -289,8 +291,8 @@ def print_judges(console: Console, outcome: Outcome) -> None:
             ],
             Text(row.verdict),
         )
-        for found in group_by_comparison(judges)
-        for row in found
+        for found in group_by_comparison(judges).values()
+        for judge, row in found.items()
     ]
     head = ["queries", "difference", "interval", "adjusted p"]
     Grid(["system", "metric", "judge"], head, verdicts).print(console, Text("under each judge alone"))

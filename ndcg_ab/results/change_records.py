@@ -1,6 +1,8 @@
-"""The records of what a candidate changed, as an outcome keeps them."""
+"""The records of what a candidate changed, and of what several judges say, as an outcome keeps them."""
 
 from dataclasses import dataclass
+
+from ndcg_core.statistics.verdicts.record import Comparison
 
 
 @dataclass(frozen=True)
@@ -84,3 +86,69 @@ class Changes:
     def changed_share(self) -> float | None:
         """Of the queries, those that changed, 0 to 1; None without a query."""
         return self.changed / self.queries if self.queries else None
+
+
+@dataclass(frozen=True)
+class Judge:
+    """One judge, and the comparisons by the judgments of this judge alone.
+
+    name: empty if judgments name none. documents, queries: how many the judge judged, >= 0.
+    comparisons: those on primary metrics, on the queries that the judge judged; empty if these are too few.
+    """
+
+    name: str
+    documents: int
+    queries: int
+    comparisons: tuple[Comparison, ...]
+
+
+@dataclass(frozen=True)
+class TwoJudges:
+    """Two judges on the documents that both judged.
+
+    shared: how many. same: the share with the same grade. kappa: Cohen's, 1 at best, 0 as by chance; None where all
+    grades are one.
+    """
+
+    first: str
+    second: str
+    shared: int
+    same: float
+    kappa: float | None
+
+
+@dataclass(frozen=True)
+class JudgeNoise:
+    """How far it moves the difference whose grade counts, where a judge is drawn at random for each document.
+
+    mean, sd, lowest, highest: of the difference over the draws. turned: the share of draws in which it has the other
+    sign than by the combined grades. queries: that hold a document on which judges disagree.
+    """
+
+    candidate: str
+    metric: str
+    draws: int
+    queries: int
+    mean: float
+    sd: float
+    lowest: float
+    highest: float
+    turned: float
+
+
+@dataclass(frozen=True)
+class Judges:
+    """What several judges say.
+
+    judges: the one with the most documents first. several, disagreed: documents that several judge, and on which they
+    disagree. alpha: Krippendorff's, of ordinal grades, over all documents with several; None where all grades are one.
+    pairs: every two who share documents, the most shared first. noise: empty where judges agree, and where it could
+    not be computed.
+    """
+
+    judges: tuple[Judge, ...]
+    several: int
+    disagreed: int
+    alpha: float | None
+    pairs: tuple[TwoJudges, ...]
+    noise: tuple[JudgeNoise, ...]

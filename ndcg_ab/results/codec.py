@@ -7,7 +7,7 @@ import dataclasses
 import enum
 import types
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -142,8 +142,9 @@ def record_row(record: Any) -> dict[str, Any]:
     return found
 
 
-def records_table(records: Iterable[Any], kind: type, **constants: Any) -> pa.Table:
-    """Records of one type as a table; constants: columns before theirs, with one value each."""
+def records_table(records: Iterable[Any], kind: type | Mapping[str, pa.DataType], **constants: Any) -> pa.Table:
+    """Return records of one type, or rows of such columns, as a table; constants: columns before, of one value each."""
     first = {name: pa.int64() if isinstance(value, int) else pa.string() for name, value in constants.items()}
-    schema = pa.schema(first | column_types(kind))
-    return pa.Table.from_pylist([constants | record_row(record) for record in records], schema=schema)
+    schema = pa.schema(first | (column_types(kind) if isinstance(kind, type) else dict(kind)))
+    rows = (record if isinstance(record, dict) else record_row(record) for record in records)
+    return pa.Table.from_pylist([constants | row for row in rows], schema=schema)

@@ -120,7 +120,7 @@ def decide(
     primary = [row for row in own if row.family == PRIMARY]
     harmed = [row for row in [*guarded, *primary] if measured_state(row).is_harm]
     turned = [row for row in harmed if is_turned(row)]
-    shown = [row for row in harmed if is_shown_harm(row)]
+    shown = [row for row in harmed if not is_turned(row)]
     broken = [row.sentence for row in costs if row.conclusion is Verdict.WORSE]
     if shown or failures or broken:
         return Decision(candidate, Choice.DO_NOT_SHIP, "; ".join([*reason_parts(shown), *broken, *failures]))
@@ -155,27 +155,18 @@ def is_turned(row: Comparison) -> bool:
     return not measured_state(row).is_unsettled and settled_state(row).is_unsettled
 
 
-def is_shown_harm(row: Comparison) -> bool:
-    """Return whether a comparison shows harm that unjudged results do not turn."""
-    return measured_state(row).is_harm and not is_turned(row)
-
-
 def by_primary_metrics(rows: Sequence[Comparison]) -> tuple[Choice, str]:
     """Return the decision and its reason, if nothing is open: neither harm nor doubt is left."""
     better = [row for row in rows if settled_state(row).is_gain]
     enough = [row for row in better if settled_state(row) is State.BETTER_BY_MORE]
     differing = [row for row in rows if measured_state(row) is not State.SAME]
     if enough:
-        return Choice.SHIP, format_reason(enough)
+        return Choice.SHIP, "; ".join(reason_parts(enough))
     if better:
-        return Choice.SHIP_IF_CHEAP, format_reason(better)
+        return Choice.SHIP_IF_CHEAP, "; ".join(reason_parts(better))
     if differing:
-        return Choice.NOTHING_CHANGED, format_reason(differing)
+        return Choice.NOTHING_CHANGED, "; ".join(reason_parts(differing))
     return Choice.NOTHING_CHANGED, f"every query has the same value on {' or '.join(row.metric for row in rows)}"
-
-
-def format_reason(rows: Sequence[Comparison]) -> str:
-    return "; ".join(reason_parts(rows))
 
 
 def reason_parts(rows: Sequence[Comparison]) -> Iterator[str]:
@@ -184,7 +175,8 @@ def reason_parts(rows: Sequence[Comparison]) -> Iterator[str]:
         is_shown = row.conclusion.traits.tells_difference and row.difference is not None
         number = f" ({signed(row.difference)})" if is_shown else ""
         words = row.short_verdict if row.conclusion is Verdict.UNDECIDED else row.verdict
-        yield f"{row.metric} {words}{number}{whether_settled(row)}{whether_enough(row)}{how_many(row)}"
+        tipping = f"; {describe_tipping(row)}" if is_turned(row) else ""
+        yield f"{row.metric} {words}{number}{tipping}{whether_enough(row)}{how_many(row)}"
     if len(rows) > NAMED:
         yield f"and {len(rows) - NAMED} more"
 
@@ -207,11 +199,6 @@ def whether_enough(row: Comparison) -> str:
     return f", not shown to be by more than {row.smallest_effect:g}{by_labels}" if not is_turned(row) else ""
 
 
-def whether_settled(row: Comparison) -> str:
-    """Return how little better or worse unjudged results must be to turn a shown result; else an empty text."""
-    return f"; {describe_tipping(row)}" if is_turned(row) else ""
-
-
 def describe_tipping(row: Comparison) -> str:
     """Return the tipping factor in words: ``turns if unjudged results of old are 1.3 times as good as …``."""
     factor = row.unjudged.tipping_factor if row.unjudged else None
@@ -219,11 +206,7 @@ def describe_tipping(row: Comparison) -> str:
         return "it is not known what unjudged results could do to it"
     if factor == 1:
         return "turns if unjudged results are as good as judged ones"
-    worse, better = (row.candidate, row.baseline) if favours_candidate(row) else (row.baseline, row.candidate)
+    # A shown state favours the candidate if it is a gain, a guardrail that holds, or no difference.
+    worse, better = (row.baseline, row.candidate) if measured_state(row).is_harm else (row.candidate, row.baseline)
     good, bad = f"{factor:g} times as good as judged ones", f"{factor:g} times as bad"
     return f"turns if unjudged results of {better} are {good}, and those of {worse} {bad}"
-
-
-def favours_candidate(row: Comparison) -> bool:
-    """Return whether a shown state is in favour of the candidate: a gain, a guardrail that holds, or no difference."""
-    return not measured_state(row).is_harm

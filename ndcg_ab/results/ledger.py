@@ -38,18 +38,10 @@ class LedgerRow:
         """All reasons as a text: ``of unjudged queries: 18; comments: 2``."""
         return "; ".join(f"{each.reason}: {each.count}" for each in self.left_out)
 
-
-@dataclass(frozen=True)
-class ScoredShare:
-    """How many of the judged queries, of drawn ones if queries were drawn, a metric scores."""
-
-    metric: str
-    queries: int
-    scored: int
-
     @property
     def share(self) -> float:
-        return self.scored / self.queries if self.queries else 0.0
+        """The share of what was read that is used, 0 to 1; 0 if nothing was read."""
+        return self.used / self.read if self.read else 0.0
 
 
 def make_row(stage: str, about: str | None, read: int, left_out: Mapping[str, int]) -> LedgerRow:
@@ -58,11 +50,11 @@ def make_row(stage: str, about: str | None, read: int, left_out: Mapping[str, in
     return LedgerRow(stage, about, read, read - sum(each.count for each in reasons), reasons)
 
 
-def scored_shares(ledger: Iterable[LedgerRow]) -> tuple[ScoredShare, ...]:
-    """Return the share of the judged queries that each metric scores, in the order of the metrics."""
-    return tuple(ScoredShare(row.about or "", row.read, row.used) for row in ledger if row.stage == SCORED)
+def scored_rows(ledger: Iterable[LedgerRow]) -> tuple[LedgerRow, ...]:
+    """Return the rows of the judged queries that each metric scores, in the order of the metrics."""
+    return tuple(row for row in ledger if row.stage == SCORED)
 
 
-def scored_text(row: ScoredShare) -> str:
+def scored_text(row: LedgerRow) -> str:
     """Return how many of the judged queries count: ``1 of 12 judged queries is scored``."""
-    return f"{row.scored or 'none'} of {row.queries} judged queries {'is' if row.scored < 2 else 'are'} scored"
+    return f"{row.used or 'none'} of {row.read} judged queries {'is' if row.used < 2 else 'are'} scored"

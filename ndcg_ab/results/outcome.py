@@ -6,26 +6,61 @@ Its JSON is a contract (docs/json.md): ``"schema": 1``.
 import dataclasses
 import json
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, assert_never
 
-from ndcg_ab.results.change_records import Changes
+from ndcg_ab.results.change_records import Changes, Judges
 from ndcg_ab.results.codec import SCHEMA, decode, encode, field_types
 from ndcg_ab.results.cost_records import Costs
 from ndcg_ab.results.decisions import JUDGED, NO_DROP, TOLD_BY_VERDICTS, Decision, decide
-from ndcg_ab.results.judge_records import Judges
 from ndcg_ab.results.ledger import SCORED_GATE, LedgerRow
 from ndcg_ab.results.wording import INTENDED, MAIN, PAIRS, SLICE_GATE
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.verdict import Verdict
+
+
+class Severity(StrEnum):
+    """How grave a finding is, the gravest first."""
+
+    ERROR = "error"
+    """Nothing is computed in spite of it."""
+    WARNING = "warning"
+    """It may change what the comparison says."""
+    NOTE = "note"
+    """Worth knowing; it changes nothing."""
+    IGNORED = "ignored"
+    """The configuration says not to report it."""
+
+    @property
+    def traits(self) -> "SeverityTraits":
+        """How it is shown: a new member is described here, and nowhere else."""
+        match self:
+            case Severity.ERROR:
+                return SeverityTraits(0, "!", "red")
+            case Severity.WARNING:
+                return SeverityTraits(1, "!", "yellow")
+            case Severity.NOTE:
+                return SeverityTraits(2, "i", "dim")
+            case Severity.IGNORED:
+                return SeverityTraits(3, "i", "dim")
+            case _:
+                assert_never(self)
+
+
+class SeverityTraits(NamedTuple):
+    """rank: 0 for the gravest.  mark, colour: in a terminal."""
+
+    rank: int
+    mark: str
+    colour: str
 
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
     """Something that the data check noticed.
 
-    code: one of `ndcg_ab.finding_codes.CODES`. severity: a value of `ndcg_ab.results.severity.Severity`.
+    code: one of `ndcg_ab.finding_codes.CODES`. severity: a value of `Severity`.
     count: how many queries, results or judgments it concerns.
     system, metric: whose ranking and which metric it is about; None where it is about none, or about all of them.
     value: the number that it tells beside the count, such as a share or by how much a mean could move; None without.
@@ -108,22 +143,15 @@ class SystemSummary:
 
 @dataclasses.dataclass(frozen=True)
 class LeftOut:
-    """A primary comparison without the judgments that one of the systems alone contributed.
+    """The primary comparisons without the judgments that one of the systems alone contributed.
 
-    left_out: that system. candidate, metric: which comparison. hidden: judged documents that were left out, >= 0.
-    queries, difference, low, high, conclusion: as of a comparison; no query and not testable where nothing can be
-    compared without them.
+    system: the one whose judgments are left out. hidden: judged documents that are left out, >= 0.
+    comparisons: without a query and not testable if no judgment is left.
     """
 
-    left_out: str
-    candidate: str
-    metric: str
+    system: str
     hidden: int
-    queries: int
-    difference: float | None
-    low: float | None
-    high: float | None
-    conclusion: Verdict
+    comparisons: tuple[Comparison, ...]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,8 +22,8 @@ from ndcg_ab.engines import Engine
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.files import write_text
 from ndcg_ab.history import input_cache
-from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.database import digest_of
+from ndcg_ab.history.working_folder import moment_of
 from ndcg_ab.labels.function_judge import Judging
 from ndcg_ab.memory import Memory
 from ndcg_ab.pipeline import Place, Store
@@ -47,7 +47,7 @@ Inputs = list[dict[str, Any]]
 
 
 class RunFolder(Store):
-    """A working folder, as `bundles.working_folder` makes it; to be used with `with`, for the engine."""
+    """A working folder, as `working_folder` makes it; to be used with `with`, for the engine."""
 
     def __init__(self, evaluation: Evaluation, folder: Path) -> None:
         super().__init__(evaluation)
@@ -126,9 +126,8 @@ class RunFolder(Store):
         self.note(place, pulled.origin, pulled.count, pulled.digest)
         is_here = pulled.elsewhere is None
         if before and is_here and input_cache.cache_limit(self.evaluation) and self.content_now(place) == before:
-            facts = {"digest": pulled.digest, "rows": pulled.count, "read": encode(bundles.moment_of(self.folder))}
-            about = {"places": before.places, "is_remarked": bool(pulled.remarks)}
-            input_cache.prepare_entry(self.pulled, before, input_cache.describe_table(path, **facts, **about), path)
+            facts = {"digest": pulled.digest, "rows": pulled.count, "read": encode(moment_of(self.folder))}
+            input_cache.prepare_entry(self.pulled, before, path, **facts, is_remarked=bool(pulled.remarks))
         return None
 
     def note(self, place: Place, origin: str, rows: int, digest: str, read: str | None = None) -> None:

@@ -9,12 +9,11 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError, TrackingError, in_short, words_of
 from ndcg_ab.full_disks import is_full, no_room
-from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.history.bundles.bundle import Finished, read_bundle
+from ndcg_ab.history.working_folder import working_folder
 from ndcg_ab.pipeline import Context, Say, Stage, run_stages
-from ndcg_ab.pipeline.run import Call
+from ndcg_ab.pipeline.stages import Call
 from ndcg_ab.runs.folder import RunFolder
-from ndcg_ab.runs.stages import DRAW_PAGE, PUBLISH, REMOVE_OLD, UNTIL_KEPT, tracker_name
+from ndcg_ab.runs.stages import DRAW_PAGE, PUBLISH, REMOVE_OLD, UNTIL_KEPT
 from ndcg_ab.trackers import refuse_unknown_tracker
 
 
@@ -30,7 +29,7 @@ def open_run(
     refuse_unknown_tracker(evaluation)
     moment = at or datetime.now(UTC)
     evaluation = resolve_at(evaluation, moment)
-    with bundles.working_folder(evaluation, moment) as folder, RunFolder(evaluation, folder) as store:
+    with working_folder(evaluation, moment) as folder, RunFolder(evaluation, folder) as store:
         yield Context(evaluation, store, say, force=force, moment=moment)
 
 
@@ -55,25 +54,6 @@ def publishing_errors_pending(run: Context) -> Iterator[None]:
         run.is_full, run.error = is_full(error), None
 
 
-def finished_run(run: Context, unobserved: str | None = None) -> Finished:
-    """Return what came of a run, as its bundle has it.  unobserved: why Prefect has no record of it."""
-    assert run.bundle is not None
-    bundle = read_bundle(run.bundle).as_of(reused=run.reused)
-    return Finished(
-        bundle=bundle.folder,
-        outcome=bundle.outcome,
-        extremes=bundle.extremes,
-        reused=run.reused,
-        pending=run.pending,
-        unobserved=unobserved,
-        inputs=bundle.inputs,
-        since_last=bundle.since_last,
-        is_full=run.is_full,
-        tracker=tracker_name(run),
-        **run.published,
-    )
-
-
 def perform_run(
     evaluation: Evaluation,
     call: Call = Stage.perform,
@@ -81,11 +61,11 @@ def perform_run(
     say: Say = lambda text: None,
     force: bool = False,
     at: datetime | None = None,
-) -> Finished:
+) -> Context:
     """Do the whole run, each part of a stage by `call`; for the other parameters see `open_run`."""
     with open_run(evaluation, say, force=force, at=at) as run:
         complete_run(run, call)
-        return finished_run(run)
+    return run
 
 
 # ---- trying again

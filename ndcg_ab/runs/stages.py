@@ -6,10 +6,10 @@
 from dataclasses import replace
 
 from ndcg_ab.comparing.since_last import check_drops
-from ndcg_ab.history.attribution.last_night import compare_with_last
-from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.history.bundles import reuse
+from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history.database import query_set
+from ndcg_ab.history.last_night import compare_with_last
+from ndcg_ab.history.working_folder import moment_of
 from ndcg_ab.pipeline import STAGES as OF_EVERY_EVALUATION
 from ndcg_ab.pipeline import Context, Stage
 from ndcg_ab.pipeline.conclude import extreme_queries, write_query_scores
@@ -23,10 +23,12 @@ def folder_of(run: Context) -> RunFolder:
 
 
 def find_same(run: Context, _: str) -> None:
-    run.bundle = reuse.find_same(run.evaluation, folder_of(run).inputs(), run.moment)
+    run.bundle = bundles.find_same(run.evaluation, folder_of(run).inputs(), run.moment)
     if run.bundle is not None:
         run.reused = True
-        reuse.note_reuse(run.evaluation, run.bundle, run.moment)
+        bundles.note_reuse(run.evaluation, run.bundle, run.moment)
+        earlier = bundles.read_bundle(run.bundle).for_later_night()
+        run.outcome, run.since_last = earlier.outcome, earlier.since_last
 
 
 def compare_with_previous(run: Context, _: str) -> None:
@@ -35,7 +37,7 @@ def compare_with_previous(run: Context, _: str) -> None:
     scores = store.folder / bundles.SCORES
     with store.engine() as engine:
         write_query_scores(engine, scores)
-        moment = bundles.moment_of(store.folder)
+        moment = moment_of(store.folder)
         run.since_last = compare_with_last(engine, run.evaluation, store.inputs(), moment, scores)
 
 
@@ -43,7 +45,8 @@ def keep(run: Context, _: str) -> None:
     """Make the folder the bundle of the evaluation, which is entered in the history."""
     assert run.outcome is not None
     evaluation, store = run.evaluation, folder_of(run)
-    outcome = replace(run.outcome, gates=(*run.outcome.gates, *check_drops(evaluation, run.since_last)))
+    gates = (*run.outcome.gates, *check_drops(evaluation, run.since_last))
+    run.outcome = outcome = replace(run.outcome, gates=gates)
     store.remember(evaluation)
     with store.engine() as engine:
         engine.keep(store.folder / bundles.TABLES)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ndcg_ab.scoring.tables_by_system import number_ids
+from ndcg_ab.scoring.loading import edges_of, number_ids
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import LARGEST_FLOAT32, Placed, Result, arrange_places
 
@@ -163,7 +163,7 @@ def split_answers(pieces: Iterable[pa.Table], answers: Mapping[Answer, object]) 
         order = np.argsort(codes, kind="stable")
         codes = codes[order]
         rows = piece.select(RESULT.names).combine_chunks().take(pa.array(order))
-        for start, end in pairwise([0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]):
+        for start, end in pairwise(edges_of(codes)):
             system, query = divmod(int(codes[start]), len(query_ids))
             answer = system_ids[system], query_ids[query]
             if answer in answers:

@@ -237,12 +237,7 @@ def query_table(scored: Sequence[str], named: Mapping[str, Mapping[str, Any]]) -
     known, drawn = set(scored), drawn_queries(named)
     rows = [
         {
-            "query_id": query_id,
-            "text": named.get(query_id, {}).get("text"),
-            "weight": named.get(query_id, {}).get("weight"),
-            "cluster": named.get(query_id, {}).get("cluster"),
-            "probability": named.get(query_id, {}).get("probability"),
-            "disagreement": named.get(query_id, {}).get("disagreement"),
+            **named.get(query_id, {"query_id": query_id}),
             "is_drawn": drawn is None or query_id in drawn,
             "is_judged": query_id in known,
             "judged": 0,

@@ -1,19 +1,22 @@
 """What was pulled, put where the SQL finds it (sql/0x)."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from ndcg_ab import thresholds
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.engines.base import Engine, InFiles
+from ndcg_ab.engines.base import Engine, InFiles, Value
 from ndcg_ab.engines.remote_table import RemoteTable
 from ndcg_ab.scoring.external_scores import FAILED, SYSTEM_SCHEMA
-from ndcg_ab.scoring.metric_tables import SCHEMAS, deepest_cutoff, depth_of, metric_tables
-from ndcg_ab.scoring.other_tools import own_metrics
+from ndcg_ab.scoring.metric_tables import SCHEMAS, deepest_cutoff, depth_of, metric_tables, own_metrics
 from ndcg_ab.sources import Pulled, Queries
 from ndcg_ab.sources.costs import COST, how_measured
 from ndcg_ab.sources.queries import make_documents
@@ -210,3 +213,45 @@ def with_system_column(system_id: str, pulled: Pulled) -> pa.Table | RemoteTable
 def repeat_text(text: str, count: int) -> pa.Array:
     """The same text in every row, kept once."""
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, dtype=np.int8)), [text])
+
+
+def read_by_system(
+    engine: Engine, name: str, columns: Sequence[str], where: Mapping[str, Value] | None = None
+) -> dict[str, pa.Table]:
+    """system_id -> its rows of a table, in any order; systems without rows are not there."""
+    table = engine.read(name, ("system_id", *columns), where=where)
+    codes, system_ids = number_ids(table["system_id"])
+    order = np.argsort(codes, kind="stable")
+    codes = codes[order]
+    rows = table.select(columns).combine_chunks().take(pa.array(order))
+    return {system_ids[int(codes[start])]: rows.slice(start, end - start) for start, end in pairwise(edges_of(codes))}
+
+
+def edges_of(codes: NDArray[np.integer[Any]]) -> list[int]:
+    """Return where each run of equal codes begins, and where the last one ends."""
+    return [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)] if len(codes) else [0]
+
+
+def rows_of(tables: Mapping[str, pa.Table], system_id: str) -> list[tuple[Any, ...]]:
+    """A system's rows as Python's objects."""
+    table = tables.get(system_id)
+    return [] if table is None else list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def number_ids(ids: pa.ChunkedArray) -> tuple[NDArray[np.int32], list[str]]:
+    """A number for every id, and the ids that the numbers stand for."""
+    whole = ids.unify_dictionaries().combine_chunks()
+    encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
+    return encoded.indices.to_numpy().astype(np.int32), encoded.dictionary.to_pylist()
+
+
+@contextlib.contextmanager
+def paused_garbage_collection() -> Iterator[None]:
+    """Stops Python's search for circles of objects meanwhile: there are none, and looking costs more than the work."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

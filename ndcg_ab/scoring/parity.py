@@ -1,6 +1,7 @@
 """The SQL against the core: a sample of queries is computed again, and a difference stops the evaluation."""
 
 import hashlib
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -15,9 +16,8 @@ from ndcg_ab import thresholds
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import ParityError
 from ndcg_ab.scoring.counted_places import RESULT, Answer, count_long_answers
-from ndcg_ab.scoring.metric_tables import deepest_cutoff, looks_beyond
-from ndcg_ab.scoring.other_tools import own_metrics
-from ndcg_ab.scoring.tables_by_system import number_ids, paused_garbage_collection
+from ndcg_ab.scoring.loading import edges_of, number_ids, paused_garbage_collection
+from ndcg_ab.scoring.metric_tables import deepest_cutoff, looks_beyond, own_metrics
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Placed, Result, arrange_places, score_query, shared_ideal
 
@@ -71,9 +71,8 @@ class Recomputed:
                 ideal, core = self.ideals[query_id, metric.hash], None
                 if answer not in self.failed:
                     core = score_query(metric, results, grades, self.highest, places, ideal)
-                refuse_disagreement(
-                    self.stored.get((system_id, query_id, metric.hash)), core, query_id, system_id, metric
-                )
+                stored = self.stored.get((system_id, query_id, metric.hash))
+                refuse_disagreement(f"query {query_id!r}, system {system_id}, metric {metric.name}", stored, core)
 
 
 @paused_garbage_collection()
@@ -207,10 +206,6 @@ def answer_codes(rows: pa.Table) -> NDArray[np.int64]:
     return codes
 
 
-def edges_of(codes: NDArray[np.int64]) -> list[int]:
-    return [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)] if len(codes) else [0]
-
-
 def order_keys(results: pa.Table) -> list[NDArray[np.floating[Any]]]:
     """What may order the results, higher first: the scores as 32-bit floats, the ranks with the sign reversed.
 
@@ -237,11 +232,16 @@ def reachable_places(keys: Sequence[NDArray[np.floating[Any]]], places: int) -> 
     return found
 
 
-def refuse_disagreement(sql: float | None, core: float | None, query_id: str, system_id: str, metric: Metric) -> None:
-    if sql is None and core is None:
+def refuse_disagreement(about: str, sql: float | None, core: float | None, whole: str = "evaluation") -> None:
+    """Raise ParityError if the SQL and the core have other values; about: what the values are of.
+
+    whole: what cannot be believed then.
+    """
+    if sql == core:
         return
-    if sql is None or core is None or not abs(sql - core) <= TOLERANCE * max(1.0, abs(core)):
+    is_near = sql is not None and core is not None and abs(sql - core) <= TOLERANCE * max(1.0, abs(core))
+    if not is_near or math.isinf(core or 0.0):
         raise ParityError(
-            f"parity check: query {query_id!r}, system {system_id}, metric {metric.name}: SQL gives {sql!r},"
-            f" the Python core {core!r} (more than {TOLERANCE} apart); nothing of this evaluation can be believed"
+            f"parity check: {about}: SQL gives {sql!r}, the Python core {core!r} (more than {TOLERANCE} apart); nothing"
+            f" of this {whole} can be believed"
         )

@@ -8,7 +8,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.engines import Engine, open_engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.scoring.other_tools import add_measured, measured_elsewhere
+from ndcg_ab.scoring.metric_tables import add_measured, measured_elsewhere
 from ndcg_ab.sources import Pulled, Queries
 from ndcg_ab.sources.spark_tables import make_cluster
 from ndcg_core.measures.metric import Metric

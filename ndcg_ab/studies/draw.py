@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ndcg_ab.checks.data_checks import load_and_check
-from ndcg_ab.comparing.disagreements import Disagreements, find_disagreements
+from ndcg_ab.comparing.drawn_queries import Disagreements, find_disagreements
 from ndcg_ab.comparing.families import candidate_names
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import in_memory_file
@@ -22,8 +22,7 @@ from ndcg_ab.errors import InputError, Setting, format_value
 from ndcg_ab.labels.proxy_judgments import PROXY_ALONE
 from ndcg_ab.labels.rescoring import load_for_rescoring
 from ndcg_ab.pipeline.context import Context, Say
-from ndcg_ab.pipeline.run import run_stages
-from ndcg_ab.pipeline.stages import PULL_QUERIES, PULL_RANKING
+from ndcg_ab.pipeline.stages import PULL_QUERIES, PULL_RANKING, run_stages
 from ndcg_ab.pipeline.store import MemoryStore
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.scoring.metric_tables import looks_beyond

@@ -14,7 +14,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, Setting
 from ndcg_ab.results.codec import encode
 from ndcg_ab.scoring import loading
-from ndcg_ab.scoring.other_tools import measured_elsewhere
+from ndcg_ab.scoring.metric_tables import measured_elsewhere
 from ndcg_ab.scoring.parity import refuse_disagreement
 from ndcg_ab.scoring.scoring import score_metrics
 from ndcg_ab.sources import RANKING, pull_judgments, pull_queries, pull_source
@@ -100,4 +100,5 @@ def nearest_ids(query_id: str, table: object) -> str:
 def compare_with_sql(engine: Engine, explanation: Explanation, system_id: str, query_id: str) -> None:
     wanted = {"system_id": system_id, "query_id": query_id, "metric_id": explanation.metric.hash}
     rows = engine.rows("query_score", ("value",), where=wanted)
-    refuse_disagreement(rows[0][0] if rows else None, explanation.value, query_id, system_id, explanation.metric)
+    about = f"query {query_id!r}, system {system_id}, metric {explanation.metric.name}"
+    refuse_disagreement(about, rows[0][0] if rows else None, explanation.value)

@@ -19,7 +19,7 @@ from ndcg_ab.errors import InputError, Setting, format_value
 from ndcg_ab.labels.unjudged import Shown, add_unjudged, has_expected_value, number_values, read_shown
 from ndcg_ab.pipeline import Say, score_systems
 from ndcg_ab.results.decisions import settled_state
-from ndcg_ab.scoring.other_tools import own_metrics
+from ndcg_ab.scoring.metric_tables import own_metrics
 from ndcg_ab.studies.drawn_documents import Ranks, ToJudge, list_unjudged, make_rows
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor

@@ -9,7 +9,7 @@ from ndcg_ab.config.model.operation import TrackerChoice
 from ndcg_ab.errors import InputError, format_value, needs
 from ndcg_ab.extensions import TRACKERS as GROUP
 from ndcg_ab.extensions import extensions, load_extension, translate_foreign_errors
-from ndcg_ab.history.bundles.bundle import read_bundle
+from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.trackers.base import Published, Tracker
 
 __all__ = [

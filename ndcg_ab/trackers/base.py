@@ -15,9 +15,8 @@ from ndcg_ab.errors import InputError, RefusedError, TrackingError
 from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.files import resolved
 from ndcg_ab.full_disks import NoRoomError
-from ndcg_ab.history.bundles.bundle import TABLES, Bundle, read_bundle, unpublished_bundles
-from ndcg_ab.history.bundles.locks import publishing_alone
-from ndcg_ab.history.bundles.published import mark_published
+from ndcg_ab.history.bundle import TABLES, Bundle, read_bundle, unpublished_bundles
+from ndcg_ab.history.published import mark_published, publishing_alone
 from ndcg_ab.report.bundle_files import render_bundle_page
 from ndcg_ab.visible import visible
 

@@ -14,7 +14,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError, TrackingError
 from ndcg_ab.files import resolved, write_text
 from ndcg_ab.full_disks import is_full, no_room
-from ndcg_ab.history.bundles.bundle import Bundle
+from ndcg_ab.history.bundle import Bundle
 from ndcg_ab.results.codec import encode
 from ndcg_ab.trackers.base import Published, Tracker
 

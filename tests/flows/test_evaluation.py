@@ -21,8 +21,8 @@ from ndcg_ab.errors import InputError, ParityError
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.run import run_evaluation
 from ndcg_ab.flows.temporary_server import TemporaryServer
-from ndcg_ab.history.bundles.bundle import Finished, read_bundle
-from ndcg_ab.pipeline import stages
+from ndcg_ab.history.bundle import read_bundle
+from ndcg_ab.pipeline import Context, stages
 from tests import servers
 from tests.places import DATA, ROOT
 from tests.planted_secrets import PLANTED, everything_below, found_in, planted_config
@@ -61,7 +61,7 @@ class Nights(NamedTuple):
     """The demo, run twice into one output directory. said: what the command printed that made the first."""
 
     output: Path
-    finished: list[Finished]
+    finished: list[Context]
     said: tuple[str, str]
 
 
@@ -74,7 +74,8 @@ def two_nights(server: str, tmp_path_factory: pytest.TempPathFactory) -> Nights:
     kept = read_bundle(first)
     second = run_evaluation(read_config(folder / "demo.yaml"), force=True)
     url = json.loads((first / "published.json").read_text())["url"]
-    return Nights(output, [dataclasses.replace(second, bundle=first, outcome=kept.outcome, url=url), second], said)
+    by_command = dataclasses.replace(second, bundle=first, outcome=kept.outcome, published={"url": url})
+    return Nights(output, [by_command, second], said)
 
 
 def run_command(folder: Path, output: Path, server: str) -> tuple[str, str]:
@@ -208,7 +209,7 @@ def test_publishing_again_adds_nothing(two_nights: Nights) -> None:
     before = len(client.search_runs([experiment.experiment_id]))
     again = tracker_for_bundle(None, finished[0].bundle).publish(finished[0].bundle)
     assert not again.new
-    assert again.url == finished[0].url
+    assert again.url == finished[0].published["url"]
     assert len(client.search_runs([experiment.experiment_id])) == before
 
 
@@ -340,4 +341,4 @@ def test_a_database_that_restarts_in_the_midst_of_a_pull_is_asked_again(server: 
         finished = run_evaluation(small(with_store(tmp_path), judgments=judgments, prefect=prefect), say)
         assert "terminating connection due to administrator command" in (folder / "log").read_text()
     assert finished.unobserved is None
-    assert finished.inputs[0]["rows"] == len(rows)
+    assert read_bundle(finished.bundle).inputs[0]["rows"] == len(rows)

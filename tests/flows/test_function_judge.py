@@ -18,8 +18,8 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.schema import json_schema
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError, SilentError
-from ndcg_ab.history.bundles.bundle import Finished, read_bundle
-from ndcg_ab.pipeline import Stage
+from ndcg_ab.history.bundle import read_bundle
+from ndcg_ab.pipeline import Context, Stage
 from ndcg_ab.pipeline.stages import CHECK_DATA
 from ndcg_ab.report.markdown import escape_text, format_note
 from ndcg_ab.report.words import function_note
@@ -203,7 +203,7 @@ def asked(folder: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-def performed(evaluation: Evaluation, **options: Any) -> Finished:
+def performed(evaluation: Evaluation, **options: Any) -> Context:
     return perform_run(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page), **options)
 
 

@@ -11,8 +11,8 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.engines import open_kept
 from ndcg_ab.errors import SilentError
-from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.history.bundles.bundle import read_content
+from ndcg_ab.history import bundle as bundles
+from ndcg_ab.history.bundle import read_content
 from ndcg_ab.pipeline import pulls
 from ndcg_ab.report.page.data import gather_page_data
 from ndcg_ab.runs.run import perform_run

@@ -13,7 +13,7 @@ from ndcg_ab.deadlines import OverdueError, run_with_timeout
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows import run as flows_run
 from ndcg_ab.flows.run import run_evaluation
-from ndcg_ab.history.bundles import bundle as bundles
+from ndcg_ab.history import bundle as bundles
 from ndcg_ab.pipeline import Context, run_stages, stages
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.stages import STAGES

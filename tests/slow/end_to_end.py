@@ -303,7 +303,7 @@ def check_mlflow(lab: Lab, payload: Any) -> None:
 
 def check_history(lab: Lab) -> None:
     from ndcg_ab.config.loading.file import read_config
-    from ndcg_ab.history.timeline.timeline import read_timeline, timeline_json
+    from ndcg_ab.history.timeline import read_timeline, timeline_json
 
     found = timeline_json(read_timeline(read_config(lab.folder / "worse.yaml"), None, None))
     (night,) = json.loads(found)["evaluations"]

@@ -19,11 +19,11 @@ from mlflow.store.tracking import sqlalchemy_store  # noqa: F401
 from sqlalchemy.orm import configure_mappers
 
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database
-from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.pipeline import Context, Stage
 from ndcg_ab.pipeline import stages as computing
-from ndcg_ab.pipeline.run import Call
+from ndcg_ab.pipeline.stages import Call
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import stages
 from ndcg_ab.runs.run import perform_run

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.history.bundles import locks
-from ndcg_ab.history.bundles.published import REUSED
+from ndcg_ab.history import working_folder
+from ndcg_ab.history.published import REUSED
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
 from tests.slow.killed_runs import BEFORE_PUBLISHING, IN_KEEPING, IN_PUBLISHING, PLACES, STEPS
@@ -99,5 +99,5 @@ def test_a_history_killed_while_it_was_made_is_made_by_the_next(tmp_path: Path) 
         import os
 
         os.utime(path, (0, 0))
-    locks.clear_abandoned(tmp_path)
+    working_folder.clear_abandoned(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["history.duckdb"]

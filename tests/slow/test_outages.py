@@ -18,11 +18,10 @@ from typer.testing import CliRunner
 from ndcg_ab.config.environment import DEFAULTS, prepare_environment
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import TrackingError
+from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database
-from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.history.bundles.bundle import Finished
-from ndcg_ab.pipeline import Stage, context, run_stages
-from ndcg_ab.pipeline.run import Call
+from ndcg_ab.pipeline import Context, Stage, context, run_stages
+from ndcg_ab.pipeline.stages import Call
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import run as runs_run
 from ndcg_ab.runs import stages
@@ -119,16 +118,16 @@ def logged_to(tracker: Tracker, folder: Path, **changes: Any) -> Evaluation:
     return small(folder, mlflow={"tracking_uri": tracker.uri, "experiment": folder.name}, **changes)
 
 
-def perform(evaluation: Evaluation, at: datetime | None = None) -> Finished:
+def perform(evaluation: Evaluation, at: datetime | None = None) -> Context:
     return runs_run.perform_run(evaluation, at=at)
 
 
-def publish_one(evaluation: Evaluation, folder: Path) -> Finished:
+def publish_one(evaluation: Evaluation, folder: Path) -> Context:
     """A night from the moment when its bundle is kept."""
     (bundle,) = nights(folder, 1)
     kept = context.Context(evaluation, RunFolder(evaluation, folder), bundle=bundle)
     finish(kept)
-    return runs_run.finished_run(kept)
+    return kept
 
 
 def finish(kept: context.Context, call: Call = Stage.perform) -> None:
@@ -241,8 +240,8 @@ def test_three_pending_nights_are_delivered_by_the_next(tracker: Tracker, tmp_pa
     changed_run(tmp_path, 3)
     with tracker.up():
         night = perform(evaluation)
-        assert (night.pending, night.delivered) == (None, 2)
-        assert perform(evaluation).delivered == 0
+        assert (night.pending, night.published["delivered"]) == (None, 2)
+        assert perform(evaluation).published["delivered"] == 0
     assert found_runs(tracker, evaluation) == [row for row in whole(4) if row[0] != 2]
 
 

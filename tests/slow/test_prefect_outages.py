@@ -11,7 +11,7 @@ import pytest
 from ndcg_ab.config.environment import prepare_environment
 from ndcg_ab.flows import run
 from ndcg_ab.flows.temporary_server import TemporaryServer
-from ndcg_ab.history.bundles import bundle as bundles
+from ndcg_ab.history import bundle as bundles
 from ndcg_ab.report import bundle_files
 from tests.places import ROOT
 from tests.repeated import mostly_soaked

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 import pytest
 
-from ndcg_ab.history.bundles.locks import PUBLISHING
+from ndcg_ab.history.published import PUBLISHING
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
 from tests.slow.broken_servers import configuration, hanging

@@ -18,7 +18,8 @@ from ..outputs import Output, local_inputs
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation
-    from ndcg_ab.history.bundles.bundle import Finished
+    from ndcg_ab.history.bundle import Bundle
+    from ndcg_ab.pipeline import Context
 
 OF_FILES = ("grades", "rules")  # groups of options that go with files, and not with a configuration
 
@@ -81,7 +82,7 @@ def check(
 def refuse_unrunnable(evaluation: "Evaluation") -> None:
     """Raise InputError for what a run would end with: its results cannot be kept, or logged."""
     from ndcg_ab.config.environment import tracking_uri
-    from ndcg_ab.history.bundles.bundle import refuse_output
+    from ndcg_ab.history.working_folder import refuse_output
     from ndcg_ab.trackers import refuse_unknown_tracker
 
     refuse_unknown_tracker(evaluation)
@@ -117,7 +118,8 @@ def run(
     moment = parse_moment(options["at"])
     with Progress(quiet) as say:
         from ndcg_ab.config.environment import prepare_environment
-        from ndcg_ab.trackers import refuse_unknown_tracker, tracker_libraries
+        from ndcg_ab.history.bundle import read_bundle
+        from ndcg_ab.trackers import refuse_unknown_tracker, tracker_label, tracker_libraries
 
         from ...run import is_server_named, run_evaluation
 
@@ -126,30 +128,34 @@ def run(
         refuse_unknown_tracker(evaluation)
         say("starting")
 
-        finished = run_evaluation(evaluation, say, force=force, at=moment)
-    output.write("json", finished.outcome.to_json)
+        done = run_evaluation(evaluation, say, force=force, at=moment)
+    assert done.bundle is not None and done.outcome is not None
+    tracker = tracker_label(evaluation)
+    output.write("json", done.outcome.to_json)
     if output.is_shown:
-        print_finished(finished, config, details=details, explain=explain)
+        print_finished(done, read_bundle(done.bundle), tracker, config, details=details, explain=explain)
     output.name_written()
-    if finished.is_full:
-        write_error(f"the results are safe, and logging them is pending: {finished.pending}")
-    elif finished.unobserved:
-        write_error(f"Prefect has no record of this run, which went on without it: {finished.unobserved}")
-    if finished.pending and not finished.is_full:
-        write_error(f"{finished.tracker} could not be reached, logging is pending: {finished.pending}")
+    if done.is_full:
+        write_error(f"the results are safe, and logging them is pending: {done.pending}")
+    elif done.unobserved:
+        write_error(f"Prefect has no record of this run, which went on without it: {done.unobserved}")
+    if done.pending and not done.is_full:
+        write_error(f"{tracker} could not be reached, logging is pending: {done.pending}")
         changes = "".join(f" --set {shlex.quote(text)}" for text in settings)
         command = f"{program_name()} publish {shlex.quote(str(config))}{changes}"
         write_error(f"the results are safe; the next run delivers them, or: {command}")
-    end_where_a_gate_failed(finished.outcome)
-    if finished.pending:
+    end_where_a_gate_failed(done.outcome)
+    if done.pending:
         raise typer.Exit(PENDING)
 
 
-def print_finished(finished: "Finished", config: Path, *, details: bool, explain: bool) -> None:
+def print_finished(
+    done: "Context", bundle: "Bundle", tracker: str, config: Path, *, details: bool, explain: bool
+) -> None:
     """Who won, where everything is, and the commands that go on from there."""
     from ndcg_ab.report.terminal.screen import print_run
 
-    print_safely(print_run, finished, details=details, explain=explain)
+    print_safely(print_run, done, bundle, tracker, details=details, explain=explain)
     place = shlex.quote(str(config))
     for words, command in ("history", "history"), ("again", "run --force"), ("all tables", "run --details"):
         name, _, option = command.partition(" ")
@@ -190,7 +196,7 @@ def history(
         option = "--since" if acknowledge is None else "--acknowledge"
         raise InputError(f"--picture: {option} draws nothing; leave out one of them")
     if acknowledge is not None:
-        from ndcg_ab.history.timeline.acknowledging import acknowledge_drop
+        from ndcg_ab.history.digest import acknowledge_drop
 
         systems = ", ".join(acknowledge_drop(evaluation, acknowledge, note))
         print_line(f"acknowledged: {systems} dropped in evaluation {acknowledge}")
@@ -204,7 +210,7 @@ def history(
 
 
 def show_query(evaluation: "Evaluation", query: str, metric: str | None, last: int | None, output: Output) -> None:
-    from ndcg_ab.history.timeline.timeline import query_json, read_query
+    from ndcg_ab.history.timeline import query_json, read_query
     from ndcg_ab.report.terminal.timeline import print_query_values
 
     rows = read_query(evaluation, query, metric, last)
@@ -213,8 +219,8 @@ def show_query(evaluation: "Evaluation", query: str, metric: str | None, last: i
 
 
 def show_digest(evaluation: "Evaluation", since: str, metric: str | None, output: Output) -> None:
-    from ndcg_ab.history.timeline.digest import digest_json, make_digest, parse_since
-    from ndcg_ab.history.timeline.timeline import read_timeline
+    from ndcg_ab.history.digest import digest_json, make_digest, parse_since
+    from ndcg_ab.history.timeline import read_timeline
     from ndcg_ab.report.terminal.timeline import print_digest
 
     moment = parse_since(since, datetime.now(UTC))
@@ -227,7 +233,7 @@ def show_digest(evaluation: "Evaluation", since: str, metric: str | None, output
 def show_timeline(
     evaluation: "Evaluation", metric: str | None, last: int | None, output: Output, details: bool
 ) -> None:
-    from ndcg_ab.history.timeline.timeline import read_timeline, timeline_json
+    from ndcg_ab.history.timeline import read_timeline, timeline_json
     from ndcg_ab.report.terminal.timeline import print_timeline
 
     found = read_timeline(evaluation, metric, last)
@@ -276,7 +282,7 @@ def pending_bundles(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Pat
         return [path], None
     from ndcg_ab.config.environment import prepare_environment
     from ndcg_ab.config.loading.file import read_config
-    from ndcg_ab.history.bundles.bundle import unpublished_bundles
+    from ndcg_ab.history.bundle import unpublished_bundles
 
     evaluation = read_config(path, settings)
     prepare_environment(evaluation)

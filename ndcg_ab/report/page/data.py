@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.history.timeline.repeated_tests import RepeatedTests
+from ndcg_ab.history.repeated_tests import RepeatedTests
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.sources.queries import Documents, merge_documents
 from ndcg_ab.sources.tables.schema import DOCUMENT

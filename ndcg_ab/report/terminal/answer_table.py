@@ -14,8 +14,7 @@ from ndcg_ab.report.terminal.grid import STYLES, shorten_middle
 from ndcg_ab.report.words import add_recomputed_count, comparison_mark, deciding_interval, format_confidence_level
 from ndcg_ab.results.decisions import Choice, is_turned
 from ndcg_ab.results.numbers import format_plain, signed
-from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.results.severity import Severity
+from ndcg_ab.results.outcome import Outcome, Severity
 from ndcg_ab.results.wording import queries_text
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.comparison import Comparison

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES, unknown_code
-from ndcg_ab.results.severity import Severity
+from ndcg_ab.results.outcome import Severity
 from ndcg_core.measures.meanings import CHOICE_MEANINGS, MEASURE_MEANINGS, TABLE_MEANING, VALUE_MEANINGS
 from ndcg_core.measures.metric import POLICIES, VALUES, Metric
 from ndcg_core.measures.notation import PRESETS, parse

@@ -34,13 +34,13 @@ from ndcg_ab.report.words import (
     system_rows,
 )
 from ndcg_ab.results.numbers import format_percent, format_plain, signed
-from ndcg_ab.results.outcome import Outcome, SystemSummary
-from ndcg_ab.results.severity import Severity
+from ndcg_ab.results.outcome import Outcome, Severity, SystemSummary
 from ndcg_ab.results.wording import queries_text
 from ndcg_core.measures.metric import Metric
 
 if TYPE_CHECKING:
-    from ndcg_ab.history.bundles.bundle import Finished
+    from ndcg_ab.history.bundle import Bundle
+    from ndcg_ab.pipeline import Context
 
 WHOLE_REASONS = 3  # candidates of which it is said how far they are judged
 NAMES = (8, 28)  # columns of the names: at least, at most
@@ -203,25 +203,24 @@ def print_gates(console: Console, outcome: Outcome) -> None:
         console.print(Text.assemble("gate ", (word, colour), f": {gate.name}: {gate.message}"))
 
 
-def print_run(console: Console, finished: "Finished", *, details: bool = False, explain: bool = False) -> None:
-    """What `run` ends with: who won, on which queries, where everything is."""
-    outcome = finished.outcome
-    print_outcome(console, outcome, details=details, explain=explain)
-    print_since(console, finished.since_last)
-    print_extremes(console, outcome, finished.extremes)
+def print_run(
+    console: Console, run: "Context", bundle: "Bundle", tracker: str, *, details: bool = False, explain: bool = False
+) -> None:
+    """Print what `run` ends with: who won, on which queries, where everything is."""
+    assert run.outcome is not None
+    print_outcome(console, run.outcome, details=details, explain=explain)
+    print_since(console, run.since_last)
+    print_extremes(console, run.outcome, bundle.extremes)
     console.print()
-    if finished.reused:
+    if run.reused:
         console.print("same inputs and configuration as an earlier evaluation: its result is still valid")
-    elif known := [f"{row['name']} ({row['read'][:10]})" for row in finished.inputs if row.get("read")]:
+    elif known := [f"{row['name']} ({row['read'][:10]})" for row in bundle.inputs if row.get("read")]:
         console.print(f"not read again, as unchanged since: {', '.join(known)}", markup=False)
-    if finished.delivered:
-        console.print(f"also logged: {finished.delivered} earlier evaluations that were pending")
-    places: list[tuple[str, object]] = [("files", finished.bundle), ("report", finished.bundle / "report.html")]
-    if finished.dashboard:  # the links are addresses of a server that need not run yet
-        places.append(("first start", finished.dashboard))
-    if finished.url:
-        places.append((f"{finished.tracker} run", finished.url))
-    if finished.trend_url:
-        places.append(("over time", finished.trend_url))
+    if delivered := run.published["delivered"]:
+        console.print(f"also logged: {delivered} earlier evaluations that were pending")
+    places: list[tuple[str, object]] = [("files", bundle.folder), ("report", bundle.folder / "report.html")]
+    # the links are addresses of a server that need not run yet
+    names = {"dashboard": "first start", "url": f"{tracker} run", "trend_url": "over time"}
+    places += [(name, run.published[key]) for key, name in names.items() if run.published[key]]
     for name, place in places:
         console.print(f"{name:>11}  {place}", markup=False, soft_wrap=True)

@@ -27,8 +27,7 @@ from ndcg_ab.report.words import (
     system_rows,
 )
 from ndcg_ab.results.numbers import format_percent, format_plain, format_probability, format_range, signed
-from ndcg_ab.results.outcome import Finding, Outcome, SystemSummary
-from ndcg_ab.results.severity import Severity
+from ndcg_ab.results.outcome import Finding, Outcome, Severity, SystemSummary
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_difference
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -158,11 +157,12 @@ def print_left_out(console: Console, outcome: Outcome) -> None:
     """The comparisons without what each source of the judgments alone contributed."""
     rows = [
         Row(
-            [row.metric, row.candidate, row.left_out],
-            [str(row.hidden), str(row.queries), signed(row.difference), format_range(row.low, row.high)],
+            [row.metric, row.candidate, each.system],
+            [str(each.hidden), str(row.queries), signed(row.difference), format_range(row.low, row.high)],
             Text(row.conclusion.words, style=STYLES[row.conclusion.traits.tone]),
         )
-        for row in outcome.left_out
+        for each in outcome.left_out
+        for row in each.comparisons
     ]
     head = ["judgments", "queries", "difference", f"{format_confidence_level(outcome.alpha)} interval"]
     title = table_title("left out", "what a system alone contributed to the judgments")

@@ -10,8 +10,8 @@ from rich.markup import escape
 from rich.text import Text
 
 from ndcg_ab.comparing.since_last import STILL
-from ndcg_ab.history.timeline.digest import Digest, Drop
-from ndcg_ab.history.timeline.timeline import Evaluated, QueryValue, Reused, Timeline
+from ndcg_ab.history.digest import Digest, Drop
+from ndcg_ab.history.timeline import Evaluated, QueryValue, Reused, Timeline
 from ndcg_ab.report.answer import format_decisions, group_decisions
 from ndcg_ab.report.over_time import print_repeated_tests
 from ndcg_ab.report.terminal.grid import STYLES, Grid, Row, plain_table
@@ -201,9 +201,10 @@ def decision_cell(each: Evaluated) -> str:
 
 def latest_decisions(each: Evaluated) -> list[Text]:
     """``6: ✗ do not ship new: ndcg@10 regressed (-0.0400)``, the best first, then the largest difference."""
+    differences = {name: found.difference for name, found in each.compared.items()}
     ordered = sorted(
         each.decisions,
-        key=lambda name: (each.decisions[name].traits.place, -(each.differences.get(name) or 0.0)),
+        key=lambda name: (each.decisions[name].traits.place, -(differences.get(name) or 0.0)),
     )
     lines = []
     for name in ordered:
@@ -215,7 +216,7 @@ def latest_decisions(each: Evaluated) -> list[Text]:
 
 def format_legend(timeline: Timeline, *, wide: bool) -> str:
     """The marks that are shown, in words."""
-    conclusions = {found for each in timeline.evaluations for found in each.conclusions.values()}
+    conclusions = {found.conclusion for each in timeline.evaluations for found in each.compared.values()}
     texts = [f"{sign} {found.replace('_', ' ')}" for found, sign in MARKS.items() if found in conclusions]
     if not wide:
         shown = {choice for each in timeline.evaluations for choice in each.decisions.values()}
@@ -251,9 +252,10 @@ def value_cell(each: Evaluated, system: str, *, wide: bool) -> str:
     text = format_plain(each.values[system])
     if system == each.baseline:
         return text
-    if wide and system in each.differences:
-        text += f" {signed(each.differences[system])}"
-    conclusion, choice = each.conclusions.get(system), each.decisions.get(system)
+    conclusion, choice = None, each.decisions.get(system)
+    if found := each.compared.get(system):
+        conclusion = found.conclusion
+        text += f" {signed(found.difference)}" if wide else ""
     shown = (
         f"[{STYLES[conclusion.traits.tone] or 'default'}]{text} {MARKS[conclusion]}[/]"
         if conclusion in MARKS

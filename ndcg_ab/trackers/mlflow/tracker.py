@@ -17,7 +17,7 @@ from ndcg_ab.config.secrets.redaction import discreet_error, redact
 from ndcg_ab.errors import InputError, RefusedError, TrackingError, beginning
 from ndcg_ab.files import command_to_paste, resolved
 from ndcg_ab.full_disks import full_place, is_full, no_room
-from ndcg_ab.history.bundles.bundle import BUNDLE, SCORES, Bundle
+from ndcg_ab.history.bundle import BUNDLE, SCORES, Bundle
 from ndcg_ab.report.answer import format_headline
 from ndcg_ab.report.bundle_files import PAGE
 from ndcg_ab.report.markdown import comparison_table, escape_text

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from ndcg_ab.history.bundles.bundle import Bundle
+from ndcg_ab.history.bundle import Bundle
 from ndcg_ab.report.answer import candidates_by_choice, format_decisions, make_answer
 from ndcg_ab.report.markdown import format_note, format_system_note
 from ndcg_ab.report.over_time import since_mark
@@ -16,7 +16,7 @@ from ndcg_ab.results.wording import PRIMARY
 from ndcg_ab.trackers.mlflow.names import judged_name, metric_name, tag_key, tag_names
 from ndcg_core.measures.external_metric import make_metric
 from ndcg_core.measures.metric import Metric
-from ndcg_core.statistics.over_time.attribution import CAUSES
+from ndcg_core.statistics.over_time import CAUSES
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Verdict
 

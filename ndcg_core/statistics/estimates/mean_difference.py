@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ndcg_core.statistics.averages import exact_sum
 from ndcg_core.statistics.distributions import stdtr, stdtrit
-from ndcg_core.statistics.exact_sums import exact_sum
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 
 Differences = Sequence[float] | NDArray[np.float64]
@@ -220,7 +220,7 @@ def reach_alone(of: Moments, level: float, comparisons: int = 1) -> float:
 def reach_together(of: Moments, quantile: float, level: float) -> float | None:
     """Return how many standard errors an interval of a family reaches to each side; None if n is too small for one.
 
-    quantile: of the centred family (`hypothesis_tests.simultaneous`), in units of sum / norm;
+    quantile: of the centred family (`hypothesis_tests.procedures`), in units of sum / norm;
     a sum of n centred values over their norm of c is a t statistic of c * sqrt((n - 1) / (n - c^2)). level: of all
     intervals together, in (0, 1); the interval is never narrower than the one that holds by itself.
     """

@@ -29,6 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ndcg_core.statistics.averages import exact_sum
 from ndcg_core.statistics.distributions import stdtr, stdtrit
 from ndcg_core.statistics.estimates.mean_difference import (
     Moments,
@@ -36,7 +37,6 @@ from ndcg_core.statistics.estimates.mean_difference import (
     effective_number,
     freedom_of_long_tails,
 )
-from ndcg_core.statistics.exact_sums import exact_sum
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 from ndcg_core.statistics.paired import Column, has_one_heavy, sort_by_query
 from ndcg_core.statistics.verdicts.record import ProxyCorrected

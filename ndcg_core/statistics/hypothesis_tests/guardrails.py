@@ -11,8 +11,7 @@ import numpy as np
 
 from ndcg_core.statistics.estimates import mean_difference as estimates
 from ndcg_core.statistics.estimates.mean_difference import Interval, Moments
-from ndcg_core.statistics.estimates.power import queries_needed
-from ndcg_core.statistics.estimates.queries_to_hold import queries_to_hold
+from ndcg_core.statistics.estimates.power import queries_needed, queries_to_hold
 from ndcg_core.statistics.hypothesis_tests import bounded_mean as bounded
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 from ndcg_core.statistics.paired import FloatArray, Paired

@@ -142,7 +142,7 @@ class Comparison:
         chance, >= 2: of an open guardrail that it holds (or is worse, if the measured loss is beyond the margin); of an
         undecided comparison that a difference of smallest_effect is found. None else, and if no number would do.
     bounded_p_value: of a difference that is shown the two-sided p of Gaffke's bound, in (0, 1], which allows for rare
-        losses that the sample does not show; not adjusted. It decides over many evaluations (`over_time.monitor`), not
+        losses that the sample does not show; not adjusted. It decides over many evaluations (`over_time`), not
         here. None else, and if the largest loss of a query is not known.
     largest_loss: the most that one query can lose, in the metric's unit, > 0; None if it is not known.
     measured_error: standard error of the difference, in the metric's unit, >= 0; None for fewer than two queries.

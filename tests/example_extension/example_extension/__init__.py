@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.history.bundles.bundle import Bundle
+from ndcg_ab.history.bundle import Bundle
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.trackers import Published, Tracker
 

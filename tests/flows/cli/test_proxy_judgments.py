@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import ndcg_ab
 from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.history.bundles.bundle import read_bundle
+from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.pipeline import pulls
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources import RANKING

@@ -14,7 +14,7 @@ import ndcg_ab
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.history.bundles.bundle import read_bundle
+from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.results.wording import MAIN
 from tests.places import ROOT, shared
 from tests.repeated import mostly_soaked

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from ndcg_ab import CompareResult
 from ndcg_ab.comparing import costs as comparing_costs
-from ndcg_ab.comparing.costs import Estimate, Estimates, Recorded, refuse_disagreement
+from ndcg_ab.comparing.costs import Estimate, Estimates, Recorded, refuse_other_quantile
 from ndcg_ab.comparing.gates import breaks_cost_margin
 from ndcg_ab.config.model.costs import CostStatistic
 from ndcg_ab.errors import InputError, ParityError
@@ -160,10 +160,10 @@ def test_the_sql_s_upper_value_is_held_against_the_core(
 def test_a_quantile_that_is_endless_is_near_to_no_number() -> None:
     p95 = CostStatistic("ms", "p95")
     endless = Estimate(5.0, math.inf)
-    refuse_disagreement(endless, endless, "new", p95)
+    refuse_other_quantile(endless, endless, "new", p95)
     for stored in (Estimate(5.0, 7.0), None):
         with pytest.raises(ParityError, match=r"system new, ms@p95"):
-            refuse_disagreement(stored, endless, "new", p95)
+            refuse_other_quantile(stored, endless, "new", p95)
 
 
 def test_weights_decide_whether_a_quantile_falls_on_a_failure(comparing: Callable[..., CompareResult]) -> None:

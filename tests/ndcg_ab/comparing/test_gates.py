@@ -18,7 +18,7 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Gate
 from ndcg_ab.errors import InputError
-from ndcg_ab.results.ledger import SCORED, ScoredShare, make_row
+from ndcg_ab.results.ledger import SCORED, LedgerRow, make_row
 from ndcg_ab.results.outcome import GateResult, Outcome, SystemSummary
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -303,7 +303,7 @@ def test_a_gate_through_the_pipeline(name: str) -> None:
 def test_enough_queries_are_scored(least: float, scored: int, judged: int, after_another: bool, passed: bool) -> None:
     """Also nine tenths of the share in the evaluation before, 20 of 20, of however many queries are judged now."""
     found = with_rows(ledger=(make_row(SCORED, "ndcg@2", judged, {"without a gain or value": judged - scored}),))
-    last = SinceLast(1, "2026-11-20", (), scored=(ScoredShare("ndcg@2", 20, 20),)) if after_another else None
+    last = SinceLast(1, "2026-11-20", (), scored=(LedgerRow(SCORED, "ndcg@2", 20, 20),)) if after_another else None
     gate = scored_gate(least, found, ["ndcg@2"], last)
     needed = f"at least {100 * least:g} % must be"
     told = f"ndcg@2: {scored} of {judged} judged queries are scored, {needed}"

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import ndcg_ab
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.history.bundles.bundle import read_bundle, read_content
+from ndcg_ab.history.bundle import read_bundle, read_content
 from ndcg_ab.pipeline import check_only
 from ndcg_ab.report.markdown import format_comment
 from ndcg_ab.report.sections import format_intended

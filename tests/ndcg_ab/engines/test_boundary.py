@@ -13,7 +13,7 @@ from ndcg_ab.engines.base import Parameters
 from ndcg_ab.engines.boundary import CROSSING, LARGE, BoundaryEngine, far_files
 from ndcg_ab.engines.duckdb import DuckDBEngine, KeptTables
 from ndcg_ab.engines.sql_files import SqlFile, pipeline_files
-from ndcg_ab.history.bundles.bundle import TABLES, read_bundle, read_content
+from ndcg_ab.history.bundle import TABLES, read_bundle, read_content
 from ndcg_ab.pipeline import conclude as concluding
 from ndcg_ab.pipeline import evaluate, stages
 from ndcg_ab.pipeline.conclude import read_query_scores

@@ -27,7 +27,7 @@ from ndcg_ab import thresholds
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import open_kept
 from ndcg_ab.errors import InputError
-from ndcg_ab.history.bundles.bundle import SCORES, TABLES, read_bundle, read_content
+from ndcg_ab.history.bundle import SCORES, TABLES, read_bundle, read_content
 from ndcg_ab.pipeline import Context, MemoryStore, check_only, pull_inputs, pulls
 from ndcg_ab.report.page.data import PageData, gather_page_data
 from ndcg_ab.results.outcome import Finding, Outcome

@@ -12,7 +12,7 @@ from ndcg_ab import thresholds
 from ndcg_ab.engines.duckdb import DuckDBEngine, KeptTables
 from ndcg_ab.engines.duckdb import engine as engine_module
 from ndcg_ab.errors import InputError
-from ndcg_ab.history.bundles.bundle import TABLES, read_bundle
+from ndcg_ab.history.bundle import TABLES, read_bundle
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.pipeline.conclude import extreme_queries
 from ndcg_ab.report import bundle_files

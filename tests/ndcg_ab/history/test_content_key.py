@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel, create_model
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.history.bundles import reuse
+from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history.database import configuration_key, content_key
 from tests.small_evaluation import small
 
@@ -121,11 +121,9 @@ def test_only_the_content_of_the_night_before_is_the_same(
         nights_until=lambda _, moment: [(moment.isoformat(), ordinal) for ordinal in latest],
         ordinals=lambda _, keys: {1},
     )
-    folders = SimpleNamespace(
-        adopt_bundles=lambda *_: None, finished_bundles=lambda parent: [parent / "a", parent / "b"]
-    )
-    for name, stub in (("database", past), ("bundles", folders), ("is_whole", lambda _: True)):
-        monkeypatch.setattr(reuse, name, stub)
+    folders = {"adopt_bundles": lambda *_: None, "finished_bundles": lambda parent: [parent / "a", parent / "b"]}
+    for name, stub in {"database": past, "is_whole": lambda _: True, **folders}.items():
+        monkeypatch.setattr(bundles, name, stub)
     evaluation = SimpleNamespace(output_directory=tmp_path, name="shop", retention=SimpleNamespace(bundles=kept))
-    same = reuse.find_same(cast(Any, evaluation), [], datetime(2026, 11, 20, tzinfo=UTC))
+    same = bundles.find_same(cast(Any, evaluation), [], datetime(2026, 11, 20, tzinfo=UTC))
     assert same == (found and tmp_path / "shop" / found)

@@ -64,11 +64,8 @@ def made(folder: Path, shown: str) -> dict[str, Any]:
 
 def test_how_far_they_agree(made: dict[str, Any]) -> None:
     judges = made["judges"]
-    assert judges["judges"] == [
-        {"name": "ann", "documents": 80, "queries": 40, "is_tested": True},
-        {"name": "bob", "documents": 80, "queries": 40, "is_tested": True},
-        {"name": "eve", "documents": 4, "queries": 4, "is_tested": False},
-    ]
+    told = [(row["name"], row["documents"], row["queries"], len(row["comparisons"])) for row in judges["judges"]]
+    assert told == [("ann", 80, 40, 1), ("bob", 80, 40, 1), ("eve", 4, 4, 0)]
     assert (judges["several"], judges["disagreed"]) == (80, 60)
     first, *others = judges["pairs"]
     assert (first["first"], first["second"], first["shared"], first["same"]) == ("ann", "bob", 80, 0.25)
@@ -78,9 +75,10 @@ def test_how_far_they_agree(made: dict[str, Any]) -> None:
 
 
 def test_the_verdict_under_each_who_judged_enough(made: dict[str, Any]) -> None:
-    rows = made["judges"]["verdicts"]
-    told = [(row["judge"], row["queries"], row["difference"], row["conclusion"]) for row in rows]
+    rows = [(judge["name"], row) for judge in made["judges"]["judges"] for row in judge["comparisons"]]
+    told = [(name, row["queries"], row["difference"], row["conclusion"]) for name, row in rows]
     assert told == [("ann", 40, 0.5, "improved"), ("bob", 40, -0.25, "regressed")]
+    assert all(row.keys() == made["comparisons"][0].keys() for _, row in rows), "one shape of comparisons"
 
 
 def test_how_far_their_noise_moves_the_difference(made: dict[str, Any]) -> None:

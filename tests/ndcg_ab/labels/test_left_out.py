@@ -12,7 +12,7 @@ from rich.console import Console
 
 import ndcg_ab
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.history.bundles.bundle import read_bundle
+from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.report.terminal.screen import print_outcome
 from ndcg_ab.results.outcome import LeftOut, Outcome
 from ndcg_core.statistics.verdicts.verdict import Verdict
@@ -46,21 +46,28 @@ def of_the_pool() -> Outcome:
     return compared(judged())
 
 
+def told(each: LeftOut) -> tuple[Any, ...]:
+    """Whose labels are left out, and the one comparison without them."""
+    (row,) = each.comparisons
+    numbers = (each.hidden, row.queries, row.difference, row.low, row.high, row.conclusion)
+    return (each.system, row.candidate, row.metric, *numbers)
+
+
 def test_without_its_own_labels_each_source_is_compared_again() -> None:
     outcome = of_the_pool()
     (row,) = outcome.comparisons
     assert (row.conclusion, row.difference) == (Verdict.IMPROVED, pytest.approx((2 - 1) / (2 + 0.6309297535714575)))
-    old, new = outcome.left_out
-    assert new == LeftOut("new", "new", "ndcg@2", 60, 30, -1.0, -1.0, -1.0, Verdict.REGRESSED), "a alone is ideal"
-    assert old == LeftOut("old", "new", "ndcg@2", 60, 30, 1.0, 1.0, 1.0, Verdict.IMPROVED)
+    old, new = map(told, outcome.left_out)
+    assert new == ("new", "new", "ndcg@2", 60, 30, -1.0, -1.0, -1.0, Verdict.REGRESSED), "a alone is ideal"
+    assert old == ("old", "new", "ndcg@2", 60, 30, 1.0, 1.0, 1.0, Verdict.IMPROVED)
 
 
 @pytest.mark.parametrize("other", mostly_soaked(["old", "clicks", None], kept=["old", None]))
 def test_what_another_one_contributed_too_stays(other: str | None) -> None:
     """n is new's and another's: x alone, which gains nothing, is hidden."""
     rows = judged([*POOL, ("n", 2.0, other)])
-    new = next(row for row in compared(rows).left_out if row.left_out == "new")
-    assert (new.hidden, new.conclusion) == (30, Verdict.IMPROVED)
+    new = next(each for each in compared(rows).left_out if each.system == "new")
+    assert (new.hidden, told(new)[-1]) == (30, Verdict.IMPROVED)
 
 
 def test_sources_that_are_no_system_are_not_left_out() -> None:
@@ -69,7 +76,7 @@ def test_sources_that_are_no_system_are_not_left_out() -> None:
 
 def test_where_nothing_is_left_nothing_can_be_tested() -> None:
     outcome = compared(judged([("n", 2.0, "new")]), {"old": "xn", "new": "nx"})
-    assert outcome.left_out == (LeftOut("new", "new", "ndcg@2", 30, 0, None, None, None, Verdict.NOT_TESTABLE),)
+    assert [*map(told, outcome.left_out)] == [("new", "new", "ndcg@2", 30, 0, None, None, None, Verdict.NOT_TESTABLE)]
 
 
 # ---- the warning
@@ -92,7 +99,8 @@ def test_it_is_not_where_the_verdict_stands_without_them() -> None:
     rows = judged([("a", 1.0, "pool"), ("b", 0.0, "pool"), ("x", 0.0, "new")])
     shown = {"old": "ba", "new": "ax"}
     outcome = compared(rows, shown)
-    assert [row.conclusion for row in (*outcome.comparisons, *outcome.left_out)] == [Verdict.IMPROVED] * 2
+    rows = [*outcome.comparisons, *(row for each in outcome.left_out for row in each.comparisons)]
+    assert [row.conclusion for row in rows] == [Verdict.IMPROVED] * 2
     assert warned(outcome) == []
 
 

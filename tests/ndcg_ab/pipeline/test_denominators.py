@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
-from ndcg_ab.pipeline.denominators import count_rankings
+from ndcg_ab.pipeline.conclude import count_rankings
 from ndcg_ab.results.ledger import Omission
 from ndcg_ab.sources.base import Remark
 

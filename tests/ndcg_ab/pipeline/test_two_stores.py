@@ -19,7 +19,7 @@ import pyarrow.parquet as papq
 import pytest
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.history.bundles.bundle import read_bundle
+from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.runs.run import perform_run

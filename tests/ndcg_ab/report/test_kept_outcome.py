@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from ndcg_ab.history.bundles.bundle import Bundle, read_bundle
+from ndcg_ab.history.bundle import Bundle, read_bundle
 from ndcg_ab.report.markdown import format_comment
 from ndcg_ab.report.words import comparison_mark, speaks_for_candidate
 from ndcg_ab.results.outcome import Finding, GateResult

@@ -21,8 +21,8 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.history.bundles.bundle import Finished, read_bundle
-from ndcg_ab.pipeline import evaluate
+from ndcg_ab.history.bundle import read_bundle
+from ndcg_ab.pipeline import Context, evaluate
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.notebook import format_outcome_html
 from ndcg_ab.report.page import render as page
@@ -159,7 +159,7 @@ def large(queries: int, systems: int = 4, results: int = 10, digits: int = 7) ->
     return PageData(few, ABOUT | {"inputs": []}, table, pa.table(scores), pa.table(rankings))
 
 
-def unlogged_without_page(evaluation: Evaluation) -> Finished:
+def unlogged_without_page(evaluation: Evaluation) -> Context:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bundle_files, "write_report", plain_page)
         return unlogged(evaluation)

@@ -95,6 +95,6 @@ def test_a_field_that_is_added_arrives_everywhere(tmp_path: Path, monkeypatch: p
     assert rows == [(1, None), (1, None), (2, 0.25), (2, 0.25)]
 
 
-def as_entered(outcome: Outcome) -> tuple[database.EvaluationRow, list[dict[str, object]], Outcome]:
-    about = database.EvaluationRow("k", "b", "f", outcome.baseline, "{}", None, None, None, None, None)
+def as_entered(outcome: Outcome) -> tuple[dict[str, str], list[dict[str, object]], Outcome]:
+    about = {"key": "k", "began": "b", "finished": "f", "baseline": outcome.baseline, "configuration": "{}"}
     return about, [encode(Input("old", "ranking", None, "old.run", 1, "d"))], outcome

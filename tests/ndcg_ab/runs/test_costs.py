@@ -11,10 +11,11 @@ from ndcg_ab import evaluate
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import open_kept
 from ndcg_ab.errors import InputError
+from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database
-from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.history.bundles.bundle import Finished, read_bundle, read_content
-from ndcg_ab.history.timeline.timeline import read_timeline
+from ndcg_ab.history.bundle import read_bundle, read_content
+from ndcg_ab.history.timeline import read_timeline
+from ndcg_ab.pipeline import Context
 from ndcg_ab.report.page.data import gather_page_data
 from ndcg_ab.report.page.render import render_page
 from ndcg_ab.runs.run import perform_run
@@ -32,20 +33,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder_with(tmp_path_factory.mktemp("night"))
 
 
-def night(folder: Path, output: Path, number: int, **keys: Any) -> Finished:
+def night(folder: Path, output: Path, number: int, **keys: Any) -> Context:
     evaluation = configured(folder, ["alike"], output=output, metrics=["rr"], **keys)
     call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
     return perform_run(evaluation, call, at=BEGAN + timedelta(days=number))
 
 
 @pytest.fixture(scope="module")
-def two(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Finished]]:
+def two(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Context]]:
     output = tmp_path_factory.mktemp("out")
     return output, [night(folder, output, number) for number in range(2)]
 
 
 def test_what_was_measured_again_is_a_night_of_its_own(
-    two: tuple[Path, list[Finished]], folder: Path, tmp_path: Path
+    two: tuple[Path, list[Context]], folder: Path, tmp_path: Path
 ) -> None:
     """Without costs the second of two equal nights is the first; with them it is read and told again."""
     first, second = two[1]
@@ -61,13 +62,13 @@ def test_what_was_measured_again_is_a_night_of_its_own(
     assert digests[0] == digests[1], "a ranking is the same whatever it costs"
 
 
-def test_both_stores_come_to_the_same(two: tuple[Path, list[Finished]], folder: Path) -> None:
+def test_both_stores_come_to_the_same(two: tuple[Path, list[Context]], folder: Path) -> None:
     in_memory = evaluate(configured(folder, ["alike"], metrics=["rr"]))._outcome
     kept = read_bundle(two[1][0].bundle).outcome
     assert dataclasses.replace(kept, gates=()).to_json() == in_memory.to_json()
 
 
-def test_the_history_has_every_night_s_costs(two: tuple[Path, list[Finished]], folder: Path) -> None:
+def test_the_history_has_every_night_s_costs(two: tuple[Path, list[Context]], folder: Path) -> None:
     output, performed = two
     evaluation: Evaluation = configured(folder, ["alike"], output=output)
     costs = read_bundle(performed[0].bundle).outcome.costs
@@ -80,7 +81,7 @@ def test_the_history_has_every_night_s_costs(two: tuple[Path, list[Finished]], f
     assert (2, "alike", "p95", "not_worse") in differing
 
 
-def test_the_timeline_of_a_cost(two: tuple[Path, list[Finished]], folder: Path) -> None:
+def test_the_timeline_of_a_cost(two: tuple[Path, list[Context]], folder: Path) -> None:
     output, performed = two
     evaluation = configured(folder, ["alike"], output=output, metrics=["rr"])
     costs = read_bundle(performed[0].bundle).outcome.costs
@@ -89,12 +90,13 @@ def test_the_timeline_of_a_cost(two: tuple[Path, list[Finished]], folder: Path) 
         found = read_timeline(evaluation, f"latency_ms@{statistic}", None)
         expected = {row.system_id: row.value for row in costs.values if row.statistic == statistic}
         assert [each.values for each in found.evaluations] == [expected] * 2
-        assert [each.conclusions.get("alike") for each in found.evaluations] == [conclusion] * 2
+        compared = [each.compared.get("alike") for each in found.evaluations]
+        assert [row and row.conclusion for row in compared] == [conclusion] * 2
     with pytest.raises(InputError, match=r"has only latency_ms@mean, latency_ms@p50, .*, rr"):
         read_timeline(evaluation, "latency_ms@p42", None)
 
 
-def test_mlflow_has_them_as_metrics(two: tuple[Path, list[Finished]]) -> None:
+def test_mlflow_has_them_as_metrics(two: tuple[Path, list[Context]]) -> None:
     bundle = read_bundle(two[1][0].bundle)
     costs = bundle.outcome.costs
     assert costs is not None
@@ -111,7 +113,7 @@ def test_mlflow_has_them_as_metrics(two: tuple[Path, list[Finished]]) -> None:
     assert "latency_ms_p95" in base and "difference/latency_ms_p95" not in base
 
 
-def test_the_page_has_a_table_of_them(two: tuple[Path, list[Finished]]) -> None:
+def test_the_page_has_a_table_of_them(two: tuple[Path, list[Context]]) -> None:
     bundle = read_bundle(two[1][0].bundle)
     with open_kept(two[1][0].bundle / bundles.TABLES) as tables:
         data = gather_page_data(tables, bundle.outcome, read_content(two[1][0].bundle))

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import input_cache as known_inputs
-from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.history.bundles.bundle import Finished
+from ndcg_ab.history.working_folder import moment_of, working_folder
 from ndcg_ab.pipeline import Context, run_stages, stages
 from ndcg_ab.pipeline import pulls as pull_stages
 from ndcg_ab.report import bundle_files
@@ -48,7 +48,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def night(evaluation: Evaluation, number: int = 0, said: list[str] | None = None, **options: Any) -> Finished:
+def night(evaluation: Evaluation, number: int = 0, said: list[str] | None = None, **options: Any) -> Context:
     say = (said if said is not None else []).append
     at = FIRST + timedelta(days=number)
     return perform_run(evaluation, calling(PUBLISH=no_tracker), say=say, at=at, **options)
@@ -56,14 +56,14 @@ def night(evaluation: Evaluation, number: int = 0, said: list[str] | None = None
 
 def pulls(evaluation: Evaluation, number: int = 0, *, force: bool = False) -> list[dict[str, Any]]:
     """What a night reads, without the rest of it."""
-    with bundles.working_folder(evaluation, FIRST + timedelta(days=number)) as folder:
+    with working_folder(evaluation, FIRST + timedelta(days=number)) as folder:
         store = RunFolder(evaluation, folder)
         run_stages(Context(evaluation, store, force=force), stages.PULLS)
         store.remember(evaluation)
     return store.inputs()
 
 
-def found_in(performed: Finished) -> tuple[Any, ...]:
+def found_in(performed: Context) -> tuple[Any, ...]:
     """What a night came to, to the bit, but for when that was."""
     bundle = bundles.read_bundle(performed.bundle)
     rows = [{**row, "read": None} for row in bundle.inputs]
@@ -171,7 +171,7 @@ def test_force_reads_every_file_again(read: list[str], tmp_path: Path) -> None:
 
 def reduced_in(evaluation: Evaluation, number: int, anew: bool = False) -> dict[str, bool]:
     """Which rankings a night reduces; what it knows of them is remembered."""
-    with bundles.working_folder(evaluation, FIRST + timedelta(days=number)) as folder:
+    with working_folder(evaluation, FIRST + timedelta(days=number)) as folder:
         store = RunFolder(evaluation, folder)
         run_stages(Context(evaluation, store), stages.PULLS)
         rankings = store.rankings(None, force=anew)
@@ -315,7 +315,7 @@ def test_a_store_that_cannot_be_written_stops_nothing(
 
 def test_two_runs_at_once_leave_one_entry_of_each(read: list[str], tmp_path: Path) -> None:
     evaluation = small(tmp_path)
-    with bundles.working_folder(evaluation, FIRST) as folder:
+    with working_folder(evaluation, FIRST) as folder:
         store = RunFolder(evaluation, folder)
         pull_stages.pull_judgments(Context(evaluation, store), "judgments.qrels")
         (slow,) = store.inputs()
@@ -382,4 +382,4 @@ def test_no_table_of_a_kept_entry_holds_more_than_its_rows(tmp_path: Path) -> No
 
 def test_the_moment_of_a_working_folder() -> None:
     names = (".20261121T020000Z.partial", ".20261121T020000Z-2.partial")
-    assert {bundles.moment_of(Path(name)) for name in names} == {FIRST}
+    assert {moment_of(Path(name)) for name in names} == {FIRST}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ndcg_ab.config.loading.file import read_config
-from ndcg_ab.history.bundles import bundle as bundles
+from ndcg_ab.history import bundle as bundles
 from ndcg_ab.pipeline import Stage, stages
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import perform_run

@@ -13,10 +13,9 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine, GrowingDatabase, growing
 from ndcg_ab.errors import InputError, SqlError
 from ndcg_ab.flows.cli.exit_codes import UNUSABLE, exit_code_for
-from ndcg_ab.history import database
-from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.history.bundles import locks, published
-from ndcg_ab.history.timeline.timeline import read_timeline
+from ndcg_ab.history import bundle as bundles
+from ndcg_ab.history import database, published, working_folder
+from ndcg_ab.history.timeline import read_timeline
 from ndcg_ab.pipeline import pulls, stages
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import folder
@@ -59,7 +58,7 @@ FAULTS: dict[str, tuple[Any, str, Exception, str]] = {
     "tested, memory": (stages, "make_outcome", MEMORY, "memory ran out"),
     "entered, disk": (bundles.Bundle, "enter", FULL_DUCKDB, "make some, and run again"),
     "bundle's file, disk": (bundles, "write_text", FULL, "No space left on device"),
-    "begun, disk": (bundles, "lock_folder", FULL, "output = 'OUT': cannot be written: [Errno 28] No space left"),
+    "begun, disk": (working_folder, "lock_folder", FULL, "output = 'OUT': cannot be written: [Errno 28] No space left"),
 }
 
 
@@ -175,10 +174,10 @@ def test_the_advice_is_that_of_the_trouble(said: str, advice: str, tmp_path: Pat
 def test_the_folder_of_bundles_that_cannot_be_written_is_said_when_publishing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(locks.Path, "open", failing(OSError(errno.EROFS, "Read-only file system")))
+    monkeypatch.setattr(published.Path, "open", failing(OSError(errno.EROFS, "Read-only file system")))
     with (
         pytest.raises(InputError, match="publishing is noted beside the bundle: make the folder writable"),
-        locks.publishing_alone(tmp_path / "bundle"),
+        published.publishing_alone(tmp_path / "bundle"),
     ):
         pass
 

@@ -124,12 +124,12 @@ def test_the_sample_is_recomputed_whole_however_answers_are_read(
     """Every value is compared, of long answers and of short ones: a wrong one is found wherever it stands."""
     monkeypatch.setattr(thresholds, "COUNTED_RESULTS", long)
     monkeypatch.setattr(thresholds, "BATCH_RESULTS", batch)
-    compared: list[tuple[str, str, str]] = []
+    compared: list[str] = []
     agree = parity.refuse_disagreement
 
-    def noting(sql: float | None, core: float | None, query_id: str, system_id: str, metric: Metric) -> None:
-        compared.append((system_id, query_id, metric.name))
-        agree(sql, core, query_id, system_id, metric)
+    def noting(about: str, sql: float | None, core: float | None) -> None:
+        compared.append(about)
+        agree(about, sql, core)
 
     monkeypatch.setattr(parity, "refuse_disagreement", noting)
     with DuckDBEngine() as engine:

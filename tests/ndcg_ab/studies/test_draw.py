@@ -10,7 +10,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import ndcg_ab
-from ndcg_ab.comparing.disagreements import find_disagreements
+from ndcg_ab.comparing.drawn_queries import find_disagreements
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.config.options.from_options import evaluation_from_options
 from ndcg_ab.errors import InputError

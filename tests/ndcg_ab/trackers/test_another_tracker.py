@@ -11,8 +11,8 @@ from ndcg_ab import trackers as tracking
 from ndcg_ab.config.environment import tracking_uri
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import TrackerChoice
-from ndcg_ab.history.bundles.bundle import Bundle, unpublished_bundles
-from ndcg_ab.history.bundles.published import PUBLISHED, is_published, mark_published
+from ndcg_ab.history.bundle import Bundle, unpublished_bundles
+from ndcg_ab.history.published import PUBLISHED, is_published, mark_published
 from ndcg_ab.report import bundle_files
 from ndcg_ab.trackers import Published, Tracker
 from tests.small_evaluation import nights, plain_page, small, unlogged

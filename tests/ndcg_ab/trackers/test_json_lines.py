@@ -10,7 +10,7 @@ import pytest
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError, TrackingError
-from ndcg_ab.history.bundles.bundle import read_bundle
+from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.trackers import make_tracker, refuse_unknown_tracker, tracker_for_bundle

@@ -9,7 +9,7 @@ import pytest
 
 from ndcg_ab.config.model.operation import Tracking
 from ndcg_ab.errors import InputError
-from ndcg_ab.history.bundles.bundle import Bundle, read_bundle
+from ndcg_ab.history.bundle import Bundle, read_bundle
 from ndcg_ab.trackers.base import default_tracking
 from tests.small_evaluation import nights
 

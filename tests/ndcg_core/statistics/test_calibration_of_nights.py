@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks import simulate_drops
 from benchmarks import simulate_nights as nights
-from ndcg_core.statistics.over_time import monitor as over_time
+from ndcg_core.statistics import over_time
 
 SEED = 7
 pytestmark = [pytest.mark.slow, pytest.mark.no_cover]

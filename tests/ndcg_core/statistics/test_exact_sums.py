@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ndcg_core.statistics.exact_sums import MANY, exact_sum
+from ndcg_core.statistics.averages import MANY, exact_sum
 
 RNG = np.random.default_rng(5)
 CANCELLING = RNG.normal(0.0, 1.0, 500)

@@ -20,11 +20,10 @@ from ndcg_core.statistics.estimates import cost_quantiles, power
 from ndcg_core.statistics.estimates import mean_difference as means
 from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion_matrix, krippendorff_alpha
 from ndcg_core.statistics.estimates.judged_shares import describe_labels
+from ndcg_core.statistics.estimates.power import queries_to_hold
 from ndcg_core.statistics.estimates.prediction_powered import check_balance, correct_difference, correct_drawn
-from ndcg_core.statistics.estimates.queries_to_hold import queries_to_hold
 from ndcg_core.statistics.hypothesis_tests import bounded_mean
-from ndcg_core.statistics.over_time.attribution import split_change
-from ndcg_core.statistics.over_time.monitor import Evidence, detectable_at, monitor_looks
+from ndcg_core.statistics.over_time import Evidence, detectable_at, monitor_looks, split_change
 from ndcg_core.statistics.paired import Column
 from ndcg_core.statistics.verdicts.comparison import Comparison, check_guardrails, compare_family
 

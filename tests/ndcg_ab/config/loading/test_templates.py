@@ -10,7 +10,7 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.templates import file_stem, resolve_at
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
-from ndcg_ab.history.bundles.bundle import read_bundle
+from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.runs.run import perform_run
 from tests.small_evaluation import DATA, calling, no_tracker, plain_page, small
 

@@ -16,7 +16,7 @@ from ndcg_ab.checks.ranking_checks import count_neighbours, is_copy
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.history.bundles.bundle import read_bundle
+from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.memory import Memory
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources import RANKING

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.history.bundles.bundle import Bundle, read_bundle
-from ndcg_ab.history.bundles.published import add_rerun
+from ndcg_ab.history.bundle import Bundle, read_bundle
+from ndcg_ab.history.published import add_rerun
 from ndcg_ab.results.change_records import Changes
 from ndcg_ab.results.outcome import GateResult
 from ndcg_ab.trackers.mlflow import values

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ndcg_core.statistics.estimates.queries_to_hold import queries_to_hold
+from ndcg_core.statistics.estimates.power import queries_to_hold
 from ndcg_core.statistics.hypothesis_tests.bounded_mean import not_worse_p_value
 from ndcg_core.statistics.verdicts.comparison import check_guardrails
 from ndcg_core.statistics.verdicts.verdict import Obstacle, Verdict

@@ -26,9 +26,9 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.history import database
-from ndcg_ab.history.attribution.mean_attribution import Attribution, Earlier, Values, attribute_means
-from ndcg_ab.results.ledger import SCORED, ScoredShare
-from ndcg_core.statistics.over_time.attribution import CAUSES
+from ndcg_ab.history.mean_attribution import Attribution, Earlier, Values, attribute_means
+from ndcg_ab.results.ledger import SCORED, LedgerRow
+from ndcg_core.statistics.over_time import CAUSES
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 
 LOST = 5  # queries of each system and metric that are named
@@ -86,7 +86,7 @@ def compare_with_last(
         len(then - now),
         tuple(attribution.moved),
         of_all.drawn is not None,
-        tuple(ScoredShare(*row) for row in shares),
+        tuple(LedgerRow(SCORED, *row) for row in shares),
     )
 
 

@@ -1,16 +1,20 @@
-"""A digest of the history since some moment: what dropped, what caused it, and what is open."""
+"""A digest of the history since some moment: what dropped, what caused it, and what is open or acknowledged."""
 
 import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from ndcg_ab.comparing.since_last import SINCE_LAST
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
-from ndcg_ab.history.timeline.timeline import Evaluated, Timeline
-from ndcg_ab.results.codec import encode
+from ndcg_ab.history import database
+from ndcg_ab.history.timeline import Evaluated, Timeline, is_drop
+from ndcg_ab.results.codec import encode, records_table
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
 DAYS = re.compile(r"([1-9]\d{0,4})d")
+TABLE = "acknowledged"
 
 
 @dataclass(frozen=True)
@@ -131,3 +135,25 @@ def digest_json(digest: Digest) -> str:
     for drop, found in zip(content["drops"], digest.drops, strict=True):
         drop["open"] = found.is_open
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def acknowledge_drop(evaluation: Evaluation, ordinal: int, note: str | None) -> list[str]:
+    """Marks the drops of one evaluation as known, in place of an earlier mark; the systems that dropped in it.
+
+    InputError where that evaluation is not there, or nothing dropped in it.
+    """
+    path = database.existing_history(evaluation)
+    with database.open_history_for(path) as past:
+        if ordinal not in database.ordinals(past):
+            raise InputError(f"--acknowledge {ordinal}: {path} has no evaluation of that number")
+        columns = ("candidate", "conclusion", "size")
+        where: dict[str, str | int] = {"ordinal": ordinal, "family": SINCE_LAST}
+        rows = past.rows("comparison", columns, where=where, order="candidate, metric")
+        dropped = list(dict.fromkeys(system for system, *found in rows if is_drop(*found)))
+        if not dropped:
+            raise InputError(f"--acknowledge {ordinal}: nothing dropped in evaluation {ordinal}")
+        row = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "note": note}
+        with past.transaction():
+            past.delete(TABLE, "ordinal", [ordinal])
+            past.append(TABLE, records_table([row], database.RECORDS[TABLE], ordinal=ordinal))
+    return dropped

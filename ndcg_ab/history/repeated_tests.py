@@ -10,7 +10,7 @@ from typing import Any
 
 from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_core.statistics.estimates.mean_difference import deviation_of_interval
-from ndcg_core.statistics.over_time.monitor import Evidence, detectable_at, monitor_looks
+from ndcg_core.statistics.over_time import Evidence, detectable_at, monitor_looks
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
 Row = dict[str, Any]

@@ -12,12 +12,12 @@ from rich.console import Console
 
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.history import database
-from ndcg_ab.history.timeline.repeated_tests import RepeatedTests, read_repeated_tests
-from ndcg_ab.history.timeline.timeline import read_timeline, timeline_json
+from ndcg_ab.history.repeated_tests import RepeatedTests, read_repeated_tests
+from ndcg_ab.history.timeline import read_timeline, timeline_json
 from ndcg_ab.report.over_time import print_repeated_tests
 from ndcg_ab.results.codec import records_table
 from ndcg_ab.results.outcome import Input
-from ndcg_core.statistics.over_time.monitor import spend_alpha
+from ndcg_core.statistics.over_time import spend_alpha
 from ndcg_core.statistics.verdicts.comparison import compare_family
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ndcg_core.statistics.columns import column
@@ -39,14 +39,12 @@ def night(
     """One evaluation: candidate -> differences; digests: those of the rankings, old first, and of the judgments."""
     columns = [replace(column(values, candidate=name), largest_loss=largest_loss) for name, values in shares.items()]
     tests = [replace(row, metric="ndcg@10") for row in compare_family(columns, resamples=10_000)]
-    about = database.EvaluationRow(
-        key=f"n/{ordinal}", began=f"2026-11-{ordinal:02}T02:00:00+00:00", finished="", baseline="old",
-        configuration="{}", content_key=digests, configuration_key="", query_set="q", gate=None, program=None,
-    )  # fmt: skip
+    about = {"key": f"n/{ordinal}", "began": f"2026-11-{ordinal:02}T02:00:00+00:00", "baseline": "old"}
+    about |= {"configuration": "{}", "content_key": digests, "query_set": "q"}
     names = ["old", *shares, "judgments"]
     kinds = ["ranking"] * (len(names) - 1) + ["judgments"]
     rows = [Input(name, kind, None, "", 1, digest) for name, kind, digest in zip(names, kinds, digests, strict=True)]
-    past.append("evaluation", records_table([about], database.EvaluationRow, ordinal=ordinal))
+    past.append("evaluation", records_table([about], database.RECORDS["evaluation"], ordinal=ordinal))
     past.append("input", records_table(rows, Input, ordinal=ordinal))
     past.append("comparison", records_table(tests, database.Comparison, ordinal=ordinal))
 

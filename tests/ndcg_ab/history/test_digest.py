@@ -10,13 +10,13 @@ import pytest
 from rich.console import Console
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.history.bundles.bundle import read_bundle
-from ndcg_ab.history.timeline.digest import Digest, Failing, digest_json, make_digest, parse_since
-from ndcg_ab.history.timeline.timeline import Evaluated, PastComparison, Timeline
+from ndcg_ab.history.bundle import read_bundle
+from ndcg_ab.history.digest import Digest, Failing, digest_json, make_digest, parse_since
+from ndcg_ab.history.timeline import Evaluated, PastComparison, Timeline
 from ndcg_ab.report.terminal.timeline import print_digest
 from ndcg_ab.trackers.mlflow.values import common_tags
 from ndcg_core.statistics.verdicts.verdict import Verdict
-from tests.ndcg_ab.history.timeline.test_timeline import command, night, reused, shifted
+from tests.ndcg_ab.history.test_timeline import command, night, reused, shifted
 from tests.small_evaluation import small, undrawn
 
 DROPPED = {"new": PastComparison(-0.2, Verdict.REGRESSED, is_drop=True)}

@@ -12,13 +12,13 @@ from rich.console import Console
 
 from ndcg_ab.comparing.since_last import SAME_RANKING, SINCE_LAST, SinceLast
 from ndcg_ab.flows.events import events_of
+from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database
-from ndcg_ab.history.attribution.last_night import find_evaluation_before
-from ndcg_ab.history.bundles import bundle as bundles
+from ndcg_ab.history.last_night import find_evaluation_before
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.markdown import format_since
 from ndcg_ab.report.over_time import print_since
-from ndcg_ab.results.ledger import ScoredShare
+from ndcg_ab.results.ledger import SCORED, LedgerRow
 from ndcg_ab.trackers.mlflow.values import parent_tags, parent_values, system_values
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.repeated import mostly_soaked
@@ -56,7 +56,8 @@ def without_answers(count: int) -> Change:
 
 def night(folder: Path, day: int, *, force: bool = False, **changes: Any) -> bundles.Bundle:
     performed = unlogged(small(folder, **(GATE | changes)), force=force, at=datetime(2027, 1, day, 2, tzinfo=UTC))
-    return bundles.read_bundle(performed.bundle).as_of(reused=performed.reused)
+    bundle = bundles.read_bundle(performed.bundle)
+    return bundle.for_later_night() if performed.reused else bundle
 
 
 def since(bundle: bundles.Bundle) -> SinceLast:
@@ -256,7 +257,7 @@ def test_what_can_be_compared(tmp_path: Path) -> None:
     assert night(tmp_path, 2, metrics=["rr@10"], retention={"query_scores": 2}).since_last is None
     found = since(night(tmp_path, 3, systems=third, retention={"query_scores": 1}))
     assert found.ordinal == 1, "the latest that has the metric"
-    assert found.scored == (ScoredShare("ndcg@10", 20, 20),)
+    assert found.scored == (LedgerRow(SCORED, "ndcg@10", 20, 20),)
     assert "third: was not there" in shown(found)
     hashes = [metric.hash for metric in small(tmp_path).deciding_metrics]
     with database.open_history_for(database.history_path(small(tmp_path))) as past:

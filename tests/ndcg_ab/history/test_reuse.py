@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
+from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database
-from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.history.bundles.bundle import Finished
-from ndcg_ab.history.bundles.published import mark_published
-from ndcg_ab.history.timeline.timeline import Reused, read_timeline
+from ndcg_ab.history.published import mark_published
+from ndcg_ab.history.timeline import Reused, read_timeline
+from ndcg_ab.pipeline import Context
 from ndcg_ab.report import bundle_files
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import DATA, changed_run, is_known, plain_page, rows_of, small, unlogged
@@ -133,7 +133,7 @@ NEW: dict[str, Callable[[Path], dict[str, Any]]] = {
 
 
 @pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Finished]:
+def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Context]:
     folder = tmp_path_factory.mktemp("template")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bundle_files, "write_report", plain_page)
@@ -141,7 +141,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Finished]:
 
 
 @pytest.fixture
-def first(template: tuple[Path, Finished], tmp_path: Path) -> Finished:
+def first(template: tuple[Path, Context], tmp_path: Path) -> Context:
     """An evaluation that is there already, in a folder of this test's own."""
     folder, night = template
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
@@ -152,7 +152,7 @@ def is_there(folder: Path, change: Callable[[Path], dict[str, Any]]) -> bool:
     return is_known(small(folder, **(QUERIES | METRICS | change(folder))))
 
 
-def again(folder: Path, change: Callable[[Path], dict[str, Any]], **options: Any) -> Finished:
+def again(folder: Path, change: Callable[[Path], dict[str, Any]], **options: Any) -> Context:
     return unlogged(small(folder, **(QUERIES | METRICS | change(folder))), **options)
 
 
@@ -163,7 +163,7 @@ def counts(folder: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("what", mostly_soaked(SAME, kept=["TREC to Parquet"]))
-def test_the_same_content_is_evaluated_once(what: str, first: Finished, tmp_path: Path) -> None:
+def test_the_same_content_is_evaluated_once(what: str, first: Context, tmp_path: Path) -> None:
     before = counts(tmp_path)
     night = again(tmp_path, SAME[what])
     assert night.reused
@@ -172,11 +172,11 @@ def test_the_same_content_is_evaluated_once(what: str, first: Finished, tmp_path
 
 
 @pytest.mark.parametrize("what", mostly_soaked(NEW, kept=["a grade", "a ranking", "a query's weight"]))
-def test_what_can_change_a_result_is_a_new_evaluation(what: str, first: Finished, tmp_path: Path) -> None:
+def test_what_can_change_a_result_is_a_new_evaluation(what: str, first: Context, tmp_path: Path) -> None:
     assert not is_there(tmp_path, NEW[what])
 
 
-def test_force_computes_anew(first: Finished, tmp_path: Path) -> None:
+def test_force_computes_anew(first: Context, tmp_path: Path) -> None:
     night = again(tmp_path, SAME["nothing"], force=True)
     assert not night.reused
     assert night.bundle != first.bundle
@@ -185,7 +185,7 @@ def test_force_computes_anew(first: Finished, tmp_path: Path) -> None:
     assert both[0].outcome == both[1].outcome
 
 
-def test_a_function_that_returns_the_same_is_the_same(first: Finished, tmp_path: Path) -> None:
+def test_a_function_that_returns_the_same_is_the_same(first: Context, tmp_path: Path) -> None:
     engine = (
         "from pathlib import Path\n\ndef search(queries, turn):\n    found = {}\n"
         "    for line in (Path(__file__).parent / 'new.run').read_text().splitlines()[::turn]:\n"
@@ -204,7 +204,7 @@ def test_a_function_that_returns_the_same_is_the_same(first: Finished, tmp_path:
     assert not is_there(tmp_path, by_function(1))
 
 
-def test_digests_stand_in_the_bundle_and_in_the_history(first: Finished, tmp_path: Path) -> None:
+def test_digests_stand_in_the_bundle_and_in_the_history(first: Context, tmp_path: Path) -> None:
     content = json.loads((first.bundle / "bundle.json").read_text())
     digests = {f"{row['kind']} {row['name']}": row["digest"] for row in content["inputs"]}
     assert list(digests) == ["judgments judgments.qrels", "ranking old", "ranking new", "queries queries.tsv"]
@@ -217,7 +217,7 @@ def test_digests_stand_in_the_bundle_and_in_the_history(first: Finished, tmp_pat
     assert keys == [(content["configuration_key"], content["content_key"])]
 
 
-def test_a_bundle_that_is_gone_is_computed_anew(first: Finished, tmp_path: Path) -> None:
+def test_a_bundle_that_is_gone_is_computed_anew(first: Context, tmp_path: Path) -> None:
     mark_published(first.bundle, {})
     limited = {"retention": {"bundles": 1}}
     changed_run(tmp_path, 3)
@@ -229,7 +229,7 @@ def test_a_bundle_that_is_gone_is_computed_anew(first: Finished, tmp_path: Path)
     assert rows_of(small(tmp_path), "select count(*), count(distinct content_key) from evaluation") == [(3, 2)]
 
 
-def test_a_damaged_bundle_is_not_reused(first: Finished, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_bundle_is_not_reused(first: Context, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (first.bundle / "bundle.json").write_text("{}")
     assert not again(tmp_path, SAME["nothing"]).reused
     night = again(tmp_path, SAME["nothing"])
@@ -239,7 +239,7 @@ def test_a_damaged_bundle_is_not_reused(first: Finished, tmp_path: Path, capsys:
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_a_night_in_which_nothing_changed_leaves_a_trace(first: Finished, tmp_path: Path) -> None:
+def test_a_night_in_which_nothing_changed_leaves_a_trace(first: Context, tmp_path: Path) -> None:
     """Beside the bundle and in the history, in the order of time; the same moment once."""
     evaluation = small(tmp_path)
     days = [
@@ -259,7 +259,7 @@ def test_a_night_in_which_nothing_changed_leaves_a_trace(first: Finished, tmp_pa
     assert rows_of(evaluation, "select began from reuse order by all") == [(moment,) for moment in sorted(moments)]
 
 
-def test_evaluations_are_shown_in_the_order_of_their_time(first: Finished, tmp_path: Path) -> None:
+def test_evaluations_are_shown_in_the_order_of_their_time(first: Context, tmp_path: Path) -> None:
     changed_run(tmp_path, 3)
     earlier = unlogged(small(tmp_path), at=datetime(2020, 1, 1, tzinfo=UTC)).bundle
     timeline = read_timeline(small(tmp_path), None, None)
@@ -269,7 +269,7 @@ def test_evaluations_are_shown_in_the_order_of_their_time(first: Finished, tmp_p
     assert 0 < bundles.read_bundle(earlier).seconds < 60, "how long it took, whenever it stands for"
 
 
-def test_a_trace_that_the_tracker_does_not_have_is_pending(first: Finished, tmp_path: Path) -> None:
+def test_a_trace_that_the_tracker_does_not_have_is_pending(first: Context, tmp_path: Path) -> None:
     evaluation = small(tmp_path)
     mark_published(first.bundle, {"uri": "u", "reused": 0})
     assert bundles.unpublished_bundles(evaluation) == []

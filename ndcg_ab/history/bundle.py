@@ -6,18 +6,20 @@ tables).  It appears whole: it is renamed at the end.  Added later: page, ``publ
 
 import contextlib
 import dataclasses
+import getpass
 import json
 import os
 import shutil
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pyarrow.parquet as papq
 
-from ndcg_ab import __version__, full_disks
+from ndcg_ab import __version__
 from ndcg_ab.comparing.since_last import SinceLast, SystemSince, without_drops
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.redaction import without_plain_secrets
@@ -25,11 +27,8 @@ from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import write_text
 from ndcg_ab.history import database
-from ndcg_ab.history.bundles.locks import LOCK, clear_abandoned, lock_folder
-from ndcg_ab.history.bundles.origin import is_scheduled, seconds_since, user_name
-from ndcg_ab.history.bundles.published import is_published, read_reruns
-from ndcg_ab.history.bundles.storage_errors import is_full, name_bundle_in_errors
-from ndcg_ab.history.bundles.working_folders import KEEPING, WORKING_FOLDERS, remove_empty, remove_working_folder
+from ndcg_ab.history.published import add_rerun, is_published, read_reruns
+from ndcg_ab.history.working_folder import KEEPING, LOCK, began_by_name
 from ndcg_ab.results.codec import decode, encode
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.visible import visible
@@ -38,10 +37,9 @@ BUNDLE = "bundle.json"
 SCORES = "query_scores.parquet"
 TABLES = "evaluation.duckdb"
 BUNDLE_SCHEMA = 2  # since version 0.3.0
-STAMP = "%Y%m%dT%H%M%SZ"
-LONGEST_NAME = 255  # bytes of a folder's name
 KEEP_PATIENCE = 900.0  # seconds that a finished evaluation waits for the history: more than its lock is ever held
 UNREADABLE = (InputError, OSError, ValueError, KeyError, TypeError, AttributeError)  # what a damaged bundle raises
+FLOW_RUN = "PREFECT__FLOW_RUN_ID"  # in the environment of what a deployment of Prefect's starts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,136 +91,23 @@ class Bundle:
 
     def enter(self, past: GrowingDatabase) -> None:
         """Adds it to the history; to be called inside a transaction."""
-        about = database.EvaluationRow(
-            key=self.key,
-            began=encode(self.began),
-            finished=encode(self.finished),
-            baseline=self.outcome.baseline,
-            configuration=json.dumps(without_plain_secrets(encode(self.evaluation))),
-            content_key=self.content_key,
-            configuration_key=self.configuration_key,
-            query_set=self.query_set,
-            gate=self.outcome.gate,
-            program=self.program,
-        )
+        own = ("key", "began", "finished", "content_key", "configuration_key", "query_set", "program")
+        about = {name: encode(getattr(self, name)) for name in own}
+        about |= {"baseline": self.outcome.baseline, "gate": self.outcome.gate}
+        about["configuration"] = json.dumps(without_plain_secrets(encode(self.evaluation)))
         inputs = without_plain_secrets(self.inputs)
         database.enter_evaluation(past, about, inputs, self.outcome, self.ordinal, self.since_last)
         database.enter_scores(past, papq.read_table(self.folder / SCORES), self.ordinal)
         database.enter_reruns(past, read_reruns(self.folder), self.ordinal)
 
-    def as_of(self, *, reused: bool) -> "Bundle":
-        """What it says in the night that made it; or in a later one that found nothing changed: nothing dropped."""
-        if not reused:
-            return self
+    def for_later_night(self) -> "Bundle":
+        """Return what the bundle says in a later night, which found nothing changed: nothing dropped."""
         names = tuple(dict.fromkeys(row.system_id for row in self.outcome.systems))
         return dataclasses.replace(
             self,
             outcome=dataclasses.replace(self.outcome, gates=without_drops(self.outcome.gates, self.ordinal)),
             since_last=SinceLast(self.ordinal, encode(self.began), tuple(SystemSince(name, ()) for name in names)),
         )
-
-
-@dataclasses.dataclass(frozen=True)
-class Finished:
-    """A finished run: its bundle, where the tracker (of this name) has it, or why logging is pending.
-
-    reused: an earlier evaluation with the same inputs and configuration stands for it.  inputs: as in its bundle.
-    is_full: logging is pending, or the page is not drawn, since a disk takes no more.
-    unobserved: why Prefect has no record of it, where it has none.  since_last: as of the night that ran.
-    """
-
-    bundle: Path
-    outcome: Outcome
-    extremes: tuple[dict[str, Any], ...]
-    reused: bool
-    url: str | None
-    trend_url: str | None
-    dashboard: str | None
-    delivered: int
-    pending: str | None
-    unobserved: str | None
-    inputs: tuple[dict[str, Any], ...] = ()
-    since_last: SinceLast | None = None
-    is_full: bool = False
-    tracker: str = "MLflow"
-
-
-@contextlib.contextmanager
-def working_folder(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path]:
-    """A folder to work in, under a name that no reader looks at; gone at the end unless `keep_bundle` renamed it.
-
-    at: the moment that the evaluation stands for; by default now.  While it is used the folder is locked, so that
-    another process can tell it from one whose owner died; those are cleared away here.
-    """
-    parent = evaluation.output_directory / evaluation.name
-    clear_abandoned(parent)
-    ours = [path for path in (parent, parent.parent) if not path.exists()]
-    try:
-        folder, lock = begin_folder(parent, (at or datetime.now(UTC)).astimezone(UTC), str(evaluation.output))
-    except InputError:
-        remove_empty(ours)
-        raise
-    with lock:
-        WORKING_FOLDERS[folder] = ours
-        try:
-            yield folder
-        except Exception as error:
-            if full_disks.is_full(error) and not isinstance(error, InputError):
-                raise full_disks.no_room(error, evaluation.output_directory) from error
-            if is_full(error) and not isinstance(error, InputError):
-                raise InputError(f"output = {str(evaluation.output)!r}: cannot be written: {error}") from error
-            raise
-        finally:
-            remove_working_folder(folder)
-
-
-def begin_folder(parent: Path, moment: datetime, shown: str) -> tuple[Path, IO[str]]:
-    """A new working folder and its lock, which lasts as long as the file is open."""
-    refuse_output(parent, shown)
-    stamp = moment.strftime(STAMP)
-    for attempt in range(1, 1000):
-        name = stamp if attempt == 1 else f"{stamp}-{attempt}"
-        folder = parent / f".{name}.partial"
-        try:
-            if (parent / name).exists():
-                continue
-            folder.mkdir(parents=True)
-            if (parent / name).exists():  # another process has just finished under this name
-                folder.rmdir()
-                continue
-            return folder, lock_folder(folder)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise InputError(f"output = {shown!r}: cannot be written: {error}") from None
-    raise InputError(f"{parent}: too many evaluations began in one second")
-
-
-def refuse_output(parent: Path, shown: str) -> None:
-    """InputError where no evaluation can be kept below a folder, which need not be there yet; nothing is written."""
-    if "\\" in str(parent):
-        raise InputError(f"output = {shown!r}: holds a backslash, which DuckDB takes for '/': name another folder")
-    if long := [part for part in parent.parts if len(os.fsencode(part)) > LONGEST_NAME]:
-        raise InputError(f"output = {shown!r}: {long[0][:20]!r}… is longer than the name of a folder can be")
-    try:
-        there = next(folder for folder in (parent, *parent.parents) if folder.is_symlink() or folder.exists())
-    except OSError as error:
-        raise InputError(f"output = {shown!r}: cannot be written: {error}") from None
-    if not there.is_dir():
-        raise InputError(f"output = {shown!r}: {there} is no folder: name another one")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise InputError(f"output = {shown!r}: cannot be written: {there} takes no files: name another folder")
-
-
-def moment_of(folder: Path) -> datetime:
-    """The moment that a working folder, or a bundle, stands for."""
-    return began_by_name(folder.name.removeprefix(".").removesuffix(".partial"))
-
-
-def began_by_name(name: str) -> datetime:
-    """The moment in a bundle folder's name."""
-    return datetime.strptime(name.partition("-")[0], STAMP).replace(tzinfo=UTC)
 
 
 def keep_bundle(
@@ -390,3 +275,75 @@ def read_bundle(folder: Path) -> Bundle:
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise InputError(f"{path}: is not a bundle of this version: {type(error).__name__}: {error}") from None
     return bundle
+
+
+def find_same(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]], at: datetime | None = None) -> Path | None:
+    """The bundle of an earlier evaluation with the same configuration and the same inputs; None without one.
+
+    Only one that is whole, that retention does not remove at once, and whose content was that of the night before:
+    what went back to an earlier state has changed since then.  at: the moment that the night stands for.
+    """
+    moment = (at or datetime.now(UTC)).astimezone(UTC)
+    parent = evaluation.output_directory / evaluation.name
+    if not database.history_path(evaluation).exists() and not finished_bundles(parent):
+        return None
+    with database.open_history_for(database.history_path(evaluation)) as past:
+        adopt_bundles(past, parent)
+        found = database.keys_with_content(past, database.content_key(evaluation, inputs))
+        nights = database.nights_until(past, moment)
+        if nights and nights[0][1] not in database.ordinals(past, found):
+            return None
+    staying = finished_bundles(parent)[-(evaluation.retention.bundles or 0) :]
+    folders = [parent / key.rpartition("/")[2] for key in found]
+    return next((folder for folder in folders if folder in staying and is_whole(folder)), None)
+
+
+def note_reuse(evaluation: Evaluation, folder: Path, at: datetime | None = None) -> None:
+    """Leaves a trace of a night whose result is that of an earlier one: beside the bundle, and in the history.
+
+    at: the moment that the night stands for; by default now.  The same moment leaves one trace.
+    """
+    moment = encode((at or datetime.now(UTC)).astimezone(UTC))
+    with database.open_history_for(database.history_path(evaluation)) as past:
+        if moment not in (*read_reruns(folder), encode(began_by_name(folder.name))):
+            add_rerun(folder, moment)
+        database.enter_reruns(past, read_reruns(folder), ordinal_of(folder))
+
+
+def is_whole(folder: Path) -> bool:
+    with contextlib.suppress(*UNREADABLE):
+        read_bundle(folder)
+        return (folder / SCORES).is_file()
+    return False
+
+
+@contextlib.contextmanager
+def name_bundle_in_errors(final: Path) -> Iterator[None]:
+    """InputError where the history does not take a bundle that is in its place: it is whole, and `adopt` enters it."""
+    try:
+        yield
+    except Exception as error:
+        if not final.exists():
+            raise
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(
+            f"{final}: is whole, but cannot be entered in the history now ({reason}): the next run enters it"
+        ) from error
+
+
+def user_name() -> str | None:
+    """None where the machine knows none, as in some containers."""
+    with contextlib.suppress(OSError, KeyError):
+        return getpass.getuser()
+    return None
+
+
+def is_scheduled() -> bool:
+    return bool(os.environ.get(FLOW_RUN))
+
+
+def seconds_since(lock: Path) -> float | None:
+    """How long ago the work in a folder began: its lock was made then."""
+    with contextlib.suppress(OSError):
+        return round(max(0.0, time.time() - lock.stat().st_mtime), 3)
+    return None

@@ -1,5 +1,6 @@
 """Which change moved a system's mean since the previous evaluation: planted changes, and that the parts add up."""
 
+import contextlib
 import functools
 import itertools
 import json
@@ -9,20 +10,26 @@ import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from ndcg_ab.comparing.families import Group
 from ndcg_ab.comparing.since_last import MeanChange, SinceLast
-from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.history.timeline.timeline import read_timeline, timeline_json
+from ndcg_ab.history import bundle as bundles
+from ndcg_ab.history import mean_attribution
+from ndcg_ab.history.mean_attribution import Earlier, attribute_means
+from ndcg_ab.history.timeline import read_timeline, timeline_json
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.markdown import format_since
 from ndcg_ab.report.over_time import parts_of_changes, since_lines
 from ndcg_ab.report.terminal.timeline import format_mixed_change
 from ndcg_ab.trackers.mlflow.values import system_values
+from ndcg_core.measures.notation import parse
 from tests.laboratory import core_scores, results
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import DATA, nights, plain_page, rows_of, small, unlogged
@@ -203,7 +210,6 @@ def test_scores_of_another_tool_are_not_split(tmp_path: Path) -> None:
 
 
 # ---- random evaluations, against the definition in a loop over orders and queries
-
 DOCUMENTS = "abcdefgh"
 Side = tuple[Judgments, dict[str, dict[str, float]], Weights]
 
@@ -303,3 +309,20 @@ def write(folder: Path, judgments: Judgments, ranking: dict[str, dict[str, float
     rewrite(folder, "new.run", ranked)
     rewrite(folder, "old.run", [f"{query} Q0 a 1 1.0 old" for query in weights])
     rewrite(folder, "weights.tsv", ["query_id\tweight", *(f"{query}\t{weight}" for query, weight in weights.items())])
+
+
+def test_rankings_before_are_compared_on_queries_that_are_judged_in_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of b and c nothing was judged before: the old ranking has values there by the judgments of now."""
+    metric, values = parse("rr"), np.array([0.5, 1.0, 0.2])
+    key, scored = (metric.hash, "new"), Group(("a", "b", "c"), values, values)
+    here, there = (mean_attribution.Side(cast(Any, None), frozenset(judged), None, {}) for judged in ("abc", "a"))
+    monkeypatch.setattr(mean_attribution, "read_side", lambda *_: here)
+    monkeypatch.setattr(mean_attribution, "open_earlier_side", lambda *_: contextlib.nullcontext(there))
+    monkeypatch.setattr(mean_attribution, "score_old_rankings", lambda *_: {key: scored})
+    for name, found in (("score_by_old_judgments", {}), ("count_changed_judgments", (2, 0)), ("attribution_rows", [])):
+        monkeypatch.setattr(mean_attribution, name, lambda *_, found=found: found)
+    evaluation = SimpleNamespace(deciding_metrics=[metric], scores=None, engine=SimpleNamespace(spark=None))
+    earlier = Earlier(1, cast(Any, None), None, {key: scored}, {})
+    causes = {"new": frozenset(("ranking", "judgments"))}
+    old = attribute_means(cast(Any, None), cast(Any, evaluation), earlier, {key: scored}, causes).old_rankings[key]
+    assert (old.query_ids, old.differences.tolist()) == (("a",), [0.5])

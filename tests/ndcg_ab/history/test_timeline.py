@@ -17,9 +17,10 @@ from typer.testing import CliRunner
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.history import database
-from ndcg_ab.history.bundles.published import mark_published
-from ndcg_ab.history.timeline.digest import make_digest
-from ndcg_ab.history.timeline.timeline import Evaluated, Reused, Timeline, failure_text, read_timeline, timeline_json
+from ndcg_ab.history import timeline as timelines
+from ndcg_ab.history.digest import make_digest
+from ndcg_ab.history.published import mark_published
+from ndcg_ab.history.timeline import Evaluated, PastComparison, Reused, Timeline, read_timeline, timeline_json
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.terminal.timeline import draw_sparkline, format_changed_inputs, print_timeline
 from ndcg_ab.results.codec import records_table
@@ -90,9 +91,7 @@ def test_no_number_breaks_however_many_systems_there_are(count: int, width: int)
     values: dict[str, float | None] = {name: 0.1 + place / 100 for place, name in enumerate(names)}
     others = dict.fromkeys(names[1:])
     shown = {
-        "differences": dict.fromkeys(others, -0.01),
-        "verdicts": {},
-        "conclusions": dict.fromkeys(others, Verdict.REGRESSED),
+        "compared": dict.fromkeys(others, PastComparison(-0.01, Verdict.REGRESSED)),
         "decisions": dict.fromkeys(others, Choice.DO_NOT_SHIP),
         "reasons": dict.fromkeys(others, "it regressed"),
     }
@@ -138,7 +137,7 @@ def test_one_line_for_each_evaluation_at_any_width(width: int, evaluation: Evalu
     (reason,) = found.evaluations[-1].reasons.values()
     assert decided.startswith("6: ✗ do not ship new: ") and reason[:30] in decided
     assert ("✗ do not ship" in text) and ((text.count("✗ do not ship new") > 1) == (width == 200))
-    assert (f"{found.evaluations[0].differences['new']:+.4f}" in text) == (width == 200)
+    assert (f"{found.evaluations[0].compared['new'].difference:+.4f}" in text) == (width == 200)
 
 
 def test_short_names_stand_over_their_columns(evaluation: Evaluation) -> None:
@@ -193,7 +192,7 @@ def test_bars_of_all_systems_have_one_scale(values: list[float | None], scale: t
 def night(ordinal: int, day: int, **changes: Any) -> Evaluated:
     values = {"new": 0.4, "old": 0.5}
     known = {"key": f"k/{ordinal}", "began": f"2026-11-{day:02}T02:00:00+00:00", "baseline": "old", "gate": None}
-    known |= {"values": values, "differences": {}, "verdicts": {}, "conclusions": {}, "changed": ()}
+    known |= {"values": values, "changed": ()}
     return Evaluated(ordinal, **(known | changes))
 
 
@@ -317,7 +316,7 @@ def test_a_picture_of_another_form_is_refused(evaluation: Evaluation, tmp_path: 
     ("systems", "told"), [(None, "no drop"), ("new", "no drop (new)"), ("new; old; new", "no drop (new, old)")]
 )
 def test_a_failed_gate_names_each_system_once(systems: str | None, told: str) -> None:
-    assert failure_text("no drop", systems) == told
+    assert timelines.failure_text("no drop", systems) == told
 
 
 def test_the_command(evaluation: Evaluation, tmp_path: Path) -> None:

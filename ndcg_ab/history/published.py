@@ -2,14 +2,16 @@
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ndcg_ab.files import write_text
+from ndcg_ab.errors import InputError
+from ndcg_ab.files import resolved, wait_for_lock, write_text
 
 PUBLISHED = "published.json"
 REUSED = "reused.json"
+PUBLISHING = ".publishing"
 
 
 def is_published(folder: Path, address: str | None = None) -> bool:
@@ -42,3 +44,20 @@ def read_reruns(folder: Path) -> list[str]:
 
 def add_rerun(folder: Path, moment: str) -> None:
     write_text(folder / REUSED, json.dumps([*read_reruns(folder), moment], indent=2) + "\n")
+
+
+@contextlib.contextmanager
+def publishing_alone(folder: Path, patience: float = 120.0) -> Iterator[None]:
+    """Only one process at a time publishes an evaluation's bundles; waits for another, then raises InputError."""
+    parent = resolved(folder).parent
+    try:
+        opened = (parent / PUBLISHING).open("w")
+    except OSError as error:
+        raise InputError(
+            f"{parent}: cannot be written ({error.strerror}), and publishing is noted beside the bundle: make the"
+            " folder writable, or publish a copy of it"
+        ) from None
+    with opened as lock:
+        if not wait_for_lock(lock, patience):
+            raise InputError(f"{parent}: another process has been publishing for {patience:.0f} s and more")
+        yield

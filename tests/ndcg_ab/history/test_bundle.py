@@ -19,10 +19,9 @@ from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.exit_codes import exit_code_for
-from ndcg_ab.history import database
-from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.history.bundles import locks
-from ndcg_ab.history.bundles.published import mark_published
+from ndcg_ab.history import bundle as bundles
+from ndcg_ab.history import database, working_folder
+from ndcg_ab.history.published import mark_published, publishing_alone
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import perform_run
 from tests.places import ROOT
@@ -155,13 +154,14 @@ def test_two_publishers_log_one_bundle_once(tmp_path: Path) -> None:
 
 def test_a_kill_is_told_from_a_night_at_work(tmp_path: Path) -> None:
     evaluation = small(tmp_path)
-    with bundles.working_folder(evaluation) as folder:
-        code = "from ndcg_ab.history.bundles import locks\nlocks.clear_abandoned(Path(sys.argv[1]) / 'out' / 'small')\n"
+    with working_folder.working_folder(evaluation) as folder:
+        code = "from ndcg_ab.history.working_folder import clear_abandoned\n"
+        code += "clear_abandoned(Path(sys.argv[1]) / 'out' / 'small')\n"
         assert process(code, tmp_path).wait(60) == 0
         assert folder.is_dir()
         (folder.parent / ".20200101T000000Z.partial").mkdir()
         os.utime(folder.parent / ".20200101T000000Z.partial", (0, 0))
-        with bundles.working_folder(evaluation) as second:
+        with working_folder.working_folder(evaluation) as second:
             assert second != folder
             assert len(list(folder.parent.iterdir())) == 2, "the old one is gone, the one at work is not"
     assert not (tmp_path / "out").exists()
@@ -296,9 +296,9 @@ def test_waiting_for_a_publisher_has_an_end(tmp_path: Path) -> None:
     (tmp_path / "bundle").mkdir()
     began = time.monotonic()
     with (
-        locks.publishing_alone(tmp_path / "bundle"),
+        publishing_alone(tmp_path / "bundle"),
         pytest.raises(InputError, match="another process has been publishing"),
-        locks.publishing_alone(tmp_path / "bundle", patience=0.3),
+        publishing_alone(tmp_path / "bundle", patience=0.3),
     ):
         pass
     assert time.monotonic() - began < 5

@@ -11,22 +11,21 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.keys import Trait, keys_with
 from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.errors import InputError
+from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database
-from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.history.timeline.acknowledging import is_drop
-from ndcg_ab.history.timeline.repeated_tests import RepeatedTests, read_repeated_tests
+from ndcg_ab.history.repeated_tests import RepeatedTests, read_repeated_tests
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.decisions import Choice
 from ndcg_core.measures.external_metric import name_among
-from ndcg_core.statistics.over_time.attribution import CAUSES
-from ndcg_core.statistics.verdicts.verdict import Verdict
+from ndcg_core.statistics.over_time import CAUSES
+from ndcg_core.statistics.verdicts.verdict import Size, Verdict
 
 
 @dataclass
 class Evaluated:
     """One evaluation of the history, on one metric.
 
-    values: system_id -> mean. differences, verdicts, conclusions: candidate -> difference, verdict in words, as data.
+    values: system_id -> mean. compared: candidate -> its comparison with the baseline, where it has one.
     changed: what is not as in the previous evaluation: judgments, ranking NAME, queries, configuration (its keys),
         baseline, definition (the metric's hash).
     decisions, reasons: candidate -> what to do, and why.
@@ -44,9 +43,7 @@ class Evaluated:
     baseline: str
     gate: str | None
     values: dict[str, float | None] = field(default_factory=dict)
-    differences: dict[str, float | None] = field(default_factory=dict)
-    verdicts: dict[str, str] = field(default_factory=dict)
-    conclusions: dict[str, Verdict] = field(default_factory=dict)
+    compared: dict[str, "PastComparison"] = field(default_factory=dict)
     changed: tuple[str, ...] = ()
     pending: bool = False
     decisions: dict[str, Choice] = field(default_factory=dict)
@@ -61,12 +58,6 @@ class Evaluated:
     def dropped(self) -> list[str]:
         """The systems whose ranking got worse since the previous evaluation, by what may matter."""
         return [name for name, test in self.since_last.items() if test.is_drop]
-
-    def compare(self, candidate: str, difference: float | None, verdict: str, conclusion: Verdict) -> None:
-        """Notes what the comparison of a candidate came to."""
-        self.differences[candidate] = difference
-        self.verdicts[candidate] = verdict
-        self.conclusions[candidate] = conclusion
 
 
 class Reused(NamedTuple):
@@ -104,13 +95,14 @@ class Timeline:
 
 
 class PastComparison(NamedTuple):
-    """What one comparison came to: its difference, and its verdict.
+    """What one comparison came to: its difference, and its verdict as data and in words.
 
-    is_drop: whether it regressed, and not by less than matters.
+    is_drop: of a system with itself, whether it regressed, and not by less than matters.
     """
 
     difference: float | None
     conclusion: Verdict
+    verdict: str = ""
     is_drop: bool = False
 
 
@@ -190,7 +182,7 @@ def read_decisions(nights: dict[int, Evaluated], metric: str, tables: GrowingDat
     wanted = ("ordinal", "candidate", "difference", "conclusion", "size")
     own = {"metric": metric, "family": SINCE_LAST}
     for ordinal, system, difference, *found in tables.rows("comparison", wanted, where=own, order="ordinal, candidate"):
-        nights[ordinal].since_last[system] = PastComparison(difference, Verdict(found[0]), is_drop(*found))
+        nights[ordinal].since_last[system] = PastComparison(difference, Verdict(found[0]), is_drop=is_drop(*found))
     for ordinal, system, *parts in tables.rows("moved", ("ordinal", "system_id", *CAUSES), where={"metric": metric}):
         if None not in parts:
             nights[ordinal].moved[system] = dict(zip(CAUSES, parts, strict=True))
@@ -204,13 +196,19 @@ def read_values(nights: dict[int, Evaluated], metric: str, tables: GrowingDataba
         nights[row["ordinal"]].values[row["system_id"]] = row["mean"]
         if row["conclusion"] is not None:  # of a guardrail
             conclusion = Verdict(row["conclusion"])
-            nights[row["ordinal"]].compare(row["system_id"], row["difference"], conclusion.words, conclusion)
+            found = PastComparison(row["difference"], conclusion, conclusion.words)
+            nights[row["ordinal"]].compared[row["system_id"]] = found
     for row in database.read_timeline_rows(tables).to_pylist():
         if row["metric"] == metric:
             night, system = nights[row["ordinal"]], row["system_id"]
             night.values[system] = row["mean"]
             if row["verdict"] is not None:
-                night.compare(system, row["difference"], row["verdict"], Verdict(row["conclusion"]))
+                night.compared[system] = PastComparison(row["difference"], Verdict(row["conclusion"]), row["verdict"])
+
+
+def is_drop(conclusion: str, size: str | None) -> bool:
+    """Return whether a comparison with the previous evaluation shows a loss that may matter."""
+    return conclusion == Verdict.REGRESSED and size != Size.SMALLER_THAN
 
 
 def failure_text(gate: str, systems: str | None) -> str:
@@ -340,11 +338,11 @@ def timeline_json(timeline: Timeline) -> str:
                     {
                         "system_id": system,
                         "mean": value,
-                        "difference": each.differences.get(system),
-                        "verdict": each.verdicts.get(system),
-                        "conclusion": each.conclusions.get(system),
+                        "difference": found and found.difference,
+                        "verdict": found and found.verdict,
+                        "conclusion": found and found.conclusion,
                     }
-                    for system, value in each.values.items()
+                    for system, value, found in ((*item, each.compared.get(item[0])) for item in each.values.items())
                 ],
             }
             for each in timeline.evaluations

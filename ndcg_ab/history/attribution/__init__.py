@@ -1,1 +1,0 @@
-"""Every system against itself in the previous evaluation, and what moved it."""

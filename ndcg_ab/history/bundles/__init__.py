@@ -1,1 +1,0 @@
-"""Finished evaluations on disk, one folder each."""

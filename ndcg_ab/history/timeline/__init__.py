@@ -1,1 +1,0 @@
-"""Evaluations one after another: what is read from the history."""

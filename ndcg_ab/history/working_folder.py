@@ -1,0 +1,159 @@
+"""The folders that runs work in: locked while they are used, cleared away when their process died, renamed when kept.
+
+A process that is stopped removes its own (`abandon_working_folders`).
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.errors import InputError
+from ndcg_ab.files import try_lock
+from ndcg_ab.full_disks import is_full, is_unwritable, no_room
+
+LOCK = ".lock"
+SETTLED = 60.0  # seconds after which a working folder without a lock belongs to nobody
+KEEPING = threading.Lock()  # held while a bundle is entered and renamed, and for good where the process is to end
+WORKING_FOLDERS: dict[Path, list[Path]] = {}  # the working folders, with those that were made for them
+TRIES = 10  # to remove a folder in which another thread goes on making files
+STAMP = "%Y%m%dT%H%M%SZ"
+LONGEST_NAME = 255  # bytes of a folder's name
+
+
+def lock_folder(folder: Path) -> IO[str]:
+    """Locks a folder, as long as the file stays open; no other process sees the lock before it is held."""
+    unseen = folder / f"{LOCK}.new"
+    lock = unseen.open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    unseen.rename(folder / LOCK)
+    return lock
+
+
+def clear_abandoned(parent: Path) -> None:
+    """Removes what processes that died left: working folders, bundles half removed, histories half made."""
+    for folder in parent.glob(".*.partial"):
+        with contextlib.suppress(OSError):
+            if not (folder / LOCK).exists():
+                abandoned = time.time() - folder.stat().st_mtime > SETTLED
+            else:
+                with (folder / LOCK).open() as lock:
+                    abandoned = try_lock(lock)
+            if abandoned and folder.is_dir():
+                shutil.rmtree(folder, ignore_errors=True)
+            elif abandoned:
+                folder.unlink()
+    for folder in parent.glob(".*.removed"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_working_folder(folder: Path) -> None:
+    """Removes a working folder, and with it those that were made for it."""
+    for _ in range(TRIES):
+        if folder.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+    remove_empty(WORKING_FOLDERS.pop(folder, []))
+
+
+def remove_empty(folders: Sequence[Path]) -> None:
+    """Removes folders, the innermost first, as far as nothing is in them."""
+    with contextlib.suppress(OSError):
+        for path in folders:
+            path.rmdir()
+
+
+def abandon_working_folders(patience: float = 1.0) -> None:
+    """Removes what other threads of this process are working on, which is to end: no bundle is kept from now on.
+
+    One that is being entered in the history is waited for; what takes longer is left for the next run to clear away.
+    """
+    if KEEPING.acquire(timeout=patience):
+        for folder in list(WORKING_FOLDERS):
+            remove_working_folder(folder)
+
+
+@contextlib.contextmanager
+def working_folder(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path]:
+    """A folder to work in, under a name that no reader looks at; gone at the end unless `keep_bundle` renamed it.
+
+    at: the moment that the evaluation stands for; by default now.  While it is used the folder is locked, so that
+    another process can tell it from one whose owner died; those are cleared away here.
+    """
+    parent = evaluation.output_directory / evaluation.name
+    clear_abandoned(parent)
+    ours = [path for path in (parent, parent.parent) if not path.exists()]
+    try:
+        folder, lock = begin_folder(parent, (at or datetime.now(UTC)).astimezone(UTC), str(evaluation.output))
+    except InputError:
+        remove_empty(ours)
+        raise
+    with lock:
+        WORKING_FOLDERS[folder] = ours
+        try:
+            yield folder
+        except Exception as error:
+            if isinstance(error, InputError):
+                raise
+            if is_full(error):
+                raise no_room(error, evaluation.output_directory) from error
+            if is_unwritable(error):
+                raise InputError(f"output = {str(evaluation.output)!r}: cannot be written: {error}") from error
+            raise
+        finally:
+            remove_working_folder(folder)
+
+
+def begin_folder(parent: Path, moment: datetime, shown: str) -> tuple[Path, IO[str]]:
+    """A new working folder and its lock, which lasts as long as the file is open."""
+    refuse_output(parent, shown)
+    stamp = moment.strftime(STAMP)
+    for attempt in range(1, 1000):
+        name = stamp if attempt == 1 else f"{stamp}-{attempt}"
+        folder = parent / f".{name}.partial"
+        try:
+            if (parent / name).exists():
+                continue
+            folder.mkdir(parents=True)
+            if (parent / name).exists():  # another process has just finished under this name
+                folder.rmdir()
+                continue
+            return folder, lock_folder(folder)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise InputError(f"output = {shown!r}: cannot be written: {error}") from None
+    raise InputError(f"{parent}: too many evaluations began in one second")
+
+
+def refuse_output(parent: Path, shown: str) -> None:
+    """InputError where no evaluation can be kept below a folder, which need not be there yet; nothing is written."""
+    if "\\" in str(parent):
+        raise InputError(f"output = {shown!r}: holds a backslash, which DuckDB takes for '/': name another folder")
+    if long := [part for part in parent.parts if len(os.fsencode(part)) > LONGEST_NAME]:
+        raise InputError(f"output = {shown!r}: {long[0][:20]!r}… is longer than the name of a folder can be")
+    try:
+        there = next(folder for folder in (parent, *parent.parents) if folder.is_symlink() or folder.exists())
+    except OSError as error:
+        raise InputError(f"output = {shown!r}: cannot be written: {error}") from None
+    if not there.is_dir():
+        raise InputError(f"output = {shown!r}: {there} is no folder: name another one")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise InputError(f"output = {shown!r}: cannot be written: {there} takes no files: name another folder")
+
+
+def moment_of(folder: Path) -> datetime:
+    """The moment that a working folder, or a bundle, stands for."""
+    return began_by_name(folder.name.removeprefix(".").removesuffix(".partial"))
+
+
+def began_by_name(name: str) -> datetime:
+    """The moment in a bundle folder's name."""
+    return datetime.strptime(name.partition("-")[0], STAMP).replace(tzinfo=UTC)
