@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ndcg_ab.warehouse.names import Tables
+from ndcg_ab.warehouse.dialects import Tables
 from ndcg_ab.warehouse.query import write_query
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Result

@@ -51,7 +51,7 @@ def spread_files(systems: "Sequence[NamedFile]") -> "list[NamedFile]":
 
 def configuration_in(files: Sequence[str | Path] | None) -> Path | None:
     """Return the configuration that the files without an option are, or None."""
-    from ndcg_ab.studies.checking import is_configuration
+    from ndcg_ab.studies.first_configuration import is_configuration
 
     return Path(files[0]) if files and is_configuration([Path(file) for file in files]) else None
 

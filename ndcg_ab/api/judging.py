@@ -7,8 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-import pyarrow as pa
-
 from ndcg_ab.api.arguments import (
     Data,
     ShownInNotebook,
@@ -24,27 +22,15 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileFormat
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.scoring.scoring import open_engine_for
-from ndcg_ab.studies import draw as draw_study
-from ndcg_ab.studies import judge_next as next_study
 from ndcg_ab.studies import judgments as agreement
-from ndcg_ab.studies.drawn_documents import ToJudge, list_documents
+from ndcg_ab.studies.draw import NOBODY, DrawStudy, draw_from_log
+from ndcg_ab.studies.judge_next import ToJudgeNext, find_documents_to_judge, list_documents, with_one_metric
 from ndcg_core.measures.metric import Metric
 
 
 @dataclass(frozen=True, repr=False)
-class DrawResult:
-    """The drawn queries; `print` writes what the command says.
-
-    table: the log with the columns `probability` and `disagreement`, which `compare` takes as `queries`. drawn: the ids
-    of the drawn queries. rows: the documents to judge, of the first places of every system. plan: what the drawn
-    queries can settle.
-    """
-
-    table: pa.Table
-    drawn: tuple[str, ...]
-    rows: tuple[ToJudge, ...]
-    plan: draw_study.DrawPlan
-    _study: draw_study.DrawStudy
+class DrawResult(DrawStudy):
+    """The drawn queries; `print` writes what the command says."""
 
     def sheet(
         self,
@@ -61,15 +47,15 @@ class DrawResult:
         """What `ndcg-ab draw --json` writes: counts and the plan."""
         from ndcg_ab.report.terminal.studies import study_to_json
 
-        return study_to_json(self._study)
+        return study_to_json(self)
 
     def __repr__(self) -> str:
-        return f"<DrawResult: {len(self.drawn)} of {self._study.queries}>"
+        return f"<DrawResult: {len(self.drawn)} of {self.queries}>"
 
     def __str__(self) -> str:
         from ndcg_ab.report.terminal.studies import draw_sentences
 
-        return "\n".join(draw_sentences(self._study, None, is_command=False))
+        return "\n".join(draw_sentences(self, None, is_command=False))
 
 
 def draw(
@@ -113,31 +99,20 @@ def draw(
         raise InputError(f"deviation = {format_value(spread)}: must be above 0")
     if spread is not None and given_judgments is not None:
         raise InputError("deviation, judgments: both tell how far differences deviate; take one of the two out")
-    nothing = {"judgments": {draw_study.NOBODY: {draw_study.NOBODY: 0.0}}}
+    nothing = {"judgments": {NOBODY: {NOBODY: 0.0}}}
     given = {name: value for name, value in arguments.items() if name != "metrics" or value is not None}
     evaluation = make_evaluation(nothing | given)
     with name_arguments_in_errors(), open_engine_for(evaluation) as engine:
         source = None if earlier is None else make_source("kept", earlier)
         judged = None if given_judgments is None else make_source("judgments", given_judgments)
-        found = draw_study.draw_from_log(
-            evaluation, engine, most, kept=source, deviation=spread, judgments=judged, power=chance
-        )
-        rows = list_documents(found, engine, evaluation)
-    return DrawResult(found.table, tuple(found.drawn_ids), tuple(rows), found.plan, found)
+        found = draw_from_log(evaluation, engine, most, kept=source, deviation=spread, judgments=judged, power=chance)
+        rows = list_documents(found.drawn, found.places, engine, evaluation)
+    return DrawResult(**{**vars(found), "rows": rows})
 
 
 @dataclass(frozen=True, repr=False)
-class JudgeNextResult:
-    """The unjudged documents whose grades would settle a comparison soonest; `print` writes what the command says.
-
-    rows: the most telling first. unjudged: pairs of query and document that could be named. grades: those that the
-    judgments hold, and 0.
-    """
-
-    rows: tuple[ToJudge, ...]
-    unjudged: int
-    grades: tuple[float, ...]
-    _found: next_study.ToJudgeNext
+class JudgeNextResult(ToJudgeNext):
+    """The unjudged documents whose grades would settle a comparison soonest; `print` writes what the command says."""
 
     def to_csv(self) -> str:
         """What `ndcg-ab judge-next --csv` writes."""
@@ -163,7 +138,7 @@ class JudgeNextResult:
     def __str__(self) -> str:
         from ndcg_ab.report.terminal.labels import effect_sentences
 
-        return "\n".join(effect_sentences(self._found))
+        return "\n".join(effect_sentences(self))
 
 
 def judge_next(
@@ -211,10 +186,9 @@ def judge_next(
     else:
         evaluation = resolve_at(read_config(Path(os.fspath(given_config)).expanduser()), datetime.now(UTC))
     with name_arguments_in_errors():
-        alone = next_study.with_one_metric(evaluation, name)
+        alone = with_one_metric(evaluation, name)
         with open_engine_for(alone) as engine:
-            found = next_study.find_documents_to_judge(alone, engine, named, most)
-    return JudgeNextResult(found.rows, found.unjudged, found.grades, found)
+            return JudgeNextResult(**vars(find_documents_to_judge(alone, engine, named, most)))
 
 
 NO_SYSTEM: Mapping[str, Data] = {"none": {"q": {"d": 1.0}}}  # an evaluation has a system; this one is not read

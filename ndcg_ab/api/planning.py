@@ -22,7 +22,7 @@ from ndcg_ab.sources.external_scores import SCORE
 from ndcg_ab.sources.tables.in_memory import python_number, read_given
 from ndcg_ab.studies.power import Asked, Plan, make_plans, parse_questions, plans_to_json
 from ndcg_ab.studies.query_scores import Scores, parse_scores
-from ndcg_ab.warehouse.names import make_tables
+from ndcg_ab.warehouse.dialects import make_tables
 from ndcg_ab.warehouse.query import write_query
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse

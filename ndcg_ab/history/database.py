@@ -23,7 +23,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.keys import Trait, keys_with, places_of
 from ndcg_ab.engines import Engine
 from ndcg_ab.engines.duckdb import GrowingDatabase, is_duckdbs, is_out_of_memory
-from ndcg_ab.engines.duckdb.growing import open_history
+from ndcg_ab.engines.duckdb.files import open_history
 from ndcg_ab.errors import InputError
 from ndcg_ab.full_disks import UNWRITABLE_WORDS, WORDS
 from ndcg_ab.results.change_records import Changes

@@ -1,19 +1,18 @@
 """Several judges of the same documents: how far they agree, and what each of them would conclude."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ndcg_ab.comparing.families import paired_columns
+from ndcg_ab.comparing.families import candidate_names, paired_columns
 from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
-from ndcg_ab.labels.rescoring import LoadedEngine, rescore
+from ndcg_ab.labels.rescoring import Rescored, rescore
 from ndcg_ab.labels.unjudged import mean_of
 from ndcg_ab.results.change_records import Judge, JudgeNoise, Judges, TwoJudges
 from ndcg_ab.scoring.metric_tables import own_metrics
@@ -21,7 +20,7 @@ from ndcg_ab.scoring.parity import read_results
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources.judgments.gathering import ByJudge, split_by_judge
 from ndcg_core.measures.metric import Metric, MetricError
-from ndcg_core.measures.score import Result, score_query
+from ndcg_core.measures.score import score_query
 from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion_matrix, krippendorff_alpha
 from ndcg_core.statistics.paired import Column
 from ndcg_core.statistics.verdicts.record import Comparison
@@ -31,14 +30,6 @@ MOST_PAIRS = 45
 DRAWS, LEAST_DRAWS = 200, 20
 WORK = 20_000  # values computed for all draws together
 Grades = dict[str, float]
-
-
-@dataclass(frozen=True, eq=False)
-class Choices:
-    """The grades of one query's documents: `settled` if all judges agree, else in `open` one for each judge."""
-
-    settled: Grades
-    open: Mapping[str, NDArray[np.float64]]
 
 
 def compare_judges(evaluation: Evaluation, read: PulledInputs) -> Judges | None:
@@ -118,79 +109,65 @@ def measure_judge_noise(
     assert read.judgments is not None
     with rescore(evaluation, read, read.judgments.table, "judgments") as found:
         try:
-            return draw_grades(found, possible_grades(judged, odd), judged)
+            return draw_grades(found, judged, odd)
         except MetricError:
             return []
 
 
-def possible_grades(judged: ByJudge, odd: NDArray[np.intp]) -> dict[str, Choices]:
-    """Return query_id -> grades of its documents, for queries with a document on which judges disagree."""
-    is_odd = np.zeros(judged.keys.num_rows, dtype=bool)
-    is_odd[odd] = True
-    query_ids, doc_ids = (judged.keys[name].to_pylist() for name in ("query_id", "doc_id"))
-    wanted = {query_ids[key] for key in odd.tolist()}
-    found = {query_id: Choices({}, {}) for query_id in sorted(wanted)}
-    given: dict[int, list[float]] = defaultdict(list)
-    for key, grade in zip(judged.key.tolist(), judged.grade.tolist(), strict=True):
-        if query_ids[key] in wanted:
-            given[key].append(grade)
-    for key, grades in given.items():
-        choices = found[query_ids[key]]
-        if is_odd[key]:
-            choices.open[doc_ids[key]] = np.array(grades)  # type: ignore[index]
-        else:
-            choices.settled[doc_ids[key]] = grades[0]
-    return found
-
-
-def draw_grades(found: LoadedEngine, choices: Mapping[str, Choices], judged: ByJudge) -> list[JudgeNoise]:
+def draw_grades(found: Rescored, judged: ByJudge, odd: NDArray[np.intp]) -> list[JudgeNoise]:
     """Return how far the differences move if the grades on which judges disagree are drawn."""
     engine, evaluation = found.engine, found.evaluation
     metrics = own_metrics(evaluation.metric_list)
     systems = [system.name for system in evaluation.systems]
-    draws = max(LEAST_DRAWS, min(DRAWS, WORK // max(1, len(choices) * len(systems) * max(1, len(metrics)))))
+    query_ids, doc_ids = (judged.keys[name].to_pylist() for name in ("query_id", "doc_id"))
+    queries = sorted({query_ids[key] for key in odd.tolist()})
+    draws = max(LEAST_DRAWS, min(DRAWS, WORK // max(1, len(queries) * len(systems) * max(1, len(metrics)))))
     rng = np.random.default_rng(evaluation.statistics.seed)
-    picks = {
-        query_id: [
-            each.settled | dict(zip(each.open, column, strict=True))
-            for column in zip(*(rng.choice(grades, draws).tolist() for grades in each.open.values()), strict=True)
-        ]
-        for query_id, each in choices.items()
-    }
-    results = dict(read_results(engine, systems, list(choices), metrics)) if metrics else {}
+    drawn: dict[str, list[Grades]] = {query_id: [{} for _ in range(draws)] for query_id in queries}
+    grades: dict[int, list[float]] = defaultdict(list)
+    for key, grade in zip(judged.key.tolist(), judged.grade.tolist(), strict=True):
+        if query_ids[key] in drawn:
+            grades[key].append(grade)
+    for key in sorted(grades, key=lambda key: str(query_ids[key])):
+        is_settled = len({*grades[key]}) == 1
+        picked = [grades[key][0]] * draws if is_settled else rng.choice(grades[key], draws).tolist()
+        for judgments, grade in zip(drawn[query_ids[key]], picked, strict=True):
+            judgments[doc_ids[key]] = grade
+    results = dict(read_results(engine, systems, queries, metrics)) if metrics else {}
     highest = float(judged.grade.max())
     sampling = read_sampling(engine, evaluation)
     columns = {(column.metric, column.candidate): column for column in paired_columns(engine, evaluation, sampling)}
+
+    def values(metric: Metric, system: str, query_id: str) -> NDArray[np.float64]:
+        """Return the value of each draw; NaN if the query cannot be scored."""
+        shown = results.get((system, query_id), [])
+        return np.array([score_query(metric, shown, each, highest) for each in drawn[query_id]], dtype=np.float64)
+
     rows = []
     for metric in metrics:
-        values = {
-            system: {
-                query_id: score_draws(metric, results.get((system, query_id), []), grades, highest)
-                for query_id, grades in picks.items()
-            }
-            for system in systems
-        }
-        baseline = values.pop(evaluation.baseline_name)
-        for candidate, own in values.items():
-            differences = {query_id: own[query_id] - baseline[query_id] for query_id in choices}
+        baseline = {query_id: values(metric, evaluation.baseline_name, query_id) for query_id in queries}
+        for candidate in candidate_names(evaluation):
+            differences = {query_id: values(metric, candidate, query_id) - baseline[query_id] for query_id in queries}
             column = columns[metric.name, candidate]
-            if means := mean_over_draws(column, differences, sampling, draws):
-                rows.append(noise_row(column, means, len(choices)))
+            means = mean_over_draws(column, differences, sampling, draws)
+            if means is None:
+                continue
+            measured = mean_of(column, np.asarray(column.differences)) if len(column.query_ids) else 0.0
+            moments = (
+                means.mean(),
+                means.std(ddof=1),
+                means.min(),
+                means.max(),
+                np.mean(means * np.sign(measured) < 0),
+            )
+            rows.append(JudgeNoise(candidate, metric.name, draws, len(queries), *map(float, moments)))
     return rows
-
-
-def score_draws(
-    metric: Metric, results: Sequence[Result], drawn_grades: Sequence[Grades], highest: float
-) -> NDArray[np.float64]:
-    """Return the value of each draw; NaN if the query cannot be scored."""
-    found = (score_query(metric, results, grades, highest) for grades in drawn_grades)
-    return np.array([np.nan if value is None else value for value in found])
 
 
 def mean_over_draws(
     column: Column, differences: Mapping[str, NDArray[np.float64]], sampling: Sampling, draws: int
-) -> list[float]:
-    """Return the mean difference of each draw; an empty list if a draw scores no query."""
+) -> NDArray[np.float64] | None:
+    """Return the mean difference of each draw; None if a draw scores no query."""
     kept = [place for place, query_id in enumerate(column.query_ids) if query_id not in differences]
     query_ids = [*(column.query_ids[place] for place in kept), *differences]
     rows = [np.full(draws, column.differences[place]) for place in kept] + list(differences.values())
@@ -200,21 +177,6 @@ def mean_over_draws(
     shares = np.where(np.isnan(table), 0.0, 1.0 if weights is None else weights[:, None])
     whole = shares.sum(axis=0)
     if not (whole > 0).all():
-        return []
-    means: list[float] = ((np.nan_to_num(table) * shares).sum(axis=0) / whole).tolist()
+        return None
+    means: NDArray[np.float64] = (np.nan_to_num(table) * shares).sum(axis=0) / whole
     return means
-
-
-def noise_row(column: Column, means: Sequence[float], queries: int) -> JudgeNoise:
-    combined = mean_of(column, np.asarray(column.differences)) if len(column.query_ids) else 0.0
-    return JudgeNoise(
-        column.candidate,
-        column.metric,
-        len(means),
-        queries,
-        float(np.mean(means)),
-        float(np.std(means, ddof=1)),
-        min(means),
-        max(means),
-        float(np.mean(np.sign(means) * np.sign(combined) < 0)),
-    )

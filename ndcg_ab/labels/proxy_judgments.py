@@ -3,8 +3,8 @@
 Corrected differences decide nothing: verdicts and gates are those of the careful judgments (docs/statistics.md).
 """
 
-import contextlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES
-from ndcg_ab.labels.rescoring import LoadedEngine, load_for_rescoring
+from ndcg_ab.labels.rescoring import Rescored, rescore
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import PRIMARY, queries_text
 from ndcg_ab.scoring.scoring import PulledInputs
@@ -70,19 +70,17 @@ class ProxyTable:
     findings: tuple[Finding, ...]
 
 
-@contextlib.contextmanager
-def score_by_proxy(evaluation: Evaluation, read: PulledInputs) -> Iterator[LoadedEngine]:
-    """Yield an engine with the rankings and the proxy judgments."""
+def load_by_proxy(evaluation: Evaluation, read: PulledInputs, *, score: bool) -> AbstractContextManager[Rescored]:
+    """Return an engine with the rankings and the proxy judgments. score: whether anything is scored."""
     assert read.proxy is not None
     plain = read._replace(queries=read.queries.without_draws())  # proxy judgments are of all queries of a log
-    with load_for_rescoring(evaluation, plain, read.proxy, "proxy judgments", evaluation.cheap_judgments) as found:
-        yield found
+    by_proxy = evaluation.model_copy(update={"judgments": evaluation.cheap_judgments})
+    return rescore(by_proxy, plain, read.proxy, "proxy judgments", score=score)
 
 
 def load_proxy_scores(evaluation: Evaluation, read: PulledInputs) -> ProxyTable:
     """Score the rankings, which must be whole, by the proxy judgments, and return the differences."""
-    with score_by_proxy(evaluation, read) as found:
-        found.score()
+    with load_by_proxy(evaluation, read, score=True) as found:
         table = proxy_table(found.engine, found.evaluation)
         seen, unknown = seen_queries(read)
         counted = table.filter(pc.invert(pc.is_in(table["query_id"], pa.array(sorted(seen), pa.string()))))

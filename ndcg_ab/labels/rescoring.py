@@ -14,7 +14,6 @@ from ndcg_ab.checks.data_checks import load_and_check
 from ndcg_ab.comparing.families import compare_columns, paired_columns
 from ndcg_ab.comparing.sampling import read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.inputs.judgments import JudgmentSource
 from ndcg_ab.config.model.settings import Slices
 from ndcg_ab.engines import Engine
 from ndcg_ab.errors import InputError
@@ -26,9 +25,20 @@ from ndcg_ab.scoring.scoring import PulledInputs, open_engine_for, score_metrics
 from ndcg_ab.sources import JUDGMENT, Pulled
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
+PRIMARY_ALONE: dict[str, Any] = {  # of an evaluation: the systems on the primary metrics alone
+    "more_judgments": [],
+    "cheap_judgments": None,
+    "secondary_metrics": [],
+    "guardrails": {},
+    "slices": Slices(),
+    "gate": None,
+    "findings": {},
+    "strict": False,
+}
+
 
 @dataclass(frozen=True, eq=False)
-class LoadedEngine:
+class Rescored:
     """An engine with the rankings and other judgments, whose tables are gone when its context ends.
 
     evaluation: the systems on the primary metrics alone. findings: what the data check noticed.
@@ -38,11 +48,6 @@ class LoadedEngine:
     evaluation: Evaluation
     findings: Sequence[Finding]
 
-    def score(self) -> None:
-        """Compute the scores, and a sample of them a second time."""
-        score_metrics(self.engine, self.evaluation.metric_list, summed_up=False)
-        recompute_sample(self.engine, self.evaluation.metric_list)
-
     def compare(self) -> list[Comparison]:
         """Return the primary comparisons of the scores."""
         columns = paired_columns(self.engine, self.evaluation, read_sampling(self.engine, self.evaluation))
@@ -51,64 +56,33 @@ class LoadedEngine:
 
 @contextlib.contextmanager
 def rescore(
-    evaluation: Evaluation, read: PulledInputs, judgments: pa.Table, about: str, *, check: bool = True
-) -> Iterator[LoadedEngine]:
-    """Yield an engine with scores by other judgments, which are a table in the columns of `JUDGMENT`.
-
-    about, check: as for `load_for_rescoring`.
-    """
-    assert read.judgments is not None
-    other = Pulled(judgments, JUDGMENT, read.judgments.source)
-    with load_for_rescoring(evaluation, read, other, about, evaluation.judgments, check=check) as found:
-        found.score()
-        yield found
-
-
-@contextlib.contextmanager
-def load_for_rescoring(
     evaluation: Evaluation,
     read: PulledInputs,
-    judgments: Pulled,
+    judgments: Pulled | pa.Table,
     about: str,
-    place: JudgmentSource | None,
     *,
     check: bool = True,
-) -> Iterator[LoadedEngine]:
-    """Yield an engine that is loaded with other judgments, before anything is scored.
+    score: bool = True,
+) -> Iterator[Rescored]:
+    """Yield an engine with scores by other judgments, of which a sample was computed a second time.
 
-    about: what an InputError says first. place: what the configuration says of these judgments. check: whether the data
-    are checked.
+    judgments: as they were pulled, or a table in the columns of `JUDGMENT`. about: what an InputError says first.
+    check: whether the data are checked. score: whether anything is scored.
     """
-    alone = primary_alone(evaluation, place)
-    with name_judgments_in_errors(about), open_engine_for(alone) as engine:
-        if check:
-            findings = load_and_check(engine, read._replace(judgments=judgments, proxy=None), alone)
-        else:
-            findings = []
-            load_tables(engine, judgments, read.queries, read.rankings, alone)
-        yield LoadedEngine(engine, alone, findings)
-
-
-def primary_alone(evaluation: Evaluation, judgments: JudgmentSource | None) -> Evaluation:
-    """Return the evaluation of the systems on the primary metrics alone, with another place of judgments."""
-    changes: dict[str, Any] = {
-        "judgments": judgments,
-        "more_judgments": [],
-        "cheap_judgments": None,
-        "secondary_metrics": [],
-        "guardrails": {},
-        "slices": Slices(),
-        "gate": None,
-        "findings": {},
-        "strict": False,
-    }
-    return evaluation.model_copy(update=changes)
-
-
-@contextlib.contextmanager
-def name_judgments_in_errors(about: str) -> Iterator[None]:
-    """Begin the text of an InputError with what it is about."""
+    if isinstance(judgments, pa.Table):
+        assert read.judgments is not None
+        judgments = Pulled(judgments, JUDGMENT, read.judgments.source)
+    alone = evaluation.model_copy(update=PRIMARY_ALONE)
+    findings: Sequence[Finding] = ()
     try:
-        yield
+        with open_engine_for(alone) as engine:
+            if check:
+                findings = load_and_check(engine, read._replace(judgments=judgments, proxy=None), alone)
+            else:
+                load_tables(engine, judgments, read.queries, read.rankings, alone)
+            if score:
+                score_metrics(engine, alone.metric_list, summed_up=False)
+                recompute_sample(engine, alone.metric_list)
+            yield Rescored(engine, alone, findings)
     except InputError as error:
         raise type(error)(f"{about}: {error}") from error.__cause__

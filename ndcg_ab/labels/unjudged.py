@@ -21,8 +21,7 @@ from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.unjudged.bounds import difference_bounds, has_bounds
 from ndcg_core.measures.unjudged.expected_values import ShownPair
-from ndcg_core.measures.unjudged.place_values import lacks_expected_value
-from ndcg_core.measures.unjudged.places import Judged, Places, no_places
+from ndcg_core.measures.unjudged.place_values import Judged, Places, lacks_expected_value, no_places
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 from ndcg_core.statistics.verdicts.record import Unjudged
 from ndcg_core.statistics.verdicts.state import State, state_of
@@ -100,15 +99,13 @@ def add_unjudged(
         for (metric, candidate), column in by_pair.items()
         if shown is not None and metric in known
     }
-    found = []
-    for row in compared:
-        if row.family in (*MAIN, GATE):
-            key = (row.metric, row.candidate)
-            share = not_drawn.get(key, 0.0) / sampling.largest_scale()
-            unjudged = describe_unjudged(evaluation, by_pair[key], row, pairs.get(key), share, is_complete=is_complete)
-            row = replace(row, unjudged=unjudged)
-        found.append(row)
-    return found
+
+    def describe(row: Comparison) -> Unjudged:
+        key = (row.metric, row.candidate)
+        share = not_drawn.get(key, 0.0) / sampling.largest_scale()
+        return describe_unjudged(evaluation, by_pair[key], row, pairs.get(key), share, is_complete=is_complete)
+
+    return [replace(row, unjudged=describe(row)) if row.family in (*MAIN, GATE) else row for row in compared]
 
 
 def has_expected_value(metric: Metric) -> bool:
@@ -216,6 +213,4 @@ def refuse_little_memory(engine: Engine, evaluation: Evaluation, judged: Collect
 
 def number_values(values: pa.ChunkedArray | pa.Array, among: pa.Array) -> IntArray:
     """Return the place of each value among others, -1 if it is not there."""
-    found = np.asarray(pc.fill_null(pc.index_in(values, value_set=among), -1))
-    numbers: IntArray = found.astype(np.int64)
-    return numbers
+    return np.asarray(pc.fill_null(pc.index_in(values, value_set=among), -1), dtype=np.int64)

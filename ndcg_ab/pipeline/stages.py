@@ -18,7 +18,7 @@ from ndcg_ab.engines import Engine
 from ndcg_ab.labels.function_judge import summarize_judge
 from ndcg_ab.labels.judges import compare_judges
 from ndcg_ab.labels.left_out import leave_out, sources_among
-from ndcg_ab.labels.proxy_judgments import load_proxy_scores, proxy_findings, score_by_proxy
+from ndcg_ab.labels.proxy_judgments import load_by_proxy, load_proxy_scores, proxy_findings
 from ndcg_ab.labels.unjudged import refuse_little_memory
 from ndcg_ab.pipeline.conclude import count_inputs, make_outcome, note_configuration
 from ndcg_ab.pipeline.context import Context, Say, Stage
@@ -262,7 +262,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     run_stages(context, STAGES[: STAGES.index(CHECK_DATA) + 1])
     evaluation, findings, read = context.evaluation, context.findings, store.inputs()
     if read.proxy is not None:
-        with score_by_proxy(evaluation, read) as other:
+        with load_by_proxy(evaluation, read, score=False) as other:
             findings = [*findings, *proxy_findings(other.findings)]
     if not evaluation.scores:
         refuse_missing_gains(engine, own_metrics(evaluation.metric_list))

@@ -15,7 +15,7 @@ from ndcg_ab.files import write_text
 from ndcg_ab.report.page.block import safe_link
 from ndcg_ab.report.page.render import TEMPLATES, script_digest, template_environment
 from ndcg_ab.results.numbers import signed
-from ndcg_ab.studies.drawn_documents import ToJudge
+from ndcg_ab.studies.judge_next import ToJudge
 
 KEYS = 10  # digits
 

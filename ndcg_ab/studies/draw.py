@@ -4,11 +4,13 @@ What the file means for a comparison is in `ndcg_ab.comparing.drawn_queries`; do
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ndcg_ab.checks.data_checks import load_and_check
@@ -20,17 +22,17 @@ from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, Setting, format_value
 from ndcg_ab.labels.proxy_judgments import PROXY_ALONE
-from ndcg_ab.labels.rescoring import load_for_rescoring
+from ndcg_ab.labels.rescoring import rescore
 from ndcg_ab.pipeline.context import Context, Say
 from ndcg_ab.pipeline.stages import PULL_QUERIES, PULL_RANKING, run_stages
 from ndcg_ab.pipeline.store import MemoryStore
-from ndcg_ab.results.outcome import Finding
 from ndcg_ab.scoring.metric_tables import looks_beyond
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources import JUDGMENT, Pulled, Queries, pull_source
 from ndcg_ab.sources.judgments.grades import with_words
 from ndcg_ab.sources.queries import distinct_queries, refuse_probabilities, unread_columns
 from ndcg_ab.sources.tables.schema import NOT_DRAWN, query_layout
+from ndcg_ab.studies.judge_next import ToJudge, refuse_no_rankings
 from ndcg_core.sampling.draws import Draw, Kept, draw_queries, permanent_numbers, relative_disagreements
 from ndcg_core.sampling.plan import (
     DEVIATION,
@@ -69,36 +71,34 @@ class DrawPlan(NamedTuple):
     random: int | None
 
 
-class DrawStudy(NamedTuple):
-    """table: the queries of the log, as the file has them. queries: how many. changed: how many were drawn from. drawn:
-    how many were drawn; kept: how many of these by an earlier draw. gone: drawn queries of that draw that the log does
-    not hold. findings: what was noticed of the rankings. places: down to where results were compared; None: all.
-    left_out: columns of the log that the table does not have."""
+@dataclass(frozen=True)
+class DrawStudy:
+    """The queries that were drawn from a log, and what they can settle.
+
+    table: the log with the columns `probability` and `disagreement`, which `compare` takes as `queries`. drawn: the ids
+    of the drawn queries. rows: the documents to judge, of the first places of every system. plan: what the drawn
+    queries can settle. queries: of the log, how many. changed: how many were drawn from. kept: how many of the drawn
+    ones an earlier draw gave. gone: drawn queries of that draw that the log does not hold. places: down to where
+    results were compared; None: all. left_out: columns of the log that the table does not have.
+    """
 
     table: pa.Table
+    drawn: tuple[str, ...]
+    plan: DrawPlan
     queries: int
     changed: int
-    drawn: int
     kept: int
     gone: int
-    plan: DrawPlan
-    findings: Sequence[Finding]
     places: int | None
     left_out: tuple[str, ...] = ()
-
-    @property
-    def drawn_ids(self) -> list[str]:
-        rows = zip(self.table["query_id"].to_pylist(), self.table["probability"].to_pylist(), strict=True)
-        return [query_id for query_id, probability in rows if probability]
+    rows: tuple[ToJudge, ...] = ()
 
 
 class ReadLog(NamedTuple):
-    """The log, how far the rankings of its queries are apart, what was noticed of the rankings, and what was read, with
-    the evaluation that it was read for."""
+    """The log, how far the rankings of its queries are apart, and what was read, with its evaluation."""
 
     queries: Queries
     disagreements: Disagreements
-    findings: list[Finding]
     read: PulledInputs
     evaluation: Evaluation
 
@@ -110,16 +110,10 @@ def check_draw(evaluation: Evaluation, power: float = POWER) -> None:
         raise InputError(
             Setting("--power"), f" {power:g}: must be above alpha ({alpha}) and below 1, such as {POWER:g}"
         )
-    if evaluation.scores:
-        raise InputError("scores: hold no rankings that could disagree: give rankings")
-    if evaluation.engine.spark:
-        raise InputError("engine.spark: queries are drawn by DuckDB alone: take engine.spark out")
+    why_no_scores = "hold no rankings that could disagree: give rankings"
+    refuse_no_rankings(evaluation, why_no_scores, "queries are drawn by DuckDB alone")
     if evaluation.queries is None:
         raise InputError(Setting("--queries"), ": is missing: give the file of the log's queries")
-    if len(evaluation.systems) < 2:
-        raise InputError(
-            Setting("--system"), ": given once; at least 2 systems are needed; add ", Setting("--system"), " NAME=FILE"
-        )
     for metric in evaluation.metric_list:
         if looks_beyond(metric) and (metric.cutoff is not None or metric.unjudged == "condense"):
             raise InputError(
@@ -147,28 +141,30 @@ def draw_from_log(
     check_draw(evaluation, power)
     log = read_log(evaluation, engine, say)
     sample = draw_sample(log, evaluation, count, kept)
-    drawn, cutoffs = int(sample.draw.is_drawn.sum()), [metric.cutoff for metric in evaluation.metric_list]
+    table = log_table(log.queries, sample, is_weighted=evaluation.statistics.weighted is not False)
+    drawn = tuple(table.filter(pc.greater(table["probability"], 0))["query_id"].to_pylist())
+    cutoffs = [metric.cutoff for metric in evaluation.metric_list]
     unit, judged = DEVIATION, None
     if judgments is not None:
         unit, judged = deviation_by_judgments(log, judgments, sample.relative)
     values = log.disagreements.values
     spread = deviation if deviation is not None else unit * float(np.sqrt(np.square(values).mean()))
-    is_supposed = deviation is None and judgments is None
-    effect = evaluation.smallest_effect(evaluation.metric_list[0].name) or EFFECT
     plan = make_plan(
         Population(values, sample.relative, sample.weights, spread),
-        drawn,
-        DrawPlan(effect, evaluation.statistics.alpha, power, spread, judged, is_supposed, None, None, None),
+        len(drawn),
+        evaluation,
+        power,
+        judged=judged,
+        is_supposed=deviation is None and judgments is None,
     )
     return DrawStudy(
-        log_table(log.queries, sample, is_weighted=evaluation.statistics.weighted is not False),
+        table,
+        drawn,
+        plan,
         len(sample.relative),
         int((sample.relative > 0).sum()),
-        drawn,
         sample.kept,
         sample.gone,
-        plan,
-        log.findings,
         None if None in cutoffs else max(cutoff for cutoff in cutoffs if cutoff is not None),
         unread_columns(log.queries, evaluation.queries.source, evaluation.directory) if evaluation.queries else (),
     )
@@ -229,10 +225,10 @@ def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> ReadLog:
                 f" {format_value(query_ids[0])}): the query ids of both must be the same"
             )
     read = PulledInputs(stand_in_judgments(query_ids), queries, rankings, (), None, (), None, None)
-    findings = load_and_check(engine, read, plain)
+    load_and_check(engine, read, plain)
     candidates = candidate_names(plain)
     found = find_disagreements(engine, query_ids, candidates, plain.baseline_name, plain.metric_list[0])
-    return ReadLog(queries, found, [each for each in findings if each.code not in PROXY_ALONE], read, plain)
+    return ReadLog(queries, found, read, plain)
 
 
 def deviation_by_judgments(log: ReadLog, judgments: FileSource, relative: FloatArray) -> tuple[float, int]:
@@ -245,8 +241,7 @@ def deviation_by_judgments(log: ReadLog, judgments: FileSource, relative: FloatA
     first, names = log.evaluation.metric_list[0], candidate_names(log.evaluation)
     query_ids = log.queries.pulled.table["query_id"].to_pylist()
     places = {query_id: place for place, query_id in enumerate(query_ids) if log.disagreements.values[place] > 0}
-    with load_for_rescoring(log.evaluation, log.read, pulled, "judgments", log.evaluation.judgments) as found:
-        found.score()
+    with rescore(log.evaluation, log.read, pulled, "judgments") as found:
         columns = ("candidate", "query_id", "difference")
         rows = found.engine.rows("paired_difference", columns, where={"metric_id": first.hash})
     known = {(name, query_id): difference for name, query_id, difference in rows if query_id in places}
@@ -315,16 +310,17 @@ def kept_error(
     )
 
 
-def make_plan(of: Population, drawn: int, plan: DrawPlan) -> DrawPlan:
-    """The plan with what it detects and needs."""
-    detected, alpha = None, plan.alpha
+def make_plan(
+    of: Population, drawn: int, evaluation: Evaluation, power: float, *, judged: int | None, is_supposed: bool
+) -> DrawPlan:
+    """Return what drawn queries detect, and how many queries the smallest effect needs."""
+    detected, alpha = None, evaluation.statistics.alpha
+    effect = evaluation.smallest_effect(evaluation.metric_list[0].name) or EFFECT
     if drawn >= 2:
         error, freedom = error_of_draw(of, drawn)
-        detected = minimal_detectable_effect(drawn, error * drawn**0.5, alpha, plan.power, freedom)
-    drawn_need, random_need = (
-        queries_to_settle(of, plan.effect, error_of, alpha, plan.power) for error_of in (error_of_draw, error_of_random)
-    )
-    return plan._replace(detected=detected, drawn=drawn_need, random=random_need)
+        detected = minimal_detectable_effect(drawn, error * drawn**0.5, alpha, power, freedom)
+    needs = (queries_to_settle(of, effect, error_of, alpha, power) for error_of in (error_of_draw, error_of_random))
+    return DrawPlan(effect, alpha, power, of.deviation, judged, is_supposed, detected, *needs)
 
 
 def log_table(queries: Queries, sample: Sample, *, is_weighted: bool) -> pa.Table:

@@ -1,6 +1,10 @@
-"""The first configuration, written from the files that there are, with the keys that are worth knowing next."""
+"""Files of which nobody says what they are: the first configuration, and `ndcg-ab check` over them.
+
+A configuration is written with the keys that are worth knowing next. Judgments need not be among the files of a check.
+"""
 
 import dataclasses
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -11,15 +15,21 @@ from typing import Any, NamedTuple
 import yaml
 from pydantic import ValidationError
 
+from ndcg_ab.checks.unjudged_checks import check_rankings_alone
 from ndcg_ab.config.loading.file import describe_problems
 from ndcg_ab.config.loading.layers import fill_in_content
 from ndcg_ab.config.loading.templates import resolve_at, stands_for_many
 from ndcg_ab.config.loading.yaml_files import Loader
 from ndcg_ab.config.model.evaluation import NAME, Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource
+from ndcg_ab.config.options.from_options import validate_evaluation
 from ndcg_ab.config.options.positional import NamedFile, distinct_names
+from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.files import resolved, write_text
+from ndcg_ab.files import named, resolved, write_text
+from ndcg_ab.pipeline import Say, check_only
+from ndcg_ab.results.codec import encode
+from ndcg_ab.results.outcome import Finding
 from ndcg_ab.sources import make_source
 from ndcg_ab.sources.files.file import refuse_no_file
 from ndcg_ab.sources.files.parts import local_parts
@@ -31,6 +41,7 @@ FEW = "few-judgments.qrels"  # of the example: judgments that do not settle the 
 EXAMPLE = ("documents.tsv", "judgments.qrels", "new.run", "old.run", "queries.tsv")
 MORE = {"judgments.qrels": "stories.qrels", "new.run": "tofu.run"}  # what the example has and the tests do not
 SCHEMA_FILE = "ndcg-ab.schema.json"
+CONFIGURATIONS = (".yaml", ".yml")
 WEIGHTED = "queries weigh as their column weight says; `statistics: {weighted: false}` ignores it"
 
 
@@ -202,3 +213,53 @@ def read_evaluation(text: str, folder: Path) -> Evaluation:
     except ValidationError as error:
         raise InputError("\n".join(describe_problems(error))) from None
     return resolve_at(evaluation, datetime.now(UTC))
+
+
+# ---- a check of files
+
+
+def is_configuration(files: Sequence[Path]) -> bool:
+    """Whether one file alone is meant as a configuration: by its name, or because it is no data and begins as YAML."""
+    if len(files) != 1 or files[0].suffix.lower() in CONFIGURATIONS:
+        return len(files) == 1
+    if not files[0].is_file():
+        return True
+    with named(files[0]), files[0].open("rb") as file:
+        start = file.read(200).decode("utf-8", errors="replace")
+    return recognise_file(files[0]) is None and bool(re.match(r"\s*(#|---|[\w-]+:\s)", start))
+
+
+def check_files(
+    files: Sequence[Path],
+    judgments: Path | None,
+    systems: Mapping[str, Path],
+    keys: Mapping[str, Any],
+    engine: Engine,
+    say: Say,
+    words: Mapping[str, float] | None = None,
+    duplicates: str | None = None,
+) -> tuple[list[Finding], str]:
+    """The findings about judgments and rankings, or rankings alone, and what was read in words.
+
+    keys: of the evaluation beside its sources: metrics, findings, strict, documents.  words: the numbers of grades that
+    are words.  duplicates: first, if the first of the places of a document counts.
+    """
+    found = guess_inputs(files, judgments, systems, None, needs_judgments=False)
+    judged = found.judgments.path if found.judgments else "no judgments"  # a path that is not read
+    content: dict[str, Any] = {"name": "check", "judgments": {"file": str(judged), "grades": words}, **keys}
+    content["systems"] = [
+        {"name": name, "file": str(each.path), "parts": stands_for_many(each.path), "duplicates": duplicates}
+        for name, each in found.systems.items()
+    ]
+    if found.queries:
+        content["queries"] = {"file": str(found.queries.path)}
+    evaluation: Evaluation = validate_evaluation(content)
+    check = check_only if found.judgments else check_rankings_alone
+    findings, counts = check(evaluation, engine, say)
+    return findings, "\n".join([*found.words(), counts])
+
+
+def checked_to_json(counts: str, findings: Sequence[Finding]) -> str:
+    """What was read in words, and the findings."""
+    content = {"schema": 1, "read": counts.splitlines(), "findings": encode(list(findings))}
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

@@ -4,14 +4,15 @@ A document is worth the root mean square change of the difference over its expec
 the same chances of grades as the tipping factor (docs/statistics.md, "What is not judged").
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ndcg_ab.comparing.families import make_families, paired_columns
+from ndcg_ab.comparing.families import candidate_names, make_families, paired_columns
 from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
@@ -19,40 +20,60 @@ from ndcg_ab.errors import InputError, Setting, format_value
 from ndcg_ab.labels.unjudged import Shown, add_unjudged, has_expected_value, number_values, read_shown
 from ndcg_ab.pipeline import Say, score_systems
 from ndcg_ab.results.decisions import settled_state
-from ndcg_ab.scoring.metric_tables import own_metrics
-from ndcg_ab.studies.drawn_documents import Ranks, ToJudge, list_unjudged, make_rows
+from ndcg_ab.scoring.metric_tables import own_metrics, rank_rule
+from ndcg_ab.sources.queries import make_documents
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor
-from ndcg_core.measures.unjudged.next_label import find_grade_effects
+from ndcg_core.measures.unjudged.expected_values import find_grade_effects
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 
+PLACES = 10  # of every system where a metric has no cutoff
 Document = tuple[int, int]  # the numbers of a query and a document
+Ranks = dict[tuple[str, str], dict[str, int]]  # (query, document) -> system -> its best place there
+
+
+@dataclass(frozen=True)
+class ToJudge:
+    """One query and one document that nobody has judged.
+
+    place: 1, 2, 3 …, the first first. text: the query's; title, url: the document's; None where they are not known.
+    ranks: (system, rank) of every system that shows the document, in the order of the systems.
+    effect: by how much its grade is expected to move the difference of the comparison, in the unit of the metric; None
+        where nothing of the query is judged yet, and lowest and highest are not known either.
+    lowest, highest: the difference of the comparison if it had the lowest and the highest grade, and no other changed.
+    baseline, candidate, metric: the comparison.
+    """
+
+    place: int
+    query_id: str
+    doc_id: str
+    text: str | None
+    title: str | None
+    url: str | None
+    ranks: tuple[tuple[str, int], ...]
+    effect: float | None
+    lowest: float | None
+    highest: float | None
+    baseline: str
+    candidate: str
+    metric: str
 
 
 @dataclass(frozen=True)
 class ToJudgeNext:
-    """The documents to judge next, and the comparisons that they are for.
+    """The unjudged documents whose grades would settle a comparison soonest.
 
     rows: those of drawn queries that nobody judged, then the most telling first. unjudged: pairs of query and document
-    that could be named. drawn, unjudged_queries: how many queries were drawn, and how many of them have no judgment.
-    grades: every grade of the judgments, and 0. comparisons: as they stand now.
+    that could be named. grades: every grade of the judgments, and 0. drawn, unjudged_queries: how many queries were
+    drawn, and how many of them have no judgment. comparisons: as they stand now.
     """
 
     rows: tuple[ToJudge, ...]
     unjudged: int
+    grades: tuple[float, ...]
     drawn: int
     unjudged_queries: int
-    grades: tuple[float, ...]
     comparisons: tuple[Comparison, ...]
-
-
-class Effect(NamedTuple):
-    """What the grade of one document does to the mean difference of one comparison: fields of `ToJudge`."""
-
-    effect: float
-    lowest: float
-    highest: float
-    candidate: str
 
 
 def with_one_metric(evaluation: Evaluation, metric: str | None) -> Evaluation:
@@ -60,14 +81,11 @@ def with_one_metric(evaluation: Evaluation, metric: str | None) -> Evaluation:
 
     Raises InputError if the metric has no expected value, or the systems' rankings are not known.
     """
-    if evaluation.scores:
-        raise InputError("scores: name no documents that could be judged: give judgments and rankings")
-    if evaluation.engine.spark:
-        raise InputError("engine.spark: what is to be judged next is found by DuckDB alone: take engine.spark out")
-    if len(evaluation.systems) < 2:
-        raise InputError(
-            Setting("--system"), ": given once; at least 2 systems are needed; add ", Setting("--system"), " NAME=FILE"
-        )
+    refuse_no_rankings(
+        evaluation,
+        "name no documents that could be judged: give judgments and rankings",
+        "what is to be judged next is found by DuckDB alone",
+    )
     chosen = evaluation.metric_named(metric or evaluation.metrics[0])
     is_of_grades = has_expected_value(chosen) and chosen.traits.divisor is not Divisor.SHOWN
     if not own_metrics([chosen]) or not is_of_grades or chosen.unjudged == "condense":
@@ -82,6 +100,18 @@ def with_one_metric(evaluation: Evaluation, metric: str | None) -> Evaluation:
     return evaluation.model_copy(update={**left_out, **kept})
 
 
+def refuse_no_rankings(evaluation: Evaluation, why_no_scores: str, why_no_spark: str) -> None:
+    """Raise InputError unless an evaluation has rankings of at least two systems on this machine."""
+    if evaluation.scores:
+        raise InputError(f"scores: {why_no_scores}")
+    if evaluation.engine.spark:
+        raise InputError(f"engine.spark: {why_no_spark}: take engine.spark out")
+    if len(evaluation.systems) < 2:
+        raise InputError(
+            Setting("--system"), ": given once; at least 2 systems are needed; add ", Setting("--system"), " NAME=FILE"
+        )
+
+
 def find_documents_to_judge(
     evaluation: Evaluation,
     engine: Engine,
@@ -94,7 +124,11 @@ def find_documents_to_judge(
     evaluation: from `with_one_metric`. candidates: by default those whose state the queries or the labels leave open;
     if there is none, all. Raises InputError, ParityError.
     """
-    refuse_unknown_candidates(evaluation, candidates)
+    known = candidate_names(evaluation)
+    for name in candidates:
+        if name not in known:
+            said = f" {format_value(name)}: is none of the candidates ({', '.join(known)})"
+            raise InputError(Setting("--candidate"), said)
     score_systems(evaluation, engine, say)
     sampling = read_sampling(engine, evaluation)
     columns = paired_columns(engine, evaluation, sampling)
@@ -108,63 +142,53 @@ def find_documents_to_judge(
     wanted = list(candidates) or open_ones or list(by_candidate)
     say("weighing what is unjudged")
     columns = [column for column in columns if column.candidate in wanted]
-    best: dict[Document, Effect] = {}
-    for column in columns:
-        for document, effect in label_effects(metric, column, shown, sampling):
-            if effect.effect > 0 and (document not in best or effect.effect > best[document].effect):
-                best[document] = effect
-    order = sorted(best, key=lambda document: (-best[document].effect, document))
+    effects = [each for column in columns for each in label_effects(metric, column, shown, sampling)]
+    best: dict[Document, dict[str, Any]] = {}  # of each document the comparison that it moves furthest
+    for document, effect in sorted(effects, key=lambda each: (-each[1]["effect"], each[0])):
+        best.setdefault(document, effect)
     of_drawn = list_unjudged(engine, evaluation) if sampling.drawn else []
-    chosen = order[: max(0, most - len(of_drawn))]
+    chosen = list(best)[: max(0, most - len(of_drawn))]
     ranks = read_ranks(shown, metric, evaluation, chosen)
     by_id = {(row.query_id, row.doc_id): row for row in make_rows(ranks, engine, evaluation)}
     rows = [
-        replace(by_id[shown.ids_of(document)], place=place, **best[document]._asdict())
+        replace(by_id[shown.ids_of(document)], place=place, **best[document])
         for place, document in enumerate(chosen, len(of_drawn) + 1)
     ]
     return ToJudgeNext(
         (*of_drawn[:most], *rows),
-        len(of_drawn) + len(order),
+        len(of_drawn) + len(best),
+        shown.judged.grades,
         len(sampling.drawn.weights) if sampling.drawn else 0,
         len({row.query_id for row in of_drawn}),
-        shown.judged.grades,
         tuple(by_candidate[column.candidate] for column in columns),
     )
 
 
-def refuse_unknown_candidates(evaluation: Evaluation, candidates: Iterable[str]) -> None:
-    """Raise InputError for a name that no candidate has."""
-    known = [system.name for system in evaluation.systems if system.name != evaluation.baseline_name]
-    for name in candidates:
-        if name not in known:
-            said = f" {format_value(name)}: is none of the candidates ({', '.join(known)})"
-            raise InputError(Setting("--candidate"), said)
-
-
 def label_effects(
     metric: Metric, column: Column, shown: Shown, sampling: Sampling
-) -> Iterator[tuple[Document, Effect]]:
-    """Yield the effect of each unjudged document on the mean difference.
+) -> Iterator[tuple[Document, dict[str, Any]]]:
+    """Yield what the grade of each unjudged document does to the mean difference, if anything: fields of `ToJudge`.
 
     A query without a relevant judgment counts from its first relevant document on.
     """
     ids = shown.query_ids.to_pylist()
     pair = shown.pair(metric, column.candidate, column.baseline, ids)
-    found, query = find_grade_effects(pair), pair.unjudged.query
+    (chances, found), query = find_grade_effects(pair), pair.unjudged.query
     counted = number_values(pa.array(column.query_ids, pa.string()), shown.query_ids)
     before, is_counted = np.zeros(len(ids)), np.zeros(len(ids), dtype=bool)
     before[counted], is_counted[counted] = column.differences, True
     weights, total = sampling.weights_and_total(ids, column.query_ids)
     difference = float(weights[counted] @ before[counted]) / (total or 1.0)
     weight = weights[query][:, None]
-    of_counted = (found.differences - before[query][:, None]) * weight / (total or 1.0)
-    brought_in = (found.differences - difference) * weight / np.maximum(total + weight, 1e-300)
-    changes = np.where(is_counted[query][:, None], of_counted, np.where(found.is_scored, brought_in, 0.0))
-    expected = np.sqrt((found.chances * np.square(changes)).sum(axis=1))
+    of_counted = (np.nan_to_num(found) - before[query][:, None]) * weight / (total or 1.0)
+    brought_in = np.nan_to_num((found - difference) * weight / np.maximum(total + weight, 1e-300))
+    changes = np.where(is_counted[query][:, None], of_counted, brought_in)
+    expected = np.sqrt((chances * np.square(changes)).sum(axis=1))
     ends = difference + changes[:, [0, -1]]
     documents = zip(query.tolist(), pair.unjudged.doc.tolist(), strict=True)
     for document, size, (low, high) in zip(documents, expected.tolist(), ends.tolist(), strict=True):
-        yield document, Effect(size, low, high, column.candidate)
+        if size > 0:
+            yield document, {"effect": size, "lowest": low, "highest": high, "candidate": column.candidate}
 
 
 def read_ranks(shown: Shown, metric: Metric, evaluation: Evaluation, documents: Sequence[Document]) -> Ranks:
@@ -177,3 +201,62 @@ def read_ranks(shown: Shown, metric: Metric, evaluation: Evaluation, documents: 
             if (key := shown.ids_of((query, doc))) in found:
                 found[key][system.name] = rank
     return found
+
+
+# ---- what there is to judge of drawn queries: the documents in the first places of any system
+
+
+def list_documents(
+    drawn: Sequence[str], places: int | None, engine: Engine, evaluation: Evaluation
+) -> tuple[ToJudge, ...]:
+    """Return the documents to judge of drawn queries, within the first places of any system; None: within `PLACES`.
+
+    engine: that the queries were drawn with.
+    """
+    places = places or PLACES
+    rules = {rank_rule(metric) for metric in evaluation.metric_list}
+    ranks: Ranks = defaultdict(dict)
+    columns = ("rank_rule", "query_id", "doc_id", "system_id", "first_rank")
+    for rule, query_id, doc_id, system, rank in engine.each("ranked_doc", columns, where={"query_id": drawn}):
+        if rule in rules and rank <= places:
+            known = ranks[query_id, doc_id]
+            known[system] = min(rank, known.get(system, rank))
+    return tuple(make_rows(ranks, engine, evaluation))
+
+
+def list_unjudged(engine: Engine, evaluation: Evaluation) -> list[ToJudge]:
+    """Of drawn queries that nobody has judged; engine: with the tables of the evaluation."""
+    ranks: Ranks = defaultdict(dict)
+    for query_id, doc_id, system, rank in engine.rows("first_result", ("query_id", "doc_id", "system_id", "rank")):
+        ranks[query_id, doc_id][system] = rank
+    return make_rows(ranks, engine, evaluation)
+
+
+def make_rows(ranks: Ranks, engine: Engine, evaluation: Evaluation) -> list[ToJudge]:
+    """Query by query, the documents in the order of their ids, which does not tell who shows them."""
+    texts = dict(engine.rows("query", ("query_id", "text")))
+    titles: dict[str, tuple[str | None, str | None]] = {}
+    if ranks and (documents := make_documents(evaluation)):
+        documents.check()
+        named = sorted({doc_id for _, doc_id in ranks})
+        found = documents.of(pa.chunked_array([pa.array(named, pa.string())]))
+        titles = {each["doc_id"]: (each["title"], each["url"]) for each in found.to_pylist()}
+    names = [system.name for system in evaluation.systems]
+    return [
+        ToJudge(
+            place=place,
+            query_id=query_id,
+            doc_id=doc_id,
+            text=texts.get(query_id) or None,
+            title=titles.get(doc_id, (None, None))[0],
+            url=titles.get(doc_id, (None, None))[1],
+            ranks=tuple((name, shown[name]) for name in names if name in shown),
+            effect=None,
+            lowest=None,
+            highest=None,
+            baseline=evaluation.baseline_name,
+            candidate=next(name for name in names if name != evaluation.baseline_name),
+            metric=evaluation.metrics[0],
+        )
+        for place, ((query_id, doc_id), shown) in enumerate(sorted(ranks.items()), 1)
+    ]

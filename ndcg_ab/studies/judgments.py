@@ -140,12 +140,8 @@ def compare_judgments(
 
 
 def evaluate_systems(evaluation: Evaluation, origin: str, say: Say) -> Outcome:
-    def say_under(step: str) -> None:
-        say(f"{step}, judged by {origin}")
-
     with open_engine_for(evaluation) as engine:
-        outcome, _ = evaluate(evaluation, engine, say_under, whole=False)
-        return outcome
+        return evaluate(evaluation, engine, lambda step: say(f"{step}, judged by {origin}"), whole=False)[0]
 
 
 def measure_agreement(first: Pulled, second: Pulled) -> Agreement:

@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -377,13 +377,12 @@ def plans_to_json(plans: Sequence[Plan], asked: Asked) -> str:
         "power": asked.power,
         "family": asked.comparisons,
         "holds": asked.holds,
-        "comparisons": [plan_to_dict(plan, asked) for plan in plans],
+        "comparisons": [
+            vars(plan)
+            | {"needed": [need._asdict() for need in plan.needed]}
+            | {"curve": [{"queries": row.n, "effect": row.effect} for row in plan.curve]}
+            | {"sentence": format_answer(plan, asked)}
+            for plan in plans
+        ],
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def plan_to_dict(plan: Plan, asked: Asked) -> dict[str, Any]:
-    fields = {field.name: getattr(plan, field.name) for field in dataclasses.fields(plan)}
-    needed = [need._asdict() for need in plan.needed]
-    curve = [{"queries": row.n, "effect": row.effect} for row in plan.curve]
-    return {**fields, "needed": needed, "curve": curve, "sentence": format_answer(plan, asked)}

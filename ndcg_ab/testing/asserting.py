@@ -18,7 +18,7 @@ from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, queries_text
 from ndcg_ab.visible import visible
 from ndcg_core.measures.external_metric import canonical_name
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.metric_aliases import translate
+from ndcg_core.measures.notation import translate
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Verdict, readable
 

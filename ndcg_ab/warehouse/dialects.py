@@ -2,9 +2,14 @@
 
 Everything else is one text that means the same in all of them: numbers have an exponent (without one they are decimals
 in some), every column has a name and a table in front of it, what an outer join does not find is made 0 by coalesce.
+Tables, columns and systems are checked, because they become part of a query, and quoted.
 """
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ndcg_ab.errors import InputError, Setting, format_value
 
 # Words that a column or table cannot be called without quotation marks in at least one of the databases.
 RESERVED = frozenset(
@@ -62,3 +67,96 @@ DIALECTS = {
     "databricks": Dialect("Databricks", "string", real32="float", quote="`"),
     "redshift": Dialect("Amazon Redshift", "varchar(65535)", "double precision"),
 }
+
+
+# ---- tables, columns and systems as they were named
+
+JUDGMENT_FIELDS = ("query_id", "doc_id", "grade")
+RANKING_FIELDS = ("system_id", "query_id", "doc_id", "score", "rank")
+PART = re.compile(r'[\w$-]+|"(?:[^"\x00-\x1f\x7f]|"")+"')
+TEMPLATE = re.compile(r"\{\{[^{}\n\r]*\}\}")  # a dbt expression: {{ ref('rankings') }}
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Where judgments and rankings stand, as they were named: paths such as ``search.judgments``.
+
+    rankings: one table of all systems; not read where systems (name -> table) are given.
+    judgments_columns, columns: field -> the name of its column, where that differs.
+    """
+
+    judgments: str = "judgments"
+    rankings: str = "rankings"
+    systems: Mapping[str, str] = field(default_factory=dict)
+    judgments_columns: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
+def make_tables(
+    judgments: str,
+    rankings: str | None,
+    systems: Mapping[str, str] | None,
+    judgments_columns: Mapping[str, str] | None,
+    columns: Mapping[str, str] | None,
+) -> Tables:
+    """What was given, with the names that are meant without it; InputError for two places of the rankings."""
+    if rankings is not None and systems:
+        raise InputError(
+            Setting("--rankings"),
+            ", ",
+            Setting("--system"),
+            ": both are given; the rankings are in one table, or in one of each system",
+        )
+    return Tables(
+        judgments, "rankings" if rankings is None else rankings, systems or {}, judgments_columns or {}, columns or {}
+    )
+
+
+def quote_table(option: str, name: str, dialect: Dialect) -> str:
+    """A table's path in a query; a dbt expression stays as it is. InputError names the option."""
+    return name.strip() if TEMPLATE.fullmatch(name.strip()) else quote_path(option, "table", name, dialect)
+
+
+def quote_column(option: str, columns: Mapping[str, str], wanted: str, dialect: Dialect) -> str:
+    """The column of a field in a query."""
+    return quote_path(option, "column", columns.get(wanted, wanted), dialect)
+
+
+def quote_path(option: str, kind: str, name: str, dialect: Dialect) -> str:
+    parts = PART.findall(name)
+    if not parts or ".".join(parts) != name:
+        expression = ", or a dbt expression in {{ }}" if kind == "table" else ""
+        raise InputError(
+            Setting(option),
+            f" {format_value(name)}: must be the name of a {kind}, of letters, digits, _, $, - and points; a"
+            " part with"
+            f' anything else must be in double quotation marks: "my {kind}"{expression}',
+        )
+    return ".".join(quote_identifier(part, dialect) for part in parts)
+
+
+def quote_identifier(part: str, dialect: Dialect) -> str:
+    """Plain names stay plain; what stood in quotation marks, or needs them, gets those of the database."""
+    if part.startswith('"'):
+        return dialect.quoted(part[1:-1].replace('""', '"'))
+    plain = r"[a-z_][a-z0-9_]*|[A-Z_][A-Z0-9_]*" if dialect.folds_up else r"[a-z_][a-z0-9_]*"
+    return part if re.fullmatch(plain, part) and part.lower() not in RESERVED else dialect.quoted(part)
+
+
+def quote_system(option: str, name: str) -> str:
+    """A system's name as a text in a query."""
+    if not name or not name.isprintable() or re.search(r"['\"\\`{}]", name):
+        raise InputError(
+            Setting(option),
+            f" {format_value(name)}: a system's name in a query must be of printable characters without"
+            " quotation"
+            " marks, backslashes and braces",
+        )
+    return f"'{name}'"
+
+
+def refuse_unknown_fields(option: str, columns: Mapping[str, str], fields: tuple[str, ...]) -> None:
+    for name in columns:
+        if name not in fields:
+            hint = f"; it is FIELD=COLUMN: say {columns[name]}={name}" if columns[name] in fields else ""
+            raise InputError(Setting(option), f": {format_value(name)} is no field there ({', '.join(fields)}){hint}")

@@ -1,17 +1,61 @@
-"""The selects over documents: judgments with their gains, results in rank order with theirs, and their sums."""
+"""The selects over documents: the tables as they were named, judgments with their gains, results in rank order."""
 
 from collections.abc import Iterator
 
-from ndcg_ab.warehouse import expressions
-from ndcg_ab.warehouse.cascade_measures import CASCADE_MEASURES, judged_columns
-from ndcg_ab.warehouse.dialects import Dialect
+from ndcg_ab.warehouse import dialects, expressions
+from ndcg_ab.warehouse.dialects import Dialect, Tables
 from ndcg_ab.warehouse.expressions import gain_lines, number_literal
 from ndcg_ab.warehouse.step import Step, indent_lines, select_columns
+from ndcg_ab.warehouse.sums import cascade_of, judged_columns
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import GAINS
 
 LARGEST32 = 3.4028234663852886e38
 NOTHING32 = 2.0**-150  # what is not above it is 0 as a 32-bit number
+
+
+# ---- the tables with our names and types for their columns
+
+
+def input_steps(metric: Metric, dialect: Dialect, tables: Tables) -> Iterator[Step]:
+    """The two tables with our names and types."""
+
+    def text(alias: str, option: str, field: str) -> str:
+        columns = tables.judgments_columns if alias == "judged" else tables.columns
+        column = dialects.quote_column(option, columns, field, dialect)
+        return f"    cast({alias}.{column} as {dialect.text}){dialect.bytewise} as {field}"
+
+    option = "--judgments-columns"
+    grade = dialects.quote_column(option, tables.judgments_columns, "grade", dialect)
+    lines = [text("judged", option, "query_id"), text("judged", option, "doc_id")]
+    lines.append(f"    cast(judged.{grade} as {dialect.real}) as grade")
+    place = dialects.quote_table("--judgments", tables.judgments, dialect)
+    rows = f"from {place} as judged\nwhere judged.{grade} is not null"
+    yield Step("given_judgment", "your judgments; a row without a grade is none", select_columns(lines, rows))
+
+    def ranking(place: str, system: str) -> str:
+        lines = [system, text("returned", "--columns", "query_id"), text("returned", "--columns", "doc_id")]
+        lines.append(order_column(metric, dialect, tables))
+        return select_columns(lines, f"from {place} as returned")
+
+    if not tables.systems:
+        place = dialects.quote_table("--rankings", tables.rankings, dialect)
+        selects = [ranking(place, text("returned", "--columns", "system_id"))]
+    else:
+        selects = []
+        for name, path in tables.systems.items():
+            system = f"    cast({dialects.quote_system('--system', name)} as {dialect.text}) as system_id"
+            selects.append(ranking(dialects.quote_table("--system", path, dialect), system))
+    yield Step("given_ranking", "your rankings", "\nunion all\n".join(selects))
+
+
+def order_column(metric: Metric, dialect: Dialect, tables: Tables) -> str:
+    """What orders results, higher first; adding 0 makes -0.0 and 0.0 equal scores."""
+    if metric.ties == "given":
+        rank = dialects.quote_column("--columns", tables.columns, "rank", dialect)
+        return f"    -cast(returned.{rank} as {dialect.real}) as order_score"
+    column = dialects.quote_column("--columns", tables.columns, "score", dialect)
+    return f"    cast(returned.{column} as {dialect.real}) + 0e0 as order_score"
 
 
 # ---- judgments
@@ -65,8 +109,8 @@ group by
 
 def judged_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     """Judgments with their gains, and the queries that count."""
-    walk = CASCADE_MEASURES.get(metric.measure)
-    marked = "".join(f",\n    {column}" for column in judged_columns(metric, dialect)) if walk else ""
+    walk = cascade_of(metric)
+    marked = "".join(f",\n    {column}" for column in judged_columns(metric, walk, dialect)) if walk else ""
     yield Step(
         "judged_doc",
         "one row per (query_id, doc_id): what the document is worth; faults: 1 where the judgment is refused",
@@ -203,8 +247,8 @@ def graded_doc_step(metric: Metric, dialect: Dialect) -> Step:
         )
     else:
         columns.append(f"{gain} as gain")
-    if metric.measure in CASCADE_MEASURES:
-        columns += [f"coalesce(judged_doc.{mark}, 0e0) as {mark}" for mark in CASCADE_MEASURES[metric.measure].marks]
+    if walk := cascade_of(metric):
+        columns += [f"coalesce(judged_doc.{mark}, 0e0) as {mark}" for mark in walk.marks]
     if metric.effective_discount != "none":
         factor = expressions.discount_lines(metric, "ranked_doc.rank", dialect.real, metric.cutoff)
         columns.append("\n    ".join(factor) + " as discount")
@@ -220,11 +264,10 @@ def query_dcg_step(metric: Metric) -> Step:
     has_discount = metric.effective_discount != "none"
     lines = ["graded_doc.system_id", "graded_doc.query_id"]
     lines.append(f"sum(graded_doc.gain{' * graded_doc.discount' * has_discount}) as dcg")
-    measure = expressions.MEASURES[metric.measure]
     cut_ideal = metric.traits.takes("ideal") and metric.ideal_cut == "returned"
-    if measure in expressions.NEEDS_PLACES or cut_ideal:
+    if expressions.counts_places(metric) or cut_ideal:
         lines.append("count(*) as places")
-    if measure in expressions.NEEDS_FIRST_RANK:
+    if metric.traits.is_decided_by_first:
         lines.append("min(case when graded_doc.gain > 0e0 then graded_doc.rank end) as first_rank")
     if metric.has_endless_ideal and (metric.cutoff is None or cut_ideal):
         lines.append("sum(graded_doc.discount) as discounts" if has_discount else "count(*) * 1e0 as discounts")

@@ -4,20 +4,21 @@ Names and formulas are those of `sql/`; but a query for one metric holds its cho
 from tables, and keeps to what all databases mean the same by.
 """
 
+import shlex
+import textwrap
 from collections.abc import Iterator
 
 from ndcg_ab.errors import InputError, Setting
-from ndcg_ab.warehouse import expressions, names
-from ndcg_ab.warehouse.cascade_measures import CASCADE_MEASURES, cascade_steps
-from ndcg_ab.warehouse.dialects import DIALECTS, Dialect
-from ndcg_ab.warehouse.documents import judged_steps, query_dcg_step, ranked_steps, valid_judgments
-from ndcg_ab.warehouse.header import format_header
-from ndcg_ab.warehouse.ideals import best_order_steps, highest_grade_steps
-from ndcg_ab.warehouse.input_tables import input_steps
-from ndcg_ab.warehouse.names import JUDGMENT_FIELDS, RANKING_FIELDS, Tables
+from ndcg_ab.warehouse import dialects, expressions
+from ndcg_ab.warehouse.dialects import DIALECTS, JUDGMENT_FIELDS, RANKING_FIELDS, Dialect, Tables
+from ndcg_ab.warehouse.documents import input_steps, judged_steps, query_dcg_step, ranked_steps, valid_judgments
 from ndcg_ab.warehouse.step import Step, chain_steps, unused_prefix
+from ndcg_ab.warehouse.sums import CASCADES, best_order_steps, cascade_of, cascade_steps, highest_grade_steps
+from ndcg_core.measures.meanings import MEASURE_MEANINGS, TABLE_MEANING, VALUE_MEANINGS
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.writing import format_number, unknown_value_message
+from ndcg_core.measures.writing import format_number, unknown_value_message, written
+
+WIDTH = 117  # of a comment, so that no line is longer than 120 characters
 
 
 def write_query(metric: Metric, dialect: str, tables: Tables = Tables(), *, mean: bool = False) -> str:  # noqa: B008
@@ -28,15 +29,16 @@ def write_query(metric: Metric, dialect: str, tables: Tables = Tables(), *, mean
     if dialect not in DIALECTS:
         raise InputError(Setting("--dialect"), unknown_value_message("", dialect, DIALECTS))
     chosen = DIALECTS[dialect]
-    if metric.measure not in expressions.MEASURES:
+    is_cascade = metric.traits.factors is not None
+    if not expressions.is_sayable(metric) or (is_cascade and metric.traits.factors not in CASCADES):
         raise InputError(f"metric {metric.name}: {metric.measure} is not written as one query: choose another measure")
     if metric.score_precision == "float32" and not chosen.real32:
         raise InputError(
             f"metric {metric.name}: score_precision = float32 cannot be said in {chosen.title}, which has no 32-bit"
             " numbers: choose score_precision = double"
         )
-    names.refuse_unknown_fields("--judgments-columns", tables.judgments_columns, JUDGMENT_FIELDS)
-    names.refuse_unknown_fields("--columns", tables.columns, RANKING_FIELDS)
+    dialects.refuse_unknown_fields("--judgments-columns", tables.judgments_columns, JUDGMENT_FIELDS)
+    dialects.refuse_unknown_fields("--columns", tables.columns, RANKING_FIELDS)
     refuse_unread_fields(metric, tables)
     refuse_impossible_highest(metric)
     steps, final = list(query_steps(metric, chosen)), score_select(metric, chosen)
@@ -82,8 +84,8 @@ def query_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     yield from valid_judgments(metric)
     yield from judged_steps(metric, dialect)
     yield from ranked_steps(metric, dialect)
-    if metric.measure in CASCADE_MEASURES:
-        yield from cascade_steps(metric, dialect)
+    if walk := cascade_of(metric):
+        yield from cascade_steps(metric, walk, dialect)
         return
     yield query_dcg_step(metric)
     if metric.has_endless_ideal:
@@ -100,9 +102,9 @@ def score_select(metric: Metric, dialect: Dialect) -> str:
         cases.append(f"when judged_query.best <= 0e0 then {'1e0' if metric.no_relevant == 'one' else '0e0'}")
     if metric.has_endless_ideal and expressions.gain_pairs(metric) and metric.max_grade is None:
         cases.append("when query_ideal.ideal < 0e0 then null")
-    cases += expressions.MEASURES[metric.measure](metric, dialect.real)
+    cases += expressions.value_lines(metric, dialect.real)
     value = "\n            ".join(cases)
-    has_ideal = metric.ideal_traits is not None and metric.measure not in CASCADE_MEASURES
+    has_ideal = metric.ideal_traits is not None and metric.traits.factors is None
     shares_ideal = has_ideal and not (
         metric.has_own_ideal
         or metric.has_endless_ideal
@@ -132,3 +134,47 @@ def join_clause(name: str, *, outer: bool = True, shared: bool = False) -> str:
     if shared:
         return f"{kind} join {name} on {by_query}"
     return f"{kind} join {name}\n    on\n        compared_system.system_id = {name}.system_id\n        and {by_query}"
+
+
+# ---- the comment: what is computed, by which definition, and what was tried
+
+
+def format_header(metric: Metric, dialect: str, *, mean: bool) -> str:
+    """Every choice of the metric with its meaning, and its hash; ends with a new line."""
+    chosen = DIALECTS[dialect]
+    grain = "one row per system_id: the mean over its queries" if mean else "one row per (system_id, query_id)"
+    tried = ("" if chosen.is_executed else "parsed, but not ") + "executed by the tests of ndcg-ab"
+    command = f"ndcg-ab sql --metric {shlex.quote(metric.name)} --dialect {dialect}{' --mean' if mean else ''}"
+    lines = [f"{metric.name}, {grain}.", f"Made by: {command}", f"For {chosen.title}: {tried}."]
+    lines.append(f"Definition {metric.hash} (docs/definitions.md):")
+    lines += [f"  {line}" for line in definition_lines(metric)]
+    lines.append(f"A value is null where ndcg-ab refuses the data: {', '.join(refused_inputs(metric))}.")
+    return "".join(f"-- {part}\n" for line in lines for part in textwrap.wrap(line, WIDTH, subsequent_indent="    "))
+
+
+def definition_lines(metric: Metric) -> list[str]:
+    """``gain = linear: the grade`` for each choice, those that are at nothing left out."""
+    found = [f"measure = {metric.measure}: {MEASURE_MEANINGS[metric.measure]}"]
+    found.append(f"cutoff = {metric.cutoff}" if metric.cutoff else "cutoff = none: everything returned")
+    for choice in metric.choices():
+        value = getattr(metric, choice)
+        if value is None:
+            continue
+        meanings = VALUE_MEANINGS.get(choice, {})
+        meaning = TABLE_MEANING if isinstance(value, tuple) else meanings.get(value)
+        found.append(f"{choice} = {written(value)}" + (f": {meaning}" if meaning else ""))
+    return found
+
+
+def refused_inputs(metric: Metric) -> list[str]:
+    """What stops ndcg-ab, and makes a value null in the query."""
+    found = ["judgments that contradict each other", "grades and scores that are no finite numbers, missing scores"]
+    if metric.duplicates == "error":
+        found.append("a document twice in one ranking")
+    if metric.negative == "error":
+        found.append("a grade below 0")
+    if not isinstance(metric.effective_gain, str):
+        found.append("a grade that the gain table lacks")
+    if metric.max_grade is not None:
+        found.append("a grade above max_grade")
+    return found

@@ -6,8 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from ndcg_core.measures.metric import Metric, MetricError
-from ndcg_core.measures.metric_aliases import translate
-from ndcg_core.measures.notation import parse
+from ndcg_core.measures.notation import parse, translate
 from ndcg_core.measures.registry import Counted, Divisor, Measure, Quotient
 
 NEGATED = "-"  # before a name: lower values are better, and every value is taken with its sign turned

@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from ndcg_core.measures.metric import COUNTS, DEEPEST, NUMBERS, VALUES, Metric, MetricError
-from ndcg_core.measures.metric_aliases import SHORT, translate, translate_measure, translation_hint
 from ndcg_core.measures.registry import MEASURES
 from ndcg_core.measures.writing import unknown_value_message
 
@@ -39,6 +38,50 @@ PRESETS: dict[str, dict[str, str]] = {
     "turnbull-max": {"discount": "reciprocal", "ideal": "max"},
 }
 
+# As trec_eval, ir_measures, ranx, pytrec_eval and papers have it, in small letters -> the measure here.
+# The value of a query is that of the tool, but where trec_eval takes scores for equal that differ in their last digits
+# alone (it compares 32-bit floats); a query without anything relevant is left out of our mean, and scores 0 in its.
+OURS = {
+    "p": "precision",
+    "prec": "precision",
+    "set_p": "precision",
+    "r": "recall",
+    "set_recall": "recall",
+    "mrr": "rr",
+    "recip_rank": "rr",
+    "reciprocal_rank": "rr",
+    "mean_reciprocal_rank": "rr",
+    "ndcg_cut": "ndcg",
+    "mean_ndcg": "ndcg",
+    "success": "accuracy",
+    "hit": "accuracy",
+    "hits": "accuracy",
+    "hit_rate": "accuracy",
+    "hitrate": "accuracy",
+    "hit_ratio": "accuracy",
+    "hr": "accuracy",
+    "map": "ap",
+    "map_cut": "ap",
+    "average_precision": "ap",
+    "mean_average_precision": "ap",
+    "r_prec": "rprec",
+    "r_precision": "rprec",
+    "inf_ap": "infap",
+    "b_pref": "bpref",
+}
+# What ir_measures calls a choice -> the choice here: AP(rel=2)@100 and RBP(p=0.9) are read as they are.
+SHORT = {"rel": "relevant_from", "p": "persistence"}
+# Not computed here -> its name in words, and the nearest that is.
+NEAREST = {
+    "gm_map": ("the geometric mean of average precision", "ap"),
+    "f1": ("F1", "precision"),
+    "set_f": ("F1", "precision"),
+}
+
+# A name and a cutoff: P@10, P_10, ndcg_cut.10, ndcg10, ndcg_at_10.
+NAMED = re.compile(r"\s*([a-z][a-z_]*?|f1)(?:(?:_at)?\s*[@_. ]?\s*([0-9]+))?\s*")
+CHOSEN = re.compile(r"(\s*)([A-Za-z][A-Za-z0-9_-]*)(\s*\(.*)", flags=re.DOTALL)  # a name and its choices
+PERSISTENCE = re.compile(r"\s*rbp\s*\.\s*([0-9]+)\s*")
 
 OWN_LEFT_OUT = ("beir",)  # presets of tools that leave out the query's own document before they score
 
@@ -80,7 +123,9 @@ def parse(text: str) -> Metric:
         if not re.fullmatch(r"[0-9]+", cutoff):
             raise MetricError(f"metric {text!r}: cutoff = {cutoff!r} must be a whole number from 1 to {DEEPEST}")
         fields["cutoff"] = int(cutoff)
-    for part in split_choices(inner or ""):
+    for part in re.split(r",(?![^{]*\})", inner or ""):  # not at the commas of a gain table in braces
+        if not part.strip():
+            continue
         choice, equals, value = (piece.strip() for piece in part.partition("="))
         choice = SHORT.get(choice, choice)
         if not equals or not value:
@@ -113,21 +158,11 @@ def from_mapping(fields: Mapping[str, Any]) -> Metric:
         if choice != "preset":
             values[choice] = read_choice(choice, value)
     if "preset" in fields:
-        measure = Metric(measure=values.get("measure", "ndcg"))
-        had = {
-            choice: value
-            for choice, value in preset_choices(str(fields["preset"])).items()
-            if choice in measure.choices()
-        }
-        values = had | values
+        had, preset = Metric(measure=values.get("measure", "ndcg")).choices(), str(fields["preset"])
+        if preset.lower() not in PRESETS:
+            raise MetricError(unknown_value_message("preset", preset, PRESETS))
+        values = {choice: value for choice, value in PRESETS[preset.lower()].items() if choice in had} | values
     return Metric(**values)
-
-
-def preset_choices(name: str) -> dict[str, str]:
-    """The choices of a preset; a measure takes those that it has."""
-    if name.lower() not in PRESETS:
-        raise MetricError(unknown_value_message("preset", name, PRESETS))
-    return PRESETS[name.lower()]
 
 
 def read_choice(choice: str, value: Any) -> Any:
@@ -170,6 +205,50 @@ def read_number(what: str, value: Any) -> float:
     return result
 
 
-def split_choices(inner: str) -> list[str]:
-    """The parts between commas, without splitting a gain table in braces."""
-    return [part for part in re.split(r",(?![^{]*\})", inner) if part.strip()]
+# ---- what other tools and papers call a metric
+
+
+def translate_name(text: str) -> str | None:
+    """``precision@10`` for ``P_10``: the metric of ours that a name means elsewhere; None where there is none."""
+    found = NAMED.fullmatch(text.lower().replace("-", "_"))
+    name = translate_measure(found[1]) if found else ""
+    if not found or name not in MEASURES:
+        return None
+    return f"{name}@{int(found[2])}" if found[2] and MEASURES[name].has_cutoff else name
+
+
+def translate(text: str) -> str:
+    """A metric as it is written here, ``precision@10`` for ``P_10``, ``ap(rel=2)`` for ``MAP(rel=2)``; else as it is.
+
+    A name that is ours as it stands is nobody else's.
+    """
+    if found := PERSISTENCE.fullmatch(text.lower()):
+        return f"rbp(p=0.{found[1]})"
+    if found := CHOSEN.fullmatch(text):
+        return f"{found[1]}{translate_measure(found[2])}{found[3]}"
+    return text if is_ours(text) or translation_hint(text) else translate_name(text) or text
+
+
+def translate_measure(name: str) -> str:
+    """``precision`` for ``P``; a name of ours, and one that no tool has, in small letters."""
+    plain = name.lower().replace("-", "_")
+    return plain if plain in MEASURES else OURS.get(plain, plain)
+
+
+def is_ours(text: str) -> bool:
+    """Whether a text is a name of ours as it stands, but for capitals."""
+    found = re.fullmatch(r"\s*([a-z][a-z0-9_]*)\s*(@\s*[0-9]+\s*)?", text.lower())
+    return found is not None and found[1] in MEASURES
+
+
+def translation_hint(text: str) -> str:
+    """What is said of a name that means no metric of ours; empty for every other one."""
+    found = NAMED.fullmatch(text.lower().replace("-", "_"))
+    if found is None or is_ours(text):
+        return ""
+    at = f"@{int(found[2])}" if found[2] else ""
+    if found[1] in NEAREST:
+        words, nearest = NEAREST[found[1]]
+        return f"{words} is not computed here; the nearest is {nearest + at!r}"
+    ours = translate_name(text)
+    return f"has no cutoff here: say {ours!r}" if ours and at and "@" not in ours else ""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ndcg_core.measures.external_metric import GivenMetric, find_our_metric
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.metric_aliases import translate_name
+from ndcg_core.measures.notation import translate_name
 from ndcg_core.measures.registry import GAINS
 from ndcg_core.measures.score import discount, highest_gain
 

@@ -265,16 +265,11 @@ def count_places(
     elif ideal is None:
         own = document_gains(metric, (place.doc_id for place in places), judgments) if metric.has_own_ideal else []
         ideal = discounted_sum(metric, ideal_gains(metric, own, judgments, highest, returned))
-    return Counted(gains, sum_contributions(metric, places, gains, judgments, highest), ideal, metric.cutoff, returned)
-
-
-def sum_contributions(
-    metric: Metric, places: Sequence[Placed], gains: Sequence[float], judgments: Mapping[str, float], highest: float
-) -> float:
-    """The sum of gain * factor over the places within the cutoff."""
     if metric.traits.factors is None:
-        return discounted_sum(metric, gains)
-    return math.fsum(map(mul, gains, place_factors(metric, places, gains, judgments, highest)))
+        total = discounted_sum(metric, gains)
+    else:
+        total = math.fsum(map(mul, gains, place_factors(metric, places, gains, judgments, highest)))
+    return Counted(gains, total, ideal, metric.cutoff, returned)
 
 
 def place_factors(

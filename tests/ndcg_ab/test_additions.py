@@ -29,7 +29,7 @@ from ndcg_ab.trackers.mlflow import values
 from ndcg_core import parse, score_query
 from ndcg_core.measures.meanings import MEASURE_MEANINGS, PLAIN_MEANINGS
 from ndcg_core.measures.ranges import Range, value_range
-from ndcg_core.measures.registry import MEASURES, Counted, Divisor, Measure, Quotient
+from ndcg_core.measures.registry import MEASURES, Counted, Divisor, Measure, Quotient, cumulated
 from ndcg_core.statistics.verdicts.state import State
 from ndcg_core.statistics.verdicts.verdict import Tone
 from tests.laboratory import in_order, outcome_of
@@ -96,6 +96,13 @@ def test_a_measure_without_its_sql_stops_and_says_so(f1: None) -> None:
 def test_a_measure_that_is_no_query_of_a_warehouse_is_refused_there(f1: None) -> None:
     with pytest.raises(InputError, match=r"^metric f1@3: f1 is not written as one query: choose another measure$"):
         ndcg_ab.sql_query("f1@3", dialect="duckdb")
+
+
+def test_a_measure_is_a_query_of_a_warehouse_by_its_traits(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = Measure("found", cumulated, Divisor.LENGTH, is_additive=True, is_bounded=True, discount="geometric")
+    monkeypatch.setitem(MEASURES, "found", entry)
+    monkeypatch.setitem(MEASURE_MEANINGS, "found", "what is found in each place")
+    assert "else coalesce(query_dcg.dcg, 0e0) / 3e0" in ndcg_ab.sql_query("found@3", dialect="duckdb")
 
 
 @pytest.fixture

@@ -111,7 +111,7 @@ def draw(
     from ndcg_ab.report.terminal.studies import draw_sentences, study_to_json
     from ndcg_ab.scoring.scoring import open_engine_for
     from ndcg_ab.studies.draw import check_draw, draw_from_log
-    from ndcg_ab.studies.drawn_documents import list_documents
+    from ndcg_ab.studies.judge_next import list_documents
 
     check_draw(evaluation)
     with open_engine_for(evaluation) as engine, Progress(quiet) as say:
@@ -119,13 +119,13 @@ def draw(
         study = draw_from_log(
             evaluation, engine, count, kept=earlier, deviation=deviation, judgments=judged, power=power, say=say
         )
-        rows = list_documents(study, engine, evaluation) if sheet else []
+        rows = list_documents(study.drawn, study.places, engine, evaluation) if sheet else ()
     if path := output.paths["output_file"]:
         write_table(study.table, path)
     if sheet:
         from ndcg_ab.report.judging_sheet import write_judging_sheet
 
-        write_judging_sheet(sheet, rows, offered, f"{study.drawn} drawn queries")
+        write_judging_sheet(sheet, rows, offered, f"{len(study.drawn)} drawn queries")
     output.write("json", lambda: study_to_json(study))
     if output.is_shown:
         print_wrapped(draw_sentences(study, path))

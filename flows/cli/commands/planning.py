@@ -115,7 +115,7 @@ def sql(
     """Print a metric as one query for your own database, with its definition in a comment."""
     from ndcg_ab.config.options.from_options import parse_columns
     from ndcg_ab.other_measures import ours
-    from ndcg_ab.warehouse.names import make_tables
+    from ndcg_ab.warehouse.dialects import make_tables
     from ndcg_ab.warehouse.query import write_query
 
     if len(metrics := metric or ["ndcg@10"]) > 1:

@@ -43,7 +43,7 @@ def check(
     from ndcg_ab.pipeline import check_only
     from ndcg_ab.report.terminal.tables import print_findings
     from ndcg_ab.scoring.scoring import open_engine_for
-    from ndcg_ab.studies.checking import check_files, checked_to_json
+    from ndcg_ab.studies.first_configuration import check_files, checked_to_json
 
     systems = systems_by_name(options["system"] or ())
     judgments = Path(options["judgments"]) if options["judgments"] else None

@@ -1,7 +1,6 @@
 """DuckDB: the only package that imports it."""
 
 from ndcg_ab.engines.duckdb.engine import DuckDBEngine, is_duckdbs, is_out_of_memory
-from ndcg_ab.engines.duckdb.growing import GrowingDatabase
-from ndcg_ab.engines.duckdb.kept import KeptTables
+from ndcg_ab.engines.duckdb.files import GrowingDatabase, KeptTables
 
 __all__ = ["DuckDBEngine", "GrowingDatabase", "KeptTables", "is_duckdbs", "is_out_of_memory"]

@@ -272,7 +272,8 @@ class DuckDBEngine(Engine):
         By a connection of its own: one that a full disk breaks takes no other along.
         """
         names = self.put_in | {name for name in self.made if self.files[name].kind == "table"}
-        are_small = self._pulled_rows() <= thresholds.QUICKLY_MADE_ROWS
+        pulled = sum(self.count(name) for name in self.put_in if name.startswith("pulled_"))
+        are_small = pulled <= thresholds.QUICKLY_MADE_ROWS
         views = make_views(self.whole_files, self.made, names, are_small=are_small)
         made = {name: self.made[name] for name in self.made if name in names or name in views}
         config = duckdb_settings(self.memory, self.threads, WRITING) | (few_rows() if self.is_few else {})
@@ -289,9 +290,6 @@ class DuckDBEngine(Engine):
                 file.execute(f'drop table "{name}"')
                 file.execute(f'create view "{name}" as {text}')
             file.execute("commit")
-
-    def _pulled_rows(self) -> int:
-        return sum(self.count(name) for name in self.put_in if name.startswith("pulled_"))
 
 
 def code_texts(column: pa.ChunkedArray) -> tuple[pa.Array, pa.ChunkedArray]:

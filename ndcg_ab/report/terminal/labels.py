@@ -19,8 +19,7 @@ from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.sources.clicks.findings import grade_counts
 from ndcg_ab.studies.clicks import ClickStudy
-from ndcg_ab.studies.drawn_documents import ToJudge
-from ndcg_ab.studies.judge_next import ToJudgeNext
+from ndcg_ab.studies.judge_next import ToJudge, ToJudgeNext
 from ndcg_ab.studies.judgments import Agreement, ComparedJudgments, Order, Verdicts
 from ndcg_core.statistics.verdicts.comparison import Comparison
 

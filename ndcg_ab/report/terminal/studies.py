@@ -94,14 +94,15 @@ def draw_sentences(study: DrawStudy, written: Path | None, *, is_command: bool =
 
 def study_to_json(study: DrawStudy) -> str:
     """Counts and plan, by the names of `DrawStudy` and `DrawPlan`."""
-    counts = {name: getattr(study, name) for name in ("queries", "changed", "drawn", "kept", "gone", "places")}
-    content = {"schema": 1, **counts, "plan": study.plan._asdict()}
+    counts = {"queries": study.queries, "changed": study.changed, "drawn": len(study.drawn)}
+    more = {"kept": study.kept, "gone": study.gone, "places": study.places, "plan": study.plan._asdict()}
+    content = {"schema": 1, **counts, **more}
     return json.dumps(content, indent=2, allow_nan=False) + "\n"
 
 
 def drawn_parts(study: DrawStudy) -> Iterator[str]:
-    every = study.drawn == study.changed
-    yield f"{study.drawn:,} drawn" + (": all that differ" if every else "")
+    every = len(study.drawn) == study.changed
+    yield f"{len(study.drawn):,} drawn" + (": all that differ" if every else "")
     if study.kept:
         yield f"{study.kept:,} of them by the earlier draw"
     if study.gone:

@@ -24,13 +24,16 @@ from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.score import gain
 from ndcg_core.measures.unjudged.expected_values import NOWHERE, ShownPair, pick
 from ndcg_core.measures.unjudged.place_values import (
+    BoolArray,
+    FloatArray,
+    Judged,
     counts_results,
     discount_sums,
     first_values,
     is_plain_sum,
     lacks_expected_value,
+    split_by,
 )
-from ndcg_core.measures.unjudged.places import BoolArray, FloatArray, Judged, split_by
 
 CLOSE = 1e-13  # a smaller increase of a bound is rounding
 MOST_LEVELS = 20  # of gains: more make the pass over the levels slow
@@ -75,7 +78,7 @@ def _highest_of_first(pair: ShownPair, side: int) -> FloatArray:
     own, other = (pick(pair.systems[at].rank, pair.unjudged.rows[at], NOWHERE) for at in order)
     first, first_of_other = (np.full(pair.judged.queries, deepest + 1) for _ in order)
     for at, ranks in zip(order, (first, first_of_other), strict=True):
-        relevant = pair.known[at].relevant > 0
+        relevant = pair.known[at].gains.relevant > 0
         np.minimum.at(ranks, pair.systems[at].query[relevant], pair.systems[at].rank[relevant])
     is_alone, is_shared = other == NOWHERE, (own != NOWHERE) & (other != NOWHERE)
     np.minimum.at(first, query[is_alone], own[is_alone])
@@ -116,7 +119,7 @@ def _greatest_quotients(
     weights = weights[np.lexsort((-weights, query))]
     documents = np.bincount(query, minlength=judged.queries)
     starts = np.cumsum(documents) - documents
-    reached = np.stack([judged.count_documents(pair.judged_gains >= level) for level in levels]).astype(np.int64)
+    reached = np.stack([judged.count_documents(pair.judged_gains.mean >= level) for level in levels]).astype(np.int64)
     longest = int(reached.max(initial=0)) + int(documents.max(initial=0))
     is_cut = metric.traits.takes("ideal") and metric.ideal_cut == "cutoff"
     sums = discount_sums(metric, min(metric.cutoff or longest, longest) if is_cut else longest)

@@ -2,31 +2,44 @@
 
 A value is the expected sum over the places of a ranking (`place_values`) over its expected divisor. The ideal of a
 measure that divides by one is that of known and expected gains together, best first: a ratio of expectations.
+
+With grade g of one more document the difference D of its query becomes D(g), all else as it is judged. With the chance
+p(g) of each grade the effect of the document is the root mean square change sqrt(sum over g of p(g) (D(g) - D)^2):
+large if the grade is uncertain and likely to count.
+(B. Carterette, J. Allan and R. Sitaraman, SIGIR 2006, choose the documents of additive measures by their weight.)
 """
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.score import highest_gain
-from ndcg_core.measures.unjudged.grade_chances import ExpectedGain, GradeChances, band_of, estimate_chances, expect_gain
+from ndcg_core.measures.unjudged.grade_chances import GradeChances, band_of, estimate_chances, expect_gain
 from ndcg_core.measures.unjudged.place_values import (
+    FloatArray,
+    Gains,
+    IntArray,
+    Judged,
+    Places,
     Pool,
     Results,
+    Values,
+    counts_results,
     discount_sums,
     gains_of,
     lacks_expected_value,
     place_values,
     place_weights,
+    put,
+    split_by,
 )
-from ndcg_core.measures.unjudged.places import FloatArray, IntArray, Judged, Places
 
 NO_RELEVANT = {"exclude": 0.0, "zero": 0.0, "one": 1.0}  # the value of a query without a relevant document
-Values = TypeVar("Values", FloatArray, IntArray)
+MOST_GRADES = 20  # that are tried for each document: of more, each stands for its neighbours
 NOWHERE = np.iinfo(np.int64).max  # the rank of a document that a system does not show
 
 
@@ -80,26 +93,23 @@ class ShownPair:
         return estimate_chances(self.metric, self.judged, *self.systems)
 
     @cached_property
-    def judged_gains(self) -> FloatArray:
-        """The gain of each row of `judged`."""
+    def judged_gains(self) -> Gains:
+        """What each row of `judged` gains."""
         return gains_of(self.metric, self.judged.grade)
 
     @cached_property
     def relevant(self) -> FloatArray:
         """The number of relevant judged documents of each query, (queries,)."""
-        return self.judged.count_documents(self.judged_gains > 0)
+        return self.judged.count_documents(self.judged_gains.mean > 0)
 
     @cached_property
     def known(self) -> tuple[Results, Results]:
         """The results of the candidate and of the baseline, with unjudged ones gaining nothing."""
-        return self._known(self.candidate), self._known(self.baseline)
-
-    def _known(self, places: Places) -> Results:
-        judged = np.flatnonzero(places.is_judged)
-        gains = put(np.zeros(len(places.rank)), judged, gains_of(self.metric, places.grade[judged]))
-        relevant, nonrelevant = gains > 0, (gains == 0) & (places.grade >= 0)
-        weight = place_weights(self.metric, places)
-        return Results(places, weight, gains, relevant.astype(float), nonrelevant.astype(float))
+        first, second = (
+            Results(places, place_weights(self.metric, places), gains_of(self.metric, places.grade))
+            for places in self.systems
+        )
+        return first, second
 
     def expect(self, candidate_factor: float, baseline_factor: float) -> tuple[FloatArray, FloatArray]:
         """Return (queries,) expected differences, and the variance of each through the grades by chance.
@@ -112,9 +122,7 @@ class ShownPair:
         by_kind = [expect_gain(self.metric, self.chances, each) for each in (1.0, candidate_factor, baseline_factor)]
         first, second = self.unjudged.rows
         kind = np.where(second < 0, 1, np.where(first < 0, 2, 0))
-        return self._expect(
-            ExpectedGain(*(np.stack(each)[kind, self.unjudged.band] for each in zip(*by_kind, strict=True)))
-        )
+        return self._expect(Gains(*(np.stack(each)[kind, self.unjudged.band] for each in zip(*by_kind, strict=True))))
 
     def measure(self) -> FloatArray:
         """Return the (queries,) differences with unjudged results gaining nothing.
@@ -124,24 +132,29 @@ class ShownPair:
         return self._expect(self.nothing)[0]
 
     @property
-    def nothing(self) -> ExpectedGain:
+    def nothing(self) -> Gains:
         """The gains of the unjudged documents, if these gain nothing."""
-        return ExpectedGain(*np.zeros((4, len(self.unjudged.query))))
+        return Gains(*np.zeros((len(Gains._fields), len(self.unjudged.query))))
 
-    def _expect(self, expected: ExpectedGain) -> tuple[FloatArray, FloatArray]:
+    def measure_judged(self, documents: IntArray, grade: float) -> FloatArray:
+        """Return the (queries,) differences if some unjudged documents had a grade, and all others gained nothing."""
+        expected = self.nothing
+        for values, value in zip(expected, gains_of(self.metric, np.array([grade])), strict=True):
+            values[documents] = value
+        return self._expect(expected)[0]
+
+    def _expect(self, expected: Gains) -> tuple[FloatArray, FloatArray]:
         """Return expected differences and their variances. expected: of the unjudged documents."""
         if lacks_expected_value(self.metric):
             raise ValueError(f"metric {self.metric.name}: its measure has no expected value, must have one")
         pool, query = self.pool(expected), self.unjudged.query
         with np.errstate(divide="ignore"):
-            none = np.exp(pool.sum_by_query(np.log1p(-np.minimum(pool.relevant, 1.0))))  # no document is relevant
+            none = np.exp(pool.sum_by_query(np.log1p(-np.minimum(pool.gains.relevant, 1.0))))  # no document is relevant
         values, weights = [], []
         for known, rows in zip(self.known, self.unjudged.rows, strict=True):
-            results = known._replace(
-                gain=put(known.gain, rows, expected.gain),
-                relevant=put(known.relevant, rows, expected.relevant),
-                nonrelevant=put(known.nonrelevant, rows, expected.nonrelevant),
-            )
+            results = known._replace(gains=known.gains.put(rows, expected))
+            if not (expected.pooled.all() or counts_results(self.metric)):
+                results = results.take(np.flatnonzero(results.gains.pooled))
             divisor = self.divisors(results, pool)
             share = np.divide(1.0, divisor, out=np.zeros(len(divisor)), where=divisor > 0)
             value = share * np.bincount(
@@ -152,15 +165,13 @@ class ShownPair:
         spread = np.square(weights[0] - weights[1]) * expected.variance
         return values[0] - values[1], np.bincount(query, spread, self.judged.queries).astype(np.float64)
 
-    def pool(self, expected: ExpectedGain) -> Pool:
+    def pool(self, expected: Gains) -> Pool:
         """Return the judged documents, and the unjudged ones with what is expected of them."""
-        judged, gains = self.judged, self.judged_gains
+        judged, query = self.judged, self.unjudged.query
         return Pool(
-            np.concatenate([judged.query, self.unjudged.query]),
-            np.concatenate([judged.documents, np.ones(len(expected.gain), dtype=np.int64)]),
-            np.concatenate([gains, expected.gain]),
-            np.concatenate([gains > 0, expected.relevant]),
-            np.concatenate([(gains == 0) & (judged.grade >= 0), expected.nonrelevant]),
+            np.concatenate([judged.query, query]),
+            np.concatenate([judged.documents, np.ones(len(query), dtype=np.int64)]),
+            Gains(*map(np.concatenate, zip(self.judged_gains, expected, strict=True))),
             judged.queries,
             highest_gain(self.metric, max(judged.grades)),
         )
@@ -182,9 +193,28 @@ class ShownPair:
         if metric.has_endless_ideal:
             return np.asarray(pool.highest * discount_sums(metric, int(end.max(initial=0)))[end], dtype=np.float64)
         if metric.has_own_ideal:
-            some = results.gain * (results.places.rank <= (metric.ideal_depth or NOWHERE))
+            some = results.gains.mean * (results.places.rank <= (metric.ideal_depth or NOWHERE))
             return sum_best(metric, results.places.query, some, np.ones(len(some), dtype=np.int64), end)
-        return sum_best(metric, pool.query, pool.gain, pool.number, end)
+        return sum_best(metric, pool.query, pool.gains.mean, pool.number, end)
+
+
+def find_grade_effects(pair: ShownPair) -> tuple[FloatArray, FloatArray]:
+    """Return what each grade of each shown unjudged document would make of the difference of its query.
+
+    Returns the (n, g) chances of the grades, which sum to 1, and the (n, g) differences, NaN if the query has nothing
+    relevant even then; documents are in the order of `ShownPair.unjudged`.
+    Raises ValueError if the metric has no expected value (`lacks_expected_value`).
+    """
+    groups = np.array_split(np.arange(len(pair.chances.grades)), min(MOST_GRADES, len(pair.chances.grades)))
+    grades = pair.chances.grades[[int(group[len(group) // 2]) for group in groups]]
+    chances = np.stack([pair.chances.chances[:, group].sum(axis=1) for group in groups], axis=1)
+    query = pair.unjudged.query
+    found = np.zeros((len(query), len(grades)))
+    for documents in split_by(np.arange(len(query)) - np.searchsorted(query, query)):  # at most one of each query
+        for column, grade in enumerate(grades.tolist()):
+            found[documents, column] = pair.measure_judged(documents, grade)[query[documents]]
+    found[(pair.relevant[query] == 0)[:, None] & (gains_of(pair.metric, grades).mean == 0)] = np.nan
+    return chances[pair.unjudged.band], found
 
 
 def sum_best(metric: Metric, query: IntArray, gains: FloatArray, documents: IntArray, end: IntArray) -> FloatArray:
@@ -205,10 +235,3 @@ def sum_best(metric: Metric, query: IntArray, gains: FloatArray, documents: IntA
 def pick(values: Values, rows: IntArray, otherwise: int) -> Values:
     """Return the values of rows, `otherwise` for the row -1."""
     return np.append(values, values.dtype.type(otherwise))[rows]
-
-
-def put(values: Values, rows: IntArray, new: Values) -> Values:
-    """Return the values with new ones in some rows; what is meant for the row -1 is left out."""
-    found = np.append(values, values.dtype.type(0))
-    found[rows] = new
-    return found[:-1]

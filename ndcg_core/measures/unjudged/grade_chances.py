@@ -6,7 +6,7 @@ import numpy as np
 
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import gain
-from ndcg_core.measures.unjudged.places import FloatArray, IntArray, Judged, Places
+from ndcg_core.measures.unjudged.place_values import FloatArray, Gains, IntArray, Judged, Places
 
 BANDS = (2, 5, 10, 20, 50)  # the last rank of each band but the last, which has no end
 SHRINKAGE = 2.0  # results: the weight of the distribution over all bands in that of each band
@@ -20,18 +20,6 @@ class GradeChances(NamedTuple):
 
     grades: FloatArray
     chances: FloatArray
-
-
-class ExpectedGain(NamedTuple):
-    """What is expected of unjudged results, by rank band or for each of them: (bands,) or (n,) each.
-
-    gain: the mean gain. variance: of the gain. relevant, nonrelevant: the chances of a gain above 0, and of none.
-    """
-
-    gain: FloatArray
-    variance: FloatArray
-    relevant: FloatArray
-    nonrelevant: FloatArray
 
 
 def band_of(rank: IntArray) -> IntArray:
@@ -74,7 +62,7 @@ def estimate_chances(metric: Metric, judged: Judged, *systems: Places) -> GradeC
     return GradeChances(grades, chances / chances.sum(axis=1, keepdims=True))
 
 
-def expect_gain(metric: Metric, chances: GradeChances, factor: float) -> ExpectedGain:
+def expect_gain(metric: Metric, chances: GradeChances, factor: float) -> Gains:
     """Return the expected gain of an unjudged result by band, if every grade that gains is `factor` times as likely.
 
     factor: >= 0. The chances of the grades that gain sum to at most 1; the rest is grade 0.
@@ -86,4 +74,4 @@ def expect_gain(metric: Metric, chances: GradeChances, factor: float) -> Expecte
     scale = np.minimum(factor, np.divide(1.0, relevant, out=np.zeros_like(relevant), where=relevant > 0))
     mean = scale * (some @ gains)
     variance = np.maximum(scale * (some @ np.square(gains)) - np.square(mean), 0.0)
-    return ExpectedGain(mean, variance, scale * relevant, 1.0 - scale * relevant)
+    return Gains(mean, variance, scale * relevant, 1.0 - scale * relevant, np.ones(len(relevant)))

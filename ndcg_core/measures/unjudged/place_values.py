@@ -1,4 +1,6 @@
-"""What each place of a ranking is expected to add to its value, if unjudged results have grades by chance.
+"""The results that systems show and the judgments of their queries, as arrays, and what a place adds to a value.
+
+What it adds is expected: unjudged results have grades by chance.
 
 Grades are independent, so the expectation of a product is the product of expectations, and each measure has a closed
 form: a place of an additive measure adds its weight times its expected gain, and a place of other measures what it adds
@@ -7,42 +9,143 @@ with the expected results above it (`PLACE_VALUES`).
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ndcg_core.measures import factors
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import Counted, Divisor
 from ndcg_core.measures.score import discount, gain
-from ndcg_core.measures.unjudged.places import FloatArray, IntArray, Places, split_by
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+class Places(NamedTuple):
+    """The results of one system, one row each, by rising query and rank.
+
+    query: number of the query, from 0 on. doc: number of the document, equal for all systems. rank: from 1 on.
+    first_rank, size: the first rank of the group of equal scores and the number of results in it, if ties are averaged;
+    else the rank, and 1. grade: NaN if unjudged.
+    """
+
+    query: IntArray
+    doc: IntArray
+    rank: IntArray
+    first_rank: IntArray
+    size: IntArray
+    grade: FloatArray
+
+    @property
+    def is_judged(self) -> BoolArray:
+        return ~np.isnan(self.grade)
+
+    def take(self, rows: IntArray | BoolArray) -> "Places":
+        """Return some of the rows, chosen by number or by a mask."""
+        return Places(*(values[rows] for values in self))  # type: ignore[arg-type]
+
+    def within(self, depth: int | None) -> "Places":
+        """Return the rows whose group of equal scores begins within the first `depth` ranks; None keeps all."""
+        return self if depth is None else self.take(self.first_rank <= depth)
+
+
+def no_places() -> Places:
+    """Return the places of a system that returns nothing."""
+    none = np.zeros(0, dtype=np.int64)
+    return Places(none, none, none, none, none, np.zeros(0))
+
+
+class Judged(NamedTuple):
+    """The number of judged documents by query and grade.
+
+    query, grade, documents: (m,), one row for each pair of query and grade that occurs. queries: the number of queries.
+    grades: every grade of the evaluation, rising, also those that no query in `query` has.
+    """
+
+    query: IntArray
+    grade: FloatArray
+    documents: IntArray
+    queries: int
+    grades: tuple[float, ...]
+
+    def count_documents(self, is_counted: BoolArray) -> FloatArray:
+        """Return, per query, the number of documents in the rows of the mask."""
+        return np.bincount(self.query, self.documents * is_counted, self.queries).astype(np.float64)
+
+
+def split_by(numbers: IntArray) -> list[IntArray]:
+    """Return the rows that have the number 0, 1, 2 …, up to the highest number."""
+    return np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
+
+
+Values = TypeVar("Values", FloatArray, IntArray)
+
+
+def put(values: Values, rows: IntArray, new: Values) -> Values:
+    """Return the values with new ones in some rows; what is meant for the row -1 is left out."""
+    found = np.append(values, values.dtype.type(0))
+    found[rows] = new
+    return found[:-1]
+
+
+class Gains(NamedTuple):
+    """What results or documents gain, expected if they are unjudged, (n,) each.
+
+    mean, variance: of the gain. relevant, nonrelevant, pooled: the chance to be relevant, to be judged not relevant,
+    and to be judged at all, in [0, 1].
+    """
+
+    mean: FloatArray
+    variance: FloatArray
+    relevant: FloatArray
+    nonrelevant: FloatArray
+    pooled: FloatArray
+
+    def take(self, rows: IntArray) -> "Gains":
+        """Return some of the rows."""
+        return Gains(*(values[rows] for values in self))
+
+    def put(self, rows: IntArray, new: "Gains") -> "Gains":
+        """Return the gains with new ones in some rows; what is meant for the row -1 is left out."""
+        return Gains(*(put(values, rows, each) for values, each in zip(self, new, strict=True)))
+
+
+def gains_of(metric: Metric, grades: FloatArray) -> Gains:
+    """Return what grades gain; an unjudged result, whose grade is NaN, gains nothing."""
+    distinct, at = np.unique(grades, return_inverse=True)
+    worth = np.array([0.0 if np.isnan(grade) else gain(metric, grade) for grade in distinct.tolist()], dtype=np.float64)
+    mean, is_judged = worth[at.ravel()], ~np.isnan(grades)
+    chances = (mean > 0, is_judged & (mean == 0) & (grades >= 0), is_judged)
+    return Gains(mean, np.zeros(len(mean)), *(each.astype(np.float64) for each in chances))
 
 
 class Results(NamedTuple):
-    """The results of one system with expected gains, one row each.
+    """The results of one system with what they gain, one row each.
 
-    weight: what the gain of a place is multiplied by; 0 if the measure is not a plain sum. gain: expected gain.
-    relevant, nonrelevant: chance to be relevant, or judged not relevant, in [0, 1].
+    weight: what the gain of a place is multiplied by; 0 if the measure is not a plain sum.
     """
 
     places: Places
     weight: FloatArray
-    gain: FloatArray
-    relevant: FloatArray
-    nonrelevant: FloatArray
+    gains: Gains
+
+    def take(self, rows: IntArray) -> "Results":
+        """Return some of the rows."""
+        return Results(self.places.take(rows), self.weight[rows], self.gains.take(rows))
 
 
 class Pool(NamedTuple):
     """The judged documents and the shown unjudged ones, one row for `number` documents of a query that are alike.
 
-    gain, relevant, nonrelevant: as in `Results`. queries: how many there are. highest: the gain of the highest grade.
+    queries: how many there are. highest: the gain of the highest grade.
     """
 
     query: IntArray
     number: IntArray
-    gain: FloatArray
-    relevant: FloatArray
-    nonrelevant: FloatArray
+    gains: Gains
     queries: int
     highest: float
 
@@ -74,9 +177,9 @@ def place_values(metric: Metric, results: Results, pool: Pool) -> FloatArray:
     """Return (rows,) what each result is expected to add to the sum over the places of its ranking."""
     if metric.traits.is_decided_by_first:
         worth = first_values(metric, int(results.places.rank.max(initial=0)))[results.places.rank]
-        return worth * results.relevant * _none_above(results, results.relevant)
+        return worth * results.gains.relevant * _none_above(results, results.gains.relevant)
     if metric.traits.factors is None:
-        return results.weight * results.gain
+        return results.weight * results.gains.mean
     return PLACE_VALUES[metric.traits.factors](results, pool)
 
 
@@ -95,12 +198,6 @@ def place_weights(metric: Metric, places: Places) -> FloatArray:
 def discount_sums(metric: Metric, depth: int) -> FloatArray:
     """Return (depth + 1,) sums of the first 0, 1, 2 … discounts."""
     return np.cumsum([0.0, *(discount(metric, rank) for rank in range(1, depth + 1))])
-
-
-def gains_of(metric: Metric, grades: FloatArray) -> FloatArray:
-    """Return the gain of each grade."""
-    distinct, at = np.unique(grades, return_inverse=True)
-    return np.array([gain(metric, grade) for grade in distinct.tolist()], dtype=np.float64)[at.ravel()]
 
 
 @lru_cache
@@ -131,33 +228,32 @@ def _none_above(results: Results, chances: FloatArray) -> FloatArray:
 
 
 def _precisions(results: Results, _: Pool) -> FloatArray:
-    return results.relevant * (1.0 + _above(results, results.relevant)) / results.places.rank
+    return results.gains.relevant * (1.0 + _above(results, results.gains.relevant)) / results.places.rank
 
 
 def _stops(results: Results, pool: Pool) -> FloatArray:
-    satisfied = results.gain / (pool.highest + 1.0)
+    satisfied = results.gains.mean / (pool.highest + 1.0)
     return satisfied * _none_above(results, satisfied) / results.places.rank
 
 
 def _within_relevant(results: Results, pool: Pool) -> FloatArray:
     places = results.places
-    inside = np.clip(pool.sum_by_query(pool.relevant)[places.query] - places.first_rank + 1, 0, places.size)
-    return results.gain * inside / places.size
+    inside = np.clip(pool.sum_by_query(pool.gains.relevant)[places.query] - places.first_rank + 1, 0, places.size)
+    return results.gains.mean * inside / places.size
 
 
 def _preferences(results: Results, pool: Pool) -> FloatArray:
     relevant, nonrelevant = (
-        pool.sum_by_query(each)[results.places.query] for each in (pool.relevant, pool.nonrelevant)
+        pool.sum_by_query(each)[results.places.query] for each in (pool.gains.relevant, pool.gains.nonrelevant)
     )
-    above, least = np.minimum(_above(results, results.nonrelevant), relevant), np.minimum(nonrelevant, relevant)
-    return results.relevant * (1.0 - np.divide(above, least, out=np.zeros_like(above), where=least > 0))
+    above, least = np.minimum(_above(results, results.gains.nonrelevant), relevant), np.minimum(nonrelevant, relevant)
+    return results.gains.relevant * (1.0 - np.divide(above, least, out=np.zeros_like(above), where=least > 0))
 
 
 def _inferred_precisions(results: Results, _: Pool) -> FloatArray:
-    relevant, nonrelevant = _above(results, results.relevant), _above(results, results.nonrelevant)
-    pooled = relevant + nonrelevant + _above(results, (results.places.grade < 0).astype(np.float64))
+    relevant, nonrelevant = _above(results, results.gains.relevant), _above(results, results.gains.nonrelevant)
     likely = (relevant + factors.INFERRED) / (relevant + nonrelevant + 2 * factors.INFERRED)
-    return results.relevant * (1.0 + pooled * likely) / results.places.rank
+    return results.gains.relevant * (1.0 + _above(results, results.gains.pooled) * likely) / results.places.rank
 
 
 PLACE_VALUES: dict[Callable[[factors.Walk], list[float]], Callable[[Results, Pool], FloatArray]] = {

@@ -12,7 +12,7 @@ import pytest
 
 from ndcg_ab.engines.duckdb import DuckDBEngine, GrowingDatabase, KeptTables
 from ndcg_ab.engines.duckdb.engine import code_texts
-from ndcg_ab.engines.duckdb.growing import open_history
+from ndcg_ab.engines.duckdb.files import open_history
 from ndcg_ab.engines.sql_files import sql_files
 from ndcg_ab.errors import InputError, SqlError
 

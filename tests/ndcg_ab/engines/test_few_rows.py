@@ -10,7 +10,7 @@ import pytest
 
 from ndcg_ab import thresholds
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.engines.duckdb import DuckDBEngine, GrowingDatabase, growing
+from ndcg_ab.engines.duckdb import DuckDBEngine, GrowingDatabase, files
 from ndcg_ab.engines.duckdb import engine as engine_module
 from ndcg_ab.engines.sql_files import PART, narrowed, pipeline_files, sql_files
 from ndcg_ab.pipeline import evaluate
@@ -145,7 +145,7 @@ def test_a_file_of_few_rows_is_worked_on_as_they_are(tmp_path: Path, monkeypatch
     with GrowingDatabase(tmp_path / "grows.duckdb") as engine:
         every = threads_of(engine)
     for size, threads in ((1 << 30, 1), (1000, every)):
-        monkeypatch.setattr(growing, "SMALL_FILE", size)
+        monkeypatch.setattr(files, "SMALL_FILE", size)
         with GrowingDatabase(tmp_path / "grows.duckdb") as engine:
             assert threads_of(engine) == threads
 

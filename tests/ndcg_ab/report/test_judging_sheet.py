@@ -16,7 +16,7 @@ from ndcg_ab.report.judging_sheet import (
     render_judging_sheet,
     write_judging_sheet,
 )
-from ndcg_ab.studies.drawn_documents import ToJudge
+from ndcg_ab.studies.judge_next import ToJudge
 
 HOSTILE = '</script><img src=x onerror="window.hacked=1">\'"&'
 

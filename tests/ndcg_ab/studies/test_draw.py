@@ -18,7 +18,7 @@ from ndcg_ab.files import write_table
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.studies.draw import DrawStudy, draw_from_log, read_kept, read_log
-from ndcg_ab.studies.drawn_documents import list_documents
+from ndcg_ab.studies.judge_next import list_documents
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.overlap import disagreement
 from ndcg_core.measures.score import Result, score_query
@@ -75,7 +75,7 @@ def test_what_shows_the_same_is_a_known_zero(folder: Path) -> None:
     study = study_of(folder, 10)
     probabilities = column(study, "probability")
     assert all(probability == 0 for probability in probabilities[1::2])
-    assert sum(bool(probability) for probability in probabilities) == study.drawn == 10
+    assert sum(bool(probability) for probability in probabilities) == len(study.drawn) == 10
     assert study.changed == sum(probability != 0 for probability in probabilities) <= QUERIES / 2
     assert study_of(folder, 10, metric="ndcg@8").changed == QUERIES  # the places below the fifth differ everywhere
 
@@ -194,8 +194,8 @@ def test_the_sheet_has_the_first_places_of_every_system(folder: Path) -> None:
     evaluation = evaluation_from_options(given, 2)
     with open_engine_for(evaluation) as engine:
         study = draw_from_log(evaluation, engine, 4)
-        rows = list_documents(study, engine, evaluation)
-    assert {row.query_id for row in rows} == set(study.drawn_ids) and len(study.drawn_ids) == 4
+        rows = list_documents(study.drawn, study.places, engine, evaluation)
+    assert {row.query_id for row in rows} == set(study.drawn) and len(study.drawn) == 4
     assert all(rank <= 5 for row in rows for _, rank in row.ranks) and len(rows) == 4 * 5  # the same five, permuted
     assert rows[0].text == f"word {int(rows[0].query_id[1:])}" and rows[0].effect is None
 
@@ -204,7 +204,7 @@ def test_judge_next_begins_with_drawn_queries_that_nobody_judged(folder: Path, t
     """Then come unjudged documents of the others, whose effect is known."""
     drawn = study_of(folder, 3)
     write_table(drawn.table, tmp_path / "drawn.tsv")
-    first, *left = drawn.drawn_ids
+    first, *left = drawn.drawn
     (tmp_path / "judgments").write_text(f"{first} 0 d1 1\n")
     files = [str(tmp_path / "judgments"), str(folder / "old.run"), str(folder / "new.run"), "--metric", "ndcg@5"]
     written = tmp_path / "next.csv"
@@ -224,7 +224,7 @@ def test_judge_next_does_not_promise_what_no_grade_can_do(folder: Path, tmp_path
     """Of queries that were drawn for `new`, where `other` differs on more: with every grade the bounds stay open."""
     drawn = study_of(folder, 4)
     write_table(drawn.table, tmp_path / "drawn.tsv")
-    grades = "".join(f"{query} 0 d{doc} {doc % 3}\n" for query in drawn.drawn_ids for doc in range(12))
+    grades = "".join(f"{query} 0 d{doc} {doc % 3}\n" for query in drawn.drawn for doc in range(12))
     (tmp_path / "judgments").write_text(grades)
     files = [str(tmp_path / "judgments"), str(folder / "old.run"), str(folder / "other.run"), "--metric", "ndcg@5"]
     told = CliRunner().invoke(app, ["judge-next", *files, "--queries", str(tmp_path / "drawn.tsv")])

@@ -15,8 +15,7 @@ import pytest
 import ndcg_ab
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.forms.plausible import MOST_GRADE
-from ndcg_ab.warehouse.dialects import DIALECTS
-from ndcg_ab.warehouse.names import Tables
+from ndcg_ab.warehouse.dialects import DIALECTS, Tables
 from ndcg_ab.warehouse.query import write_query
 from ndcg_ab.warehouse.step import PREFIX
 from ndcg_core.measures.notation import parse

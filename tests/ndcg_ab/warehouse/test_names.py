@@ -5,8 +5,7 @@ import re
 import pytest
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.warehouse.dialects import DIALECTS
-from ndcg_ab.warehouse.names import Tables
+from ndcg_ab.warehouse.dialects import DIALECTS, Tables
 from ndcg_ab.warehouse.query import write_query
 from ndcg_core.measures.metric import Metric
 

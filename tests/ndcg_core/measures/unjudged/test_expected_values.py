@@ -9,10 +9,11 @@ from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.registry import MEASURES, Divisor, Measure, cumulated
 from ndcg_core.measures.score import Result
-from ndcg_core.measures.unjudged.expected_values import ShownPair
+from ndcg_core.measures.unjudged import expected_values
+from ndcg_core.measures.unjudged.expected_values import ShownPair, find_grade_effects
 from ndcg_core.measures.unjudged.grade_chances import GradeChances, band_of
 from ndcg_core.measures.unjudged.place_values import lacks_expected_value
-from tests.ndcg_core.measures.unjudged.small_pairs import GRADES, METRICS, Pair, draw_pair
+from tests.ndcg_core.measures.unjudged.small_pairs import DOCS, GRADES, METRICS, Pair, draw_pair
 
 CHANCES = np.array([0.4, 0.3, 0.2, 0.1])
 
@@ -93,3 +94,22 @@ def test_a_measure_that_divides_by_something_else_has_no_expected_value(monkeypa
         draw_pair(Random(1)).shown(metric).expect(1.0, 1.0)
     with pytest.raises(TypeError, match="divisor"):
         Measure("f1", cumulated)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_differences_with_one_more_grade_are_those_of_the_core(name: str) -> None:
+    random, metric = Random(8), parse(name)
+    for pair in (draw_pair(random) for _ in range(12)):
+        shown = pair.shown(metric)
+        docs = shown.unjudged.doc.tolist()
+        assert len({*docs}) == len(docs)
+        for doc, differences in zip(docs, find_grade_effects(shown)[1].tolist(), strict=True):
+            expected = [pair.difference(metric, {DOCS[doc]: grade}) for grade in GRADES]
+            assert differences == pytest.approx(expected, abs=1e-12)
+
+
+def test_of_many_grades_some_stand_for_their_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(expected_values, "MOST_GRADES", 2)
+    chances, differences = find_grade_effects(draw_pair(Random(2)).shown(parse("ndcg@3")))
+    assert differences.shape[1] == 2
+    assert chances.sum(axis=1) == pytest.approx(np.ones(len(chances)))

@@ -5,7 +5,7 @@ import pytest
 
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.unjudged.grade_chances import GradeChances, band_of, estimate_chances, expect_gain
-from ndcg_core.measures.unjudged.places import Judged, Places
+from ndcg_core.measures.unjudged.place_values import Judged, Places
 
 
 def places(rank: list[int], grade: list[float]) -> Places:
@@ -52,7 +52,7 @@ def test_a_factor_multiplies_the_chances_of_gains_up_to_one(factor: float, gain:
     """Grades 1 and 2 with .2 and .3: mean .8. At the cap the two keep their proportion."""
     chances = GradeChances(np.array([0.0, 1.0, 2.0]), np.array([[0.5, 0.2, 0.3]]))
     found = expect_gain(parse("dcg@10"), chances, factor)
-    assert (found.gain[0], found.relevant[0]) == pytest.approx((gain, relevant))
+    assert (found.mean[0], found.relevant[0]) == pytest.approx((gain, relevant))
     scale = relevant / 0.5
     assert found.variance[0] == pytest.approx(scale * (0.2 + 1.2) - gain**2)
 
