@@ -99,11 +99,9 @@ def test_a_measure_that_is_no_query_of_a_warehouse_is_refused_there(f1: None) ->
 
 
 def test_a_measure_is_a_query_of_a_warehouse_by_its_traits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(
-        MEASURES, "found", Measure("found", cumulated, Divisor.LENGTH, is_additive=True, is_bounded=True)
-    )
-    monkeypatch.setitem(MEASURE_MEANINGS, "found", "what is found in each place")
-    assert "else coalesce(query_dcg.dcg, 0e0) / 3e0" in ndcg_ab.sql_query("found@3", dialect="duckdb")
+    monkeypatch.setitem(MEASURES, "f", Measure("f", cumulated, Divisor.LENGTH, is_additive=True, is_bounded=True))
+    monkeypatch.setitem(MEASURE_MEANINGS, "f", "what is found in each place")
+    assert "else coalesce(query_dcg.dcg, 0e0) / 3e0" in ndcg_ab.sql_query("f@3", dialect="duckdb")
 
 
 @pytest.fixture
