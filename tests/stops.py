@@ -123,8 +123,10 @@ def report(text: str) -> bool:
 
 
 def children(pid: int) -> list[int]:
+    """Return the processes that any thread of a process started; none if it has ended."""
     with contextlib.suppress(OSError):
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        lists = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+        return [int(child) for text in lists for child in text.split()]
     return []
 
 
