@@ -6,6 +6,7 @@ them or plant anything in them, and what a process that was killed left is gone 
 
 import atexit
 import contextlib
+import errno
 import fcntl
 import functools
 import os
@@ -13,6 +14,7 @@ import re
 import shutil
 import stat
 import tempfile
+import threading
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,8 +27,11 @@ USUAL = "ndcg-ab-spill"  # in the folder of temporary files, with the number of 
 LOCKS = re.compile(r"\d+-[0-9a-f]{8}\.(lock|new)")  # the folder may hold other files, as uv.lock
 ATTEMPTS = 5
 ALONE = 0o700
+PATIENCE = 1.0  # seconds for a folder that another thread begins when the process ends
 MOST_KEPT = 10  # files of a kind that stay until somebody removes them
+BEGINNING = threading.Lock()  # held while a folder begins
 _open: list["Folder"] = []
+_is_ending = False  # from then on no thread begins a folder
 
 
 def temporary_root() -> Path:
@@ -52,7 +57,8 @@ class Folder:
         self.was_there = above is not None and above.exists()
         for attempt in range(ATTEMPTS):  # the last process that ends removes the folder above, perhaps meanwhile
             try:
-                self._begin()
+                with BEGINNING:
+                    self._begin()
             except FileNotFoundError:
                 if attempt == ATTEMPTS - 1:
                     raise
@@ -82,6 +88,8 @@ class Folder:
                 self.above.rmdir()
 
     def _begin(self) -> None:
+        if _is_ending:
+            raise InterruptedError(errno.EINTR, "the process ends")
         clear_abandoned()
         if self.above == usual():
             with contextlib.suppress(FileExistsError):
@@ -171,6 +179,10 @@ def folder_of_process() -> Path:
 
 def remove_open_folders() -> None:
     """Remove every temporary folder of a process that ends, also those in which another thread is at work."""
+    global _is_ending
+    _is_ending = True
+    if BEGINNING.acquire(timeout=PATIENCE):  # by then what another thread began is open, and is removed
+        BEGINNING.release()
     folder_of_process.cache_clear()
     for folder in list(_open):
         with contextlib.suppress(OSError, ValueError):  # the other thread may remove it, too

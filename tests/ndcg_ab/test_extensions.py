@@ -12,7 +12,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import perform_run
-from ndcg_ab.trackers import refuse_unknown_tracker
+from ndcg_ab.trackers import refuse_unknown_tracker, tracker_label
 from tests.places import ROOT
 from tests.small_evaluation import plain_page, small
 
@@ -43,7 +43,7 @@ def test_its_tracker_and_its_check(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         tmp_path, tracker={"lines": {"mark": "x"}}, checks=["long_ids"], findings={"long_ids": "warning"}
     )
     night = perform_run(evaluation)
-    assert (night.tracker, night.pending) == ("lines", None)
+    assert (tracker_label(evaluation), night.pending) == ("lines", None)
     assert (evaluation.output_directory / "lines.txt").read_text() == f"small/{night.bundle.name}\n"
     found = [row for row in evaluate(evaluation).findings if row.code == "long_ids"]
     assert [(row.severity, row.message[:29]) for row in found] == [("warning", "100 ids are longer than 2 let")]

@@ -126,10 +126,13 @@ def test_no_room_for_a_folder_is_a_sentence(place: Path, monkeypatch: pytest.Mon
         temporary_folder().__enter__()
 
 
-def test_a_process_has_one_folder_until_it_ends(place: Path) -> None:
+def test_a_process_has_one_folder_until_it_ends(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(temporary, "_is_ending", False)
     assert folder_of_process() == folder_of_process()
     assert mode(folder_of_process()) == "0o700"
     temporary.remove_open_folders()
+    with pytest.raises(InputError, match="the process ends"):
+        temporary_folder().__enter__()
     assert names_in(place) == []
 
 

@@ -45,6 +45,7 @@ TABLE_RATIO = 500
 LONGEST_SHARED = 1 << 14  # bytes: no id is longer, and few titles
 PACKED_AT_ONCE = 1 << 13  # bytes
 UNPACKED_AT_ONCE = 1 << 20  # bytes
+MOST_ZIPPED = 100  # times its size that a ZIP file may unpack to
 BUFFER = 1 << 22  # bytes that readers of lines take from an open file at a time
 BROKEN: tuple[type[Exception], ...] = (
     *(OSError, EOFError, ValueError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile),
@@ -54,6 +55,10 @@ BROKEN: tuple[type[Exception], ...] = (
 
 class ArchiveError(Exception):
     """An archive does not hold exactly one file that can be read. Its text says what it holds."""
+
+
+class DenseError(Exception):
+    """An archive says that it unpacks to more than is allowed."""
 
 
 class Packing(NamedTuple):
@@ -93,9 +98,12 @@ def open_zip(file: BinaryIO) -> Any:
         shown = ", ".join(shortened(member.filename) for member in members[:SHOWN])
         shown += ", …" if len(members) > SHOWN else ""
         raise ArchiveError(f"holds {len(members)} files{f' ({shown})' if shown else ''}, and one is read")
-    if members[0].flag_bits & 1 or members[0].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ArchiveError(f"holds {shortened(members[0].filename)}, encrypted or compressed in a rare way")
-    return archive.open(members[0])
+    (member,) = members
+    if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ArchiveError(f"holds {shortened(member.filename)}, encrypted or compressed in a rare way")
+    if member.file_size > GRACE + allowed_ratio(MOST_ZIPPED) * member.compress_size:
+        raise DenseError  # at once: more than it says is not unpacked, and what is read ahead would buy more
+    return archive.open(member)
 
 
 GZIP = Packing("gzip", (b"\x1f\x8b",), 100, "gunzip -c <", open_gzip)
@@ -106,7 +114,7 @@ PACKINGS = (
     Packing("lz4", (b"\x04\x22\x4d\x18",), 50, "unlz4 -c <", open_by_arrow("lz4")),
     Packing("xz", (b"\xfd7zXZ\0",), 700, "unxz -c <", lzma.LZMAFile),
     Packing("bzip2", tuple(b"BZh%d1AY&SY" % level for level in range(1, 10)), 300, "bunzip2 -c <", bz2.BZ2File),
-    Packing("ZIP", (b"PK\x03\x04",), 100, "unzip -p", open_zip),
+    Packing("ZIP", (b"PK\x03\x04",), MOST_ZIPPED, "unzip -p", open_zip),
 )
 LONGEST_START = max(len(start) for packing in PACKINGS for start in packing.starts)
 SHOWN = 3  # files in a message
@@ -168,8 +176,9 @@ class UnpackedFile(io.RawIOBase):
         try:
             if self.unpacked is None:
                 self.unpacked = self.open(cast(BinaryIO, self.packed))
-                self.taken = self.meter.count  # the list at the end of a ZIP archive unpacks to nothing
             count: int = self.unpacked.readinto(memoryview(buffer)[:UNPACKED_AT_ONCE])
+        except DenseError:
+            raise self.too_dense() from None
         except ArchiveError as error:
             remedy = f"unpack it, and name the file that is meant: unzip {shlex.quote(str(self.path))}"
             raise InputError(f"{self.path}: the ZIP file {error}: {remedy}") from None
@@ -182,12 +191,16 @@ class UnpackedFile(io.RawIOBase):
         most = max(GRACE, self.ratio * PACKED_AT_ONCE)
         self.left = min(self.left, most) + self.ratio * new - count
         if self.left < 0:
-            raise InputError(
-                f"{self.path}: the {self.packing.name} file of {self.path.stat().st_size:,} bytes unpacks to more than"
-                f" {self.ratio} bytes for each of its own, and no ranking does: where it is meant, unpack it yourself"
-                f" ({self.packing.remedy} {shlex.quote(str(self.path))} > NEW), or set {SETTING} to more"
-            )
+            raise self.too_dense()
         return count
+
+    def too_dense(self) -> InputError:
+        """Return the error for a file that unpacks to more than is allowed."""
+        return InputError(
+            f"{self.path}: the {self.packing.name} file of {self.path.stat().st_size:,} bytes unpacks to more than"
+            f" {self.ratio} bytes for each of its own, and no ranking does: where it is meant, unpack it yourself"
+            f" ({self.packing.remedy} {shlex.quote(str(self.path))} > NEW), or set {SETTING} to more"
+        )
 
     def close(self) -> None:
         if not self.closed:

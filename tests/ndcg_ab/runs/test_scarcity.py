@@ -10,7 +10,8 @@ import duckdb
 import pytest
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.engines.duckdb import DuckDBEngine, GrowingDatabase, growing
+from ndcg_ab.engines.duckdb import DuckDBEngine, GrowingDatabase
+from ndcg_ab.engines.duckdb import files as duckdb_files
 from ndcg_ab.errors import InputError, SqlError
 from ndcg_ab.flows.cli.exit_codes import UNUSABLE, exit_code_for
 from ndcg_ab.history import bundle as bundles
@@ -116,7 +117,7 @@ def whole_without_its_row(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatc
             return Failing()
 
     with monkeypatch.context() as planted, pytest.raises(InputError, match=r"is whole.*the next run enters it"):
-        planted.setattr(growing, "GrowingDatabase", Full)
+        planted.setattr(duckdb_files, "GrowingDatabase", Full)
         unlogged(evaluation)
     assert len(bundles.finished_bundles(evaluation.output_directory / "small")) == 2
     assert len(tables_of(evaluation)["evaluation"]) == 1

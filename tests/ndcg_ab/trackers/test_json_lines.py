@@ -13,7 +13,7 @@ from ndcg_ab.errors import InputError, TrackingError
 from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import perform_run
-from ndcg_ab.trackers import make_tracker, refuse_unknown_tracker, tracker_for_bundle
+from ndcg_ab.trackers import make_tracker, refuse_unknown_tracker, tracker_for_bundle, tracker_label
 from tests.small_evaluation import changed_run, plain_page, small
 
 
@@ -33,8 +33,8 @@ def test_two_runs_of_an_evaluation(tmp_path: Path) -> None:
     first = perform_run(evaluation)
     assert not {name for name in set(sys.modules) - before if name.split(".")[0] in ("mlflow", "prefect")}
     [path] = (tmp_path / "tracked" / "small").iterdir()
-    assert first.url == str(path)
-    assert (first.pending, first.tracker) == (None, "JSON Lines")
+    assert first.published["url"] == str(path)
+    assert (first.pending, tracker_label(evaluation)) == (None, "JSON Lines")
     found = lines(path)
     outcome = read_bundle(first.bundle).outcome
     counts = {kind: sum(line["record"] == kind for line in found) for kind in ("evaluation", "system", "comparison")}
