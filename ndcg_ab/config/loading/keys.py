@@ -30,7 +30,7 @@ def key_hint(place: Place) -> str:
     elsewhere = [
         f"{section}.{place[-1]}"
         for section in sections
-        if section not in places_of(Evaluation) and place[-1] in known_keys((section,))
+        if place[-1] in known_keys((section,)) and section not in places_of(Evaluation)
     ]
     found = elsewhere[:1] or near_keys(place)
     return f"; did you mean {found[0]!r}?" if found else ""

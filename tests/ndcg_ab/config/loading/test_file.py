@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from ndcg_ab.config.loading import keys
 from ndcg_ab.config.loading.file import find_namesake, read_config
 from ndcg_ab.config.loading.hints import REMOVED_KEYS
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -300,3 +301,12 @@ def test_another_configuration_with_the_name_and_the_output_is_found(
         (tmp_path / name).write_text(head if "extends" in head else head + inputs)
     path = tmp_path / "night.yaml"
     assert find_namesake(path, read_config(path)) == (tmp_path / "day.yml" if is_found else None)
+
+
+def test_thousands_of_unknown_keys_are_told_in_a_moment(tmp_path: Path) -> None:
+    """They took half a minute: what places hold inputs was looked up for each key and section anew."""
+    looked_up = []
+    with pytest.MonkeyPatch.context() as planted:
+        planted.setattr(keys, "places_of", lambda model: looked_up.append(model) or set())
+        assert [keys.key_hint((f"unknown{number}",)) for number in range(3000)] == [""] * 3000
+    assert not looked_up
