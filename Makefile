@@ -17,11 +17,11 @@ help:
 		if (said) printf "make %-12s %s\n", $$1, said} {said = ""}' $(MAKEFILE_LIST)
 
 # Evaluates the demo's rankings, as a user would.
-demo: .venv/ready
+demo: .venv/demo
 	$(BIN)/ndcg-ab run configs/demo.yaml
 
 # A second night after `make demo`: stricter judgments (grade 1 counts nothing), and all-words is another version.
-demo-night: .venv/ready
+demo-night: .venv/demo
 	awk 'BEGIN {FS = OFS = "\t"} $$3 == 1 {$$3 = 0} 1' configs/demo_judgments.tsv > .venv/strict_judgments.tsv
 	$(BIN)/ndcg-ab run configs/demo.yaml --set judgments=../.venv/strict_judgments.tsv \
 		--set systems.all-words.arguments.version=name-weighted
@@ -139,26 +139,34 @@ calibration: .venv/ready
 	$(BIN)/python benchmarks/calibration.py --seed $(SEED) $(if $(QUICK),--quick)
 SEED ?= 1
 
-# The test extra is part of the environment: both commands share one set-up. uv installs it in seconds where pip takes
-# minutes; pip does it where uv cannot, as with an index that only pip is told of. The linters take a minute
-# the first time, and seconds from then on: what they keep is made with the environment, as are the empty stores
-# that the tests begin with, and the compiled tests, which every process of pytest would compile anew.
-WANTED := --editable ".[test]"
+# What `make demo` needs is installed alone; the tests add their servers, browsers and other tools. uv installs in seconds
+# where pip takes minutes; pip does it where uv cannot, as with an index that only pip is told of.
+.venv/demo: pyproject.toml constraints.txt ndcg_ab/sources/fast_reader/ranking_reader.c
+	$(call install,.[nightly])
+
+# The linters take a minute the first time, and seconds from then on: what they keep is made with the environment, as are
+# the empty stores that the tests begin with, and the compiled tests, which every process of pytest would compile anew.
 .venv/ready: pyproject.toml constraints.txt ndcg_ab/sources/fast_reader/ranking_reader.c
+	$(call install,$(WANTED))
+	touch .venv/demo
+	$(MAKE) --no-print-directory --jobs 2 --keep-going --assume-old $@ typed warm .venv/linted_sql >/dev/null 2>&1 || true
+WANTED := .[test]
+
+define install
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'ndcg-ab needs Python 3.11 or newer; say which with: make $(MAKECMDGOALS) PYTHON=python3.12')"
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt uv || true
-	$(BIN)/uv pip install --quiet --constraint constraints.txt $(WANTED) || \
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt $(WANTED)
-	touch .venv/ready
-	$(MAKE) --no-print-directory --jobs 2 --keep-going --assume-old $@ typed warm .venv/linted_sql >/dev/null 2>&1 || true
+	$(BIN)/uv pip install --quiet --constraint constraints.txt --editable "$(1)" || \
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable "$(1)"
+	touch $@
+endef
 
 warm: .venv/ready
 	$(BIN)/python -m tests.stores && $(BIN)/pytest --collect-only -qq
 
 .oldest/ready: .venv/ready
 	$(PYTHON) -m venv .oldest
-	$(BIN)/uv pip install --quiet --python .oldest/bin/python --resolution lowest-direct $(WANTED)
+	$(BIN)/uv pip install --quiet --python .oldest/bin/python --resolution lowest-direct --editable "$(WANTED)"
 	touch .oldest/ready
 
 # The wheel and the sources, into dist: what a release holds.
