@@ -194,6 +194,15 @@ def test_make_commands_exist() -> None:
             assert re.search(rf"^{command.split()[1]}:", makefile, flags=re.MULTILINE), command
 
 
+def test_the_demo_installs_less_than_the_tests() -> None:
+    extras = {}
+    for target in ("demo", ".venv/ready"):
+        made = ["make", "--dry-run", "--what-if=pyproject.toml", target]
+        found = subprocess.run(made, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        extras[target] = set(re.findall(r"--editable \"\.\[(\w+)\]\"", found))
+    assert extras == {"demo": {"nightly"}, ".venv/ready": {"test"}}
+
+
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_and_option_is_documented(name: str) -> None:
     text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")

@@ -92,18 +92,13 @@ def example(
     quiet: Quiet = False,
 ) -> None:
     """Write small files to try every command with: judgments, fewer of them, two rankings, queries, titles."""
-    from ndcg_ab.studies.first_configuration import FEW, write_example
+    from ndcg_ab.studies.first_configuration import write_example
 
     written = write_example(folder)
     if not quiet:
-        place = shlex.quote(str(folder))
-        print_line(f"written: {', '.join(path.name for path in written)} in {folder}\n")
-        rankings = f"{place}/old.run {place}/new.run"
-        print_line(f"  {program_name()} compare {place}/judgments.qrels {rankings} --smallest-effect 0.01")
-        print_line(f"  {program_name()} judge-next {place}/{FEW} {rankings}")
-        print_line(
-            f"  {program_name()} init {place}/judgments.qrels {place}/old.run {place}/new.run {place}/queries.tsv"
-        )
+        judgments, *rankings = (shlex.quote(str(folder / name)) for name in ("judgments.qrels", "old.run", "new.run"))
+        print_line(f"written: {', '.join(path.name for path in written)} in {folder}")
+        print_line(f"→ {program_name()} compare {judgments} {' '.join(rankings)} --smallest-effect 0.01")
 
 
 COMMANDS: dict[Callable[..., None], str] = {

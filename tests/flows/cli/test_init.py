@@ -133,12 +133,13 @@ def test_the_example_can_be_compared_at_once(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     said = invoke("example", "a folder/inside")
     assert said.exit_code == 0, said.output
-    commands = [line.split("ndcg-ab ", 1)[1] for line in said.stdout.splitlines() if line.startswith("  ")]
-    compared, named, _ = (invoke(*shlex.split(command)) for command in commands)
+    (command,) = [line.split("ndcg-ab ", 1)[1] for line in said.stdout.splitlines() if line.startswith("→ ")]
+    compared = invoke(*shlex.split(command))
+    folder = "a folder/inside"
+    named = invoke("judge-next", *(f"{folder}/{name}" for name in ("few-judgments.qrels", "old.run", "new.run")))
     assert "✓ ship  new" in compared.stdout, "the labels settle the first example"
     assert "\n! " not in compared.stdout, "and nothing is wrong with it: both systems answer every query"
     assert len(named.stdout.splitlines()) == 21, "those without the stories leave something to judge"
-    assert (tmp_path / "ndcg-ab.yaml").exists()
     assert {path.name for path in (tmp_path / "a folder" / "inside").iterdir()} >= {"judgments.qrels", "new.run"}
     again = invoke("example", "a folder/inside")
     assert again.exit_code == 2

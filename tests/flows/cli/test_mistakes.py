@@ -342,6 +342,24 @@ MISTAKES: dict[str, Mistake] = {
     "alpha of 95": config("statistics: {alpha: 0.95}", "must be below 0.5; did you mean 0.05?"),
 }
 
+SQL = {  # options of `ndcg-ab sql`
+    "oracle": "--dialect = 'oracle': must be one of duckdb, postgres, spark,",
+    "postgre": "did you mean 'postgres'?",
+    "sqlite --metric ndcg(preset=trec_eval-9)@10": "score_precision = float32 cannot be said in SQLite",
+    "duckdb --metric ndgc@10": "did you mean 'ndcg'",
+    "duckdb --metric ndcg@10 --metric rr": "--metric is given 2 times ('ndcg@10', 'rr'): one query computes one metric",
+    "duckdb --judgments a;b": "--judgments 'a;b': must be the name of a table",
+    "duckdb --system a=t --rankings b": "--rankings, --system: both are given",
+    "duckdb --system a=t --system a=u": "--system 'a=u': a is named twice",
+    "duckdb --system t": "--system 't': must be NAME=TABLE, such as new=search.ranking_new",
+    "duckdb --columns rank=r": "--columns rank=r: the query orders by scores, and does not read it",
+    "duckdb --system a=t --columns system_id=s": "the query has a table for each system",
+    "duckdb --columns url": "--columns 'url': must be FIELD=COLUMN",
+}
+MISTAKES |= {
+    f"sql --dialect {options}": Mistake([said], command=f"sql --dialect {options}") for options, said in SQL.items()
+}
+
 
 def write_case(mistake: Mistake, folder: Path) -> list[str]:
     """Write the files of a mistake and return its command."""
