@@ -8,11 +8,11 @@ STARTS: dict[str, Verdict] = {
     "improved": Verdict.IMPROVED,
     "regressed": Verdict.REGRESSED,
     "equivalent": Verdict.EQUIVALENT,
-    "no detectable difference": Verdict.UNDECIDED,
+    "undecided": Verdict.UNDECIDED,
     "identical": Verdict.IDENTICAL,
     "not testable": Verdict.NOT_TESTABLE,
     "not worse": Verdict.NOT_WORSE,
-    "may be worse": Verdict.MAY_BE_WORSE,
+    "worse by more than": Verdict.MAY_BE_WORSE,
     "worse": Verdict.WORSE,
 }
 
@@ -20,8 +20,8 @@ STARTS: dict[str, Verdict] = {
 def fields_of_sentence(sentence: str) -> dict[str, Any]:
     """Return the conclusion, the size and the obstacle of a sentence, and whether it is underpowered."""
     conclusion = next(found for start, found in STARTS.items() if sentence.startswith(start))
-    found: dict[str, Any] = {"conclusion": conclusion, "underpowered": "underpowered" in sentence}
-    if "by more than" in sentence:
+    found: dict[str, Any] = {"conclusion": conclusion, "underpowered": ", above" in sentence}
+    if ", by more than" in sentence:
         found["size"] = Size.BY_MORE_THAN
     elif "smaller than" in sentence:
         found["size"] = Size.SMALLER_THAN

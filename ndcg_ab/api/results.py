@@ -2,14 +2,16 @@
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
 from ndcg_ab.errors import InputError
+from ndcg_ab.report.answer import make_answer
 from ndcg_ab.report.page.data import Loss, PageData, largest_losses
+from ndcg_ab.report.words import deciding_interval
 from ndcg_ab.results import codec
 from ndcg_ab.results.change_records import Changes
 from ndcg_ab.results.cost_records import Costs
@@ -23,6 +25,28 @@ from ndcg_core.statistics.verdicts.comparison import Comparison
 if TYPE_CHECKING:
     import pandas
     import polars
+
+Kind = TypeVar("Kind")
+
+
+class Records(tuple[Kind, ...]):
+    """A tuple of records that can also be had as a table, with a column for each of their fields."""
+
+    kind: type
+
+    def __new__(cls, rows: Iterable[Kind], kind: type) -> "Records[Kind]":
+        made = super().__new__(cls, rows)
+        made.kind = kind
+        return made
+
+    def to_arrow(self) -> pa.Table:
+        """Return the records as a table of pyarrow."""
+        return codec.records_table(self, self.kind)
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Return the records as a frame; ImportError if pandas is not installed."""
+        made: pandas.DataFrame = self.to_arrow().to_pandas()
+        return made
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -56,29 +80,52 @@ class CompareResult:
         return self._outcome.metrics
 
     @property
-    def systems(self) -> tuple[SystemSummary, ...]:
+    def systems(self) -> Records[SystemSummary]:
         """One row per metric and system: means, medians, counts, the share of judged results."""
-        return self._outcome.systems
+        return Records(self._outcome.systems, SystemSummary)
 
     @property
-    def comparisons(self) -> tuple[Comparison, ...]:
+    def comparisons(self) -> Records[Comparison]:
         """All of them, family by family: against the baseline, slices, pairs."""
-        return self._outcome.comparisons
+        return Records(self._outcome.comparisons, Comparison)
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> Records[Finding]:
         """What the data check noticed, the gravest first."""
-        return self._outcome.findings
+        return Records(self._outcome.findings, Finding)
 
     @property
-    def gates(self) -> tuple[GateResult, ...]:
+    def gates(self) -> Records[GateResult]:
         """What had to hold, and whether it does; empty where the configuration names no gate."""
-        return self._outcome.gates
+        return Records(self._outcome.gates, GateResult)
 
     @property
-    def decisions(self) -> tuple[Decision, ...]:
+    def decisions(self) -> Records[Decision]:
         """What to do with each candidate, and why, in the order of the systems."""
-        return self._outcome.decisions
+        return Records(self._outcome.decisions, Decision)
+
+    @property
+    def summary(self) -> pa.Table:
+        """The matrix of the first screen: a row for each system, the baseline first, then the best decision.
+
+        Columns: system, decision (null of the baseline), and for each metric `M` its mean, named `M`, and
+        `M difference`, `M low`, `M high` and `M verdict`, which are null of the baseline.
+        """
+        answer = make_answer(self._outcome)
+        rows = []
+        for system, cells in answer.matrix.items():
+            choice = answer.choices.get(system)
+            row: dict[str, Any] = {"system": system, "decision": choice and choice.words}
+            for metric, (mean, compared) in zip(self.metrics, cells, strict=True):
+                interval = compared and deciding_interval(compared)
+                row[metric.name] = mean
+                row[f"{metric.name} difference"] = compared and compared.difference
+                row[f"{metric.name} low"], row[f"{metric.name} high"] = interval or (None, None)
+                row[f"{metric.name} verdict"] = compared and compared.short_verdict
+            rows.append(row)
+        texts = ("system", "decision", *(f"{metric.name} verdict" for metric in self.metrics))
+        types = {name: pa.string() if name in texts else pa.float64() for name in rows[0]}
+        return pa.Table.from_pylist(rows, schema=pa.schema(types))
 
     @property
     def changes(self) -> tuple[Changes, ...]:
@@ -129,8 +176,11 @@ class CompareResult:
     # ---- as tables and files
 
     def to_arrow(self) -> pa.Table:
-        """One row per comparison, with the columns of docs/json.md; what describes the differences among them."""
-        return codec.records_table(self.comparisons, Comparison)
+        """Return a row for each comparison: the decision on its candidate, then the columns of docs/json.md."""
+        table = self.comparisons.to_arrow()
+        decisions = {row.candidate: row.decision.words for row in self.decisions}
+        told = [decisions.get(name) for name in table["candidate"].to_pylist()]
+        return table.add_column(0, "decision", pa.array(told, pa.string()))
 
     def to_pandas(self) -> "pandas.DataFrame":
         """The same for pandas; ImportError where it is not installed."""

@@ -6,6 +6,7 @@ labels settle them; what questions the answer; the warnings, one for each cause 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ndcg_ab.report.doubts import (
     HARDLY,
@@ -47,6 +48,15 @@ COMMANDS = {
     "looks_clustered": "",
     "reversed_grades": "",
 }
+# Findings that are told once, by the first of them.
+CAUSES = {
+    "few_judged": "unjudged results",
+    "judged_differs": "unjudged results",
+    "labels_favour": "unjudged results",
+    "unanswered_query": "short rankings",
+    "different_depths": "short rankings",
+    "few_queries": "short rankings",
+}
 
 
 @dataclass(frozen=True)
@@ -70,9 +80,22 @@ class Candidate:
         return [row for row in self.rows if row.family in (PRIMARY, GUARDRAILS)]
 
 
+class Cell(NamedTuple):
+    """What one metric says of one system.
+
+    mean: None where nothing was scored.  row: the comparison with the baseline; None of the baseline and of a system
+    that is not compared.
+    """
+
+    mean: float | None
+    row: Comparison | None
+
+
 @dataclass(frozen=True)
 class Answer:
     """What an evaluation comes to.
+
+    matrix: system -> a cell for each metric; the baseline first, then the candidates in their order.
 
     metric: the first, which decides. queries, mean: of the baseline on it; None where nothing was scored. kind: drawn,
     where the queries were; else empty.
@@ -86,6 +109,7 @@ class Answer:
     queries: int | None
     mean: float | None
     candidates: tuple[Candidate, ...]
+    matrix: Mapping[str, tuple[Cell, ...]]
     doubts: tuple[Doubt, ...]
     warnings: tuple[Line, ...]
     findings: tuple[Line, ...]
@@ -105,12 +129,14 @@ def make_answer(outcome: Outcome) -> Answer:
     base = next((row for row in outcome.systems if (row.system_id, row.metric) == (outcome.baseline, first.name)), None)
     found = tuple(finding_lines(outcome))
     doubts, few = tuple(list_doubts(outcome)), warn_of_few_weights(outcome)
+    candidates = tuple(order_candidates(outcome))
     return Answer(
         baseline=outcome.baseline,
         metric=first.name,
         queries=base.queries if base else None,
         mean=base.mean if base else None,
-        candidates=tuple(order_candidates(outcome)),
+        candidates=candidates,
+        matrix=arrange_matrix(outcome, [outcome.baseline, *(each.name for each in candidates)]),
         doubts=doubts,
         warnings=tuple(list_warnings(outcome, doubts, found)),
         findings=found,
@@ -119,6 +145,17 @@ def make_answer(outcome: Outcome) -> Answer:
         is_clean=not (outcome.findings or doubts or few),
         kind=query_kind(outcome),
     )
+
+
+def arrange_matrix(outcome: Outcome, systems: Sequence[str]) -> dict[str, tuple[Cell, ...]]:
+    """Return system -> a cell for each metric; systems that no decision is about come last."""
+    means = {(row.system_id, row.metric): row.mean for row in outcome.systems}
+    rows = {(row.candidate, row.metric): row for row in outcome.main}
+    names = dict.fromkeys([*systems, *(row.system_id for row in outcome.systems)])
+    metrics = [metric.name for metric in outcome.metrics]
+    return {
+        name: tuple(Cell(means.get((name, metric)), rows.get((name, metric))) for metric in metrics) for name in names
+    }
 
 
 def order_candidates(outcome: Outcome) -> list[Candidate]:
@@ -156,14 +193,12 @@ def list_warnings(outcome: Outcome, doubts: Sequence[Doubt], findings: Sequence[
     found += [Line("warning", text) for text in warn_of_few_weights(outcome)]
     if judges := format_judges_line(outcome):
         found.append(Line("warning", judges, command="ndcg-ab judgments"))
-    causes: dict[str, list[Line]] = {}
+    causes: dict[str, Line] = {CAUSES["few_judged"]: found[0]} if any(each.reason == HARDLY for each in doubts) else {}
     for line in findings:
-        if line.severity in ("error", "warning"):
-            causes.setdefault(line.code, []).append(line)
-    for code, lines in causes.items():
-        more = f" (and {len(lines) - 1} more like it)" if len(lines) > 1 else ""
-        command = COMMANDS.get(code, f"ndcg-ab findings {code}")
-        found.append(lines[0]._replace(command=command, more=more))
+        cause = CAUSES.get(line.code, line.code)
+        if line.severity in ("error", "warning") and cause not in causes:
+            causes[cause] = line
+            found.append(line._replace(command=COMMANDS.get(line.code, f"ndcg-ab findings {line.code}")))
     return sorted(found, key=lambda each: each.severity != "error")
 
 
@@ -172,7 +207,7 @@ NAMED = 2  # candidates that one decision names; more are counted
 FAILURES = {  # a gate -> what a system did for which it fails
     NO_REGRESSION: "regressed",
     GUARDRAILS_GATE: "fails a guardrail",
-    NOT_WORSE: "may be too much worse",
+    NOT_WORSE: "has a loss that is not ruled out",
     NO_DROP: "dropped",
     JUDGED: "is too little judged",
     SCORED_GATE: "has too few scored queries",

@@ -137,10 +137,19 @@ def comparison_notes(outcome: Outcome) -> list[str]:
         function_note(outcome),
     )
     found += [told for told in sampled if told is not None and told not in warn_of_few_weights(outcome)]
-    has_effects = any(row.smallest_effect is not None for row in outcome.main if row.family == PRIMARY)
-    if any(found.decision is Choice.SHIP_IF_CHEAP for found in outcome.decisions) and not has_effects:
-        found.append("whether an improvement is enough is open: no smallest effect is set (--smallest-effect)")
+    if lacks_smallest_effect(outcome):
+        found.append(f"{ENOUGH}: set {SET_EFFECT}")
     return found
+
+
+ENOUGH = "no smallest effect says whether this is enough"
+SET_EFFECT = "--smallest-effect (statistics.smallest_effect)"
+
+
+def lacks_smallest_effect(outcome: Outcome) -> bool:
+    """Return whether a decision would be another one if a smallest effect were set."""
+    has_effects = any(row.smallest_effect is not None for row in outcome.main if row.family == PRIMARY)
+    return not has_effects and any(found.decision is Choice.SHIP_IF_CHEAP for found in outcome.decisions)
 
 
 # code of a finding that questions every number of a system -> in a few words
@@ -152,14 +161,13 @@ MOST_NOTES = 3  # notes of comparisons and slices that are shown
 class Line(NamedTuple):
     """A finding, several of one kind, or another warning, in one line. severity, code: as of the findings.
 
-    command: what to run about it, or empty. more: what is said of others like it.
+    command: what to run about it, or empty.
     """
 
     severity: str
     text: str
     code: str = ""
     command: str = ""
-    more: str = ""
 
 
 class Kind(NamedTuple):
@@ -232,10 +240,13 @@ def merge_cutoff_groups(groups: Mapping[Kind, list[Finding]]) -> dict[Kind, list
 
 
 def format_finding_group(code: str, about: str, group: Sequence[Finding], systems: int) -> list[str]:
-    """One line for a kind of finding, where it has a short form; else a line for each."""
-    if code not in SHORT or any(finding.system is None for finding in group):
+    """Return one line for a kind of finding if it is about systems; else a line for each finding."""
+    if any(finding.system is None for finding in group):
         return [finding.message for finding in group]
-    return [SHORT[code](about, group, systems)]
+    if code in SHORT:
+        return [SHORT[code](about, group, systems)]
+    others = list(dict.fromkeys(finding.system for finding in group[1:] if finding.system))
+    return [group[0].message + (f" (likewise {join_first(others)})" if others else "")]
 
 
 def count_formatter(verb: str, verbs: str, noun: str, nouns: str) -> Callable[[str, Sequence[Finding], int], str]:

@@ -27,7 +27,7 @@ from ndcg_core.measures.external_metric import GivenMetric, make_metric
 from ndcg_core.measures.meanings import PLAIN_MEANINGS
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.verdict import Size, Verdict
+from ndcg_core.statistics.verdicts.verdict import Size, Verdict, readable
 
 TITLES = ("What was compared", "The answer", "How sure", "What could overturn it", "What to do next")
 CARRIED = 0.3  # share of the difference from which on the one query in a hundred that carries it is told
@@ -194,7 +194,8 @@ def certainty_sentences(row: Comparison) -> Iterator[str]:
     if row.family == GUARDRAILS:
         if row.lower_bound is not None and row.conclusion.is_guardrail:
             loss = abs(min(row.lower_bound, 0.0))
-            yield f"a loss of more than {loss:.4f} is ruled out, with {format_confidence_level(row.alpha)} certainty"
+            what = f"a loss of more than {readable(loss)}" if loss else "any loss"
+            yield f"{what} is ruled out, with {format_confidence_level(row.alpha)} certainty"
         return
     if row.conclusion.is_detected and row.p_adjusted is not None:
         others = f" in one of the {row.family_size} comparisons tested together" if row.family_size > 1 else ""

@@ -16,40 +16,28 @@ from ndcg_ab.report.doubts import join_first, warn_of_few_weights
 from ndcg_ab.report.explanations import PlainWords, explain_candidate, explain_outcome
 from ndcg_ab.report.over_time import since_lines, since_title
 from ndcg_ab.report.sections import (
-    changes_by_candidate,
     cost_cells,
     cost_head,
     cost_notes,
     cost_pairs,
-    format_intended,
     format_judges_line,
+    notes_on_metric,
 )
 from ndcg_ab.report.words import (
     add_recomputed_count,
-    common_scale,
     comparison_mark,
     describe_metric_role,
-    draw_strip,
     format_confidence_level,
     format_interval,
-    format_labels,
-    format_proxy_correction,
-    format_tipping,
     format_verdict,
     format_wins_ties_losses,
-    order_comparisons,
-    query_kind,
-    short_verdict,
-    system_rows,
 )
 from ndcg_ab.results.decisions import Decision
 from ndcg_ab.results.numbers import format_plain, format_probability, signed
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.visible import visible
-from ndcg_core.measures.metric import Metric
 
-STRIP = 21  # characters
 EXPLAINED = 3  # candidates, the best decisions first
 QUERIES = 10  # that moved most
 TOGETHER = "\N{NO-BREAK SPACE}"  # a space that is kept, and at which no line ends
@@ -77,7 +65,7 @@ def escape_text(text: str) -> str:
 
 
 def format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["--:" if name == "mean" or name.startswith("difference") else "---" for name in head], *rows]
+    lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
@@ -163,8 +151,13 @@ def answer_parts(outcome: Outcome, answer: Answer) -> list[str]:
         parts.append(escape_text(answer.gate))
     if outcome.failures:
         parts.append(format_items(f"gate {gate.name} failed: {gate.message}" for gate in outcome.failures))
-    for metric in outcome.metrics:
-        parts += metric_parts(outcome, metric)
+    roles = [[escape_text(metric.name), *describe_metric_role(outcome, metric.name)] for metric in outcome.metrics]
+    counted = [queries_text(answer.queries, answer.kind)] if answer.queries is not None else []
+    parts.append(format_table([", ".join(["system", *counted]), *map(" · ".join, roles)], matrix_rows(answer)))
+    level = format_confidence_level(outcome.alpha)
+    parts.append(f"Mean, difference from {escape_text(answer.baseline)} and its {level} interval.")
+    if beside := [told for metric in outcome.metrics for told in notes_on_metric(outcome, metric)]:
+        parts.append(format_items(beside))
     return parts
 
 
@@ -174,46 +167,17 @@ def decision_rows(answer: Answer) -> Iterator[list[str]]:
         yield [found.choice.mark, escape_text(found.name), words, escape_text(found.reason)]
 
 
-def metric_parts(outcome: Outcome, metric: Metric) -> Iterator[str]:
-    """A line about the metric, and a row for each candidate, the largest difference first."""
-    means = {system.system_id: system for system, _ in system_rows(outcome, metric)}
-    rows = order_comparisons(outcome, metric)
-    known = means.get(outcome.baseline)
-    about = [f"**{escape_text(metric.name)}**"]
-    about += describe_metric_role(outcome, metric.name)
-    if known:
-        about += [queries_text(known.queries, query_kind(outcome))]
-        about += [f"baseline {escape_text(outcome.baseline)} {format_plain(known.mean)}"]
-    yield " · ".join(about)
-    scale = common_scale(rows)
-    cells = [
-        [
-            f"{comparison_mark(row)}{TOGETHER}{escape_text(row.candidate)}",
-            format_plain(means[row.candidate].mean),
-            f"{signed(row.difference)} {format_interval(row)}".replace(" ", TOGETHER),
-            f"`{draw_strip(row, scale, STRIP).replace(' ', TOGETHER)}`" if scale else "",
-            escape_text(short_verdict(outcome, row)),
-        ]
-        for row in rows
-    ]
-    if cells:
-        yield format_table(
-            ["candidate", "mean", f"difference, {format_confidence_level(outcome.alpha)} interval", "", "verdict"],
-            cells,
-        )
-    changed = changes_by_candidate(outcome) if metric == outcome.metrics[0] else {}
-    beside = []
-    for row in rows:
-        texts = (
-            format_intended(outcome, row.candidate, row.metric),
-            format_tipping(row),
-            format_labels(row),
-            format_proxy_correction(row),
-            changed.get(row.candidate),
-        )
-        beside += [f"{row.candidate} {text}" for text in texts if text]
-    if beside:
-        yield format_items(beside)
+def matrix_rows(answer: Answer) -> Iterator[list[str]]:
+    """Yield a row for each system: on each metric its mean, and of a candidate the difference with its interval."""
+    for name, cells in answer.matrix.items():
+        row = [escape_text(name)]
+        for cell in cells:
+            compared = cell.row
+            texts = [format_plain(cell.mean)]
+            if compared:
+                texts += [comparison_mark(compared), signed(compared.difference), format_interval(compared)]
+            row.append(" ".join(texts).replace(" ", TOGETHER))
+        yield row
 
 
 def query_rows(outcome: Outcome, extremes: Sequence[dict[str, Any]]) -> Iterator[list[str]]:

@@ -173,7 +173,7 @@ def print_since(console: Console, since: SinceLast | None) -> None:
 
 
 def format_monitor(found: Monitor) -> str:
-    """``new, ndcg@10: nothing so far; tested 37 times, now at level 2e-05 (p 0.0031); can detect 0.031 (…)``."""
+    """``new, ndcg@10: undecided so far; tested 37 times, now at level 2e-05 (p 0.0031); can detect 0.031 (…)``."""
     times = f"tested {found.looks} times" if found.looks != 1 else "tested once"
     level = f"now at level {found.latest.level:.2g} (p {format_probability(found.latest.p_value)})"
     text = f"{found.candidate}, {found.metric}: {format_conclusion(found)}; {times}, {level}"
@@ -189,11 +189,11 @@ def format_monitor(found: Monitor) -> str:
 
 def format_conclusion(found: Monitor) -> str:
     if not found.detected:
-        return "nothing so far"
+        return "undecided so far"
     first = found.detected[0]
     since = f"evaluation {first.ordinal}, {first.began[:10]}"
     if not found.latest.conclusion.is_detected:
-        return f"nothing now ({first.conclusion} first in {since})"
+        return f"undecided now ({first.conclusion} first in {since})"
     return f"{found.latest.conclusion} over all evaluations (first: {first.conclusion} in {since})"
 
 

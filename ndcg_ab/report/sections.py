@@ -9,12 +9,21 @@ from rich.text import Text
 
 from ndcg_ab.comparing.changes import rows_of_candidate
 from ndcg_ab.report.terminal.grid import Grid, Row, print_dimmed, shorten_middle, table_title
-from ndcg_ab.report.words import format_confidence_level, format_interval
+from ndcg_ab.report.words import (
+    comparison_mark,
+    format_confidence_level,
+    format_interval,
+    format_labels,
+    format_proxy_correction,
+    format_tipping,
+    order_comparisons,
+)
 from ndcg_ab.results.change_records import ChangedQuery, Changes, JudgeNoise, Judges, TopDocument
 from ndcg_ab.results.cost_records import CostDifference, Costs, CostValue, plain_cost, requests_text
 from ndcg_ab.results.numbers import format_percent, format_plain, format_probability, format_range, format_share, signed
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.results.wording import INTENDED, OTHERS, queries_text
+from ndcg_ab.results.wording import GATE, INTENDED, OTHERS, queries_text
+from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.averages import MEAN
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
@@ -208,6 +217,23 @@ def format_intended(outcome: Outcome, candidate: str, metric: str) -> str | None
         head = f"{others.differing} of {others.queries} other{'s' * (others.queries != 1)}"
         told.append(f"{'and' if meant else 'moved'} {head}{format_part(others)}")
     return "; ".join(told)
+
+
+def notes_on_metric(outcome: Outcome, metric: Metric) -> Iterator[str]:
+    """Yield what else is known about the comparisons on a metric, each sentence with the candidate's name."""
+    changed = changes_by_candidate(outcome) if metric == outcome.metrics[0] else {}
+    gates = [row for row in outcome.comparisons if row.family == GATE and row.metric == metric.name]
+    for row in order_comparisons(outcome, metric):
+        for text in (
+            *(f"gate: {comparison_mark(gate)} {gate.verdict}" for gate in gates if gate.candidate == row.candidate),
+            format_intended(outcome, row.candidate, row.metric),
+            format_tipping(row),
+            format_labels(row),
+            format_proxy_correction(row),
+            changed.get(row.candidate),
+        ):
+            if text:
+                yield f"{row.candidate}, {row.metric}: {text}"
 
 
 def format_part(row: Comparison) -> str:

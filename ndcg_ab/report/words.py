@@ -1,6 +1,6 @@
 """Marks, intervals and verdicts of comparisons as text, the same in the terminal, on the page and in MLflow."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ndcg_ab.results.decisions import describe_tipping, is_turned
@@ -72,15 +72,10 @@ def speaks_for_candidate(comparison: Comparison) -> bool | None:
     return True if favours and not is_turned(comparison) else None
 
 
-def gate_margin_tests(outcome: Outcome, metric: str) -> dict[str, Comparison]:
-    """Candidate -> the test of the gate's margin on a metric; empty where the gate has none there."""
-    return {row.candidate: row for row in outcome.comparisons if row.family == GATE and row.metric == metric}
-
-
 def describe_metric_role(outcome: Outcome, metric: str) -> list[str]:
     """What a metric is there for, where it is no primary one, and what the gate asks of it."""
     rows = [row for row in outcome.main if row.metric == metric]
-    asked = next(iter(gate_margin_tests(outcome, metric).values()), None)
+    asked = next((row for row in outcome.comparisons if row.family == GATE and row.metric == metric), None)
     told = []
     if rows and rows[0].family == GUARDRAILS:
         told.append(f"guardrail: not worse by {rows[0].smallest_effect:g}")
@@ -89,52 +84,6 @@ def describe_metric_role(outcome: Outcome, metric: str) -> list[str]:
     if asked:
         told.append(f"gate: not worse by {asked.smallest_effect:g}")
     return told
-
-
-def short_verdict(outcome: Outcome, row: Comparison) -> str:
-    """The verdict in a few words, and that of the gate's margin where there is one."""
-    asked = gate_margin_tests(outcome, row.metric).get(row.candidate)
-    return f"{row.short_verdict}; {comparison_mark(asked)} {asked.short_verdict}" if asked else row.short_verdict
-
-
-INTERVAL, POINT, ZERO, WITHIN = "━", "●", "│", "·"
-
-
-def common_scale(rows: Sequence[Comparison]) -> Interval | None:
-    """From the lowest to the highest that the intervals and the smallest effects span, zero among them.
-
-    None where there is nothing to draw.
-    """
-    drawn = [found for row in rows if (found := deciding_interval(row)) is not None]
-    ends = [*(end for found in drawn for end in found), *(row.difference for row in rows if row.difference is not None)]
-    margins = [row.smallest_effect for row in rows if row.smallest_effect is not None]
-    if not drawn:
-        return None
-    low, high = min([0.0, *ends, *(-margin for margin in margins)]), max([0.0, *ends, *margins])
-    return Interval(low, high) if high > low else Interval(-1.0, 1.0)
-
-
-def draw_strip(row: Comparison, scale: Interval | None, width: int) -> str:
-    """The interval that decides a comparison ━, its difference ●, zero │ and what is too small to matter (±δ) as dots.
-
-    width: characters, >= 5; a row without an interval is blank.
-    """
-    found = deciding_interval(row)
-    if scale is None or found is None or row.difference is None:
-        return " " * width
-
-    def place(value: float) -> int:
-        return round((value - scale.low) / (scale.high - scale.low) * (width - 1))
-
-    cells = [" "] * width
-    if row.smallest_effect is not None:
-        for each in range(place(-row.smallest_effect), place(row.smallest_effect) + 1):
-            cells[each] = WITHIN
-    for each in range(place(found.low), place(found.high) + 1):
-        cells[each] = INTERVAL
-    cells[place(0.0)] = ZERO
-    cells[place(row.difference)] = POINT
-    return "".join(cells)
 
 
 def format_interval(comparison: Comparison) -> str:

@@ -97,12 +97,12 @@ class CostDifference:
 
     @property
     def verdict(self) -> str:
-        """What is said of a guardrail: ``may be higher by more than 20``; empty without one."""
+        """What is said of a guardrail: ``not higher by more than 20``; empty without one."""
         match self.conclusion:
             case Verdict.WORSE:
                 return f"higher by more than {self.margin:g}"
             case Verdict.MAY_BE_WORSE:
-                return f"may be higher by more than {self.margin:g}"
+                return f"higher by more than {self.margin:g} not ruled out"
             case Verdict.NOT_WORSE:
                 return f"not higher by more than {self.margin:g}"
             case _:

@@ -194,7 +194,7 @@ def whether_enough(row: Comparison) -> str:
     if not measured_state(row).is_gain or measured_state(row) is settled_state(row) is State.BETTER_BY_MORE:
         return ""
     if row.smallest_effect is None:
-        return "; set a smallest effect to decide whether this is enough"
+        return ""
     by_labels = ", if unjudged results are considered" if row.size is Size.BY_MORE_THAN else ""
     return f", not shown to be by more than {row.smallest_effect:g}{by_labels}" if not is_turned(row) else ""
 

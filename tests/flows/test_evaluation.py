@@ -101,7 +101,7 @@ def test_the_demo_gives_verdicts_that_are_not_trivial(two_nights: Nights) -> Non
     verdicts = {row.candidate: row.verdict for row in first.outcome.comparisons if row.metric == "ndcg@10"}
     assert verdicts["all-words"] == "regressed, by more than 0.01"
     assert verdicts["general-first"] == "improved, by more than 0.01"
-    assert verdicts["name-weighted"].startswith("no detectable difference (MDE = 0.0")
+    assert verdicts["name-weighted"].startswith("undecided (MDE = 0.0")
     decided = {found.candidate: found.decision for found in first.outcome.decisions}
     assert decided == {"name-weighted": "judge_more", "general-first": "ship", "all-words": "do_not_ship"}
     assert [row.message for row in first.outcome.findings if row.code == "unanswered_query"]
@@ -275,7 +275,7 @@ def test_the_command_from_beginning_to_end(two_nights: Nights) -> None:
     start = re.search(r"first start  MLFLOW_\S+ \S*mlflow server --backend-store-uri sqlite:///", said)
     assert start and start.start() < said.index("MLflow run"), "links come after what they need"
     text = (two_nights.finished[0].bundle / "report.html").read_text()
-    assert "no detectable difference" in text
+    assert "undecided" in text
 
 
 @pytest.mark.filterwarnings("ignore:Logger 'prefect.task_runs'")  # `check` is no flow

@@ -1,4 +1,4 @@
-"""The first screen: a row for each candidate, the deciding metric with its interval, five warnings at the most."""
+"""The first screen: what to do with each candidate and why, then a row for each system and a column for each metric."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -8,213 +8,261 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_ab.report.answer import DRAW_AGAIN, JUDGE, Answer, Candidate, make_answer
-from ndcg_ab.report.doubts import Line
+from ndcg_ab.report.answer import DRAW_AGAIN, JUDGE, Answer, Candidate, Cell, group_decisions, make_answer
+from ndcg_ab.report.doubts import ENOUGH, SET_EFFECT, Line, lacks_smallest_effect
 from ndcg_ab.report.terminal.grid import STYLES, shorten_middle
-from ndcg_ab.report.words import add_recomputed_count, comparison_mark, deciding_interval, format_confidence_level
+from ndcg_ab.report.words import comparison_mark, deciding_interval, format_confidence_level
 from ndcg_ab.results.decisions import Choice, is_turned
 from ndcg_ab.results.numbers import format_plain, signed
 from ndcg_ab.results.outcome import Outcome, Severity
 from ndcg_ab.results.wording import queries_text
-from ndcg_core.measures.metric import Metric
-from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Tone
 
-MOST_ROWS = 20  # candidates with a row of their own; of more the first by decision and difference
+MOST_ROWS = 20  # systems with a row of their own; of more the first by decision and difference
 MOST_REASONS = 8  # candidates whose reasons are on the screen
-WHOLE_REASONS = 2  # of so few they take two lines
+REASON_LINES = 2  # of each candidate
+GROUP_LINES = 2  # of each decision, if reasons are not on the screen
 MOST_WARNINGS = 5
-NAMES = (8, 28)  # columns of the names: at least, at most
-HEADS = 12  # columns that the name of a metric has at least
+LEAST_WARNINGS = 2  # lines, however many the answer takes
+NAMES = (14, 28)  # columns of the names: at least if that keeps a metric on the screen, at most
+TWO_INTERVALS = 100  # columns from which two metrics have their intervals before a third is shown
 GAP = "  "
 INDENT = "    "
 DOUBTED = " (in doubt)"
+TERMS = "ndcg-ab help terms"  # what explains the words of the screen
+TOGETHER = "\N{NO-BREAK SPACE}"  # at which no line ends
 OPEN_LABELS = "L"  # beside a difference that unjudged results could turn
 
 
 class Column(NamedTuple):
-    """A metric: its head, and a text for each candidate with its colour."""
+    """A metric or a cost. cells: of each system its text, without and with an interval, and its colour."""
 
     head: str
-    cells: list[tuple[str, str]]
+    cells: list[tuple[str, str, str]]
 
-    @property
-    def width(self) -> int:
-        return max(map(cell_len, (self.head, *(text for text, _ in self.cells))))
+    def width(self, is_wide: bool) -> int:
+        return max(cell_len(shorten_middle(self.head, NAMES[0])), *(cell_len(cell[is_wide]) for cell in self.cells))
 
 
 def print_answer_table(console: Console, outcome: Outcome) -> None:
-    """The whole answer: at most 10 lines for one candidate and metric, 25 for 4 x 4, 35 for 19 x 4, at 100 columns."""
+    """Print the answer: at most 10 lines for one candidate and metric, 25 for 4 x 4, 35 for 19 x 4, at 100 columns."""
     answer = make_answer(outcome)
-    doubts, warnings = split_warnings(answer)
-    print_doubts(console, doubts)
-    shown = answer.candidates[:MOST_ROWS]
-    has_reasons = len(answer.candidates) <= MOST_REASONS  # which say it where a decision is in doubt
-    shown_names = [found.name + DOUBTED * bool(found.doubt and not has_reasons) for found in shown]
-    names = min(max(map(cell_len, shown_names), default=0), NAMES[1])
-    words = max((cell_len(found.choice.words) for found in shown), default=0)
-    columns = [metric_column(metric, shown, is_first=at == 0) for at, metric in enumerate(outcome.metrics)]
-    columns += cost_columns(shown)
-    head = table_head(answer)
-    beside_names = 2 + words + len(GAP)
-    for wanted, least in ((columns, NAMES[1] // 2), (columns[:1], NAMES[0])):  # all metrics, or else the first
-        room = console.width - beside_names - sum(len(GAP) + column.width for column in wanted)
-        if room >= least:
-            break
-    names = min(names, max(room, NAMES[0])) if room >= least else names
-    left = beside_names + names
-    fitting = list(columns_that_fit(columns, console.width - left))
-    room = console.width - sum(len(GAP) + column.width for column in fitting)
-    is_apart = cell_len(head) > room
-    left = left if is_apart else max(left, cell_len(head))
-    if is_apart:
-        console.print(Text(head, style="bold"))
-    heads = GAP.join(set_cell_size(column.head, column.width) for column in fitting)
-    beside = set_cell_size("" if is_apart else head, left)
-    console.print(Text(f"{beside}{GAP}{heads}".rstrip(), style="bold"))
-    for at, found in enumerate(shown):
-        cells = [(column.cells[at], column.width) for column in fitting]
-        print_row(console, found.choice, (words, shown_names[at], names), left, cells)
-        if has_reasons:
-            is_short = len(answer.candidates) > WHOLE_REASONS or answer.gate
-            room, lines = console.width - len(INDENT), 1 if is_short else 2
-            for line in textwrap.wrap(found.reason, room, break_on_hyphens=False, max_lines=lines, placeholder=" …"):
-                console.print(Text(f"{INDENT}{line}"), style="dim")
-    if more := len(answer.candidates) - len(shown):
-        console.print(Text(f"and {more} more: --details"), style="dim")
+    above, warnings = split_warnings(answer)
+    lines = [*decision_lines(answer, console.width), *matrix_lines(answer, outcome, console.width)]
     if answer.gate:
-        console.print(Text(answer.gate, style="red" if outcome.failures else "green"))
-    print_warnings(console, answer, warnings, MOST_WARNINGS - len(doubts))
-    print_method(console, outcome, answer, left_out=len(columns) - len(fitting))
-
-
-def table_head(answer: Answer) -> str:
-    """``vs bm25 0.3764 · 158 queries``: what all candidates are compared with, on the deciding metric."""
-    name = f"vs {shorten_middle(answer.baseline, NAMES[1])}"
-    if answer.queries is None:
-        return name
-    return f"{name} {format_plain(answer.mean)} · {queries_text(answer.queries, answer.kind)}"
-
-
-def metric_column(metric: Metric, candidates: Sequence[Candidate], *, is_first: bool) -> Column:
-    """The candidates' differences on a metric; on the first, which decides, with their intervals."""
-    cells = []
-    for found in candidates:
-        row = next((each for each in found.rows if each.metric == metric.name), None)
-        text = difference_cell(row, with_interval=is_first) if row else ""
-        cells.append((text, STYLES[row.conclusion.traits.tone] if row else ""))
-    width = max(HEADS, *(cell_len(text) for text, _ in cells)) if cells else HEADS
-    return Column(shorten_middle(metric.name, width), cells)
-
-
-def cost_columns(candidates: Sequence[Candidate]) -> list[Column]:
-    """What requests cost, of each statistic that is shown: how much more the candidates take."""
-    found = []
-    for name in dict.fromkeys(row.metric for each in candidates for row in each.costs):
-        rows = [next((row for row in each.costs if row.metric == name), None) for each in candidates]
-        tones = [row.conclusion.traits.tone if row and row.conclusion else Tone.PLAIN for row in rows]
-        cells = [f"{row.mark or '●'} {row.numbers}" if row else "" for row in rows]
-        found.append(Column(name, list(zip(cells, (STYLES[tone] for tone in tones), strict=True))))
-    return found
-
-
-def difference_cell(row: Comparison, *, with_interval: bool) -> str:
-    """``▲ +.137 [+.101, +.173] L``"""
-    found = deciding_interval(row) if with_interval else None
-    number = short_number(row.difference) + (
-        f" [{short_number(found.low)}, {short_number(found.high)}]" if found else ""
+        lines.append(Text(answer.gate, style="red" if outcome.failures else "green"))
+    ending = method_lines(outcome, answer, console.width)
+    room = max(LEAST_WARNINGS, most_lines(answer, outcome) - len(lines) - len(ending))
+    doubts = list(warning_lines(above, console.width, room - bool(warnings), MOST_WARNINGS))
+    below = warning_lines(
+        [*legend(answer, outcome), *warnings], console.width, room - len(doubts), MOST_WARNINGS - len(above)
     )
-    return f"{comparison_mark(row)} {number}" + f" {OPEN_LABELS}" * is_turned(row)
+    for doubt in doubts:
+        doubt.stylize("bold yellow")
+    for line in [*doubts, *lines, *below, *ending]:
+        line.rstrip()
+        line.truncate(console.width)
+        console.print(line)
+
+
+def most_lines(answer: Answer, outcome: Outcome) -> int:
+    """Return how many lines the screen may have."""
+    if len(answer.candidates) <= 1 and len(outcome.metrics) == 1:
+        return 10
+    return 25 if len(answer.candidates) <= MOST_REASONS else 35
+
+
+def decision_lines(answer: Answer, width: int) -> Iterator[Text]:
+    """Yield each candidate with its decision and reason; of many the names that share a decision."""
+    if len(answer.candidates) <= MOST_REASONS:
+        words = max((cell_len(found.choice.words) for found in answer.candidates), default=0)
+        most = REASON_LINES if len(answer.candidates) > 1 or not answer.gate else 1
+        for found in answer.candidates:
+            text = f"{found.choice.words:<{words}}  {shorten_middle(found.name, NAMES[1])}: "
+            yield from wrap_decision(found.choice, text, found.reason.split("; "), "; ", width, most)
+        return
+    doubted = {each.name for each in answer.candidates if each.doubt}
+    for choice, names in group_decisions(answer.choices):
+        told = [f"{shorten_middle(name, NAMES[1])}{DOUBTED * (name in doubted)}" for name in names]
+        yield from wrap_decision(choice, f"{choice.words}: ", told, ", ", width, GROUP_LINES)
+
+
+def wrap_decision(choice: Choice, head: str, parts: Sequence[str], between: str, width: int, most: int) -> list[Text]:
+    """Return lines that begin with a decision; what does not fit in so many is left out part by part."""
+    for count in range(len(parts), 0, -1):
+        left_out = f"{between}…" if count < len(parts) else ""
+        text = f"{choice.mark} {head}{between.join(parts[:count])}{left_out}"
+        wrapped = textwrap.wrap(text, width, subsequent_indent=INDENT, break_on_hyphens=False)
+        if len(wrapped) <= most:
+            break
+    else:  # not even the first part is short enough
+        wrapper = textwrap.TextWrapper(width, subsequent_indent=INDENT, break_on_hyphens=False)
+        wrapper.max_lines, wrapper.placeholder = most, " …"
+        wrapped = wrapper.wrap(f"{choice.mark} {head}{parts[0]}")
+    lines = [Text(line) for line in wrapped]
+    lines[0].stylize(f"bold {STYLES[choice.traits.tone]}", 0, 2 + len(choice.words))
+    return lines
+
+
+def matrix_lines(answer: Answer, outcome: Outcome, width: int) -> Iterator[Text]:
+    """Yield a line for each system, with the mark of its decision; metrics that have no room are named below."""
+    shown = dict(list(answer.matrix.items())[:MOST_ROWS])
+    columns = [
+        metric_column(metric.name, [cells[at] for cells in shown.values()], is_first=at == 0)
+        for at, metric in enumerate(outcome.metrics)
+    ]
+    choices = {each.name: each for each in answer.candidates}
+    columns += cost_columns([choices.get(name) for name in shown])
+    head = queries_text(answer.queries, answer.kind) if answer.queries is not None else ""
+    wanted = min(max(cell_len(head) - 2, *map(cell_len, shown)), NAMES[1])
+    wide = choose_columns(columns, width - 2, wanted)
+    taken = sum(len(GAP) + column.width(is_wide) for column, is_wide in zip(columns, wide, strict=False))
+    names = max(min(wanted, width - 2 - taken), min(wanted, NAMES[0] // 2))
+    heads = [
+        set_cell_size(shorten_middle(column.head, column.width(is_wide)), column.width(is_wide))
+        for column, is_wide in zip(columns, wide, strict=False)
+    ]
+    yield Text(GAP.join([set_cell_size(head, 2 + names), *heads]), style="bold")
+    for at, name in enumerate(shown):
+        choice = choices[name].choice if name in choices else None
+        line = Text(f"{choice.mark} " if choice else "  ", style=STYLES[choice.traits.tone] if choice else "")
+        line.append(set_cell_size(shorten_middle(name, names), names), style="bold")
+        for column, is_wide in zip(columns, wide, strict=False):
+            cell = column.cells[at]
+            line.append(f"{GAP}{set_cell_size(cell[is_wide], column.width(is_wide))}", style=cell[2])
+        yield line
+    if more := len(answer.matrix) - len(shown):
+        yield Text(f"and {more} more systems: --details", style="dim")
+    if left_out := [column.head for column in columns[len(wide) :]]:
+        yield Text(f"no room for {', '.join(left_out)}: --details", style="dim")
+
+
+def choose_columns(columns: Sequence[Column], width: int, names: int) -> list[bool]:
+    """Return for each column that fits, from the left, whether its intervals do, too; always for one at least.
+
+    The first column (and from TWO_INTERVALS on the second) has them before another column is shown; the others only
+    if every name keeps its room.
+    """
+    first = 1 + (width + 2 >= TWO_INTERVALS)
+    room, wide = width - min(names, NAMES[0]), []
+    for at, column in enumerate(columns):
+        fitting = [is_wide for is_wide in (at < first, False) if column.width(is_wide) + len(GAP) <= room]
+        if not fitting and at:
+            break
+        wide.append(fitting[0] if fitting else False)
+        room -= column.width(wide[-1]) + len(GAP)
+    room -= max(0, names - NAMES[0])
+    for at, column in enumerate(columns[: len(wide)]):
+        more = column.width(True) - column.width(False)
+        if not wide[at] and more <= room:
+            wide[at] = True
+            room -= more
+    return wide
+
+
+def metric_column(name: str, cells: Sequence[Cell], *, is_first: bool) -> Column:
+    """Return what a metric says of each system: its mean, and of a candidate the difference with its mark."""
+    means = [short_mean(cell.mean) for cell in cells]
+    width = max(map(cell_len, means), default=0)
+    found = []
+    for cell, mean in zip(cells, means, strict=True):
+        text = f"{mean:>{width}}"
+        if cell.row is None:
+            text += " baseline" * (is_first and len(cells) > 1 and cell is cells[0])
+            found.append((text, text, ""))
+            continue
+        interval = deciding_interval(cell.row)
+        between = f" [{short_number(interval.low)}, {short_number(interval.high)}]" if interval else ""
+        labels = f" {OPEN_LABELS}" * is_turned(cell.row)
+        text += f" {comparison_mark(cell.row)} {short_number(cell.row.difference)}"
+        found.append((text + labels, text + between + labels, STYLES[cell.row.conclusion.traits.tone]))
+    return Column(name, found)
+
+
+def cost_columns(candidates: Sequence[Candidate | None]) -> Iterator[Column]:
+    """Yield what requests cost: of each statistic that is shown how much more the candidates take."""
+    costs = [each.costs if each else () for each in candidates]
+    for name in dict.fromkeys(row.metric for rows in costs for row in rows):
+        found = [next((row for row in rows if row.metric == name), None) for rows in costs]
+        tones = [row.conclusion.traits.tone if row and row.conclusion else Tone.PLAIN for row in found]
+        texts = [f"{row.mark or '●'} {row.numbers}" if row else "" for row in found]
+        yield Column(name, [(text, text, STYLES[tone]) for text, tone in zip(texts, tones, strict=True)])
 
 
 def short_number(value: float | None) -> str:
-    """``+.137``: three decimals where they say enough; else as everywhere."""
+    """Return ``+.137``: three decimals where they say enough; else as everywhere."""
     if value is None or abs(value) >= 1:
         return signed(value)
     return f"{value:+.3f}".replace("0.", ".", 1)
 
 
-def columns_that_fit(columns: Sequence[Column], room: int) -> Iterator[Column]:
-    """The first one, and as many more as there is room for."""
-    for at, column in enumerate(columns):
-        room -= len(GAP) + column.width
-        if room < 0 and at:
-            return
-        yield column
-
-
-def print_row(
-    console: Console,
-    choice: Choice,
-    widths: tuple[int, str, int],
-    left: int,
-    cells: Sequence[tuple[tuple[str, str], int]],
-) -> None:
-    """widths: of the decision's words, the name, its width.  left: columns before the first metric."""
-    words, name, names = widths
-    line = Text.assemble(
-        (f"{choice.mark} {set_cell_size(choice.words, words)}", f"bold {STYLES[choice.traits.tone]}"),
-        GAP,
-        (shorten_middle(name, names), "bold"),
-    )
-    line.append(" " * max(0, left - cell_len(line.plain)))
-    for (text, style), width in cells:
-        line.append(f"{GAP}{set_cell_size(text, width)}", style=style)
-    line.rstrip()
-    line.truncate(console.width)
-    console.print(line)
+def short_mean(value: float | None) -> str:
+    """Return ``.344``; of 1 and more four decimals."""
+    return format_plain(value) if value is None or abs(value) >= 1 else f"{value:.3f}".replace("0.", ".", 1)
 
 
 def split_warnings(answer: Answer) -> tuple[Sequence[Line], Sequence[Line]]:
-    """Those that question the whole answer, above it, and the others, below; at least one line is left for these."""
+    """Return those that question the whole answer, above it, and the others, below; one line at least is for these."""
     found = answer.warnings
     above = min(sum(each.severity == "error" for each in found), MOST_WARNINGS - 1)
     return found[:above], found[above:]
 
 
-def print_warnings(console: Console, answer: Answer, warnings: Sequence[Line], room: int) -> None:
-    """The warnings below the answer in so many lines, with what to run about each; the rest is counted."""
-    lines = [warning_line(each, console.width) for each in warnings]
+def legend(answer: Answer, outcome: Outcome) -> Iterator[Line]:
+    """Yield what the letter beside a difference says, and what a decision lacks, if there is one."""
     if any(is_turned(each) for found in answer.candidates for each in found.rows):
-        is_drawn_for_others = any(each.command == DRAW_AGAIN for each in warnings)
+        is_drawn_for_others = any(each.command == DRAW_AGAIN for each in answer.warnings)
         command = DRAW_AGAIN if is_drawn_for_others else JUDGE
-        legend = Line("note", f"{OPEN_LABELS}: unjudged results could turn it", command=command)
-        lines.insert(0, warning_line(legend, console.width))
-    if len(lines) > room:
-        lines = [*lines[: room - 1], Text(f"and {len(lines) - room + 1} more warnings: --details", style="yellow")]
-    for line in lines:
-        console.print(line)
+        yield Line("note", f"{OPEN_LABELS}: unjudged results could turn it", command=command)
+    if lacks_smallest_effect(outcome):
+        yield Line("note", ENOUGH, command=SET_EFFECT)
 
 
-def print_doubts(console: Console, doubts: Sequence[Line]) -> None:
-    for each in doubts:
-        line = warning_line(each, console.width)
-        line.stylize("bold yellow")
-        console.print(line)
+def warning_lines(warnings: Sequence[Line], width: int, room: int, most: int) -> Iterator[Text]:
+    """Yield the first warnings, at most so many in so many lines, and how many there are more."""
+    wrapped = [wrap_warning(each, width) for each in warnings]
+    shown = len(wrapped)
+    while shown and (shown > most - (shown < len(wrapped)) or sum(map(len, wrapped[:shown])) > room):
+        shown -= 1
+        room -= shown == len(wrapped) - 1  # for the line that counts the others
+    for lines in wrapped[:shown]:
+        yield from lines
+    if shown < len(wrapped):
+        yield Text(f"and {len(wrapped) - shown} more warnings: --details", style="yellow")
 
 
-def warning_line(warned: Line, width: int) -> Text:
-    """``! the sentence → the command``, the sentence cut where it is too long."""
+def wrap_warning(warned: Line, width: int) -> list[Text]:
+    """Return ``! the sentence → the command`` in two lines at the most; only the sentence is cut, never the command."""
     traits = Severity(warned.severity).traits
-    tail = warned.more + (f" → {warned.command}" if warned.command else "")
-    room = max(width - 2 - cell_len(tail), NAMES[1])
-    text = warned.text if cell_len(warned.text) <= room else set_cell_size(warned.text, room - 1) + "…"
-    line = Text.assemble((traits.mark if warned.severity != "note" else " ", traits.colour), f" {text}{tail}")
-    line.truncate(width)
-    return line
+    mark = traits.mark if warned.severity != "note" else " "
+    sentence, arrow, remedy = warned.text.partition(" → ")
+    if cell_len(remedy) > width - 4:
+        remedy = "--details"
+    told = remedy if arrow else warned.command
+    tail = f" →{TOGETHER}{told.replace(' ', TOGETHER)}" if told else ""
+    words = sentence.split(" ")
+    for count in range(len(words), 0, -1):
+        cut = "…" * (count < len(words))
+        lines = textwrap.wrap(
+            f"{mark} {' '.join(words[:count])}{cut}{tail}", width, subsequent_indent="  ", break_on_hyphens=False
+        )
+        if len(lines) <= 2:
+            break
+    found = [Text(line.replace(TOGETHER, " ")) for line in lines]
+    found[0].stylize(traits.colour, 0, 1)
+    return found
 
 
-def print_method(console: Console, outcome: Outcome, answer: Answer, left_out: int) -> None:
-    """What the numbers in brackets are, what was computed twice, and where the rest is."""
-    count = sum(row.p_adjusted is not None for row in outcome.main)
-    level = format_confidence_level(outcome.alpha)
-    parts = [f"[low, high]: {level} interval{f', {count} comparisons' if count > 1 else ''}"]
-    parts.append(add_recomputed_count(outcome, "{} computed twice"))
+def method_lines(outcome: Outcome, answer: Answer, width: int) -> list[Text]:
+    """Return what the numbers in brackets are, and where the rest is."""
+    parts = []
+    if answer.candidates:
+        count = sum(row.p_adjusted is not None for row in outcome.main)
+        comparisons = f", {count} comparisons" if count > 1 else ""
+        parts.append(f"[low, high]: {format_confidence_level(outcome.alpha)} interval{comparisons}")
     notes = sum(line.severity == "note" for line in answer.findings) + len(answer.notes)
-    rest = [
-        f"{number} {word}{'s' * (number != 1)}" for number, word in ((notes, "note"), (left_out, "metric")) if number
-    ]
-    parts.append(f"{', '.join([*rest, 'every number'])}: --details")
-    line = Text(" · ".join(parts), style="dim")
-    line.truncate(console.width, overflow="ellipsis")
-    console.print(line)
+    noted = f"{notes} note{'s' * (notes != 1)}, " if notes else ""
+    parts += [f"{noted}every number: --details", f"terms: {TERMS}"]
+    whole = " · ".join(part.replace(" ", TOGETHER) for part in parts)
+    lines = textwrap.wrap(whole, width, break_on_hyphens=False)
+    return [Text(line.replace(TOGETHER, " "), style="dim") for line in lines]

@@ -11,32 +11,17 @@ from rich.text import Text
 from ndcg_ab.report.answer import Answer, make_answer
 from ndcg_ab.report.explanations import explain_outcome
 from ndcg_ab.report.over_time import print_since
-from ndcg_ab.report.sections import changes_by_candidate, format_intended
+from ndcg_ab.report.sections import notes_on_metric
 from ndcg_ab.report.terminal.answer_table import (
-    MOST_WARNINGS,
     print_answer_table,
-    print_doubts,
-    print_warnings,
-    split_warnings,
 )
 from ndcg_ab.report.terminal.grid import STYLES, print_dimmed, shorten_middle
 from ndcg_ab.report.terminal.tables import print_tables
 from ndcg_ab.report.words import (
-    common_scale,
-    comparison_mark,
-    describe_metric_role,
-    draw_strip,
-    format_labels,
-    format_proxy_correction,
-    format_tipping,
     order_comparisons,
-    short_verdict,
-    system_rows,
 )
-from ndcg_ab.results.numbers import format_percent, format_plain, signed
-from ndcg_ab.results.outcome import Outcome, Severity, SystemSummary
-from ndcg_ab.results.wording import queries_text
-from ndcg_core.measures.metric import Metric
+from ndcg_ab.results.numbers import signed
+from ndcg_ab.results.outcome import Outcome, Severity
 
 if TYPE_CHECKING:
     from ndcg_ab.history.bundle import Bundle
@@ -60,29 +45,22 @@ def print_outcome(console: Console, outcome: Outcome, *, details: bool = False, 
 
 
 def print_answer(console: Console, outcome: Outcome) -> None:
-    """The first screen; of a single system its means."""
-    answer = make_answer(outcome)
-    if answer.candidates:
-        print_answer_table(console, outcome)
-        return
-    doubts, warnings = split_warnings(answer)
-    print_doubts(console, doubts)
-    for metric in outcome.metrics:
-        print_metric(console, outcome, metric)
-    print_warnings(console, answer, warnings, MOST_WARNINGS - len(doubts))
-    if outcome.systems:
-        print_dimmed(console, "give a second ranking to compare it with; every number: --details")
+    """Print the first screen."""
+    print_answer_table(console, outcome)
+    if outcome.systems and not outcome.candidates:
+        print_dimmed(console, "give a second ranking to compare it with")
 
 
 def print_details(console: Console, outcome: Outcome) -> None:
-    """What the first screen has no room for: whole reasons, every metric, what to keep in mind, all tables."""
+    """Print what the first screen has no room for: whole reasons, notes about every comparison, all tables."""
     console.print()
     answer = make_answer(outcome)
     for doubt in answer.doubts:
         console.print(Text(f"! {doubt.sentence}", style="bold yellow"))
     print_decisions(console, answer)
-    for metric in outcome.metrics if answer.candidates else ():
-        print_metric(console, outcome, metric)
+    for metric in outcome.metrics:
+        for told in notes_on_metric(outcome, metric):
+            print_wrapped(console, told)
     notes = [line.text for line in answer.findings if line.severity == "note"]
     for text in [*notes, *answer.notes]:
         traits = Severity.NOTE.traits
@@ -117,57 +95,9 @@ def print_decisions(console: Console, answer: Answer) -> None:
         console.print(line.append(f"\n{' ' * indent}".join(reason)))
 
 
-def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
-    """``ndcg@10 · 158 queries · baseline bm25 0.3764``, and a line for each candidate."""
-    means = {system.system_id: system for system, _ in system_rows(outcome, metric)}
-    rows = order_comparisons(outcome, metric)
-    console.print()
-    console.print(metric_headline(metric, means, describe_metric_role(outcome, metric.name), outcome.baseline))
-    if not rows:
-        for system in means.values():
-            if system.system_id != outcome.baseline:
-                console.print(Text(f"  {system.system_id}  {format_plain(system.mean)}"))
-    if not any(system.queries for system in means.values()):
-        nothing = f"no query can be scored with {metric.name}: nothing judged gains anything"
-        console.print(Text(nothing, style="yellow"))
-    if not rows:
-        return
-    values = [format_plain(means[row.candidate].mean) for row in rows]
-    differences = [signed(row.difference) for row in rows]
-    verdicts = [short_verdict(outcome, row) for row in rows]
-    first, second, last = (max(map(cell_len, column)) for column in (values, differences, verdicts))
-    left = console.width - 2 - first - 2 - second - 2 - 2 - last  # for names and strips
-    names = min(max(cell_len(row.candidate) for row in rows), NAMES[1], max(NAMES[0], left - STRIPS[0] - 2))
-    drawn = min(left - names - 2, STRIPS[1])
-    scale = common_scale(rows) if drawn >= STRIPS[0] else None
-    changed = changes_by_candidate(outcome) if metric == outcome.metrics[0] else {}
-    for row, value, difference, verdict in zip(rows, values, differences, verdicts, strict=True):
-        colour = STYLES[row.conclusion.traits.tone]
-        line = Text.assemble((comparison_mark(row), colour), " ", pad_name(row.candidate, names))
-        line.append(f"  {value:>{first}}  {difference:>{second}}  ")
-        if scale is not None:
-            line.append(f"{draw_strip(row, scale, drawn)}  ", style=colour)
-        line.append(verdict, style=colour)
-        line.truncate(console.width)
-        console.print(line)
-        if meant := format_intended(outcome, row.candidate, row.metric):
-            lines = textwrap.fill(meant, console.width, initial_indent="    ", subsequent_indent="    ")
-            console.print(Text(lines))
-        labels = format_labels(row) if len(rows) <= WHOLE_REASONS else None
-        told_labels = "; ".join(filter(None, (format_tipping(row), labels)))
-        for told in filter(None, (told_labels, format_proxy_correction(row), changed.get(row.candidate))):
-            print_dimmed(console, textwrap.fill(told, console.width, initial_indent="    ", subsequent_indent="    "))
-
-
-def metric_headline(metric: Metric, means: dict[str, SystemSummary], about: Sequence[str], baseline: str) -> Text:
-    known = means.get(baseline)
-    parts = [f" · {queries_text(known.queries)}" if known else ""]
-    parts += [f" · {told}" for told in about]
-    if known:
-        role = "baseline " if len(means) > 1 else ""
-        parts.append(f" · {role}{shorten_middle(baseline, NAMES[1])} {format_plain(known.mean)}")
-        parts.append("" if role else f" (median {format_plain(known.median)}, judged {format_percent(known.judged)})")
-    return Text.assemble((metric.name, "bold"), "".join(parts))
+def print_wrapped(console: Console, text: str) -> None:
+    wrapped = textwrap.wrap(text, console.width - len(INDENT), subsequent_indent=INDENT, break_on_hyphens=False)
+    print_dimmed(console, "\n".join(f"{INDENT}{line}" for line in wrapped))
 
 
 def pad_name(name: str, width: int) -> str:

@@ -12,6 +12,7 @@ from ndcg_ab.report.sections import print_changes, print_costs, print_judges
 from ndcg_ab.report.terminal.grid import STYLES, Grid, Row, print_dimmed, table_title, wrap_items
 from ndcg_ab.report.words import (
     add_recomputed_count,
+    describe_metric_role,
     format_clusters,
     format_confidence_level,
     format_family,
@@ -98,8 +99,9 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
     system_head += [] if outcome.is_given else ["unanswered", judged_label(metric)]
     pairs = list(system_rows(outcome, metric))
     family = next((row.family for _, row in pairs if row), PRIMARY)
-    role = "" if family == PRIMARY else f", {family.removesuffix('s')}"
-    title = table_title(metric.name, f" {metric_origin(metric)}{role}")
+    title = table_title(
+        metric.name, ", ".join([f" {metric_origin(metric)}", *describe_metric_role(outcome, metric.name)])
+    )
     p = ["one-sided p", "adjusted p"] if family == GUARDRAILS else ["p", "adjusted p"]
     test_head = ["difference", f"{format_confidence_level(outcome.alpha)} interval", *p, "wins/ties/losses"]
     verdicts = {row.candidate: verdict_cell(row, format_shared_queries(outcome, row)) for _, row in pairs if row}

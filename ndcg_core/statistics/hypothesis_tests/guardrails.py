@@ -81,7 +81,7 @@ def bound_of(pairs: Paired, of: Moments, margin: float, alpha: float) -> Bound:
 
 
 def guardrail_verdict(facts: Facts, bound: Bound | None) -> Conclusion:
-    """Return the first verdict that matches: not testable, not worse, identical, worse, may be worse.
+    """Return the first verdict that matches: not testable, not worse, identical, worse, loss not ruled out.
 
     No rule asks for a number of differing queries: the bound allows for few of them.
     """

@@ -30,7 +30,7 @@ class Verdict(StrEnum):
     EQUIVALENT = "equivalent"
     """Shown to differ by less than the smallest effect, together with the rest of the family."""
     UNDECIDED = "undecided"
-    """No detectable difference: what could have been detected, in this family, is the `mde`."""
+    """Neither better nor worse is shown: what could have been detected, in this family, is the `mde`."""
     IDENTICAL = "identical"
     """Not one query differs."""
     NOT_TESTABLE = "not_testable"
@@ -49,8 +49,8 @@ class Verdict(StrEnum):
 
     @property
     def words(self) -> str:
-        """The verdict in words, without its qualifiers: ``may be worse``."""
-        return self.replace("_", " ")
+        """The verdict in words, without its qualifiers: ``not worse``."""
+        return "loss not ruled out" if self is Verdict.MAY_BE_WORSE else self.replace("_", " ")
 
     @property
     def is_detected(self) -> bool:
@@ -69,7 +69,7 @@ class Verdict(StrEnum):
 
     @property
     def is_guardrail(self) -> bool:
-        """Whether the verdict is one of a guardrail: not worse, may be worse, worse."""
+        """Whether the verdict is one of a guardrail: not worse, loss not ruled out, worse."""
         return self.traits.is_guardrail
 
     @property
@@ -148,7 +148,7 @@ class Obstacle(StrEnum):
     ZERO_VARIANCE = "zero_variance"
     """Undecided: the differences do not vary, so that no detectable effect can be stated."""
     FEW_TO_RULE_OUT = "few_to_rule_out"
-    """Identical and may be worse, of guardrails: even without a difference so few queries could not rule out a loss."""
+    """Identical and loss not ruled out, of guardrails: even without a difference so few queries could not rule out a loss."""
 
 
 class Conclusion(NamedTuple):
@@ -294,8 +294,10 @@ def sentence(
             return f"{kind}, {size.replace('_', ' ')} {margin}" if size else str(kind)
         case Verdict.EQUIVALENT:
             return f"equivalent within ±{margin}"
-        case Verdict.NOT_WORSE | Verdict.MAY_BE_WORSE:
-            return f"{kind.words} than {margin}"
+        case Verdict.NOT_WORSE:
+            return f"not worse than {margin}"
+        case Verdict.MAY_BE_WORSE:
+            return f"worse by more than {margin} not ruled out"
         case Verdict.WORSE:
             return f"worse, and not shown to be within {margin}"
         case Verdict.IDENTICAL if obstacle is Obstacle.FEW_TO_RULE_OUT:
@@ -313,11 +315,10 @@ def sentence(
             least = f", fewer than {least_queries}" if least_queries > 2 else ""
             return f"not testable (n = {queries}{least})"
         case Verdict.UNDECIDED if mde is None:
-            return "no detectable difference (zero variance)"
+            return "undecided (zero variance)"
         case Verdict.UNDECIDED:
-            lacking = f", underpowered for {margin}" if underpowered else ""
-            detected = f"MDE = {readable(mde, smallest_effect)} at {100 * POWER:.0f} % power"
-            return f"no detectable difference ({detected}){lacking}"
+            lacking = f", above {margin}" if underpowered else ""
+            return f"undecided (MDE = {readable(mde, smallest_effect)} at {100 * POWER:.0f} % power{lacking})"
         case _:
             assert_never(kind)
 
@@ -333,7 +334,7 @@ def short(conclusion: Conclusion, *, mde: float | None = None, smallest_effect: 
     if kind is not Verdict.UNDECIDED:
         plain = conclusion._replace(obstacle=None)
         found = sentence(plain, queries=0, differing=0, smallest_effect=smallest_effect)
-        return found.replace("by more than", ">").replace("smaller than", "<")
+        return found.replace(", by more than", ", >").replace(", smaller than", ", <")
     if mde is None or obstacle is Obstacle.ZERO_VARIANCE:
         return "undecided (zero variance)"
     lacking = f" > {smallest_effect:g}" if underpowered else ""

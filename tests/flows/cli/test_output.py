@@ -37,7 +37,7 @@ GATES: dict[str, tuple[list[str], int, str]] = {
     "a guardrail that may not hold": (
         [*WORSE, "--guardrail", "recall@1=0.001", "--gate"],
         1,
-        "gate failed: guardrails: old against new, recall@1: may be worse than 0.001",
+        "gate failed: guardrails: old against new, recall@1: worse by more than 0.001 not ruled out",
     ),
     "more is required": ([*BETTER, "--require", "judged=0.99"], 1, "gate failed: judged: "),
     "enough is judged": ([*BETTER, "--require", "judged=0.01"], 0, ""),

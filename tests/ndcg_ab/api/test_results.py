@@ -202,7 +202,8 @@ def test_it_names_itself_briefly(result: ndcg_ab.CompareResult) -> None:
 
 def test_comparisons_as_tables(result: ndcg_ab.CompareResult) -> None:
     table = result.to_arrow()
-    assert table.column_names == list(column_types(ndcg_ab.Comparison))
+    assert table.column_names == ["decision", *column_types(ndcg_ab.Comparison)]
+    assert set(table["decision"].to_pylist()) == {row.decision.words for row in result.decisions}
     rows = table.to_pylist()
     for row, found in zip(rows, json.loads(result.to_json())["comparisons"], strict=True):
         for key in ("candidate", "metric", "difference", "p_adjusted", "verdict", "conclusion", "slice", "seed"):

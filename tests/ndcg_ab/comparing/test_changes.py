@@ -153,7 +153,7 @@ def test_it_is_told_in_one_line() -> None:
         " 2 dropped (1 relevant, 0 unjudged)"
     )
     assert format_changes(outcome.changes[0]) == said
-    assert f"- new {said}" in format_comment(outcome).replace("\\", "")
+    assert f"- new, ndcg@2: {said}" in format_comment(outcome).replace("\\", "")
     console = Console(file=io.StringIO(), width=100)
     print_changes(console, outcome)
     told = console.file.getvalue()

@@ -48,7 +48,7 @@ def verdict(text: str, difference: float | None = -0.1, **changes: object) -> Co
     """A row of the table, as small as it goes: `new` against `old`."""
     (row,) = night().comparisons
     told = fields_of_sentence(text)
-    if (margin := re.search(r"[\d.]+$", text)) is not None:
+    if (margin := re.search(r"[\d.]+(?=$| not ruled out)", text)) is not None:
         told["smallest_effect"] = float(margin[0])
     made = dataclasses.replace(row, difference=difference, **(told | changes))
     assert made.verdict == text
@@ -84,7 +84,7 @@ ROWS = {
     "improved": ({"no_regression": True}, with_rows(verdict("improved", 0.2)), [("no regression", True, NOBODY)]),
     "no difference can be shown": (
         {"no_regression": True},
-        with_rows(verdict("no detectable difference (MDE = 0.100 at 80 % power)", mde=0.1)),
+        with_rows(verdict("undecided (MDE = 0.100 at 80 % power)", mde=0.1)),
         [("no regression", True, NOBODY)],
     ),
     "regressed": (
@@ -120,8 +120,8 @@ ROWS = {
     ),
     "a guardrail may not hold": (
         {"guardrails": True},
-        with_rows(verdict("may be worse than 0.02", family=GUARDRAILS)),
-        [("guardrails", False, "new against old, ndcg@2: may be worse than 0.02 (-0.1000)")],
+        with_rows(verdict("worse by more than 0.02 not ruled out", family=GUARDRAILS)),
+        [("guardrails", False, "new against old, ndcg@2: worse by more than 0.02 not ruled out (-0.1000)")],
     ),
     "a guardrail that cannot be tested": (
         {"guardrails": True},
@@ -164,9 +164,10 @@ ROWS = {
     "maybe worse": (
         {"not_worse": {"ndcg@2": 0.02}},
         with_rows(
-            verdict("may be worse than 0.02", family=GATE), verdict("not worse than 0.02", candidate="x", family=GATE)
+            verdict("worse by more than 0.02 not ruled out", family=GATE),
+            verdict("not worse than 0.02", candidate="x", family=GATE),
         ),
-        [("not worse", False, "new against old, ndcg@2: may be worse than 0.02 (-0.1000)")],
+        [("not worse", False, "new against old, ndcg@2: worse by more than 0.02 not ruled out (-0.1000)")],
     ),
     "nearly enough is judged, on each metric once": (
         {"judged": 0.8},
@@ -235,9 +236,7 @@ ROWS = {
     ),
     "a slice may have regressed": (
         {"slice_regression": 0.05},
-        with_rows(
-            verdict("no detectable difference (MDE = 0.300 at 80 % power)", mde=0.3, attribute="language", slice="de")
-        ),
+        with_rows(verdict("undecided (MDE = 0.300 at 80 % power)", mde=0.3, attribute="language", slice="de")),
         [("slice regression", True, "no slice regressed by more than 0.05")],
     ),
     "everything is answered": (

@@ -70,8 +70,8 @@ def test_the_same_content_is_the_same_look(past: DuckDBEngine) -> None:
     assert (monitor.looks, monitor.latest.ordinal, monitor.latest.level) == (2, 1, spend_alpha(0.05, 1))
     assert [(look.ordinal, look.conclusion) for look in monitor.detected] == [(2, Verdict.REGRESSED)]
     assert "tested 2 times, now at level 0.0096 (p " in said(found(past))
-    assert "nothing now (regressed first in evaluation 2, 2026-11-02)" in said(found(past))
-    assert "nothing so far" in said(found(past, until=1)) and "regressed over all evaluations" in said(
+    assert "undecided now (regressed first in evaluation 2, 2026-11-02)" in said(found(past))
+    assert "undecided so far" in said(found(past, until=1)) and "regressed over all evaluations" in said(
         found(past, until=2)
     )
     for ordinal, digests in enumerate(("adj", "dbj", "abk"), start=4):
@@ -87,7 +87,7 @@ def test_eight_queries_can_find_nothing_and_that_is_said(past: DuckDBEngine) -> 
     night(past, 1, {"new": [0.1, -0.1] * 4}, "abj")
     (monitor,) = found(past).monitors
     assert monitor.mde is None and monitor.mde_alone is not None
-    assert said(found(past)).count("nothing so far; tested once, ") == 1
+    assert said(found(past)).count("undecided so far; tested once, ") == 1
     assert "on so few queries no difference would be enough" in " ".join(said(found(past)).split())
 
 

@@ -53,13 +53,13 @@ def turned(found: Comparison, factor: float | None = 1.1) -> Comparison:
 
 ENOUGH = row("improved, by more than 0.01", smallest_effect=0.01)
 BETTER = row("improved")
-OPEN = row("no detectable difference (MDE = 0.100 at 80 % power)", metric="rr@10")
+OPEN = row("undecided (MDE = 0.100 at 80 % power)", metric="rr@10")
 HOLDS = row("not worse than 0.02", GUARDRAILS, "recall@100", difference=-0.001, smallest_effect=0.02)
-DOUBT = row("may be worse than 0.02", GUARDRAILS, "recall@100", difference=-0.03, smallest_effect=0.02)
+DOUBT = row("worse by more than 0.02 not ruled out", GUARDRAILS, "recall@100", difference=-0.03, smallest_effect=0.02)
 HARM = changed(DOUBT, conclusion=Verdict.WORSE)
 FEW = dataclasses.replace(DOUBT, difference=0.03, queries=19, queries_needed=210)
 CLUSTERED = dataclasses.replace(FEW, clusters=Clusters(12, 9, 1, 3, 11.0), queries_needed=15)
-CANNOT = "recall@100 may be worse than 0.02 (+0.0300): 19 queries, about 210 needed"
+CANNOT = "recall@100 worse by more than 0.02 not ruled out (+0.0300): 19 queries, about 210 needed"
 UNSETTLED = turned(ENOUGH)
 COULD_TURN = (
     "; turns if unjudged results of old are 1.1 times as good as judged ones, and those of new 1.1 times as bad"
@@ -80,19 +80,19 @@ TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
         [ENOUGH, CLUSTERED],
         [],
         "judge_more",
-        "recall@100 may be worse than 0.02 (+0.0300): 12 clusters, about 15 needed",
+        "recall@100 worse by more than 0.02 not ruled out (+0.0300): 12 clusters, about 15 needed",
     ),
     "the same with a loss": (
         [ENOUGH, dataclasses.replace(FEW, difference=-0.03)],
         [],
         "judge_more",
-        "recall@100 may be worse than 0.02 (-0.0300): 19 queries, about 210 needed",
+        "recall@100 worse by more than 0.02 not ruled out (-0.0300): 19 queries, about 210 needed",
     ),
     "a guardrail in doubt, of which no number of queries is known": (
         [ENOUGH, DOUBT],
         [],
         "judge_more",
-        "recall@100 may be worse than 0.02 (-0.0300)",
+        "recall@100 worse by more than 0.02 not ruled out (-0.0300)",
     ),
     "the same with a failed gate": ([ENOUGH, FEW], ["unanswered (…)"], "do_not_ship", "unanswered (…)"),
     "labels could turn it": (
@@ -154,7 +154,7 @@ TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
         [BETTER],
         [],
         "ship_if_cheap",
-        "ndcg@10 improved (+0.0500); set a smallest effect to decide whether this is enough",
+        "ndcg@10 improved (+0.0500)",
     ),
     "improved, not shown to be by more": (
         [row("improved", smallest_effect=0.04)],
@@ -215,10 +215,10 @@ TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
         "recall@100 not testable (n = 1)",
     ),
     "a margin of the gate": (
-        [ENOUGH, row("may be worse than 0.02", GATE, smallest_effect=0.02, difference=-0.01)],
+        [ENOUGH, row("worse by more than 0.02 not ruled out", GATE, smallest_effect=0.02, difference=-0.01)],
         [],
         "judge_more",
-        "ndcg@10 may be worse than 0.02 (-0.0100)",
+        "ndcg@10 worse by more than 0.02 not ruled out (-0.0100)",
     ),
     "another gate": ([ENOUGH], ["gate unanswered failed: new"], "do_not_ship", "gate unanswered failed: new"),
     "secondary metrics and pairs decide nothing": (

@@ -26,12 +26,16 @@ UNKNOWN = "the metric's range is not known: rare harm may go unseen"
         ([0.0] * 299, "not worse than 0.01", ()),
         (
             [0.0] * 97 + [0.1, 0.1, -0.1],
-            "may be worse than 0.01",
+            "worse by more than 0.01 not ruled out",
             ("only 3 of 100 queries differ: 299 needed to rule out a loss of 0.01",),
         ),
-        ([0.0] * 99 + [0.1], "may be worse than 0.01", ("only 1 of 100 queries differs: 299 needed",)),
-        ([0.1, -0.1] * 50, "may be worse than 0.01", ("100 queries: 299 needed to rule out a loss of 0.01",)),
-        ([-0.2] * 40 + [0.2] * 40, "may be worse than 0.01", ("80 queries: 299 needed",)),
+        ([0.0] * 99 + [0.1], "worse by more than 0.01 not ruled out", ("only 1 of 100 queries differs: 299 needed",)),
+        (
+            [0.1, -0.1] * 50,
+            "worse by more than 0.01 not ruled out",
+            ("100 queries: 299 needed to rule out a loss of 0.01",),
+        ),
+        ([-0.2] * 40 + [0.2] * 40, "worse by more than 0.01 not ruled out", ("80 queries: 299 needed",)),
         ([0.3] * 20, "not worse than 0.01", ()),  # gains on every query need fewer
         ([-0.005] * 30, "worse, and not shown to be within 0.01", ()),
         ([-0.3] * 30, "worse, and not shown to be within 0.01", ("shown to be worse than 0.01",)),
@@ -112,7 +116,7 @@ def test_what_a_query_can_lose_is_asked_for() -> None:
     ("mean", "margin", "verdict"),
     [
         (-0.01, 0.045, "not worse than 0.045"),  # lower one-sided 95 % bound: -.01 - .0342; two-sided: -.0512
-        (-0.01, 0.044, "may be worse than 0.044"),
+        (-0.01, 0.044, "worse by more than 0.044 not ruled out"),
         (-0.10, 0.135, "not worse than 0.135"),  # though it has regressed
         (0.10, 0.001, "not worse than 0.001"),
     ],

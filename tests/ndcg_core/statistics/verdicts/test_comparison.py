@@ -55,7 +55,7 @@ def test_a_comparison_by_hand() -> None:
     assert comparison.high == pytest.approx(0.1 + 2.3646 * 0.0463, abs=1e-4)
     assert comparison.mde == pytest.approx((2.3646 + 0.8960) * 0.0463, abs=1e-4)
     assert comparison.p_value == comparison.p_adjusted == 8 / 64
-    assert comparison.verdict == "no detectable difference (MDE = 0.151 at 80 % power)"
+    assert comparison.verdict == "undecided (MDE = 0.151 at 80 % power)"
     assert comparison.notes == ("small sample",)
     assert (comparison.family, comparison.family_size) == ("primary", 1)
     assert comparison.procedure == "exact sign-flip and studentised bootstrap, exact step-down max-T (the larger p)"
@@ -83,7 +83,7 @@ def test_a_comparison_by_hand() -> None:
         ([0.3 - 0.2, 0.7 - 0.6] * 15, "improved", 1 / 10_001, (0.1, 0.1), False, ("zero variance",)),
         ([-0.3] * 30, "regressed", 1 / 10_001, (-0.3, -0.3), False, ("zero variance",)),
         ([0.3] * 6 + [0.0] * 4, "improved", 1 / 32, (0.0692, 0.2908), True, ("small sample",)),
-        ([0.3, -0.3] * 15, "no detectable difference (MDE = 0.162 at 80 % power)", 1.0, (-0.1139, 0.1139), True, ()),
+        ([0.3, -0.3] * 15, "undecided (MDE = 0.162 at 80 % power)", 1.0, (-0.1139, 0.1139), True, ()),
     ],
 )
 def test_edge_cases(
@@ -165,7 +165,7 @@ def test_alpha_decides_and_sets_the_level_of_the_interval() -> None:
     differences = [0.1, 0.2, 0.3, 0.1, 0.2, 0.3, 0.1, -0.1]  # 5 patterns and their mirrors reach the sum
     strict, lenient = compare(differences, alpha=0.02), compare(differences, alpha=10 / 256)
     assert strict.p_value == lenient.p_value == 10 / 256
-    assert strict.verdict.startswith("no detectable difference")
+    assert strict.verdict.startswith("undecided")
     assert lenient.verdict == "improved"
     low, high = np.array([strict.low, lenient.low]), np.array([strict.high, lenient.high])
     assert (high - low)[0] > (high - low)[1]
@@ -180,7 +180,7 @@ def test_the_verdict_follows_the_adjusted_p() -> None:
     assert among.p_value == alone.p_value == 1 / 32
     assert among.p_adjusted is not None
     assert among.p_adjusted > 0.05
-    assert among.verdict.startswith("no detectable difference")
+    assert among.verdict.startswith("undecided")
 
 
 @pytest.mark.parametrize(("alpha", "least"), [(0.05, 6), (2**-5, 6), (0.03, 7), (0.01, 8), (0.001, 11), (0.5, 6)])
@@ -194,7 +194,7 @@ def test_constant_differences_that_miss_alpha_have_no_effect_to_state() -> None:
     steady = column([0.1] * 6, "steady")
     noisy = [column(differing(40, seed, shift=0), f"system {seed}") for seed in range(9)]
     comparison = compare_family([steady, *noisy])[0]
-    assert comparison.verdict == "no detectable difference (zero variance)"
+    assert comparison.verdict == "undecided (zero variance)"
     assert comparison.mde is None
 
 
@@ -203,7 +203,7 @@ def test_constant_differences_that_miss_alpha_have_no_effect_to_state() -> None:
 )
 def test_the_effect_is_readable_at_any_size(scale: float, text: str) -> None:
     comparison = compare([0.3 * scale, -0.3 * scale] * 15)
-    assert comparison.verdict == f"no detectable difference (MDE = {text} at 80 % power)"
+    assert comparison.verdict == f"undecided (MDE = {text} at 80 % power)"
 
 
 @pytest.mark.parametrize(("queries", "notes"), [(29, ("small sample",)), (30, ())])
@@ -275,7 +275,7 @@ def test_a_published_case_from_end_to_end(case: dict[str, Any]) -> None:
     difference, interval, mde = END_TO_END[case["id"]]
     assert comparison.difference == pytest.approx(difference)
     assert (comparison.low, comparison.high) == pytest.approx(interval)
-    assert comparison.verdict == f"no detectable difference (MDE = {mde} at 80 % power)"
+    assert comparison.verdict == f"undecided (MDE = {mde} at 80 % power)"
 
 
 # ---- what p must not depend on
