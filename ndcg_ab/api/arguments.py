@@ -24,7 +24,7 @@ from ndcg_ab.config.model.keys import Option, models_in
 from ndcg_ab.config.options.from_options import OPTIONS, evaluation_from_arguments
 from ndcg_ab.config.options.positional import distinct_names
 from ndcg_ab.errors import InputError, Setting, format_value, write_sentence
-from ndcg_ab.sources.tables.in_memory import is_readable, is_table, python_number, type_name
+from ndcg_ab.sources.tables.in_memory import is_readable, is_table, python_number, to_readable, type_name
 from ndcg_core.measures.metric import Metric
 
 
@@ -55,11 +55,10 @@ def read_argument(argument: str, data: Any) -> Path | str:
         return data
     if isinstance(data, str | os.PathLike):
         return data if isinstance(data, str) and ADDRESS.match(data) else Path(os.fspath(data)).expanduser()
+    data = to_readable(argument, data)
     if is_readable(data):
         return in_memory_file(argument, data)
-    hint = "; its to_dict() gives such" if hasattr(data, "to_dict") else ""
-    if hasattr(data, "collect"):
-        hint = "; collect() it first"
+    hint = "; collect() it first" if hasattr(data, "collect") else ""
     what = "None" if data is None else f"is of type {type_name(data)}"
     raise InputError(
         f"{argument}: {what}: must be a path, a table of a library that speaks Arrow (pandas, polars, pyarrow,"

@@ -1,7 +1,7 @@
 """The commands that plan an evaluation, or write one for a database: power, sql."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -113,7 +113,7 @@ def sql(
     ] = False,
 ) -> None:
     """Print a metric as one query for your own database, with its definition in a comment."""
-    from ndcg_ab.config.options.from_options import parse_columns
+    from ndcg_ab.config.options.from_options import parse_columns, parse_pairs
     from ndcg_ab.other_measures import ours
     from ndcg_ab.warehouse.dialects import make_tables
     from ndcg_ab.warehouse.query import write_query
@@ -125,22 +125,10 @@ def sql(
         )
     judged = parse_columns("--judgments-columns", judgments_columns)
     returned = parse_columns("--columns", columns)
-    tables = make_tables(judgments, rankings, tables_of_systems(system or ()), judged, returned)
+    named = parse_pairs("--system", system or (), "must be NAME=TABLE, such as new=search.ranking_new")
+    tables = make_tables(judgments, rankings, named, judged, returned)
     chosen = ours(metrics[0], "cannot be said in SQL")
     sys.stdout.write(visible_json(write_query(chosen, dialect, tables, mean=mean)))
-
-
-def tables_of_systems(texts: Sequence[str]) -> dict[str, str]:
-    """name -> table of ``--system NAME=TABLE``."""
-    found: dict[str, str] = {}
-    for text in texts:
-        name, equals, table = (part.strip() for part in text.partition("="))
-        if not equals or not name or not table:
-            raise InputError(f"--system {format_value(text)}: must be NAME=TABLE, such as new=search.ranking_new")
-        if name in found:
-            raise InputError(f"--system {format_value(text)}: {name} is named twice")
-        found[name] = table
-    return found
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

@@ -183,31 +183,35 @@ def parse_scores(_option: str, texts: Sequence[str]) -> list[dict[str, Any]]:
     return found
 
 
+def parse_pairs(option: str, texts: Sequence[str], rule: str, given: str = "") -> dict[str, str]:
+    """Return left → right of texts ``LEFT=RIGHT``; raise InputError for a text that is none, and a left given twice.
+
+    rule: how a text must be. given: what the user wrote, of which the texts are parts.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        left, equals, right = map(str.strip, text.partition("="))
+        if not equals or not left or not right:
+            raise InputError(f"{option} {given or text!r}: {rule}")
+        if left in found:
+            raise InputError(f"{option} {given or text!r}: {left} is named twice")
+        found[left] = right
+    return found
+
+
 def parse_columns(option: str, text: str | None) -> dict[str, str]:
     """field -> column of ``query_id=qid,doc_id=url``."""
-    found = {}
-    for part in (text or "").split(","):
-        field, equals, column = (piece.strip() for piece in part.partition("="))
-        if part.strip():
-            if not equals or not field or not column:
-                raise InputError(f"{option} {text!r}: must be FIELD=COLUMN, with commas between")
-            if field in found:
-                raise InputError(f"{option} {text!r}: {field} is named twice")
-            found[field] = column
-    return found
+    parts = [part for part in (text or "").split(",") if part.strip()]
+    return parse_pairs(option, parts, "must be FIELD=COLUMN, with commas between", text or "")
 
 
 def parse_grades(option: str, text: str) -> dict[str, float]:
     """word -> number of ``E=3,S=2``."""
-    found: dict[str, float] = {}
-    for part in text.split(","):
-        word, equals, number = (piece.strip() for piece in part.rpartition("="))
-        if not equals or not word or not is_number(number):
-            raise InputError(f"{option} {text!r}: must be WORD=NUMBER, with commas between, such as E=3,S=2,C=1,I=0")
-        if word in found:
-            raise InputError(f"{option} {text!r}: {word} is named twice")
-        found[word] = float(number)
-    return found
+    rule = "must be WORD=NUMBER, with commas between, such as E=3,S=2,C=1,I=0"
+    found = parse_pairs(option, text.split(","), rule, text)
+    if not all(map(is_number, found.values())):
+        raise InputError(f"{option} {text!r}: {rule}")
+    return {word: float(number) for word, number in found.items()}
 
 
 def parse_margin(option: str, text: str) -> tuple[str, float]:
@@ -256,16 +260,8 @@ def parse_gate(option: str, texts: Sequence[str]) -> dict[str, Any]:
 
 def parse_severities(option: str, texts: Sequence[str]) -> dict[str, str]:
     """code -> severity of ``few_judged=ignore``; what neither is, is refused where all of the evaluation is."""
-    found: dict[str, str] = {}
-    for text in texts:
-        code, equals, severity = text.partition("=")
-        if not equals or not code or not severity:
-            known = f"{text}=ignore" if text in CODES else "few_judged=ignore"
-            raise InputError(f"{option} {text!r}: must be CODE=SEVERITY; such as {known}")
-        if code in found:
-            raise InputError(f"{option}: {code} is named twice")
-        found[code] = severity
-    return found
+    known = next((f"{text}=ignore" for text in texts if text in CODES), "few_judged=ignore")
+    return parse_pairs(option, texts, f"must be CODE=SEVERITY; such as {known}")
 
 
 def parse_share(option: str, text: str, number: str) -> float:

@@ -6,6 +6,7 @@ They keep the rules of files, and like files they have two ways in: a fast one f
 record by record, which accepts what is only unusual and names the row or the key of what is wrong.
 """
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -47,6 +48,34 @@ def is_table(data: Any) -> bool:
 def is_readable(data: Any) -> bool:
     """Return whether data are of a type that is read: a table, dictionaries or a list."""
     return isinstance(data, Mapping) or is_list(data) or is_table(data)
+
+
+def to_readable(name: str, data: Any) -> Any:
+    """Return dictionaries for what gives them (ranx), and a list of mappings for records (ir_measures); else the data.
+
+    name: of the argument, for messages. An iterator is read to its end.
+    """
+    if isinstance(data, Mapping) or is_table(data):
+        return data
+    with translate_foreign_errors(f"{name}: cannot be read"):
+        if hasattr(data, "to_dict") and isinstance(given := data.to_dict(), Mapping):
+            return dict(given)
+        if isinstance(data, Iterator):
+            passage, entries = Passage(BOUNDS["extension"], name), []
+            for entry in data:
+                passage.count(rows=1)
+                entries.append(as_mapping(entry))
+            return entries
+    return [*map(as_mapping, data)] if is_list(data) else data
+
+
+def as_mapping(entry: Any) -> Any:
+    """Return the fields of a named tuple or a dataclass; anything else as it is."""
+    if hasattr(entry, "_asdict"):
+        return entry._asdict()
+    if dataclasses.is_dataclass(entry) and not isinstance(entry, type):
+        return {field.name: getattr(entry, field.name) for field in dataclasses.fields(entry)}
+    return entry
 
 
 class InMemorySource(Source):

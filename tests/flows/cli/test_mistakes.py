@@ -134,9 +134,7 @@ MISTAKES: dict[str, Mistake] = {
     "a share as a percentage": Mistake(
         ["--require judged = 80.0: must be 1.0 or less; did you mean 0.8?"], "--require judged=80"
     ),
-    "a slice's regression below 0": Mistake(
-        ["--require slice_regression = -1.0: must"], "--require slice_regression=-1"
-    ),
+    "a slice's loss < 0": Mistake(["--require slice_regression = -1.0: must"], "--require slice_regression=-1"),
     "a share in per cent in a configuration": config(
         "gate: {judged: 80%}", "gate.judged = '80%': must be a number; did you mean 0.8?"
     ),
@@ -167,9 +165,7 @@ MISTAKES: dict[str, Mistake] = {
     "a system without --system": Mistake(["c=c.csv: is no option; say --system c=c.csv"], "c=c.csv"),
     "a system without a name and --system": Mistake(["say --system c=runs/c.csv"], "runs/c.csv"),
     "a configuration for files": Mistake(["say ndcg-ab run de.yaml"], command="compare de.yaml"),
-    "values per query as JSON": Mistake(
-        ["--per-query {}/x.json: must end in .csv, .parquet or .pq"], "--per-query {}/x.json"
-    ),
+    "values as JSON": Mistake(["--per-query {}/x.json: must end in .csv, .parquet or .pq"], "--per-query {}/x.json"),
     "one system for two": Mistake(
         ["at least 2 systems are needed; add --system NAME=FILE"],
         command=f"sensitivity --judgments {QRELS} --system old={RUN}",
@@ -180,10 +176,8 @@ MISTAKES: dict[str, Mistake] = {
         f"--slice langauge --queries {QUERIES}",
     ),
     "two attributes in one": Mistake(["give each column by itself"], f"--slice language,kind --queries {QUERIES}"),
-    "an attribute and the weight": Mistake(
-        ["give each column by itself"], f"--slice language,weight --queries {QUERIES}"
-    ),
-    "an attribute like the weight": Mistake(
+    "slice by weight": Mistake(["give each column by itself"], f"--slice language,weight --queries {QUERIES}"),
+    "slice by weigth": Mistake(
         ["no column 'weigth' to slice by (columns: language, kind)"], f"--slice weigth --queries {QUERIES}"
     ),
     "JSON into no folder": Mistake(["there is no directory", "make it: mkdir -p {}/none"], "--json {}/none/out.json"),
@@ -237,12 +231,10 @@ MISTAKES: dict[str, Mistake] = {
         ["no folder {}/runs/{data} either; {data} means nothing here", "the date as {date}"],
         "--system new={}/runs/{data}/a.run",
     ),
-    "a date without a configuration": Mistake(
+    "a date for files": Mistake(
         ["{date:%Y} is the date in a configuration alone"], "--system new={}/runs/{date:%Y}/a.run"
     ),
-    "a variable without braces": Mistake(
-        ["has a variable of the environment as ${DATE}"], "--system new={}/runs/$DATE/a.run"
-    ),
+    "$DATE": Mistake(["has a variable of the environment as ${DATE}"], "--system new={}/runs/$DATE/a.run"),
     "a folder": Mistake(["is not a file; name one of its files, such as {}/new.run"], "--system {}", {"new.run": ""}),
     "judgments misspelt": Mistake(
         ["there is no such file; did you mean {}/qrels?"], files={"qrels": ""}, judgments="{}/qrel"
@@ -302,17 +294,13 @@ MISTAKES: dict[str, Mistake] = {
     ),
     "a finding of no text": config("findings: {true: ignore}", "'True': is no code of a finding"),
     "a key that YAML takes for true": config("findings: {on: ignore}", "'True': is no code of a finding"),
-    "an hour that no day has": config(
+    "an hour of no day": config(
         "schedule: {cron: 0 25 * * *}", "no moment fits it: '25' is no hour (0-23), as in 0 2 * * *"
     ),
-    "a tracking server without http": config(
-        "mlflow: {tracking_uri: localhost:5000}", "did you mean http://localhost:5000?"
-    ),
+    "MLflow without http": config("mlflow: {tracking_uri: localhost:5000}", "did you mean http://localhost:5000?"),
     "a tracking server by its number": config("mlflow: {tracking_uri: 127.0.0.1:5000}", "mean http://127.0.0.1:5000?"),
     "a folder for a tracking server": config("mlflow: {tracking_uri: ./mlruns}", "as sqlite:///mlflow.db"),
-    "a Prefect server without http": config(
-        "prefect: {api_url: localhost:4200/api}", "did you mean http://localhost:4200/api?"
-    ),
+    "Prefect without http": config("prefect: {api_url: localhost:4200/api}", "did you mean http://localhost:4200/api?"),
     "an output that is a file": config(f"output: {RUN}", "old.run is no folder: name another one"),
     "half a character": config('combine: "\\ud800"', "combine", "must be"),
     "an effect of 400 digits": config(
@@ -323,12 +311,10 @@ MISTAKES: dict[str, Mistake] = {
     ),
     "threads without end": config(f"resources: {{threads: {'9' * 30}}}", "must be 10000 or less"),
     "a limit without end": config("prefect: {timeout_seconds: .inf}", "must be a number, and finite"),
-    "a table of Spark for proxy judgments": config(
+    "proxy judgments of Spark": config(
         "cheap_judgments: {table: x}", "cheap_judgments: table is read by Spark, and there is none"
     ),
-    "a gain table without a grade": config(
-        "metrics: ['ndcg(gain={1:1})@5']", "its gain table has no entry for grade 2"
-    ),
+    "a gain of no grade": config("metrics: ['ndcg(gain={1:1})@5']", "its gain table has no entry for grade 2"),
     "a name that is no UTF-8": ranked("r\udcff.run", "", "r\\udcff.run", "is no UTF-8 text: rename it"),
     "a misspelt key 99 times": config(
         "\n".join(f"metrik{at}: 1" for at in range(99)), "key 'metrik3' is unknown", "more such lines"

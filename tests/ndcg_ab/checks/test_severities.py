@@ -78,7 +78,7 @@ def test_an_ignored_finding_is_counted() -> None:
         (["few_judge=note"], "--finding: 'few_judge': is no code of a finding; did you mean 'few_judged'?"),
         (["few_judged=fatal"], "--finding: few_judged = 'fatal': must be one of error, warning, note, ignore"),
         (["few_judged"], "--finding 'few_judged': must be CODE=SEVERITY; such as few_judged=ignore"),
-        (["few_judged=note", "few_judged=error"], "--finding: few_judged is named twice"),
+        (["few_judged=note", "few_judged=error"], "--finding 'few_judged=error': few_judged is named twice"),
         (["missing_rank=note"], "missing_rank = 'note': is always an error"),
     ],
 )
