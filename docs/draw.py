@@ -18,13 +18,12 @@ DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 BEGIN, END = "<!-- drawn by make docs -->", "<!-- end of the drawing -->"
 TREE, END_OF_TREE = "<!-- tree, drawn by make docs -->", "<!-- end of the tree -->"
-WIDTH = 34  # of the names in the tree
+WIDTH = 18  # of the names in the tree
 FOLDERS = {"ndcg_core": "ndcg_core", "ndcg_ab": "ndcg_ab", "flows": "ndcg_ab.flows"}  # folder -> package
 INTRODUCTION = (
-    "Made by `make docs` from the headers of the files in `sql/`. A file is one select",
-    "and makes one table of its name. The engine builds what is asked for, with all that it reads, in the order of",
-    "the numbers. Round boxes come from outside; dashed ones are queries, which are run when they are read and leave",
-    "no table.",
+    "`make docs` makes this page from the headers of the files in `sql/`. Each file is one select and makes one table of",
+    "its name. The engine makes a table that is asked for, with all that it reads, in the order of the numbers. An entry",
+    "says what the table holds, what one row is for (*per*), and which tables it reads.",
     "",
 )
 STAGES = {  # the hundreds of the file numbers
@@ -55,9 +54,7 @@ def page_lines() -> Iterator[str]:
     for number, (stage, about) in STAGES.items():
         members = [file for file in files if file.number // 100 == number]
         yield from ("", f"## {stage.capitalize()}", "", f"{about[0].upper()}{about[1:]}.", "")
-        yield from graph_lines(members)
-        yield from ("", "| file | what it holds | one row per |", "|---|---|---|")
-        yield from (format_row(file) for file in members)
+        yield from (format_entry(file) for file in members)
 
 
 def overview_lines(files: Sequence[SqlFile]) -> Iterator[str]:
@@ -81,25 +78,12 @@ def reachable_stages(needs: dict[int, set[int]], stage: int) -> set[int]:
     return direct | {first for second in direct for first in reachable_stages(needs, second)}
 
 
-def graph_lines(members: Sequence[SqlFile]) -> Iterator[str]:
-    """The tables of one stage, and those that they read."""
-    own = {file.name for file in members}
-    outside = sorted({read for file in members for read in file.reads} - own)
-    yield from ("```mermaid", "flowchart LR")
-    yield from (f"    {read}([{read}])" for read in outside)
-    yield from (f"    {file.name}[{file.name}]" for file in members)
-    yield from (f"    {read} --> {file.name}" for file in members for read in file.reads)
-    queries = ",".join(file.name for file in members if file.kind == "query")
-    if queries:
-        yield "    classDef query stroke-dasharray: 4 3"
-        yield f"    class {queries} query"
-    yield "```"
-
-
-def format_row(file: SqlFile) -> str:
-    first = file.text.splitlines()[0].removeprefix(f"-- {file.name}: ")
+def format_entry(file: SqlFile) -> str:
+    """Return a list entry: the file, what it holds, what one row is for, and the tables that it reads."""
+    first = file.text.splitlines()[0].removeprefix(f"-- {file.name}: ").rstrip(".")
     grain = read_header(file.text)["grain"].removeprefix("one row per ")
-    return f"| [`{file.path.name}`](../{file.shown}) | {first.replace('|', chr(92) + '|')} | {grain} |"
+    reads = f"; reads {', '.join(file.reads)}" if file.reads else ""
+    return f"- [`{file.path.name}`](../{file.shown}): {first}; per {grain}{reads}"
 
 
 def package_of(module: str) -> str:
@@ -170,12 +154,11 @@ def codes() -> str:
 
 
 def tree() -> str:
-    """Every package with the first line of its docstring."""
+    """Return every top folder and the packages in it, each with the first line of its docstring."""
     lines = ["```"]
     for folder in FOLDERS:
-        for path in sorted((ROOT / folder).rglob("__init__.py")):
-            place = path.parent.relative_to(ROOT)
-            name = "  " * (len(place.parts) - 1) + f"{place.name}/"
+        for path in [ROOT / folder / "__init__.py", *sorted((ROOT / folder).glob("*/__init__.py"))]:
+            name = f"{'' if path.parent.name == folder else '  '}{path.parent.name}/"
             said = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").splitlines()[0]
             lines += textwrap.wrap(f"{name:{WIDTH}}{said}", 118, subsequent_indent=" " * WIDTH)
     return "\n".join([*lines, "```"])

@@ -53,10 +53,10 @@ def measure_sizes() -> Iterator[tuple[str, int]]:
     for name, folder in (("benchmark_lines", "benchmarks"), ("test_lines", "tests")):
         yield name, sum(count_lines(path.read_text(encoding="utf-8")) for path in files_below(folder))
     pages = [path for pattern in PAGES for path in ROOT.glob(pattern)]
-    words = {path.name: len(path.read_text(encoding="utf-8").split()) for path in pages}
+    words = {path: len(path.read_text(encoding="utf-8").split()) for path in pages}
     yield "documentation_words", sum(words.values())
-    yield "readme_words", words["README.md"]
-    yield "contributing_words", words["CONTRIBUTING.md"]
+    for name in ("README", "CONTRIBUTING", "docs/architecture", "docs/performance"):
+        yield f"{Path(name).name.lower()}_words", words[ROOT / f"{name}.md"]
 
 
 SIZES = dict(measure_sizes())

@@ -51,8 +51,8 @@ def printed_in(page: Path) -> list[tuple[str, str]]:
     return [(command, output) for command, output in blocks if output.strip()]
 
 
-PRINTED = ["README.md", *(f"docs/tutorials/{name}.md" for name in ("first-comparison", "judging", "clicks"))]
-PRINTED_SLOW = [f"docs/tutorials/{name}.md" for name in ("costs", "draw")]
+PRINTED = ["README.md", "docs/index.md", "docs/tutorials/first-comparison.md", "docs/judging.md", "docs/clicks.md"]
+PRINTED_SLOW = ["docs/costs.md", "docs/draw.md"]
 COMPARED = {command for page in (*PRINTED, *PRINTED_SLOW) for command, _ in printed_in(ROOT / page)}
 EXAMPLES = [
     (page.name, command)

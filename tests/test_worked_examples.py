@@ -103,7 +103,7 @@ def test_every_measure_is_documented() -> None:
 
 
 class Claim(NamedTuple):
-    """One cell of the worked example in docs/statistics.md: how it was compared, which candidate, field and value."""
+    """One cell of the worked example in docs/significance.md: how it was compared, which candidate, field and value."""
 
     kind: str
     candidate: str
@@ -126,7 +126,7 @@ def claims() -> Iterator[Claim]:
 
 
 def section(name: str) -> str:
-    (text,) = re.findall(rf"^## {name}\n(.*?)(?=^## )", page("statistics.md"), flags=re.DOTALL | re.MULTILINE)
+    (text,) = re.findall(rf"^## {name}\n(.*?)(?=^## )", page("significance.md"), flags=re.DOTALL | re.MULTILINE)
     return str(text)
 
 

@@ -1,4 +1,4 @@
-"""Which comparisons belong together: primary, secondary, guardrails, slices, all pairs (docs/statistics.md)."""
+"""Which comparisons belong together: primary, secondary, guardrails, slices, all pairs (docs/significance.md)."""
 
 import math
 from collections.abc import Collection, Sequence

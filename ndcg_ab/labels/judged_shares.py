@@ -1,7 +1,7 @@
 """How far each system of a comparison is judged, and verdicts that may only reflect that.
 
 Judgments most often come from what some systems showed. Other systems show more unjudged results, which count as not
-relevant (docs/statistics.md, "Where the labels came from").
+relevant (docs/labels.md, "Where the labels came from").
 """
 
 from collections.abc import Sequence

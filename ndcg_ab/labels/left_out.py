@@ -1,6 +1,6 @@
 """Leave-one-system-out: the comparisons again without the judgments that one of the systems alone contributed.
 
-The column `source` of the judgments names systems that are compared. (Zobel, SIGIR 1998; docs/statistics.md, "Where the
+The column `source` of the judgments names systems that are compared. (Zobel, SIGIR 1998; docs/labels.md, "Where the
 labels came from".)
 """
 

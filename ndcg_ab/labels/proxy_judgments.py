@@ -1,6 +1,6 @@
 """Differences that proxy judgments of many queries correct, beside those of the careful judgments.
 
-Corrected differences decide nothing: verdicts and gates are those of the careful judgments (docs/statistics.md).
+Corrected differences decide nothing: verdicts and gates are those of the careful judgments (docs/labels.md).
 """
 
 from collections.abc import Collection, Mapping, Sequence

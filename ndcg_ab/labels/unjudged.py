@@ -1,4 +1,4 @@
-"""Unjudged results and what they mean for comparisons (docs/statistics.md, "What is not judged")."""
+"""Unjudged results and what they mean for comparisons (docs/labels.md, "Unjudged results")."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

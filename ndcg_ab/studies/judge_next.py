@@ -1,7 +1,7 @@
 """`ndcg-ab judge-next`: which unjudged documents to judge first, so that a comparison is settled soonest.
 
 A document is worth the root mean square change of the difference over its expected grades (`find_grade_effects`), by
-the same chances of grades as the tipping factor (docs/statistics.md, "What is not judged").
+the same chances of grades as the tipping factor (docs/labels.md, "Unjudged results").
 """
 
 from collections import defaultdict

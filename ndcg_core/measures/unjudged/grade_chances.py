@@ -66,7 +66,7 @@ def expect_gain(metric: Metric, chances: GradeChances, factor: float) -> Gains:
     """Return the expected gain of an unjudged result by band, if every grade that gains is `factor` times as likely.
 
     factor: >= 0. The chances of the grades that gain sum to at most 1; the rest is grade 0.
-    Source: docs/statistics.md, "What is not judged".
+    Source: docs/labels.md, "Unjudged results".
     """
     gains = np.array([gain(metric, grade) for grade in chances.grades.tolist()])
     some = chances.chances * (gains > 0)

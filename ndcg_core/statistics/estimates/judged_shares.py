@@ -1,7 +1,7 @@
 """How far two systems are judged, and what they differ by where nothing that they show is unjudged.
 
 A query is fully judged where neither system shows an unjudged result within the metric's cutoff: its difference cannot
-be moved by grades of results that count. Such queries are no random sample of all (docs/statistics.md, "Where the
+be moved by grades of results that count. Such queries are no random sample of all (docs/labels.md, "Where the
 labels came from").
 """
 

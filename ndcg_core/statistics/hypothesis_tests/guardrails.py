@@ -1,4 +1,4 @@
-"""Guardrails: is a candidate not worse than a margin?  One-sided, declared before the run (docs/statistics.md).
+"""Guardrails: is a candidate not worse than a margin?  One-sided, declared before the run (docs/guardrails.md).
 
 The bound is Gaffke's (`hypothesis_tests.bounded_mean`), which rare harm cannot pass, or Student's t if the largest loss
 of a query is not known.

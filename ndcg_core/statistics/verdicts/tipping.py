@@ -2,7 +2,7 @@
 
 Unjudged results have grades by chance, as judged results at like ranks (`ndcg_core.measures.unjudged`). At a factor f
 those that only the favoured system shows gain 1/f times as often, those that only the other shows f times as often. The
-tipping factor is the smallest f at which the state of the comparison is another one (docs/statistics.md).
+tipping factor is the smallest f at which the state of the comparison is another one (docs/labels.md).
 """
 
 import math
