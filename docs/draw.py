@@ -21,9 +21,9 @@ TREE, END_OF_TREE = "<!-- tree, drawn by make docs -->", "<!-- end of the tree -
 WIDTH = 18  # of the names in the tree
 FOLDERS = {"ndcg_core": "ndcg_core", "ndcg_ab": "ndcg_ab", "flows": "ndcg_ab.flows"}  # folder -> package
 INTRODUCTION = (
-    "`make docs` makes this page from the headers of the files in `sql/`. Each file is one select and makes one table of",
-    "its name. The engine makes a table that is asked for, with all that it reads, in the order of the numbers. An entry",
-    "says what the table holds, what one row is for (*per*), and which tables it reads.",
+    "`make docs` makes this page from the headers of the files in `sql/`. Each file is one select and makes one table",
+    "of its name. The engine makes a table that is asked for, with all that it reads, in the order of the numbers. An",
+    "entry says what the table holds, what one row is for (*per*), and which tables it reads.",
     "",
 )
 STAGES = {  # the hundreds of the file numbers
@@ -144,12 +144,14 @@ def drawing() -> str:
 
 
 def codes() -> str:
-    """An entry for each code of a finding."""
+    """Return an entry for each code of a finding: what it means, its severity, and after an arrow what to do."""
     entries = []
     for code, entry in CODES.items():
         always = ", always" if entry.is_fixed else ""
-        told = textwrap.fill(f"{entry.means} *({entry.severity}{always})*", 120)
-        entries.append(f"### `{code}`\n\n{told}\n\n{textwrap.fill(f'**What to do.** {entry.advice}', 120)}")
+        lines = [f"{entry.means} *({entry.severity}{always})*"]
+        if entry.advice != "Nothing.":
+            lines.append(f"→ {entry.advice}")
+        entries.append("\n\n".join([f"### `{code}`", *(textwrap.fill(line, 120) for line in lines)]))
     return "\n\n".join(entries)
 
 

@@ -256,9 +256,8 @@ INPUT_CODES: Mapping[str, Code] = {
     "no_longer_zero": Code(
         "warning",
         "The systems show different results for queries whose difference the file of queries takes to be 0: other"
-        " rankings than those it was drawn for, or a metric that looks deeper. What they win or lose there is not"
-        " known. Bounds allow for it where the metric's range is known; a decision that it could turn is `judge more"
-        " results`.",
+        " rankings, or a metric that looks deeper. What they win or lose there is not known. A decision that it could"
+        " turn is `judge more results`.",
         "Draw again for these rankings and metrics, with `--kept` and the present file: its queries are kept, and"
         " others added.",
     ),

@@ -132,19 +132,15 @@ RANKING_CODES: Mapping[str, Code] = {
     "judged_differs": Code(
         "warning",
         "The share of judged results differs between two systems by 10 points or more. Unjudged results count as not"
-        " relevant, which disadvantages the system with fewer judged ones. From 10 points on, the effect can be as"
-        " large as a measured difference: if half of the unjudged results were relevant, precision would change by"
-        " 0.05.",
+        " relevant, which disadvantages the system with fewer judged ones.",
         "Judge what only the less judged system returns, or add the metric with unjudged = condense, and see whether"
         " the verdict holds.",
     ),
     "labels_favour": Code(
         "warning",
         "A verdict favours the system that the labels came from. At least 5 points more of its results are judged"
-        " than of the other system's. Without that advantage the verdict does not hold: the interval on the queries"
-        " judged fully for both does not show it, or grades of unjudged results could change it. If the judgments name"
-        " the favoured system as a source and not the other one, the verdict is instead tested without the judgments"
-        " that it alone contributed.",
+        " than of the other system's, and without that advantage the verdict does not hold. If the judgments name it as"
+        " a source, the verdict is tested without the judgments that it alone contributed.",
         "First judge what only the other system returns, and compare again. Until then, the verdict may reflect the"
         " judgments rather than the systems.",
     ),
