@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.report.answer import make_answer
-from ndcg_ab.report.page.data import Loss, PageData, largest_losses
+from ndcg_ab.report.page.data import Moved, PageData, largest_moves
 from ndcg_ab.report.words import deciding_interval
 from ndcg_ab.results import codec
 from ndcg_ab.results.change_records import Changes
@@ -158,10 +158,10 @@ class CompareResult:
 
     def losses(
         self, candidate: str | None = None, metric: str | Metric | None = None, *, most: int = 10
-    ) -> tuple[Loss, ...]:
+    ) -> tuple[Moved, ...]:
         """The queries that a candidate lost most, the largest loss first; candidate and metric as of `comparison`."""
         found = self.comparison(candidate, metric)
-        return tuple(largest_losses(self._page, found.metric, found.candidate, most))
+        return tuple(largest_moves(self._page, found.metric, found.candidate, most))
 
     def in_words(self, candidate: str | None = None) -> str:
         """What `ndcg-ab compare --explain` prints of a candidate, by default of the first, as Markdown.

@@ -34,11 +34,10 @@ class Doubt(NamedTuple):
     systems: frozenset[str]
     reason: str
 
-    def about(self, candidate: str, baseline: str) -> str | None:
-        """The reason to doubt the decision on a candidate: its own, or its baseline's; None without one."""
-        if not self.systems or candidate in self.systems:
-            return self.reason.format("its")
-        return self.reason.format("the baseline's") if baseline in self.systems else None
+    def about(self, candidate: str, baseline: str) -> list[str]:
+        """Return the reasons to doubt the decision on a candidate: its baseline's, and its own."""
+        owners = [name for name in (baseline, candidate) if name in self.systems] if self.systems else [candidate]
+        return [self.reason.format("the baseline's" if name == baseline else "its") for name in owners]
 
 
 def list_doubts(outcome: Outcome) -> list[Doubt]:
@@ -50,7 +49,7 @@ def reasons_for_doubt(outcome: Outcome) -> dict[str, str]:
     """Candidate -> why the decision on it is in doubt, in a few words; without those that are in none."""
     found = list_doubts(outcome)
     reasons = {
-        row.candidate: [told for doubt in found if (told := doubt.about(row.candidate, outcome.baseline))]
+        row.candidate: [told for doubt in found for told in doubt.about(row.candidate, outcome.baseline)]
         for row in outcome.decisions
     }
     return {candidate: " and ".join(dict.fromkeys(told)) for candidate, told in reasons.items() if told}
@@ -68,13 +67,10 @@ def grave_findings(outcome: Outcome) -> Iterator[Doubt]:
                 system = finding.system or ""
                 if system not in most or (finding.value or 0.0) > (most[system].value or 0.0):
                     most[system] = finding
-        if len(most) <= MOST_NOTES:
-            for system, finding in most.items():
-                yield Doubt(finding.message, frozenset({system} - {""}), reason)
-        else:
+        if most:
             systems = len({row.system_id for row in outcome.systems})
             sentences = format_finding_group(code, "", list(most.values()), systems)
-            yield Doubt("; ".join(sentences), frozenset(most), reason)
+            yield Doubt("; ".join(sentences), frozenset(most) - {""}, reason)
 
 
 def find_hardly_judged(outcome: Outcome) -> Iterator[Doubt]:

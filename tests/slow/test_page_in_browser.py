@@ -128,8 +128,8 @@ def page(open_in_tab: Open) -> Any:
 
 
 def column(page: Any, name: str) -> list[str]:
-    place = {"id": 1, "text": 2, "baseline": 3, "candidate": 4, "difference": 5}[name]
-    if not head(page, "text").is_visible() and place > 1:
+    place = {"id": 1, "difference": 2, "text": 3, "baseline": 4, "candidate": 5}[name]
+    if not head(page, "text").is_visible() and place > 2:
         place -= 1
     found: list[str] = page.locator(f"#query-table tr[data-query] > td:nth-child({place})").all_inner_texts()
     return found
@@ -442,7 +442,7 @@ class TestInert:
 def test_tables_of_metrics_are_sorted_by_their_heads(page: Any) -> None:
     """Rising, falling, as given; by number, and what has none (the baseline's difference) last."""
     head = page.locator("#metrics table").first.locator("thead th", has_text="difference")
-    cells = page.locator("#metrics table").first.locator("tbody td:nth-child(3)")
+    cells = page.locator("#metrics table").first.locator("tbody td:nth-child(2)")
     given = cells.all_inner_texts()
     numbers = sorted(float(text) for text in given if text)
     for order, expected in (
@@ -459,10 +459,10 @@ def test_bounds_and_thousands_are_sorted_as_numbers(page: Any) -> None:
     """Costs: 1,234 is more than 20, and ≥1,000 a number."""
     table = page.locator("#metrics table").first
     texts = ["≥1,000", "20.0", "1,234", "≤3"]
-    rows = "".join(f"<tr><th>x</th><td>y</td><td>{text}</td></tr>" for text in texts)
+    rows = "".join(f"<tr><th>x</th><td>{text}</td><td>y</td></tr>" for text in texts)
     table.evaluate("(each, rows) => { each.tBodies[0].innerHTML = rows; delete each.givenRows }", rows)
     table.locator("thead th", has_text="difference").get_by_role("button").press("Enter")
-    assert table.locator("tbody td:nth-child(3)").all_inner_texts() == ["≤3", "20.0", "≥1,000", "1,234"]
+    assert table.locator("tbody td:nth-child(2)").all_inner_texts() == ["≤3", "20.0", "≥1,000", "1,234"]
 
 
 @pytest.mark.parametrize("width", [360, 768])

@@ -39,8 +39,8 @@ KINDS = {Tone.GOOD: "improved", Tone.BAD: "regressed"}
 Rows = Sequence[Mapping[str, Any]]
 
 
-class Loss(NamedTuple):
-    """A query on which a candidate is worse. text: None where it is unknown. difference: candidate - baseline, < 0."""
+class Moved(NamedTuple):
+    """A query on which a candidate is better or worse. text: None if it is not known. difference: of its values."""
 
     query_id: str
     text: str | None
@@ -155,17 +155,18 @@ def shown_depth(metric: Metric) -> int:
     return min(MOST_SHOWN, max(SHOWN, metric.cutoff or SHOWN))
 
 
-def largest_losses(data: PageData, metric: str, candidate: str, most: int) -> list[Loss]:
-    """The queries on which a candidate loses most against the baseline, the largest loss first."""
+def largest_moves(data: PageData, metric: str, candidate: str, most: int, *, wins: bool = False) -> list[Moved]:
+    """Return the queries on which a candidate loses (or wins) most against the baseline, the largest first."""
     of_metric = pc.equal(data.scores["metric"], metric)
     before, after = (
         dict(zip(*(found[column].to_pylist() for column in ("query_id", "value")), strict=True))
         for name in (data.outcome.baseline, candidate)
         for found in [data.scores.filter(pc.and_(of_metric, pc.equal(data.scores["system_id"], name)))]
     )
-    lost = sorted((after[query] - before[query], query) for query in before.keys() & after.keys())[:most]
+    sign = -1 if wins else 1
+    moved = sorted((sign * (after[query] - before[query]), query) for query in before.keys() & after.keys())[:most]
     texts = dict(zip(data.queries["query_id"].to_pylist(), data.queries["text"].to_pylist(), strict=True))
-    return [Loss(query, texts.get(query) or None, loss) for loss, query in lost if loss < -TIE]
+    return [Moved(query, texts.get(query) or None, sign * value) for value, query in moved if value < -TIE]
 
 
 def verdict_kind(conclusion: Verdict | None) -> str:

@@ -23,7 +23,7 @@ from ndcg_ab.finding_codes import CODES
 from ndcg_ab.report import explanations, over_time, sections, words
 from ndcg_ab.report.answer import Answer, group_decisions, make_answer
 from ndcg_ab.report.page.block import NOTHING, fit_block
-from ndcg_ab.report.page.data import Loss, PageData, largest_losses, verdict_kind
+from ndcg_ab.report.page.data import Moved, PageData, largest_moves, verdict_kind
 from ndcg_ab.report.words import (
     UNDECIDED_MARK,
     deciding_interval,
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 SCRIPTS = ("core.js", "queries.js", "figures.js", "tables.js", "page.js")  # one script, in this order
 TEMPLATES = Path(__file__).parent / "templates"
-FIGURES = ("differences", "values", "nights")  # of the page, drawn by its script
 LARGEST = 4_500_000  # bytes of the page; beyond, rankings are left out, then queries
 
 
@@ -70,7 +69,7 @@ def render_page(data: PageData) -> str:
         "script": script,
         "hash": script_digest(script),
         "gates": data.about.get("gates") or data.outcome.gates,
-        "losses": candidate_losses(data, found["answer"]),
+        "moves": candidate_moves(data, found["answer"]),
         "since": decode(SinceLast, data.about.get("since_last")),
         "configuration": yaml.safe_dump(drop_unset_keys(evaluation), sort_keys=False, allow_unicode=True)
         if evaluation
@@ -94,7 +93,7 @@ def template_environment() -> "Environment":
     )
     for module in (words, numbers, sections, over_time, explanations):
         made.globals |= dict(inspect.getmembers(module, inspect.isfunction))
-    made.globals |= {each.__name__: each for each in OF_TEMPLATES} | {"codes": CODES, "charts": FIGURES, "many": MANY}
+    made.globals |= {each.__name__: each for each in OF_TEMPLATES} | {"codes": CODES, "many": MANY}
     names = {
         "signed": numbers.signed,
         "plain": numbers.format_plain,
@@ -122,7 +121,7 @@ def template_functions(outcome: Outcome) -> dict[str, Any]:
             for metric in outcome.metrics
         },
         "families": list(dict.fromkeys(row.family for row in outcome.comparisons)),
-        "slice_tables": list(dict.fromkeys((row.attribute, row.metric) for row in outcome.slices)),
+        "slice_tables": arrange_slices(outcome),
         "other_rows": [
             row for row in outcome.comparisons if row.family not in (*MAIN, PAIRS) and row.attribute is None
         ],
@@ -130,6 +129,14 @@ def template_functions(outcome: Outcome) -> dict[str, Any]:
         "level": format_confidence_level(outcome.alpha),
         "weighted": words.format_weights(outcome),
     }
+
+
+def arrange_slices(outcome: Outcome) -> dict[str, dict[tuple[str | None, str | None], dict[str, Comparison]]]:
+    """Return metric -> attribute and slice -> candidate -> its comparison."""
+    found: dict[str, dict[tuple[str | None, str | None], dict[str, Comparison]]] = {}
+    for row in outcome.slices:
+        found.setdefault(row.metric, {}).setdefault((row.attribute, row.slice), {})[row.candidate] = row
+    return found
 
 
 def format_document_counts(data: PageData) -> str:
@@ -207,7 +214,7 @@ def script_digest(script: str) -> str:
 
 MANY = 4  # candidates; more are grouped by what to do, so that the band stays small
 MOVED = {1: "improved", -1: "regressed"}  # what colours a difference that is shown
-LOSSES = 3  # queries that a card names
+MOVES = 3  # queries that a card names, won and lost
 SPEAKS: dict[bool | None, tuple[str, str]] = {
     True: ("✓", "win"),
     False: ("✗", "loss"),
@@ -215,13 +222,16 @@ SPEAKS: dict[bool | None, tuple[str, str]] = {
 }
 
 
-def candidate_losses(data: PageData, answer: Answer) -> dict[str, list[tuple[Loss, str]]]:
-    """Return, per candidate, the queries that lose most on the first metric with their addresses; none of many."""
+def candidate_moves(data: PageData, answer: Answer) -> dict[str, dict[str, list[tuple[Moved, str]]]]:
+    """Return, of each candidate, "wins" and "loses" -> the queries that move most, with addresses; nothing of many."""
     return {
-        each.name: [
-            (loss, query_address(loss.query_id, each.name))
-            for loss in largest_losses(data, answer.metric, each.name, LOSSES)
-        ]
+        each.name: {
+            verb: [
+                (query, query_address(query.query_id, each.name))
+                for query in largest_moves(data, answer.metric, each.name, MOVES, wins=verb == "wins")
+            ]
+            for verb in ("wins", "loses")
+        }
         for each in answer.candidates
         if len(answer.candidates) <= MANY
     }

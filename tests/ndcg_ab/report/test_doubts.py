@@ -51,7 +51,7 @@ def test_it_concerns_the_systems_that_it_names() -> None:
     answer = make_answer(outcome)
     assert {each.name for each in answer.candidates if each.reason.startswith(DOUBT)} == {*reasons_for_doubt(outcome)}
     assert {each.name: each.doubt for each in answer.candidates if each.doubt} == reasons_for_doubt(outcome)
-    assert len(answer.doubts) == 3
+    assert len(answer.doubts) == 1, "a cause is told once"
 
 
 def test_of_the_baseline_it_concerns_every_candidate() -> None:

@@ -26,7 +26,7 @@ from ndcg_ab.pipeline import Context, evaluate
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.notebook import format_outcome_html
 from ndcg_ab.report.page import render as page
-from ndcg_ab.report.page.data import PageData, gather_page_data, largest_losses
+from ndcg_ab.report.page.data import PageData, gather_page_data, largest_moves
 from ndcg_ab.report.page.render import card_colour, card_mark, query_address, write_page
 from ndcg_ab.report.words import (
     comparison_mark,
@@ -262,7 +262,7 @@ class TestWords:
         assert 0 < shown.index(told[0]) < shown.index(told[1])
         assert all(squeezed([each.reason]) in shown for each in data.outcome.decisions)
 
-    def test_a_card_names_the_queries_that_lose_most(self, data: PageData, text: str, read: Reader) -> None:
+    def test_a_card_names_the_queries_that_win_and_lose_most(self, data: PageData, text: str, read: Reader) -> None:
         values = {
             (row["system_id"], row["query_id"]): row["value"]
             for row in data.scores.to_pylist()
@@ -270,11 +270,15 @@ class TestWords:
         }
         differences = {query: values["new", query] - values["old", query] for name, query in values if name == "old"}
         worst = sorted(differences, key=lambda query: (differences[query], query))[:3]
-        found = largest_losses(data, "ndcg@10", "new", 3)
+        best = sorted((query for query in differences if differences[query] > 0), key=lambda q: (-differences[q], q))[
+            :3
+        ]
+        found, won = (largest_moves(data, "ndcg@10", "new", 3, wins=wins) for wins in (False, True))
         assert [row.query_id for row in found] == worst and all(row.difference < 0 for row in found)
+        assert [row.query_id for row in won] == best and all(row.difference > 0 for row in won)
         card = next(part for part in text.split("<article ") if "<h3>new</h3>" in part)
         links = [row["href"] for tag, row in Reader(card.partition("</article>")[0]).tags if tag == "a"]
-        assert links == [query_address(query, "new") for query in worst]
+        assert links == [query_address(query, "new") for query in (*best, *worst)]
         assert f"loses most on {found[0].text} {signed(found[0].difference)}" in squeezed(read.words)
 
     def test_addresses_are_spelled_as_the_script_spells_them(self) -> None:
@@ -360,12 +364,9 @@ class TestWords:
             role = roles.get(metric.name, "guardrail")
             _, *rows = read.tables[f"{metric.name}, {role} · definition {metric.hash}"]
             expected = [
-                [system.system_id, format_plain(system.mean)]
-                + (
-                    [signed(row.difference), format_interval(row), "", format_probability(row.p_adjusted)]
-                    if row
-                    else [""] * 4
-                )
+                [system.system_id]
+                + ([signed(row.difference), format_interval(row)] if row else [""] * 2)
+                + [format_plain(system.mean), "", format_probability(row.p_adjusted) if row else ""]
                 + ([f"{comparison_mark(row)} {format_verdict(row)}"] if row else ["baseline"])
                 + [
                     format_wins_ties_losses(row) if row else "",
@@ -390,20 +391,16 @@ class TestWords:
 
     def test_every_number_of_a_slice_is_the_outcome_s(self, data: PageData, read: Reader) -> None:
         for metric in ("ndcg@10", "dcg@5"):
-            _, *rows = read.tables[f"{metric} by device"]
-            expected = [
-                [row.slice, row.candidate, str(row.queries), format_plain(row.baseline_mean), signed(row.difference)]
-                + [
-                    format_interval(row),
-                    "",
-                    format_probability(row.p_adjusted),
-                    f"{comparison_mark(row)} {format_verdict(row)}",
-                ]
-                + [format_wins_ties_losses(row)]
-                for row in data.outcome.slices
-                if row.metric == metric
-            ]
-            assert rows == expected
+            (head, *rows) = read.tables[f"{metric}: difference from old; choose one for its interval and verdict"]
+            found = {(row.slice, row.candidate): row for row in data.outcome.slices if row.metric == metric}
+            assert len(found) == (len(head) - 1) * len(rows) > 0
+            for name, *cells in rows:
+                for candidate, cell in zip(head[1:], cells, strict=True):
+                    row = found[name.removeprefix("device "), candidate]
+                    counts = format_wins_ties_losses(row)
+                    told = f"{format_interval(row)}, {row.verdict}, {row.queries} queries, baseline "
+                    told += f"{format_plain(row.baseline_mean)}, adjusted p {format_probability(row.p_adjusted)}, "
+                    assert cell == f"{signed(row.difference)} {told}{counts} won / equal / lost"
 
     def test_findings_definitions_inputs_and_configuration(self, data: PageData, read: Reader) -> None:
         words = squeezed(read.words)

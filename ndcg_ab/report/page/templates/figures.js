@@ -65,7 +65,7 @@ const figures = {
   },
   nights(words) {
     const rows = data.nights.filter((row) => row.metric === words.metric);
-    if (!rows.length) return null;
+    if (new Set(rows.map((row) => row.ordinal)).size < 2) return null;
     const last = rows[rows.length - 1].ordinal;
     const now = rows.filter((row) => row.ordinal === last && row.mean !== null).map((row) => `${row.system} ${plain(row.mean)}`);
     const fallen = rows.filter((row) => row.regressed).map((row) => `${row.system} in evaluation ${row.ordinal}`);
@@ -204,6 +204,7 @@ function legend(rows) {
 
 function drawFigure(name) {
   const figure = byId(`figure-${name}`);
+  if (!figure) return; // no evaluations are kept
   const found = figures[name](names());
   figure.hidden = !found;
   if (!found) return;

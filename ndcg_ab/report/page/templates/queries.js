@@ -50,9 +50,9 @@ function tableRows(row) {
   const isOpen = row.place === state.chosen;
   const button = element("button", { type: "button", "data-place": row.place, "aria-expanded": isOpen }, row.id);
   const made = element("tr", { "data-query": row.place }, element("td", { class: "words" }, button));
+  made.append(element("td", { class: row.outcome || "" }, signed(row.difference)));
   if (hasTexts()) made.append(element("td", { class: "words" }, row.text));
   made.append(element("td", {}, plain(row.baseline)), element("td", {}, plain(row.candidate)));
-  made.append(element("td", { class: row.outcome || "" }, signed(row.difference)));
   if (!isOpen) return [made];
   made.className = "chosen";
   const cell = element("td", { class: "opened", colspan: made.cells.length }, detail(row));
