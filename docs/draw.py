@@ -1,5 +1,5 @@
 """Draws what the documentation shows of the code: docs/pipeline.md, packages in architecture.md, codes in findings.md,
-forms in inputs.md.
+forms in inputs.md, and the glossary that `ndcg-ab help terms` prints.
 
 python docs/draw.py          writes them (make docs)
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ndcg_ab.engines.sql_files import CLICKS, SqlFile, read_header, sql_files
 from ndcg_ab.finding_codes import CODES
+from ndcg_ab.report.terminal.reference import TERMS
 from ndcg_ab.sources.forms.recognition import list_forms
 
 DOCS = Path(__file__).resolve().parent
@@ -177,6 +178,7 @@ def pages() -> dict[Path, str]:
     architecture, findings, inputs = (DOCS / name for name in ("architecture.md", "findings.md", "inputs.md"))
     return {
         DOCS / "pipeline.md": render_pipeline_page(),
+        DOCS / "glossary.md": TERMS.read_text(encoding="utf-8"),
         architecture: with_drawing(
             with_drawing(architecture.read_text(encoding="utf-8"), drawing()), tree(), TREE, END_OF_TREE
         ),

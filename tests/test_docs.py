@@ -298,7 +298,13 @@ def drawn() -> dict[Path, str]:
 def test_drawings_are_current() -> None:
     """`make docs` has been run since the SQL files and the imports changed."""
     pages = drawn()
-    assert {path.name for path in pages} == {"pipeline.md", "architecture.md", "findings.md", "inputs.md"}
+    assert {path.name for path in pages} == {
+        "pipeline.md",
+        "architecture.md",
+        "findings.md",
+        "inputs.md",
+        "glossary.md",
+    }
     for path, text in pages.items():
         assert path.read_text(encoding="utf-8") == text, f"{path.name}: run make docs"
 

@@ -28,7 +28,7 @@ UNUSABLE = 2  # usage, configuration, data, or what the machine has room for
 BROKEN = 70  # EX_SOFTWARE: an error of ours
 PENDING = 75  # EX_TEMPFAIL: the results are on disk, and only logging them is pending
 DEBUG = "NDCG_AB_DEBUG"
-TOPICS = ("formats", "metrics", "findings", "schema")  # of `ndcg-ab help`
+TOPICS = ("formats", "metrics", "findings", "schema", "terms")  # of `ndcg-ab help`
 LONGEST, LONGEST_LINE = 2900, 1200  # characters of one message, and of one of its lines
 # What typer itself makes a sentence of; its errors are those of click, or of the copy of it that a newer typer holds.
 PASSING: tuple[Any, ...] = (typer.Exit, typer.Abort, typer.BadParameter.__mro__[2])

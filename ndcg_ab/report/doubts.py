@@ -198,14 +198,10 @@ def finding_lines(outcome: Outcome) -> list[Line]:
     return [*lines, *(Line("note", text) for text in format_ignored(outcome.findings))]
 
 
-def cutoff_metric_name(metric: str) -> str:
-    return judged_label(make_metric(metric))
-
-
 # code -> what its findings are grouped by, of the metric that each is about
 ABOUT: dict[str, Callable[[str], str]] = {
-    "few_judged": cutoff_metric_name,
-    "judged_differs": cutoff_metric_name,
+    "few_judged": lambda metric: judged_label(make_metric(metric)),
+    "judged_differs": lambda metric: judged_label(make_metric(metric)),
     "different_depths": lambda metric: "",
 }
 

@@ -1,4 +1,4 @@
-"""The commands about ndcg-ab itself: metrics, schema, findings, formats."""
+"""The commands about ndcg-ab itself: metrics, schema, findings, formats, terms."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -78,9 +78,17 @@ def formats() -> None:
     print(list_forms(), end="")
 
 
+def terms() -> None:
+    """Explain the words and marks of the answer and the page."""
+    from ndcg_ab.report.terminal.reference import print_terms
+
+    print_safely(print_terms)
+
+
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
     metrics: "'ndcg(preset=sklearn)@10'",
     schema: "--json ndcg-ab.schema.json",
     findings: "few_judged",
     formats: "",
+    terms: "",
 }

@@ -24,6 +24,7 @@ from ndcg_ab.report import explanations, over_time, sections, words
 from ndcg_ab.report.answer import Answer, group_decisions, make_answer
 from ndcg_ab.report.page.block import NOTHING, fit_block
 from ndcg_ab.report.page.data import Moved, PageData, largest_moves, verdict_kind
+from ndcg_ab.report.terminal.reference import read_terms
 from ndcg_ab.report.words import (
     UNDECIDED_MARK,
     deciding_interval,
@@ -83,6 +84,7 @@ def render_page(data: PageData) -> str:
 @functools.cache
 def template_environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markdown_it import MarkdownIt
 
     made = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -93,6 +95,7 @@ def template_environment() -> "Environment":
     )
     for module in (words, numbers, sections, over_time, explanations):
         made.globals |= dict(inspect.getmembers(module, inspect.isfunction))
+    made.globals["terms"] = MarkdownIt("commonmark", {"html": False}).enable("table").render(read_terms())
     made.globals |= {each.__name__: each for each in OF_TEMPLATES} | {"codes": CODES, "many": MANY}
     names = {
         "signed": numbers.signed,

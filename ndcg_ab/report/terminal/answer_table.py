@@ -1,5 +1,6 @@
 """The first screen: what to do with each candidate and why, then a row for each system and a column for each metric."""
 
+import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -72,11 +73,11 @@ def most_lines(answer: Answer, outcome: Outcome) -> int:
     return 25 if len(answer.candidates) <= MOST_REASONS else 35
 
 
-def decision_lines(answer: Answer, width: int) -> Iterator[Text]:
-    """Yield each candidate with its decision and reason; of many the names that share a decision."""
-    if len(answer.candidates) <= MOST_REASONS:
+def decision_lines(answer: Answer, width: int, *, is_whole: bool = False) -> Iterator[Text]:
+    """Yield each candidate with its decision and reason; of many, if not whole, the names that share a decision."""
+    if is_whole or len(answer.candidates) <= MOST_REASONS:
         words = max((cell_len(found.choice.words) for found in answer.candidates), default=0)
-        most = REASON_LINES if len(answer.candidates) > 1 or not answer.gate else 1
+        most = sys.maxsize if is_whole else REASON_LINES if len(answer.candidates) > 1 or not answer.gate else 1
         for found in answer.candidates:
             text = f"{found.choice.words:<{words}}  {shorten_middle(found.name, NAMES[1])}: "
             yield from wrap_decision(found.choice, text, found.reason.split("; "), "; ", width, most)
@@ -162,7 +163,7 @@ def choose_columns(columns: Sequence[Column], width: int, names: int) -> list[bo
 
 def metric_column(name: str, cells: Sequence[Cell], *, is_first: bool) -> Column:
     """Return what a metric says of each system: its mean, and of a candidate the difference with its mark."""
-    means = [short_mean(cell.mean) for cell in cells]
+    means = [short_number(cell.mean, "") for cell in cells]
     width = max(map(cell_len, means), default=0)
     found = []
     for cell, mean in zip(cells, means, strict=True):
@@ -189,16 +190,11 @@ def cost_columns(candidates: Sequence[Candidate | None]) -> Iterator[Column]:
         yield Column(name, [(text, text, STYLES[tone]) for text, tone in zip(texts, tones, strict=True)])
 
 
-def short_number(value: float | None) -> str:
-    """Return ``+.137``: three decimals where they say enough; else as everywhere."""
+def short_number(value: float | None, sign: str = "+") -> str:
+    """Return ``+.137`` (without a sign ``.137``): three decimals of numbers below 1, or four."""
     if value is None or abs(value) >= 1:
-        return signed(value)
-    return f"{value:+.3f}".replace("0.", ".", 1)
-
-
-def short_mean(value: float | None) -> str:
-    """Return ``.344``; of 1 and more four decimals."""
-    return format_plain(value) if value is None or abs(value) >= 1 else f"{value:.3f}".replace("0.", ".", 1)
+        return signed(value) if sign else format_plain(value)
+    return f"{value:{sign}.3f}".replace("0.", ".", 1)
 
 
 def split_warnings(answer: Answer) -> tuple[Sequence[Line], Sequence[Line]]:

@@ -2,11 +2,14 @@
 
 import dataclasses
 import json
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markdown import Markdown
 from rich.text import Text
 
 from ndcg_ab.errors import InputError
@@ -51,6 +54,20 @@ def print_entry(console: Console, code: str) -> None:
         console.print("Always an error: no severity can be set.")
     else:
         console.print(f"Another severity: --finding {code}=ignore, or `findings: {{{code}: ignore}}`")
+
+
+MOST_COLUMNS = 100  # of prose
+TERMS = Path(__file__).parent.parent / "terms.md"
+LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
+
+
+def read_terms() -> str:
+    """Return the glossary (docs/glossary.md) as Markdown, without its links into the documentation."""
+    return LINK.sub(r"\1", TERMS.read_text(encoding="utf-8"))
+
+
+def print_terms(console: Console) -> None:
+    console.print(Markdown(read_terms()), width=min(console.width, MOST_COLUMNS))
 
 
 WIDTH = 80

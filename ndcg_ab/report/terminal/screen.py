@@ -8,14 +8,15 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_ab.report.answer import Answer, make_answer
+from ndcg_ab.report.answer import make_answer
 from ndcg_ab.report.explanations import explain_outcome
 from ndcg_ab.report.over_time import print_since
 from ndcg_ab.report.sections import notes_on_metric
 from ndcg_ab.report.terminal.answer_table import (
+    decision_lines,
     print_answer_table,
 )
-from ndcg_ab.report.terminal.grid import STYLES, print_dimmed, shorten_middle
+from ndcg_ab.report.terminal.grid import print_dimmed, shorten_middle
 from ndcg_ab.report.terminal.tables import print_tables
 from ndcg_ab.report.words import (
     order_comparisons,
@@ -57,10 +58,11 @@ def print_details(console: Console, outcome: Outcome) -> None:
     answer = make_answer(outcome)
     for doubt in answer.doubts:
         console.print(Text(f"! {doubt.sentence}", style="bold yellow"))
-    print_decisions(console, answer)
+    for line in decision_lines(answer, console.width, is_whole=True):
+        console.print(line)
     for metric in outcome.metrics:
         for told in notes_on_metric(outcome, metric):
-            print_wrapped(console, told)
+            print_dimmed(console, textwrap.fill(told, console.width, subsequent_indent=INDENT))
     notes = [line.text for line in answer.findings if line.severity == "note"]
     for text in [*notes, *answer.notes]:
         traits = Severity.NOTE.traits
@@ -80,24 +82,6 @@ def print_plain_words(console: Console, outcome: Outcome) -> None:
             for sentence in sentences:
                 told = textwrap.wrap(sentence, console.width - len(INDENT), break_on_hyphens=False)
                 console.print(Text("\n".join(f"{INDENT}{line}" for line in told)))
-
-
-def print_decisions(console: Console, answer: Answer) -> None:
-    """Every candidate with its decision and the whole reason."""
-    words = max((cell_len(found.choice.words) for found in answer.candidates), default=0)
-    names = max((cell_len(found.name) for found in answer.candidates), default=0)
-    for found in answer.candidates:
-        choice = found.choice
-        head, name = f"{choice.mark} {choice.words:<{words}}", pad_name(found.name, min(names, NAMES[1]))
-        line = Text.assemble((head, f"bold {STYLES[choice.traits.tone]}"), "  ", (name, "bold"), "  ")
-        indent = cell_len(line.plain)
-        reason = textwrap.wrap(found.reason, max(console.width - indent, NAMES[1]), break_on_hyphens=False)
-        console.print(line.append(f"\n{' ' * indent}".join(reason)))
-
-
-def print_wrapped(console: Console, text: str) -> None:
-    wrapped = textwrap.wrap(text, console.width - len(INDENT), subsequent_indent=INDENT, break_on_hyphens=False)
-    print_dimmed(console, "\n".join(f"{INDENT}{line}" for line in wrapped))
 
 
 def pad_name(name: str, width: int) -> str:

@@ -148,7 +148,7 @@ class Obstacle(StrEnum):
     ZERO_VARIANCE = "zero_variance"
     """Undecided: the differences do not vary, so that no detectable effect can be stated."""
     FEW_TO_RULE_OUT = "few_to_rule_out"
-    """Identical and loss not ruled out, of guardrails: even without a difference so few queries could not rule out a loss."""
+    """Identical and may be worse, of guardrails: so few queries rule out no loss, even without a difference."""
 
 
 class Conclusion(NamedTuple):

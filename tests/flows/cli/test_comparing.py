@@ -272,7 +272,7 @@ def test_shells_complete_every_option_and_the_topics(tmp_path: Path) -> None:
 
 def test_what_only_explains_comes_together_and_has_its_old_names() -> None:
     topics = re.findall(r"^│ (\w+) ", RUNNER.invoke(app, ["help"]).output, flags=re.MULTILINE)
-    assert sorted(set(topics)) == ["findings", "formats", "metrics", "schema"]
+    assert sorted(set(topics)) == ["findings", "formats", "metrics", "schema", "terms"]
     for words in (["metrics", "MAP"], ["findings", "few_judged"], ["schema"]):
         found = RUNNER.invoke(app, ["help", *words])
         assert found.exit_code == 0
@@ -338,3 +338,9 @@ def test_a_link_is_followed_and_a_pipe_is_written_to(files: Path) -> None:
     piped = subprocess.run(command, capture_output=True, text=True, check=True)
     assert json.loads(piped.stdout)["schema"] == 1
     assert Path("/dev/stdout").is_symlink()
+
+
+def test_the_glossary_is_printed_without_links() -> None:
+    found = RUNNER.invoke(app, ["help", "terms"])
+    assert found.exit_code == 0 and "unjudged results could turn this difference" in found.stdout
+    assert "](" not in found.stdout and max(map(len, found.stdout.splitlines())) <= 100

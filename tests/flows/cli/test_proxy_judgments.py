@@ -174,7 +174,7 @@ def test_it_is_told_below_the_comparison(case: Case) -> None:
         "careful grades must be unknown to the proxy judge; proxy judgments correct the difference alone, and verdicts"
     )
     assert f"i {note}" in told
-    assert "- new corrected by 800 queries with proxy judgments" in (case.folder / "comment.md").read_text()
+    assert ": corrected by 800 queries with proxy judgments" in (case.folder / "comment.md").read_text()
     page = (case.folder / "page.html").read_text()
     assert "corrected by 800 queries with proxy judgments" in page and f"<li>C{note[1:]}" in page
     assert "proxy judgments</td>" in page, "the inputs"

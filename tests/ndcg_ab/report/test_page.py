@@ -425,7 +425,18 @@ class TestWords:
         assert "nothing to compare it with" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
-SECTIONS = ["answer", "findings", "queries", "figures", "metrics", "slices", "definitions", "inputs", "configuration"]
+SECTIONS = [
+    "answer",
+    "findings",
+    "queries",
+    "figures",
+    "metrics",
+    "slices",
+    "definitions",
+    "inputs",
+    "terms",
+    "configuration",
+]
 
 
 class TestInert:
