@@ -137,6 +137,21 @@ def test_a_warning_has_one_line_for_each_cause_and_a_command(outcome: Outcome) -
     ]
 
 
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+def test_what_stands_after_an_arrow_is_never_cut(outcome: Outcome, width: int) -> None:
+    """Commands of findings, those that a message hands over, and one that is too long for a line."""
+    remedies = ["--cluster-prefix _", "ndcg-ab check judgments.qrels", f"sed {'s/a/b/' * 40}"]
+    messages = [f"a sentence about {at} that goes on and on for a while → {told}" for at, told in enumerate(remedies)]
+    findings = [Finding(code, "warning", told, 9) for code, told in zip(list(CODES)[1:], messages, strict=False)]
+    findings += [Finding(code, "warning", "a long sentence " * 9, 9) for code in ("few_judged", "different_depths")]
+    asked = dataclasses.replace(few(outcome, 5), findings=tuple(findings))
+    known = {"--details", *remedies[:2], "ndcg-ab judge-next", "ndcg-ab findings different_depths"}
+    text = "\n".join(printed(asked, width))
+    shown = {" ".join(found.split()) for found in re.findall(r"→([^→]*?)(?=\n\S|\n  L:|$)", text)}
+    assert shown and shown <= known, shown - known
+    assert "→ --details" in text and "→ --cluster-prefix _" in text
+
+
 def test_labels_that_could_turn_it_are_marked_and_explained(outcome: Outcome) -> None:
     asked = few(outcome, 2)
     rows = tuple(dataclasses.replace(row, conclusion=Verdict.IMPROVED, unjudged=TURNED) for row in asked.comparisons)
