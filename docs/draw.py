@@ -13,7 +13,7 @@ from pathlib import Path
 from ndcg_ab.engines.sql_files import CLICKS, SqlFile, read_header, sql_files
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.report.terminal.reference import TERMS
-from ndcg_ab.sources.forms.recognition import list_forms
+from ndcg_ab.sources.forms.recognition import FORMS, OPTIONS
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -23,8 +23,8 @@ WIDTH = 18  # of the names in the tree
 FOLDERS = {"ndcg_core": "ndcg_core", "ndcg_ab": "ndcg_ab", "flows": "ndcg_ab.flows"}  # folder -> package
 INTRODUCTION = (
     "`make docs` makes this page from the headers of the files in `sql/`. Each file is one select and makes one table",
-    "of its name. The engine makes a table that is asked for, with all that it reads, in the order of the numbers. An",
-    "entry says what the table holds, what one row is for (*per*), and which tables it reads.",
+    "of its name. An entry says what the table holds and what one row is for (*per*); the header in the file says which",
+    "tables it reads. The engine makes a table that is asked for, with all that it reads, in the order of the numbers.",
     "",
 )
 STAGES = {  # the hundreds of the file numbers
@@ -80,11 +80,10 @@ def reachable_stages(needs: dict[int, set[int]], stage: int) -> set[int]:
 
 
 def format_entry(file: SqlFile) -> str:
-    """Return a list entry: the file, what it holds, what one row is for, and the tables that it reads."""
+    """Return a list entry: the file, what it holds, and what one row is for."""
     first = file.text.splitlines()[0].removeprefix(f"-- {file.name}: ").rstrip(".")
     grain = read_header(file.text)["grain"].removeprefix("one row per ")
-    reads = f"; reads {', '.join(file.reads)}" if file.reads else ""
-    return f"- [`{file.path.name}`](../{file.shown}): {first}; per {grain}{reads}"
+    return f"- [`{file.path.name}`](../{file.shown}): {first}; per {grain}"
 
 
 def package_of(module: str) -> str:
@@ -156,6 +155,15 @@ def codes() -> str:
     return "\n\n".join(entries)
 
 
+def forms() -> str:
+    """Return the names of all forms of files, a list for each kind."""
+    lines = []
+    for kind, option in OPTIONS.items():
+        named = "; ".join(form.words for form in FORMS if form.kind == kind)
+        lines.append(textwrap.fill(f"- {kind.capitalize()} (`{option}`): {named}.", 120, subsequent_indent="  "))
+    return "\n".join(lines)
+
+
 def tree() -> str:
     """Return every top folder and the packages in it, each with the first line of its docstring."""
     lines = ["```"]
@@ -183,7 +191,7 @@ def pages() -> dict[Path, str]:
             with_drawing(architecture.read_text(encoding="utf-8"), drawing()), tree(), TREE, END_OF_TREE
         ),
         findings: with_drawing(findings.read_text(encoding="utf-8"), codes()),
-        inputs: with_drawing(inputs.read_text(encoding="utf-8"), list_forms().rstrip()),
+        inputs: with_drawing(inputs.read_text(encoding="utf-8"), forms()),
     }
 
 
