@@ -23,7 +23,7 @@ WIDTH = 18  # of the names in the tree
 FOLDERS = {"ndcg_core": "ndcg_core", "ndcg_ab": "ndcg_ab", "flows": "ndcg_ab.flows"}  # folder -> package
 INTRODUCTION = (
     "`make docs` makes this page from the headers of the files in `sql/`. Each file is one select and makes one table",
-    "of its name. An entry says what the table holds and what one row is for (*per*); the header in the file says which",
+    "of its name. An entry says what the table holds and what one row is for (*per*); its header says which",
     "tables it reads. The engine makes a table that is asked for, with all that it reads, in the order of the numbers.",
     "",
 )

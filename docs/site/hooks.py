@@ -8,15 +8,23 @@ from typing import Any
 OUTSIDE = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(((?:\.\./)+)([^)\s]+)\)")
 DRAWING = re.compile(r"```mermaid\n(.*?)```", re.DOTALL)
 ARROW = re.compile(r"^ *(\S+) --> (\S+)$", re.MULTILINE)
+TERM = re.compile(r"^\*\*(.+?)\*\*(.*?): (?=\S)", re.MULTILINE)  # of the glossary
 SHIM = re.compile(r"https://unpkg\.com/iframe-worker/shim")  # what the theme would fetch, so that the search works
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links to files of the repository become their names; a drawing of arrows becomes a list of them."""
+    """Return a page with files of the repository by name, drawings as lists, and a heading for each word explained."""
     depth = page.file.src_uri.count("/")
+    if page.file.src_uri == "glossary.md":
+        markdown = TERM.sub(name_term, markdown)
     return DRAWING.sub(
         lambda found: list_arrows(found[1]), OUTSIDE.sub(lambda found: name_outside(found, depth), markdown)
     )
+
+
+def name_term(found: re.Match[str]) -> str:
+    """Return a word of the glossary as a heading, so that the search finds it."""
+    return f"### {(found[1] + found[2]).replace('*', '')}\n\n"
 
 
 def name_outside(found: re.Match[str], depth: int) -> str:
