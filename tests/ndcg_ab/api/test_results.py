@@ -200,6 +200,24 @@ def test_it_names_itself_briefly(result: ndcg_ab.CompareResult) -> None:
     assert repr(ndcg_ab.power(deviation=0.1)) == "<PowerResult: standard deviation 0.1>"
 
 
+def test_the_summary_is_the_matrix_of_the_screen(result: ndcg_ab.CompareResult) -> None:
+    """A row for each system, the baseline first and without a decision; numbers as in the comparisons."""
+    rows = result.summary.to_pylist()
+    assert [row["system"] for row in rows] == [result.baseline, *(row.candidate for row in result.decisions)]
+    assert [row["decision"] for row in rows] == [None, *(row.decision.words for row in result.decisions)]
+    means = {(row.system_id, row.metric): row.mean for row in result.systems}
+    for row in rows:
+        for metric in (metric.name for metric in result.metrics):
+            assert row[metric] == means[row["system"], metric]
+            if row["system"] != result.baseline:
+                compared = result.comparison(row["system"], metric)
+                assert row[f"{metric} difference"] == compared.difference
+                assert row[f"{metric} low"] <= compared.difference <= row[f"{metric} high"]
+                assert row[f"{metric} verdict"] == compared.short_verdict
+    assert list(result.decisions.to_pandas().columns) == ["candidate", "decision", "reason"]
+    assert len(result.findings.to_pandas()) == len(result.findings)
+
+
 def test_comparisons_as_tables(result: ndcg_ab.CompareResult) -> None:
     table = result.to_arrow()
     assert table.column_names == ["decision", *column_types(ndcg_ab.Comparison)]
