@@ -20,7 +20,7 @@ STARTS: dict[str, Verdict] = {
 def fields_of_sentence(sentence: str) -> dict[str, Any]:
     """Return the conclusion, the size and the obstacle of a sentence, and whether it is underpowered."""
     conclusion = next(found for start, found in STARTS.items() if sentence.startswith(start))
-    found: dict[str, Any] = {"conclusion": conclusion, "underpowered": ", above" in sentence}
+    found: dict[str, Any] = {"conclusion": conclusion, "underpowered": " > " in sentence}
     if ", by more than" in sentence:
         found["size"] = Size.BY_MORE_THAN
     elif "smaller than" in sentence:

@@ -121,7 +121,7 @@ class CompareResult:
                 row[metric.name] = mean
                 row[f"{metric.name} difference"] = compared and compared.difference
                 row[f"{metric.name} low"], row[f"{metric.name} high"] = interval or (None, None)
-                row[f"{metric.name} verdict"] = compared and compared.short_verdict
+                row[f"{metric.name} verdict"] = compared and compared.verdict
             rows.append(row)
         texts = ("system", "decision", *(f"{metric.name} verdict" for metric in self.metrics))
         types = {name: pa.string() if name in texts else pa.float64() for name in rows[0]}

@@ -238,7 +238,7 @@ def notes_on_metric(outcome: Outcome, metric: Metric) -> Iterator[str]:
 
 def format_part(row: Comparison) -> str:
     between = f" {format_interval(row)}" if row.low is not None else ""
-    return f": {signed(row.difference)}{between}, {row.short_verdict}"
+    return f": {signed(row.difference)}{between}, {row.verdict}"
 
 
 SHOWN_PAIRS = 10  # pairs of judges in the terminal; the JSON has all

@@ -174,9 +174,8 @@ def reason_parts(rows: Sequence[Comparison]) -> Iterator[str]:
     for row in rows[:NAMED]:
         is_shown = row.conclusion.traits.tells_difference and row.difference is not None
         number = f" ({signed(row.difference)})" if is_shown else ""
-        words = row.short_verdict if row.conclusion is Verdict.UNDECIDED else row.verdict
         tipping = f"; {describe_tipping(row)}" if is_turned(row) else ""
-        yield f"{row.metric} {words}{number}{tipping}{whether_enough(row)}{how_many(row)}"
+        yield f"{row.metric} {row.verdict}{number}{tipping}{whether_enough(row)}{how_many(row)}"
     if len(rows) > NAMED:
         yield f"and {len(rows) - NAMED} more"
 

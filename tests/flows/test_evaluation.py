@@ -101,7 +101,7 @@ def test_the_demo_gives_verdicts_that_are_not_trivial(two_nights: Nights) -> Non
     verdicts = {row.candidate: row.verdict for row in first.outcome.comparisons if row.metric == "ndcg@10"}
     assert verdicts["all-words"] == "regressed, by more than 0.01"
     assert verdicts["general-first"] == "improved, by more than 0.01"
-    assert verdicts["name-weighted"].startswith("undecided (MDE = 0.0")
+    assert verdicts["name-weighted"].startswith("undecided (MDE 0.0")
     decided = {found.candidate: found.decision for found in first.outcome.decisions}
     assert decided == {"name-weighted": "judge_more", "general-first": "ship", "all-words": "do_not_ship"}
     assert [row.message for row in first.outcome.findings if row.code == "unanswered_query"]

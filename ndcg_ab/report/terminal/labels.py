@@ -87,7 +87,7 @@ def effect_sentences(found: ToJudgeNext) -> Iterator[str]:
 
 def format_standing(row: Comparison) -> str:
     """Return how a comparison stands: ``new against old, ndcg@10: improved; turns if unjudged results are …``."""
-    head = f"{row.candidate} against {row.baseline}, {row.metric}: {row.short_verdict}"
+    head = f"{row.candidate} against {row.baseline}, {row.metric}: {row.verdict}"
     if measured_state(row).is_unsettled:
         return f"{head}; more queries settle it sooner than more grades."
     if row.unjudged is None or (row.unjudged.tipping_factor is None and not is_turned(row)):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ndcg_core.statistics.estimates.descriptive import Descriptive
 from ndcg_core.statistics.verdicts.state import State
-from ndcg_core.statistics.verdicts.verdict import Conclusion, Obstacle, Size, Verdict, sentence, short
+from ndcg_core.statistics.verdicts.verdict import Conclusion, Obstacle, Size, Verdict, sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,11 +228,6 @@ class Comparison:
             clusters=None if self.clusters is None else self.clusters.count,
             needed=self.needed,
         )
-
-    @property
-    def short_verdict(self) -> str:
-        """The conclusion in a few words, for a list (`verdicts.verdict.short`)."""
-        return short(self._concluded, mde=self.mde, smallest_effect=self.smallest_effect)
 
     @property
     def _concluded(self) -> Conclusion:

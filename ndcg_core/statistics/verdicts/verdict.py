@@ -317,28 +317,10 @@ def sentence(
         case Verdict.UNDECIDED if mde is None:
             return "undecided (zero variance)"
         case Verdict.UNDECIDED:
-            lacking = f", above {margin}" if underpowered else ""
-            return f"undecided (MDE = {readable(mde, smallest_effect)} at {100 * POWER:.0f} % power{lacking})"
+            lacking = f" > {margin}" if underpowered else ""
+            return f"undecided (MDE {readable(mde, smallest_effect)}{lacking})"
         case _:
             assert_never(kind)
-
-
-def short(conclusion: Conclusion, *, mde: float | None = None, smallest_effect: float | None = None) -> str:
-    """Return a conclusion in a few words, for a list: ``improved, > 0.02``, ``undecided (MDE 0.068 > 0.02)``.
-
-    The numbers: see `Facts`. Raises ValueError if the words need a smallest_effect and there is none.
-    """
-    kind, _, underpowered, obstacle = conclusion
-    if kind is Verdict.NOT_TESTABLE:
-        return "not testable"
-    if kind is not Verdict.UNDECIDED:
-        plain = conclusion._replace(obstacle=None)
-        found = sentence(plain, queries=0, differing=0, smallest_effect=smallest_effect)
-        return found.replace(", by more than", ", >").replace(", smaller than", ", <")
-    if mde is None or obstacle is Obstacle.ZERO_VARIANCE:
-        return "undecided (zero variance)"
-    lacking = f" > {smallest_effect:g}" if underpowered else ""
-    return f"undecided (MDE {readable(mde, smallest_effect)}{lacking})"
 
 
 def readable(effect: float, margin: float | None = None) -> str:

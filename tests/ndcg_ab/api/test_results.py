@@ -213,7 +213,7 @@ def test_the_summary_is_the_matrix_of_the_screen(result: ndcg_ab.CompareResult) 
                 compared = result.comparison(row["system"], metric)
                 assert row[f"{metric} difference"] == compared.difference
                 assert row[f"{metric} low"] <= compared.difference <= row[f"{metric} high"]
-                assert row[f"{metric} verdict"] == compared.short_verdict
+                assert row[f"{metric} verdict"] == compared.verdict
     assert list(result.decisions.to_pandas().columns) == ["candidate", "decision", "reason"]
     assert len(result.findings.to_pandas()) == len(result.findings)
 

@@ -181,7 +181,7 @@ def test_the_smallest_effect(folder: Path, effect: int) -> None:
 def test_the_smallest_effect_is_in_the_verdict(folder: Path) -> None:
     content = compare(folder, "--smallest-effect", "0.001", "--metric", "rr")
     new, other = (row["verdict"] for row in content["comparisons"])
-    assert (new, other.split(", ")[-1]) == ("improved, by more than 0.001", "above 0.001)")
+    assert (new, other.split(" > ")[-1]) == ("improved, by more than 0.001", "0.001)")
 
 
 # ---- slices and weights

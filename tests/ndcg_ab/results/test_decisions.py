@@ -53,7 +53,7 @@ def turned(found: Comparison, factor: float | None = 1.1) -> Comparison:
 
 ENOUGH = row("improved, by more than 0.01", smallest_effect=0.01)
 BETTER = row("improved")
-OPEN = row("undecided (MDE = 0.100 at 80 % power)", metric="rr@10")
+OPEN = row("undecided (MDE 0.100)", metric="rr@10")
 HOLDS = row("not worse than 0.02", GUARDRAILS, "recall@100", difference=-0.001, smallest_effect=0.02)
 DOUBT = row("worse by more than 0.02 not ruled out", GUARDRAILS, "recall@100", difference=-0.03, smallest_effect=0.02)
 HARM = changed(DOUBT, conclusion=Verdict.WORSE)

@@ -340,26 +340,6 @@ def test_one_system_alone_is_no_comparison() -> None:
     assert lines[-1] == "give a second ranking to compare it with"
 
 
-def test_verdicts_have_a_short_form(outcome: Outcome) -> None:
-    rows = {
-        "improved, > 0.02": {"conclusion": Verdict.IMPROVED, "size": "by_more_than"},
-        "regressed, < 0.02": {"conclusion": Verdict.REGRESSED, "size": "smaller_than"},
-        "improved": {"conclusion": Verdict.IMPROVED, "size": None},
-        "undecided (MDE 0.050 > 0.02)": {"conclusion": Verdict.UNDECIDED, "underpowered": True},
-        "undecided (MDE 0.050)": {"conclusion": Verdict.UNDECIDED, "underpowered": False},
-        "undecided (zero variance)": {"conclusion": Verdict.UNDECIDED, "mde": None},
-        "equivalent within ±0.02": {"conclusion": Verdict.EQUIVALENT},
-        "not worse than 0.02": {"conclusion": Verdict.NOT_WORSE},
-        "worse by more than 0.02 not ruled out": {"conclusion": Verdict.MAY_BE_WORSE},
-        "not testable": {"conclusion": Verdict.NOT_TESTABLE, "obstacle": "few_queries"},
-        "identical": {"conclusion": Verdict.IDENTICAL},
-    }
-    plain = {"size": None, "underpowered": False, "obstacle": None, "mde": 0.05, "smallest_effect": 0.02}
-    for text, changes in rows.items():
-        row = dataclasses.replace(outcome.comparisons[0], **(plain | changes))  # type: ignore[arg-type]
-        assert row.short_verdict == text
-
-
 def test_what_the_gate_asks_stands_beside_its_metric(outcome: Outcome) -> None:
     """A metric that the gate tests decides something, whatever it is else; with its mark and its verdict."""
     asked = few(outcome, 2)

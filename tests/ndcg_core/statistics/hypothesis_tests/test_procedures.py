@@ -53,7 +53,7 @@ def test_families_without_a_quantile_of_flips_hold_together_by_bonferroni() -> N
         (0.03 - reach * 0.02, 0.03 + reach * 0.02)
     )
     assert found[0].mde == pytest.approx((reach + stats.t.ppf(0.8, 25)) * 0.02)
-    assert "MDE = 0.073 at 80 % power, above 0.06)" in found[0].verdict
+    assert "MDE 0.073 > 0.06)" in found[0].verdict
     assert found[1].verdict == "equivalent within ±0.06"  # reaches t(1 - .1/10, 25) * .02 = .0497
     (alone,) = compare_family(columns[:1], exploratory=True)
     assert alone.mde == pytest.approx(0.05831, abs=1e-5)

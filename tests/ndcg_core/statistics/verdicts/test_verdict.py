@@ -33,11 +33,11 @@ from tests.ndcg_core.statistics.columns import around, column, compare, guard
         (0.01, 0.050, "equivalent within ±0.05"),  # 90 %: -.0242 to .0442, inside; 95 %: up to .0512, not
         (-0.01, 0.050, "equivalent within ±0.05"),
         (0.01, 0.045, "equivalent within ±0.045"),
-        (0.01, 0.044, "undecided (MDE = 0.058 at 80 % power, above 0.044)"),
-        (-0.01, 0.044, "undecided (MDE = 0.058 at 80 % power, above 0.044)"),
-        (0.03, 0.058, "undecided (MDE = 0.0583 at 80 % power, above 0.058)"),
-        (0.03, 0.059, "undecided (MDE = 0.058 at 80 % power)"),
-        (0.03, None, "undecided (MDE = 0.058 at 80 % power)"),
+        (0.01, 0.044, "undecided (MDE 0.058 > 0.044)"),
+        (-0.01, 0.044, "undecided (MDE 0.058 > 0.044)"),
+        (0.03, 0.058, "undecided (MDE 0.0583 > 0.058)"),
+        (0.03, 0.059, "undecided (MDE 0.058)"),
+        (0.03, None, "undecided (MDE 0.058)"),
     ],
 )
 def test_verdicts_with_a_smallest_effect(mean: float, effect: float | None, verdict: str) -> None:
@@ -89,11 +89,11 @@ TABLE = [  # what stands in the record, what it says
     ((Verdict.REGRESSED, Size.BY_MORE_THAN), {"smallest_effect": 0.02}, "regressed, by more than 0.02"),
     ((Verdict.REGRESSED, Size.SMALLER_THAN), {"smallest_effect": 0.1}, "regressed, smaller than 0.1"),
     ((Verdict.EQUIVALENT,), {"smallest_effect": 0.01}, "equivalent within ±0.01"),
-    ((Verdict.UNDECIDED,), {"mde": 0.0312}, "undecided (MDE = 0.031 at 80 % power)"),
+    ((Verdict.UNDECIDED,), {"mde": 0.0312}, "undecided (MDE 0.031)"),
     (
         (Verdict.UNDECIDED, None, True),
         {"mde": 0.0312, "smallest_effect": 0.01},
-        "undecided (MDE = 0.031 at 80 % power, above 0.01)",
+        "undecided (MDE 0.031 > 0.01)",
     ),
     ((Verdict.UNDECIDED, None, False, Obstacle.ZERO_VARIANCE), {}, "undecided (zero variance)"),
     ((Verdict.IDENTICAL,), {"differing": 0}, "identical"),
@@ -227,13 +227,13 @@ def test_what_a_verdict_means() -> None:
     ("differences", "largest_loss", "verdict"),
     [
         ([0.001, -0.001] * 100, 1.0, "equivalent within ±0.02"),
-        ([0.001, -0.001] * 25, 1.0, "undecided (MDE = 0.00041 at 80 % power)"),  # 50 < 3 / .02
+        ([0.001, -0.001] * 25, 1.0, "undecided (MDE 0.00041)"),  # 50 < 3 / .02
         (
             [0.056, -0.044] * 80,
             1.0,
-            "undecided (MDE = 0.011 at 80 % power)",
+            "undecided (MDE 0.011)",
         ),  # rare losses are, gains not
-        ([-0.056, 0.044] * 80, 1.0, "undecided (MDE = 0.011 at 80 % power)"),  # the other way round
+        ([-0.056, 0.044] * 80, 1.0, "undecided (MDE 0.011)"),  # the other way round
         ([0.001, -0.001] * 25, 0.1, "equivalent within ±0.02"),
         ([0.001, -0.001] * 25, math.inf, "equivalent within ±0.02"),  # by t, as far as is known
         ([0.001, -0.001] * 100, 0.0005, "equivalent within ±0.02"),  # it loses more than it can: not a known range
