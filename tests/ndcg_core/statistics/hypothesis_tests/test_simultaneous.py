@@ -87,7 +87,7 @@ def test_words_of_size_hold_for_the_whole_family() -> None:
     alone = minimal_detectable_effect(26, 0.02 * math.sqrt(26))
     assert near.mde > alone
     assert near.underpowered
-    assert f"MDE {near.mde:.3f} at" in near.verdict
+    assert f"MDE {near.mde:.3f} > " in near.verdict
     reach = (near.simultaneous_high - near.difference) / 0.02
     assert near.mde == pytest.approx((reach + stats.t.ppf(0.8, 25)) * 0.02)
     between = among(0.01, alone + 0.001)
