@@ -46,8 +46,7 @@ INPUT_CODES: Mapping[str, Code] = {
         "note",
         "Some grades are below 0. They gain nothing. Condensed rankings treat them as judged, unless a metric has"
         " negative = unjudged.",
-        "Nothing, if these grades mark spam or documents that are not relevant; trec_eval without -J treats them in"
-        " the same way.",
+        "Nothing, if these grades mark spam or documents that are not relevant.",
     ),
     "repeated_judgment": Code(
         "note",
@@ -62,21 +61,19 @@ INPUT_CODES: Mapping[str, Code] = {
     ),
     "more_judgments": Code(
         "note",
-        "A later file of judgments changed the judgments: the message counts the grades that it adds, those that it"
-        " replaces by judgments_precedence, and those that stay.",
+        "A later file changed the judgments: the message counts the grades that it adds, replaces and leaves.",
         "Look at the examples for grades that should not change; judgments_precedence chooses the file that counts.",
     ),
     "grade_off_scale": Code(
         "warning",
-        "A later file of judgments has grades above or below all grades of the first file, so they change what the"
-        " best ranking is worth.",
-        "Correct the grades, or bring both files to one scale. If the scale is right, set the code to note.",
+        "A later file has grades above or below all grades of the first file, which changes what the best ranking"
+        " is worth.",
+        "Bring both files to one scale. If the scale is right, set the code to note.",
     ),
     "several_judges": Code(
         "note",
         "Documents are judged by several judges; if they disagree, `combine` chooses the grade.",
-        "Before you rely on the verdict, check how far the judges agree, and whether the verdict is the same under"
-        " each of them.",
+        "Check how far the judges agree, and whether the verdict is the same under each of them.",
     ),
     "unsaid_grade": Code(
         "note",
@@ -109,15 +106,15 @@ INPUT_CODES: Mapping[str, Code] = {
     ),
     "few_scored": Code(
         "warning",
-        "A metric scores less than half of the judged queries: in the others no judged document has a grade that it"
-        " counts, or no system answers.",
+        "A metric scores less than half of the judged queries: no judged document has a grade that it counts, or no"
+        " system answers.",
         "Check the grade column and relevant_from. If both are right, judge deeper, or more queries.",
     ),
     # ---- ids
     "no_shared_query": Code(
         "error",
         "A system answers none of the judged queries: the query ids of the two files do not match.",
-        "Spell query ids alike in both files; if possible, the message shows a change that makes them match.",
+        "Spell query ids alike in both files; the message may show how.",
     ),
     "query_by_text": Code(
         "note",
@@ -127,18 +124,17 @@ INPUT_CODES: Mapping[str, Code] = {
     ),
     "query_partly_by_text": Code(
         "warning",
-        "Some query ids of judgments or of a ranking are texts of the file of queries, and others are not, or a text"
-        " belongs to several queries. No text is replaced.",
+        "Some query ids are texts of the file of queries, and others are not, or a text belongs to several queries."
+        " No text is replaced.",
         "Use ids for all queries, or complete the file of queries.",
     ),
     "id_spelling": Code(
         "error",
-        "Ids of a ranking match those of the judgments (without judgments: of the first ranking) only in another"
-        " spelling: Unicode form, percent and HTML escapes, spaces and quotes, case, http or https, '-' or '_', leading"
-        " zeros, a prefix or a suffix. A warning if a tenth or more of them match as they are, unless the Unicode form"
-        " is the only difference.",
-        "Write the ids of all files in one spelling. The message has commands if they make the ids equal. If they are"
-        " different ids, set the code to note.",
+        "Ids of a ranking match those of the judgments (or of the first ranking) only in another spelling: Unicode"
+        " form, escapes, spaces, quotes, case, http or https, '-' or '_', leading zeros, a prefix or a suffix. A"
+        " warning if a tenth or more of them match as they are, unless the Unicode form is the only difference.",
+        "Write the ids of all files in one spelling; the message may have commands. If they are different ids, set"
+        " the code to note.",
     ),
     "no_judged_result": Code(
         "error",
@@ -165,14 +161,14 @@ INPUT_CODES: Mapping[str, Code] = {
     # ---- clicks
     "click_grades": Code(
         "note",
-        "Judgments come from clicks: the message says by which model, how many documents have a grade, and how many"
-        " have none. They say what users clicked, of what some ranking showed them.",
-        "Correct them by careful judgments of some queries (docs/clicks.md), where the verdict matters.",
+        "Judgments come from clicks: the message says by which model, and how many documents have a grade. They say"
+        " what users clicked, of what some ranking showed them.",
+        "Correct them by careful judgments of some queries (docs/clicks.md), if the verdict matters.",
     ),
     "click_unmatched_query": Code(
         "warning",
-        "Some events have a text that no query has, with case and white space left aside. They give no grades, and tell"
-        " only how often each place is clicked.",
+        "Some events have a text that no query has. They give no grades, and tell only how often each place is"
+        " clicked.",
         "Nothing, if the queries are a sample of what users ask; else add these texts to the queries.",
     ),
     "click_incomplete": Code(
@@ -183,7 +179,7 @@ INPUT_CODES: Mapping[str, Code] = {
     "click_deep_place": Code(
         "warning",
         "Impressions or clicks have a place beyond 10,000. They are left out.",
-        "Look at what is logged as position.ordinal (place, in counts): it is a place in a list, not an id or a time.",
+        "Look at what is logged as position.ordinal (place, in counts): it is a place in a list.",
     ),
     "click_other_action": Code(
         "note",
@@ -198,8 +194,8 @@ INPUT_CODES: Mapping[str, Code] = {
     ),
     "click_without_impression": Code(
         "warning",
-        "Clicks have no impression of the document at their place. Each counts as an impression, too; others that were"
-        " not clicked may be lacking, so that the place's click rate is too high.",
+        "Clicks have no impression of the document at their place. Each counts as an impression, too, so that the"
+        " place's click rate may be too high.",
         "Look for impressions that are not logged, or logged with other places than clicks.",
     ),
     "click_place_gap": Code(
@@ -209,24 +205,21 @@ INPUT_CODES: Mapping[str, Code] = {
     ),
     "click_one_ranking": Code(
         "warning",
-        "No document was ever shown at two places of a query: the log holds one ranking, and no model can tell what a"
-        " document gains by its place from what it is worth. The value is the plain click rate. What another ranking"
-        " would have shown is unknown.",
+        "No document was ever shown at two places of a query: the log holds one ranking, and no model can tell the"
+        " effect of the place. The value is the plain click rate.",
         "Use events of more than one ranking, such as an A/B test or some random swaps; or correct the grades by"
         " careful judgments.",
     ),
     "click_not_joined": Code(
         "warning",
-        "Documents were shown at places that the log does not join: none, or too few, moved between these places"
-        " and those with most impressions. Clicks there cannot be compared with the others. They do not count, and"
+        "Documents were shown at places between which too few documents moved. Clicks there do not count, and"
         " documents that were shown nowhere else have no grade.",
         "Use events of more than one ranking, such as an A/B test or some random swaps. `--model rate` grades all"
         " documents, and favours the ranking that was logged.",
     ),
     "click_bot": Code(
         "warning",
-        "A client has 100 events or more, and more than 10 times as many as 99 of 100 clients keep to. It is looked for"
-        " where there are 100 clients or more.",
+        "A client has 100 events or more, and more than 10 times as many as 99 of 100 clients (of 100 or more).",
         "Leave the events of programs out.",
     ),
     "click_one_client": Code(
@@ -238,7 +231,7 @@ INPUT_CODES: Mapping[str, Code] = {
     "drawn_queries": Code(
         "note",
         "The judged queries were drawn from a log (column `probability`). Differences are those over the whole log;"
-        " means of systems and relative changes are over the queries that it was drawn from, whose results differ.",
+        " means of systems and relative changes are over the queries whose results differ.",
         "Nothing. `--unweighted` (`weighted: false`) takes the judged queries as they are.",
     ),
     "drawn_unjudged": Code(
@@ -249,17 +242,14 @@ INPUT_CODES: Mapping[str, Code] = {
     ),
     "not_drawn": Code(
         "note",
-        "Some judged queries were not drawn, or show the same in every system. They are left out: they stand for"
-        " nothing but themselves, and where nothing differs the difference is known to be 0.",
+        "Some judged queries were not drawn, or show the same in every system. They are left out.",
         "Nothing; to count them, `--unweighted`, which then says nothing about the log.",
     ),
     "no_longer_zero": Code(
         "warning",
-        "The systems show different results for queries whose difference the file of queries takes to be 0: other"
-        " rankings, or a metric that looks deeper. What they win or lose there is not known. A decision that it could"
-        " turn is `judge more results`.",
-        "Draw again for these rankings and metrics, with `--kept` and the present file: its queries are kept, and"
-        " others added.",
+        "The systems show different results for queries whose difference the file of queries takes to be 0. What"
+        " they win or lose there is not known. A decision that it could turn is `judge more results`.",
+        "Draw again for these rankings and metrics, with `--kept` and the present file.",
     ),
     "proxy_not_whole": Code(
         "note",
@@ -270,25 +260,21 @@ INPUT_CODES: Mapping[str, Code] = {
     # ---- what requests cost
     "failed_time": Code(
         "warning",
-        "Requests of a system failed while their times were recorded. An answer would have taken at least the time"
-        " until the request was given up, so quantiles on these requests, and the mean, are lower bounds (≥). No"
-        " guardrail on times holds where they could break it.",
+        "Requests of a system failed while their times were recorded. Quantiles on these requests, and the mean,"
+        " are lower bounds (≥). No guardrail on times holds if they could break it.",
         "Find out why they failed, and measure again; a larger `timeout` measures more of the slowest ones.",
     ),
     "missing_cost": Code(
         "warning",
-        "A cost is not known for some queries of a system: the answer does not contain it, its cell is empty, or the"
-        " request failed. These queries are left out of this cost for every system, and what they have in common may"
-        " be missing with them.",
+        "A cost is not known for some queries of a system: it is not in the answer, its cell is empty, or the"
+        " request failed. These queries are left out of this cost for every system.",
         "Look at the queries in the message. If the cost is known to be 0 there, write 0.",
     ),
     # ---- on a cluster
     "rows_elsewhere": Code(
         "note",
-        "Rows of judgments or rankings stay on a cluster. Checks that need their order or all of them here are left"
-        " out: rising_score, the line of an example, and whether a ranking there is a copy of a local one"
-        " (same_ranking). All other checks run"
-        " on the cluster.",
+        "Rows of judgments or rankings stay on a cluster. Three checks are left out: rising_score, the line of an"
+        " example, and same_ranking between there and here.",
         "Nothing.",
     ),
     # ---- which queries, how deep
@@ -306,7 +292,7 @@ INPUT_CODES: Mapping[str, Code] = {
     "failed_query": Code(
         "warning",
         "The source of a ranking failed on a query, and allow_failed_queries permitted it. The query is missing for"
-        " that system: it counts neither as unanswered nor as 0, and has no difference.",
+        " that system: it is not 0, and has no difference.",
         "Look at the failure in the message, and pull again.",
     ),
     "few_queries": Code(
@@ -316,14 +302,13 @@ INPUT_CODES: Mapping[str, Code] = {
     ),
     "different_depths": Code(
         "warning",
-        "A system returns far fewer results than another one (less than 80 % of the results that a metric uses), by"
-        " the median or in a tenth of the queries that it answers. The metric then compares depths, not orders.",
+        "A system returns less than 80 % of the results of another one that a metric uses, by the median or in a"
+        " tenth of the queries. The metric then compares depths, not orders.",
         "Pull the same number of results from all systems, or choose a cutoff that all of them reach.",
     ),
     "truncated_last_line": Code(
         "warning",
-        "The last line of a file has no line end, and looks cut (its tag is the beginning of the others'): the file"
-        " may have been cut while it was written or copied.",
+        "The last line of a file has no line end, and looks cut.",
         "Compare its size or its number of lines with the original.",
     ),
 }

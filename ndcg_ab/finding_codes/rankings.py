@@ -8,9 +8,9 @@ RANKING_CODES: Mapping[str, Code] = {
     # ---- what a ranking says of its order
     "duplicate_document": Code(
         "error",
-        "A document is twice in the ranking of one query, where it would gain twice. With duplicates = first in every"
-        " metric, only the best placed copy counts, and this is a warning.",
-        "Remove the copies where the ranking is made; the usual cause is two rankings written into one file.",
+        "A document is twice in the ranking of one query, where it would gain twice. With duplicates = first in"
+        " every metric, the best placed copy counts, and this is a warning.",
+        "Remove the copies where the ranking is made; often two rankings are in one file.",
     ),
     # ---- what a document of a ranking is
     "document_chunk": Code(
@@ -22,7 +22,7 @@ RANKING_CODES: Mapping[str, Code] = {
     "document_copy": Code(
         "note",
         "A document is repeated in the ranking of one query, and the system has duplicates = first: its best place"
-        " counts, and the copies are left out.",
+        " counts.",
         "Nothing, if the copies are meant; two rankings in one file look the same.",
     ),
     "own_document_left_out": Code(
@@ -32,14 +32,14 @@ RANKING_CODES: Mapping[str, Code] = {
     ),
     "own_document": Code(
         "warning",
-        "A system returns the query itself first in a tenth of its queries or more (at least in three): the document"
-        " has the id of the query and no judgment. It takes the first place from a document that is searched for.",
+        "A system returns the query itself first in a tenth of its queries (at least in three): the document has"
+        " the id of the query and no judgment.",
         "If queries are documents of the collection, leave them out: `--own drop` (`documents: {own: drop}`).",
     ),
     "placeholder_document": Code(
         "warning",
-        "A ranking has documents that are no documents: the id is a word such as None, nan, null or NO_RESULT, or one"
-        " unjudged id is in most of the queries (at least in ten).",
+        "A ranking has documents that are no documents: an id such as None, nan, null or NO_RESULT, or one unjudged"
+        " id in most of the queries (at least in ten).",
         "Leave these rows out where the ranking is made: a query without results has no row.",
     ),
     # ---- ranks and scores
@@ -51,8 +51,7 @@ RANKING_CODES: Mapping[str, Code] = {
     ),
     "several_tags": Code(
         "warning",
-        "A TREC file has more than one tag (its last column), although it should hold one system's ranking: it may"
-        " contain two rankings.",
+        "A TREC file has more than one tag (its last column): it may contain two rankings.",
         "Put each ranking into a file of its own, and make it a system of its own.",
     ),
     "file_form": Code(
@@ -72,29 +71,28 @@ RANKING_CODES: Mapping[str, Code] = {
     ),
     "repeated_rank": Code(
         "warning",
-        "Two results of a query have the same rank. Without scores, their document ids decide the order. With scores,"
-        " ranks decide nothing; repeated ranks then suggest two rankings in one file, or ranks that were never"
-        " written.",
+        "Two results of a query have the same rank. Without scores, their document ids decide the order. With"
+        " scores, this suggests two rankings in one file, or ranks that were never written.",
         "Number the results of each query 1, 2, 3 …, or leave the column of ranks out.",
     ),
     "rank_gap": Code(
         "warning",
-        "Some ranks of a query are missing: they begin above 1, or have gaps. Results may have been lost, or filtered"
-        " after ranking. It is a note if this holds for fewer than half of the queries.",
+        "Some ranks of a query are missing: results may have been lost, or filtered after ranking. It is a note if"
+        " this holds for fewer than half of the queries.",
         "Check whether lines were lost, or only a later page of the results was kept.",
     ),
     "rank_below_one": Code(
         "note",
-        "Ranks begin at 0 or below. Only their order counts, so nothing changes. It is a warning if some queries"
-        " begin there and others at 1, or if a rank is below 0.",
+        "Ranks begin at 0 or below. Only their order counts. It is a warning if other queries begin at 1, or if a"
+        " rank is below 0.",
         "Nothing, if the system counts from 0; else check how the ranks are written.",
     ),
     "rank_disagrees": Code(
         "warning",
         "The rank column and the scores give different orders within the results that a metric uses. Scores decide;"
-        " the message shows the metric's value by the ranks.",
-        "Find out which of the two is right. A usual cause is distances, of which the smallest is the best: negate"
-        " them. If the ranks are right, use the metric with ties = given.",
+        " the message shows the value by the ranks.",
+        "Find out which is right. If scores are distances, negate them. If the ranks are right, use the metric with"
+        " ties = given.",
     ),
     "constant_score": Code(
         "warning",
@@ -104,9 +102,8 @@ RANKING_CODES: Mapping[str, Code] = {
     ),
     "rising_score": Code(
         "warning",
-        "A ranking without ranks goes from its lowest score to its highest, in 9 of 10 queries with three results or"
-        " more (and at least in three queries). Files usually begin with the best result, so lower scores may be"
-        " better.",
+        "A ranking without ranks goes from its lowest score to its highest, in 9 of 10 queries (at least in three)."
+        " Lower scores may be better.",
         "Nothing, if the highest score is the best. If the scores are distances, negate them.",
     ),
     "tied_places": Code(
@@ -126,23 +123,20 @@ RANKING_CODES: Mapping[str, Code] = {
         "warning",
         "Less than 80 % of the results that a metric uses have a judgment. The others count as not relevant, which"
         " may be wrong.",
-        "Judge more of what the system returns, or add the metric with unjudged = condense, and see whether the"
-        " verdict holds.",
+        "Judge more of what the system returns, or see whether the verdict holds with unjudged = condense.",
     ),
     "judged_differs": Code(
         "warning",
-        "The share of judged results differs between two systems by 10 points or more. Unjudged results count as not"
-        " relevant, which disadvantages the system with fewer judged ones.",
-        "Judge what only the less judged system returns, or add the metric with unjudged = condense, and see whether"
-        " the verdict holds.",
+        "The share of judged results differs between two systems by 10 points or more. Unjudged results count as"
+        " not relevant, which disadvantages the system with fewer judged ones.",
+        "Judge what only the less judged system returns, or see whether the verdict holds with unjudged = condense.",
     ),
     "labels_favour": Code(
         "warning",
-        "A verdict favours the system that the labels came from. At least 5 points more of its results are judged"
-        " than of the other system's, and without that advantage the verdict does not hold. If the judgments name it as"
-        " a source, the verdict is tested without the judgments that it alone contributed.",
-        "First judge what only the other system returns, and compare again. Until then, the verdict may reflect the"
-        " judgments rather than the systems.",
+        "A verdict favours the system that the labels came from: at least 5 points more of its results are judged,"
+        " and without that advantage the verdict does not hold. If the judgments name it as a source, the verdict is"
+        " tested without what it alone contributed.",
+        "First judge what only the other system returns, and compare again.",
     ),
     "slices_disagree": Code(
         "warning",
@@ -151,23 +145,23 @@ RANKING_CODES: Mapping[str, Code] = {
     ),
     "looks_clustered": Code(
         "warning",
-        "Query ids come in groups (`106_1`, `106_2`, …) or queries repeat a text: turns of a conversation, variants"
-        " of one query. Treated as independent, they make p-values too small and intervals too narrow.",
-        "Name the groups: `--cluster COLUMN` of the queries, or `--cluster-prefix _` for ids (`cluster_prefix` under"
-        " `statistics:`). If the queries are independent, set the finding to `ignore`.",
+        "Query ids come in groups (`106_1`, `106_2`, …) or queries repeat a text. Treated as independent, they make"
+        " p-values too small and intervals too narrow.",
+        "Name the groups: `--cluster COLUMN` of the queries, or `--cluster-prefix _` for ids (`cluster_prefix`"
+        " under `statistics:`). If the queries are independent, set the finding to `ignore`.",
     ),
     "cheap_judgments": Code(
         "warning",
-        "The proxy judgments (cheap_judgments) have a problem, which the message describes: ids that do not match,"
-        " queries that a system did not answer, grades below 0. Verdicts do not depend on them.",
-        "Correct it if you use the corrected differences; an uninformative proxy grade saves no judgments.",
+        "The proxy judgments (cheap_judgments) have a problem: ids that do not match, unanswered queries, grades"
+        " below 0. Verdicts do not depend on them.",
+        "Correct it if you use the corrected differences.",
     ),
     "careful_not_random": Code(
         "warning",
         "By the proxy judgments, the systems do better or worse on the carefully judged queries than on the others:"
-        " the carefully judged queries are not a random sample of all.",
+        " these are not a random sample of all.",
         "Draw the queries for careful judgments at random from all queries with proxy judgments. Until then use the"
-        " careful judgments alone, and draw no conclusion about all queries from the corrected differences.",
+        " careful judgments alone.",
     ),
     "one_heavy_query": Code(
         "warning",
@@ -181,17 +175,16 @@ RANKING_CODES: Mapping[str, Code] = {
     ),
     "perhaps_complete": Code(
         "note",
-        "No judgment has a grade of 0 or below, and less than a tenth of the shown results is judged: such judgments"
-        " name what is relevant and nothing else, as known items, clicks or MS MARCO's labels do. Unjudged results"
-        " then turn almost every decision into `judge more results`.",
-        "If everything that is not judged is not relevant, by design, say so: `--complete-judgments`"
-        " (`judgments: {complete: true}`).",
+        "No judgment has a grade of 0 or below, and less than a tenth of the shown results is judged: perhaps the"
+        " judgments name what is relevant and nothing else. Unjudged results then turn almost every decision into"
+        " `judge more results`.",
+        "If everything that is not judged is not relevant, by design, say so: `--complete-judgments` (`judgments:"
+        " {complete: true}`).",
     ),
     # ---- the configuration
     "large_difference": Code(
         "warning",
-        "A margin, a smallest effect or a threshold is at least half of the largest possible difference of its"
-        " metric, so almost nothing fails or reaches it.",
+        "A margin, a smallest effect or a threshold is at least half of the largest possible difference of its metric.",
         "Write it in the metric's unit: two percentage points are 0.02. If it is intended, set `findings:"
         " {large_difference: ignore}`.",
     ),
@@ -210,7 +203,7 @@ RANKING_CODES: Mapping[str, Code] = {
     "missing_score": Code(
         "warning",
         "A system has no value for a query for which another one has a value. Differences use the queries that both"
-        " have, so a system may gain by leaving queries out.",
+        " have.",
         "Find out why it is missing; if the system found nothing, its value is 0 and belongs in the file.",
     ),
     "mean_disagrees": Code(
