@@ -98,12 +98,7 @@ def needs(what: str, *libraries: str) -> None:
 # ---- texts of others in messages: their secrets are taken out first, then they are cut
 
 
-def unhidden(text: str) -> str:
-    """The text as it is: what hides secrets is named by `hide_with`."""
-    return text
-
-
-_hide: Callable[[str], str] = unhidden
+_hide: Callable[[str], str] = str  # the text as it is, until `hide_with` names what hides secrets
 _reach: Callable[[], int] = int  # none
 
 

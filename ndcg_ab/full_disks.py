@@ -66,12 +66,6 @@ def full_place(*places: Path) -> Path | None:
     """The first of some places whose disk has next to nothing left; None where all have."""
     for place in places:
         existing = next((path for path in (place, *place.absolute().parents) if path.exists()), None)
-        if existing is not None and room_left(existing) < LITTLE:
+        if existing is not None and (disk := os.statvfs(existing)).f_bavail * disk.f_frsize < LITTLE:
             return place
     return None
-
-
-def room_left(path: Path) -> int:
-    """Bytes that can be written where a file or folder is."""
-    found = os.statvfs(path)
-    return found.f_bavail * found.f_frsize

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from ndcg_core.measures.external_metric import NEGATED, GivenMetric
 from ndcg_core.measures.metric import Metric, MetricError
@@ -19,11 +19,7 @@ OF_SUBTOPICS = frozenset(
 EXTRA = "pip install 'ndcg-ab[measures]'"
 
 
-class Answered(NamedTuple):
-    """What is given to ir_measures: query_id -> doc_id -> grade of all judged queries, and -> score of one system."""
-
-    judgments: Mapping[str, Mapping[str, float]]
-    ranking: Mapping[str, Mapping[str, float]]
+ByQuery = Mapping[str, Mapping[str, float]]  # query_id -> doc_id -> grade of a judgment, or score of one system
 
 
 def named(text: str) -> Metric:
@@ -99,14 +95,14 @@ def provider_of(measure: Any, where: str) -> Any:
     raise MetricError(f"{where}: ir_measures computes it by {able[0].NAME}: {able[0].install_instructions()}")
 
 
-def values(metric: GivenMetric, answered: Answered) -> dict[str, float]:
+def values(metric: GivenMetric, judged: ByQuery, ranking: ByQuery) -> dict[str, float]:
     """query_id -> value of every judged query, more being better; MetricError where ir_measures cannot say it."""
     import ir_measures
 
     where = f"metric {metric.name!r}"
     measure = ir_measures.parse_measure(metric.source_name)
-    judgments = {query: whole_grades(grades, query, where) for query, grades in answered.judgments.items()}
-    run = {query: dict(found) for query, found in answered.ranking.items() if query in judgments and found}
+    judgments = {query: whole_grades(grades, query, where) for query, grades in judged.items()}
+    run = {query: dict(found) for query, found in ranking.items() if query in judgments and found}
     found = dict.fromkeys(judgments, float(measure.DEFAULT))
     if run:
         rows: Iterable[Any] = provider_of(measure, where).iter_calc([measure], judgments, run)

@@ -32,11 +32,7 @@ def printable_width(columns: int) -> int:
 
 def visible(text: str) -> str:
     """The text with `\\x1b`, `\\u202e` and their like written out."""
-    return WRITTEN_OUT.sub(written_out, text)
-
-
-def written_out(found: re.Match[str]) -> str:
-    return ascii(found[0])[1:-1]
+    return WRITTEN_OUT.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def formulas(texts: Iterable[object]) -> list[str]:
@@ -95,11 +91,7 @@ def _visible(value: Any) -> Any:
         unchanged = all(key in value and item is value[key] for key, item in pairs.items())
         return value if unchanged else pairs
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _visible_fields(value)
+        found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        changed = {name: new for name, old in found.items() if (new := _visible(old)) is not old}
+        return dataclasses.replace(value, **changed) if changed else value
     return value
-
-
-def _visible_fields(value: Any) -> Any:
-    found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    changed = {name: new for name, old in found.items() if (new := _visible(old)) is not old}
-    return dataclasses.replace(value, **changed) if changed else value

@@ -46,6 +46,13 @@ def _nobody_s_servers() -> None:
         os.environ.pop(name, None)
 
 
+@pytest.fixture
+def plain_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Evaluations get a page of one word, since theirs takes most of a small evaluation's time."""
+    page = lambda folder: (folder / "report.html").write_text("page\n")  # noqa: E731
+    monkeypatch.setattr("ndcg_ab.report.bundle_files.write_report", page)
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Files that are slow as a whole are not even imported where no slow test is asked for."""
     if config.option.markexpr == "not slow" and collection_path.suffix == ".py":

@@ -9,7 +9,7 @@ from ndcg_ab.checks.id_checks import check_spellings, query_spelling_hint
 from ndcg_ab.checks.plausibility_checks import check_grade_order, check_odd_documents
 from ndcg_ab.checks.ranking_checks import TableNotice, check_depths, check_rankings, read_notices, remark_findings
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.engines.base import Engine, InFiles
+from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.extensions import CHECKS, load_named, translate_foreign_errors
 from ndcg_ab.results.outcome import Finding
@@ -224,8 +224,8 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
             continue
         columns = ("query_id", "doc_id")
         if not pulled.elsewhere:
-            one = InFiles(dict(zip(columns, columns, strict=True)), [(table_or_file(pulled.table), {})])
-            engine.put_files("pulled_one_ranking", one, lasting=False)
+            names = {name: name for name in columns}
+            engine.put_files("pulled_one_ranking", names, [(table_or_file(pulled.table), {})], lasting=False)
             if not engine.repeats("pulled_one_ranking", columns):
                 continue
         rows = engine.rows("duplicate_document", (*columns, "copies"), order="query_id, doc_id", system_id=system_id)

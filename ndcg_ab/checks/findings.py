@@ -31,17 +31,14 @@ def refuse_errors(
     errors = [finding for finding in apply_severities(findings, evaluation) if finding.severity == "error"]
     if not errors:
         return
-    lines = [finding_text(finding, (origins or {}).get(finding.system or "")) for finding in errors]
+    places = {system: f"{origin}: " for system, origin in (origins or {}).items()}
+    lines = [f"{places.get(finding.system or '', '')}{finding.message} [{finding.code}]" for finding in errors]
     usually = {(finding.code, finding.message) for finding in findings if finding.severity == "error"}
     if raised := list(dict.fromkeys(row.code for row in errors if (row.code, row.message) not in usually)):
         why = "strict makes warnings errors" if evaluation.strict else "the configuration makes it one"
         how = f"--finding {raised[0]}=warning, or `findings: {{{raised[0]}: warning}}`"
         lines.append(f"{why}; to go on all the same: {how}")
     raise InputError("\n".join(lines))
-
-
-def finding_text(finding: Finding, origin: str | None) -> str:
-    return f"{f'{origin}: ' if origin else ''}{finding.message} [{finding.code}]"
 
 
 MOST = 5

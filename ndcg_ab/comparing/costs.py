@@ -82,7 +82,10 @@ def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) ->
     baseline = evaluation.baseline_name
     candidates = [name for name in systems if name != baseline]
     quantiles = read_quantiles(engine, sampling)
-    cold, measured = read_cold(engine), dict(engine.rows("pulled_cost_source", ("system_id", "measured")))
+    measured = dict(engine.rows("pulled_cost_source", ("system_id", "measured")))
+    cold: dict[tuple[str, str], list[float]] = defaultdict(list)  # (system, cost) -> those of requests that warmed up
+    for name, cost, value in engine.rows("pulled_query_cost", ("system_id", "cost", "value"), where={"is_cold": True}):
+        cold[name, cost].append(value)
     tested = len(evaluation.costs.guardrails) * len(candidates)
     values, differences = [], []
     for cost in evaluation.costs.names:
@@ -90,7 +93,7 @@ def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) ->
         wanted = [each for each in evaluation.costs.statistics if each.cost == cost]
         found = Estimates(of, wanted, evaluation)
         for at, system in enumerate(systems):
-            times = cold.get((system, cost), [])
+            times = cold[system, cost]
             about = {"cold_requests": len(times), "cold_mean": mean(times), "measured": measured.get(system, "")}
             about |= {"failed": found.count_failed(at), "missing": len(of.missing[system]), "asked": of.asked}
             for which, each in enumerate(wanted):
@@ -275,15 +278,6 @@ def read_quantiles(engine: Engine, sampling: Sampling) -> dict[tuple[str, str, s
         (system, cost, statistic): Estimate(value, math.inf if at_most is None else at_most)
         for system, cost, statistic, value, at_most in rows
     }
-
-
-def read_cold(engine: Engine) -> dict[tuple[str, str], list[float]]:
-    """(system, cost) -> those of requests that warmed up."""
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
-    columns = ("system_id", "cost", "value")
-    for system, cost, value in engine.rows("pulled_query_cost", columns, where={"is_cold": True}):
-        found[system, cost].append(value)
-    return found
 
 
 def refuse_other_quantile(stored: Estimate | None, core: Estimate, system: str, each: CostStatistic) -> None:

@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -189,19 +189,12 @@ def check_drawn(engine: Engine, evaluation: Evaluation, drawn: DrawnQueries | No
     return found
 
 
-class Disagreements(NamedTuple):
-    """Of n queries. values: (n,) root mean square over the candidates, >= 0. is_changed: whether any candidate has
-    other results than the baseline."""
-
-    values: NDArray[np.float64]
-    is_changed: NDArray[np.bool_]
-
-
 def find_disagreements(
     engine: Engine, query_ids: Sequence[str], candidates: Sequence[str], baseline: str, metric: Metric
-) -> Disagreements:
-    """Of these queries, which all count as judged; a query that no system answers has none.
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return each query's disagreement, and whether any candidate has other results than the baseline.
 
+    The disagreement is the root mean square over the candidates, >= 0; all queries count as judged.
     metric: the first. Raises ParityError where a sample of the queries is found to be others by the core.
     """
     rows = engine.rows("disagreement", ("candidate", "query_id", "moved", "squares"), order="query_id")
@@ -212,7 +205,7 @@ def find_disagreements(
             squares[places[query_id]] += square / len(candidates)
             is_changed[places[query_id]] |= moved > 0
     check_sample(engine, {(name, query_id): square for name, query_id, _, square in rows}, baseline, metric)
-    return Disagreements(np.sqrt(squares), is_changed)
+    return np.sqrt(squares), is_changed
 
 
 def check_sample(engine: Engine, squares: dict[tuple[str, str], float], baseline: str, metric: Metric) -> None:

@@ -225,7 +225,8 @@ def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> 
 
     The baseline comes first, then the systems in the order given; of two the earlier one is the baseline.
     """
-    groups = system_groups(engine)
+    scores = engine.read("query_score", ("system_id", "query_id", "metric_id", "value"), order="query_id")
+    groups = value_groups(scores, "metric_id", "system_id")
     columns = []
     for metric in evaluation.deciding_metrics:
         for first, second in combinations([evaluation.baseline_name, *candidate_names(evaluation)], 2):
@@ -236,12 +237,6 @@ def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> 
             group = Group(earlier.query_ids, later.differences - values, values)
             columns.append(make_column(evaluation, second, metric.name, group, sampling, baseline=first))
     return columns
-
-
-def system_groups(engine: Engine) -> dict[tuple[str, ...], Group]:
-    """(metric's hash, system) -> its values, as `value_groups` has them."""
-    columns = ("system_id", "query_id", "metric_id", "value")
-    return value_groups(engine.read("query_score", columns, order="query_id"), "metric_id", "system_id")
 
 
 def value_groups(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], Group]:

@@ -40,10 +40,6 @@ class Sampling:
         """What a difference is multiplied by at most."""
         return 1.0 if self.drawn is None else self.drawn.largest_scale(part)
 
-    def of_drawn_alone(self) -> "Sampling":
-        """For what is known of the drawn queries alone, and not 0 on the others."""
-        return replace(self, drawn=None)
-
     def of_log(self) -> "Sampling":
         """For what is known of every query of the log, drawn or not."""
         return self if self.drawn is None else replace(self, weights=self.drawn.frequencies, drawn=None)

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeGuard
+from typing import Any, Self, TypeGuard
 
 import pyarrow as pa
 
@@ -26,15 +26,8 @@ BATCH = 100_000  # rows that become Python's objects at a time
 FEW_VALUES = 1_000  # that are parameters of their own in a condition
 
 
-class InFiles(NamedTuple):
-    """Rows that are in Parquet files, where an engine reads them.
-
-    columns: what they are called here -> in the files.  files: or tables, each with values that all of its rows have
-    in further columns.
-    """
-
-    columns: Mapping[str, str]
-    files: Sequence[tuple[Path | pa.Table, Mapping[str, str]]]
+# Parquet files or tables, each with values that all of its rows have in further columns
+Files = Sequence[tuple[Path | pa.Table, Mapping[str, str]]]
 
 
 class Engine(ABC):
@@ -101,17 +94,17 @@ class Engine(ABC):
         self._take_all(name, list(parts))
         self._forget(name)
 
-    def put_files(self, name: str, rows: InFiles, *, lasting: bool = True) -> None:
-        """Takes in what is in files, as `put` does; by default through memory.
+    def put_files(self, name: str, columns: Mapping[str, str], files: Files, *, lasting: bool = True) -> None:
+        """Take in what is in files, as `put` does; by default through memory.
 
-        lasting: `keep` writes it, too.
+        columns: what they are called here -> in the files.  lasting: `keep` writes it, too.
         """
         import pyarrow.parquet as papq
 
         tables = []
-        for file, values in rows.files:
+        for file, values in files:
             table = papq.read_table(file) if isinstance(file, Path) else file
-            table = table.select(list(rows.columns.values())).rename_columns(list(rows.columns))
+            table = table.select(list(columns.values())).rename_columns(list(columns))
             for column, value in values.items():
                 table = table.append_column(column, pa.repeat(value, table.num_rows))
             tables.append(table)

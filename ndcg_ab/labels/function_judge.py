@@ -73,16 +73,16 @@ def ask_judge(
         )
         for query_id, doc_id in asked
     ]
-    said = AskedFunction(judge, evaluation.directory).grades_of(pairs, say, since)
-    rows = [(*key, grade, judge.judge) for key, grade in zip(asked, said.grades, strict=True) if grade is not None]
+    grades, known_before = AskedFunction(judge, evaluation.directory).grades_of(pairs, say, since)
+    rows = [(*key, grade, judge.judge) for key, grade in zip(asked, grades, strict=True) if grade is not None]
     layout = layout_found([*JUDGMENT.schema.names, "judge"])
     columns = list(zip(*rows, strict=True)) or [()] * len(layout.fields)
     table = pa.table([list(column) for column in columns], schema=layout.schema)
-    silent = [key for key, grade in zip(lacking, said.grades, strict=False) if grade is None]
+    silent = [key for key, grade in zip(lacking, grades, strict=False) if grade is None]
     examples = tuple(f"query {query_id!r}, document {doc_id!r}" for query_id, doc_id in silent[:5])
     told = f"{judge.origin}: could not say the grade of {len(silent):,} of {len(lacking):,} documents: unjudged"
     remarks = [Remark(UNSAID, len(silent), examples, told)] if silent else []
-    return Pulled(with_remarks(table, remarks), layout, Judging(judge)), said.known
+    return Pulled(with_remarks(table, remarks), layout, Judging(judge)), known_before
 
 
 def pool_documents(

@@ -5,7 +5,7 @@ Corrected differences decide nothing: verdicts and gates are those of the carefu
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -58,18 +58,6 @@ SCHEMA = pa.schema(
 )
 
 
-@dataclass(frozen=True, eq=False)
-class ProxyTable:
-    """The differences by proxy judgments.
-
-    table: one row per (metric, candidate, query with proxy judgments), in the columns of `SCHEMA`; 0 if the metric
-    cannot score the query. It lacks queries whose careful grades the proxy judge may have seen. findings: of the check.
-    """
-
-    table: pa.Table
-    findings: tuple[Finding, ...]
-
-
 def load_by_proxy(evaluation: Evaluation, read: PulledInputs, *, score: bool) -> AbstractContextManager[Rescored]:
     """Return an engine with the rankings and the proxy judgments. score: whether anything is scored."""
     assert read.proxy is not None
@@ -78,13 +66,17 @@ def load_by_proxy(evaluation: Evaluation, read: PulledInputs, *, score: bool) ->
     return rescore(by_proxy, plain, read.proxy, "proxy judgments", score=score)
 
 
-def load_proxy_scores(evaluation: Evaluation, read: PulledInputs) -> ProxyTable:
-    """Score the rankings, which must be whole, by the proxy judgments, and return the differences."""
+def load_proxy_scores(evaluation: Evaluation, read: PulledInputs) -> tuple[pa.Table, list[Finding]]:
+    """Score the rankings, which must be whole, by the proxy judgments; return the differences and the findings.
+
+    The table has one row per (metric, candidate, query with proxy judgments), in the columns of `SCHEMA`; 0 if the
+    metric cannot score the query. It lacks queries whose careful grades the proxy judge may have seen.
+    """
     with load_by_proxy(evaluation, read, score=True) as found:
         table = proxy_table(found.engine, found.evaluation)
         seen, unknown = seen_queries(read)
         counted = table.filter(pc.invert(pc.is_in(table["query_id"], pa.array(sorted(seen), pa.string()))))
-        return ProxyTable(counted, (*proxy_findings(found.findings), *unknown))
+        return counted, [*proxy_findings(found.findings), *unknown]
 
 
 def seen_queries(read: PulledInputs) -> tuple[frozenset[str], list[Finding]]:
@@ -131,27 +123,22 @@ def refuse_uncovered(careful: Pulled, proxy: Pulled) -> None:
 
 def proxy_findings(found: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return the findings about the proxy judgments alone, under the code `cheap_judgments`, which is less severe."""
-    severity = CODES["cheap_judgments"].severity
-    return tuple(
-        replace(
-            finding,
-            code="cheap_judgments",
-            severity="note" if finding.severity == "note" else severity,
-            message=f"proxy judgments: {unscored_text(finding) if finding.code == NO_RELEVANT else finding.message}",
-        )
-        for finding in found
-        if finding.code in PROXY_ALONE
-    )
-
-
-def unscored_text(finding: Finding) -> str:
-    """Return the message about queries that cannot be scored: here their differences count as 0."""
-    which, _, _ = finding.message.rpartition(": ")
-    return f"{which}: {'its difference counts' if finding.count == 1 else 'their differences count'} as 0"
+    rows = []
+    for finding in found:
+        if finding.code in PROXY_ALONE:
+            message = finding.message
+            if finding.code == NO_RELEVANT:  # here the differences of queries that cannot be scored count as 0
+                counts = "its difference counts" if finding.count == 1 else "their differences count"
+                message = f"{message.rpartition(': ')[0]}: {counts} as 0"
+            severity = "note" if finding.severity == "note" else CODES["cheap_judgments"].severity
+            rows.append(
+                replace(finding, code="cheap_judgments", severity=severity, message=f"proxy judgments: {message}")
+            )
+    return tuple(rows)
 
 
 def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
-    """Return `ProxyTable.table`, with every query, from an engine that scored by the proxy judgments."""
+    """Return the table of `load_proxy_scores`, with every query, from an engine that scored by the proxy judgments."""
     sampling = read_sampling(engine, evaluation)
     judged = [row[0] for row in engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")]
     weights, clusters = sampling.weights_in_order(judged), sampling.clusters_in_order(judged)
@@ -176,7 +163,7 @@ def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
 
 
 def proxy_columns(table: pa.Table, baseline: str) -> dict[tuple[str, str], Column]:
-    """Return (metric, candidate) -> proxy differences, from `ProxyTable.table`."""
+    """Return (metric, candidate) -> proxy differences, from the table of `load_proxy_scores`."""
     found = {}
     sampled = {row["query_id"]: row for row in table.select(["query_id", "weight", "cluster"]).to_pylist()}
     weighted, clustered = (not table[name].null_count for name in ("weight", "cluster"))
@@ -200,7 +187,7 @@ def add_proxy_corrections(
 ) -> tuple[list[Comparison], list[Finding]]:
     """Return the comparisons, the primary ones with corrected differences, and what is noticed about the sample.
 
-    engine: with the tables of the careful judgments. table: of `ProxyTable`.
+    engine: with the tables of the careful judgments. table: of `load_proxy_scores`.
     """
     sampling = read_sampling(engine, evaluation)
     if sampling.drawn is not None:

@@ -60,7 +60,7 @@ def make_outcome(
 ) -> Outcome:
     """Summaries and tests (ndcg_core) over the tables of sql/5x; what rankings show is looked at where there are some.
 
-    parity_queries: None where another tool computed the scores.  proxy: `ProxyTable.table` of the proxy judgments.
+    parity_queries: None where another tool computed the scores.  proxy: the table of `load_proxy_scores`.
     judges: what several judges say.  left_out: the comparisons without what each system alone contributed.
     function: what a function judged.  ledger: its rows about what was read.
     """

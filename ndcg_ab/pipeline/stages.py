@@ -74,9 +74,8 @@ def verify_sample(context: Context, _: str) -> None:
 def score_by_proxy_judgments(context: Context, _: str) -> None:
     """By the proxy judgments, in tables that are not kept; what the data check noticed about them."""
     with context.store.memory() as memory:
-        scored = load_proxy_scores(context.evaluation, context.store.read(memory, whole=True))
-    context.proxy = scored.table
-    context.findings = [*context.findings, *scored.findings]
+        context.proxy, found = load_proxy_scores(context.evaluation, context.store.read(memory, whole=True))
+    context.findings = [*context.findings, *found]
 
 
 def score_by_judges(context: Context, _: str) -> None:
@@ -231,7 +230,8 @@ def evaluate(
     """
     store = MemoryStore(evaluation, engine, whole=whole)
     context = Context(evaluation, store, say)
-    tell_spill_folder(engine, say)
+    if engine.memory and engine.memory.limit:
+        say(f"starting (what memory has no room for: {engine.memory.spill})")
     run_stages(context)
     assert context.outcome is not None
     return context.outcome, store
@@ -248,11 +248,6 @@ def score_systems(
     context = Context(evaluation, store, say, summed_up=summed_up, measures=False)
     run_stages(context, STAGES[: STAGES.index(VERIFY) + 1])
     return context.findings
-
-
-def tell_spill_folder(engine: Engine, say: Say) -> None:
-    if engine.memory and engine.memory.limit:
-        say(f"starting (what memory has no room for: {engine.memory.spill})")
 
 
 def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: None) -> tuple[list[Finding], str]:

@@ -143,9 +143,6 @@ class Costs:
     def guarded(self) -> list[CostDifference]:
         return [row for row in self.differences if row.margin is not None]
 
-    def guarded_of(self, candidate: str) -> list[CostDifference]:
-        return [row for row in self.guarded if row.candidate == candidate]
-
     def value_of(self, system: str, cost: str, statistic: str) -> CostValue | None:
         key = (system, cost, statistic)
         return next((row for row in self.values if (row.system_id, row.cost, row.statistic) == key), None)

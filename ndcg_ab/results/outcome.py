@@ -247,7 +247,7 @@ class Outcome:
         failures = {name: f"gate {name} failed: {why}" for name, why in told.items() if why}
         few_judged = [text for name, text in failures.items() if name in (JUDGED, SCORED_GATE)]
         others = [text for name, text in failures.items() if name not in (JUDGED, SCORED_GATE, *TOLD_BY_VERDICTS)]
-        costs = self.costs.guarded_of(candidate) if self.costs else ()
+        costs = [row for row in self.costs.guarded if row.candidate == candidate] if self.costs else ()
         found = decide(candidate, self.comparisons, others, few_judged, costs)
         other = next((each.decision for each in self.if_all_decided if each.candidate == candidate), found.decision)
         if others or few_judged or other is found.decision:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ndcg_ab import thresholds
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.engines.base import Engine, InFiles, Value
+from ndcg_ab.engines.base import Engine, Value
 from ndcg_ab.engines.remote_table import RemoteTable
 from ndcg_ab.scoring.external_scores import FAILED, SYSTEM_SCHEMA
 from ndcg_ab.scoring.metric_tables import SCHEMAS, deepest_cutoff, depth_of, metric_tables, own_metrics
@@ -57,8 +57,11 @@ def load_tables(
     engine.put("pulled_intended", queries.intended_table())
     rows = put_rankings(engine, rankings)
     engine.put("pulled_answer", answer_table(rankings))
-    engine.put("pulled_known_rank", known_rank_table(rankings))
-    engine.put("pulled_failed_query", failed_table(rankings))
+    known = {name: pulled.reduced.ranks for name, pulled in rankings.items() if pulled.reduced}
+    ranks = {name: table for name, table in known.items() if table is not None}
+    engine.put("pulled_known_rank", stack_by_system(KNOWN_RANK, ranks))
+    failed = [{"system_id": name, "query_id": query} for name, pulled in rankings.items() for query in pulled.failed]
+    engine.put("pulled_failed_query", pa.Table.from_pylist(failed, schema=FAILED))
     engine.put("pulled_document", document_table(rankings))
     engine.narrow(reduced={"yes" if pulled.reduced else "no" for pulled in rankings.values()})
     are_reduced = not evaluation.engine.spark and all(pulled.reduced for pulled in rankings.values())
@@ -107,7 +110,7 @@ def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> list[Any]:
         return tables
     columns = {"query_id": "query_id", "doc_id": "doc_id", "score": "score", "rank_given": "rank"}
     files = [(table_or_file(each), {"system_id": name}) for name, each in rows.items()]
-    engine.put_files("pulled_ranking", InFiles(columns, files))
+    engine.put_files("pulled_ranking", columns, files)
     return []
 
 
@@ -117,21 +120,17 @@ def put_places(engine: Engine, rankings: Sequence[pa.Table], metrics: Sequence[M
     rankings: reduced ones, whose rows stand in the order of their places; none where not all of them are.
     """
     are_many = sum(table.num_rows for table in rankings) >= thresholds.PLACED_ROWS
-    is_placed = are_many and all(map(goes_by_score, own_metrics(metrics)))
+    by_score = [metric.ties == "doc_id_desc" and metric.score_precision == "double" for metric in own_metrics(metrics)]
+    is_placed = are_many and all(by_score)
     engine.narrow(placed={"yes" if is_placed else "no"})
     if not is_placed:
         return
     table = pa.concat_tables(map(with_places, rankings))
     columns = {name: name for name in table.column_names}
-    engine.put_files("pulled_placed_result", InFiles(columns, [(table, {})]), lasting=False)
+    engine.put_files("pulled_placed_result", columns, [(table, {})], lasting=False)
     places = metric_tables(metrics)["pulled_place"]["rank"].to_pylist()
     deepest = max(len(places), pc.max(table["last_place"]).as_py())
     engine.put("pulled_place", pa.table([list(range(1, deepest + 1))], schema=SCHEMAS["pulled_place"]))
-
-
-def goes_by_score(metric: Metric) -> bool:
-    """Whether results are in the order of their scores as they are, and those of equal scores in that of their ids."""
-    return metric.ties == "doc_id_desc" and metric.score_precision == "double"
 
 
 def with_places(ranking: pa.Table) -> pa.Table:
@@ -149,12 +148,6 @@ def answer_table(rankings: Mapping[str, Pulled]) -> pa.Table:
     )
 
 
-def known_rank_table(rankings: Mapping[str, Pulled]) -> pa.Table:
-    """The ranks of relevant documents in reduced rankings, where they are known."""
-    known = {name: pulled.reduced.ranks for name, pulled in rankings.items() if pulled.reduced}
-    return stack_by_system(KNOWN_RANK, {name: ranks for name, ranks in known.items() if ranks is not None})
-
-
 def stack_by_system(schema: pa.Schema, tables: Mapping[str, pa.Table]) -> pa.Table:
     """Tables of one schema under each other, with the system's name in every row."""
     schema = pa.schema([("system_id", pa.string()), *schema])
@@ -163,12 +156,6 @@ def stack_by_system(schema: pa.Schema, tables: Mapping[str, pa.Table]) -> pa.Tab
         names = repeat_text(name, table.num_rows).cast(pa.string())
         found.append(pa.table([names, *table.columns], schema=schema))
     return pa.concat_tables(found)
-
-
-def failed_table(rankings: Mapping[str, Pulled]) -> pa.Table:
-    """The queries that each system's place failed on."""
-    rows = [(name, query_id) for name, pulled in rankings.items() for query_id in pulled.failed]
-    return pa.table([[row[0] for row in rows], [row[1] for row in rows]], schema=FAILED)
 
 
 def put_costs(engine: Engine, rankings: Mapping[str, Pulled], evaluation: Evaluation) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.other_measures import Answered, values
+from ndcg_ab.other_measures import values
 from ndcg_core.measures.external_metric import GivenMetric
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.registry import DISCOUNTS, GAINS
@@ -169,7 +169,7 @@ def add_measured(engine: Engine, metrics: Sequence[GivenMetric]) -> None:
             ranking[query_id][doc_id] = score
         for metric in metrics:
             try:
-                found = values(metric, Answered(judgments, ranking))
+                found = values(metric, judgments, ranking)
             except MetricError as error:
                 raise InputError(str(error)) from None
             rows += [

@@ -165,7 +165,7 @@ def read_results(
     if not (parts := [reachable_results(piece, places) for piece in pieces]):
         return
     rows = reachable_results(pa.concat_tables(parts), places)
-    edges = answer_edges(rows)
+    edges = edges_of(answer_codes(rows))  # where each answer begins, and where the last one ends
     starts = rows.select(["system_id", "query_id"]).take(pa.array(edges[:-1], pa.int64()))
     answers = zip(*(column.to_pylist() for column in starts.columns), strict=True)
     results = rows.select(list(RESULT.names))
@@ -192,11 +192,6 @@ def reachable_results(rows: pa.Table, places: int | None) -> pa.Table:
         if end - start > places:
             kept[start:end] = reachable_places([values[start:end] for values in keys], places)
     return rows.filter(pa.array(kept))
-
-
-def answer_edges(rows: pa.Table) -> list[int]:
-    """Where each answer begins in rows that come answer by answer, and where the last one ends."""
-    return edges_of(answer_codes(rows))
 
 
 def answer_codes(rows: pa.Table) -> NDArray[np.int64]:

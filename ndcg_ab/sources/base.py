@@ -7,7 +7,7 @@ from abc import ABC
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
@@ -111,13 +111,8 @@ class PullResult:
     costs: pa.Table | None = None
 
 
-class RequestCosts(NamedTuple):
-    """What one request cost, by name. is_failed: no answer came; its time is that until the request was given up."""
-
-    costs: Mapping[str, float]
-    is_failed: bool = False
-
-
+# What one request cost, by name; whether no answer came: then its time is that until the request was given up
+RequestCosts = tuple[Mapping[str, float], bool]
 Ask = Callable[[str], RequestCosts]  # asks for a query by its id
 
 

@@ -41,7 +41,7 @@ from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.extensions import SOURCES, load_named, translate_foreign_errors
 from ndcg_ab.files import resolved
-from ndcg_ab.sources.base import Ask, PullRequest, PullResult, RequestCosts, Source
+from ndcg_ab.sources.base import Ask, PullRequest, PullResult, Source
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.costs import CostRecord, in_random_order
 from ndcg_ab.sources.tables.in_memory import InMemorySource, is_readable
@@ -120,7 +120,7 @@ class Function(Source):
         """Calls the function, with the text of the query."""
         with self.loaded() as function:
             texts = asked.texts
-            yield lambda query_id: RequestCosts(self.timed_call(function, query_id, texts[query_id])[1])
+            yield lambda query_id: (self.timed_call(function, query_id, texts[query_id])[1], False)
 
     def all_at_once(self, function: Called, queries: Mapping[str, str]) -> Iterator[Entry]:
         """What a function says of all queries, whole or one after the other."""

@@ -115,7 +115,7 @@ def pull_source(
     asked = PullRequest(queries or {}, attributes or {}, folder, keep, costs, resources)
     if wanted and rules == AS_IT_IS and not is_shared:
         short = source.reduce(layout, wanted, threads, keep.beside("reduced"))
-        if short and not match_texts(short.answers["query_id"].to_pylist(), asked.texts).remarks:
+        if short and not match_texts(short.answers["query_id"].to_pylist(), asked.texts)[1]:
             pulled = Pulled(lambda: source.answer(layout, asked).table, layout, source, reduced=short)
             return count_rows(dataclasses.replace(pulled, costs=read_costs(described, directory, costs)))
     found = answer_with_numbers(described, source, WITH_SYSTEM if is_shared else layout, asked)
@@ -126,9 +126,9 @@ def pull_source(
         table = keep.write([table], layout.schema, lambda: found.table.schema.metadata or {})
     recorded = read_costs(described, directory, costs) if found.costs is None else found.costs
     if layout.kind in (JUDGMENT.kind, RANKING.kind) and not isinstance(described, SparkSource):
-        names = match_texts(distinct_texts(table, "query_id") if queries else [], asked.texts)
-        table = apply_rules(name_queries(table, names, keep), rules, keep, source.origin)
-        recorded = None if recorded is None else next(with_ids([recorded], names.ids))
+        ids, noticed = match_texts(distinct_texts(table, "query_id") if queries else [], asked.texts)
+        table = apply_rules(name_queries(table, ids, noticed, keep), rules, keep, source.origin)
+        recorded = None if recorded is None else next(with_ids([recorded], ids))
     elif rules != AS_IT_IS:
         raise InputError(f"{source.origin}: its rows stay with Spark: cut ids and leave documents out there")
     pulled = count_rows(Pulled(table, layout, source, cut_documents(found.documents, rules), costs=recorded))

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ndcg_ab.checks.data_checks import load_and_check
-from ndcg_ab.comparing.drawn_queries import Disagreements, find_disagreements
+from ndcg_ab.comparing.drawn_queries import find_disagreements
 from ndcg_ab.comparing.families import candidate_names
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.connections import in_memory_file
@@ -95,12 +95,18 @@ class DrawStudy:
 
 
 class ReadLog(NamedTuple):
-    """The log, how far the rankings of its queries are apart, and what was read, with its evaluation."""
+    """What was read of a log, and its evaluation. disagreements, is_changed: of its queries (`find_disagreements`)."""
 
-    queries: Queries
-    disagreements: Disagreements
     read: PulledInputs
     evaluation: Evaluation
+    disagreements: FloatArray
+    is_changed: NDArray[np.bool_]
+
+    @property
+    def table(self) -> pa.Table:
+        """The queries of the log."""
+        assert self.read.queries.pulled is not None
+        return self.read.queries.pulled.table
 
 
 def check_draw(evaluation: Evaluation, power: float = POWER) -> None:
@@ -141,13 +147,13 @@ def draw_from_log(
     check_draw(evaluation, power)
     log = read_log(evaluation, engine, say)
     sample = draw_sample(log, evaluation, count, kept)
-    table = log_table(log.queries, sample, is_weighted=evaluation.statistics.weighted is not False)
+    table = log_table(log.read.queries, sample, is_weighted=evaluation.statistics.weighted is not False)
     drawn = tuple(table.filter(pc.greater(table["probability"], 0))["query_id"].to_pylist())
     cutoffs = [metric.cutoff for metric in evaluation.metric_list]
     unit, judged = DEVIATION, None
     if judgments is not None:
         unit, judged = deviation_by_judgments(log, judgments, sample.relative)
-    values = log.disagreements.values
+    values = log.disagreements
     spread = deviation if deviation is not None else unit * float(np.sqrt(np.square(values).mean()))
     plan = make_plan(
         Population(values, sample.relative, sample.weights, spread),
@@ -166,7 +172,7 @@ def draw_from_log(
         sample.kept,
         sample.gone,
         None if None in cutoffs else max(cutoff for cutoff in cutoffs if cutoff is not None),
-        unread_columns(log.queries, evaluation.queries.source, evaluation.directory) if evaluation.queries else (),
+        unread_columns(log.read.queries, evaluation.queries.source, evaluation.directory) if evaluation.queries else (),
     )
 
 
@@ -182,12 +188,12 @@ class Sample(NamedTuple):
 
 def draw_sample(log: ReadLog, evaluation: Evaluation, count: int, kept: FileSource | None) -> Sample:
     """The queries that the seed draws; InputError where nothing differs, and for an earlier draw that does not fit."""
-    assert log.queries.pulled is not None
-    rows = log.queries.pulled.table
-    query_ids = rows["query_id"].to_pylist()
-    weights = log_weights(rows, evaluation)
+    query_ids = log.table["query_id"].to_pylist()
+    weights = None  # of the queries, where they count: all have one, or none has
+    if evaluation.statistics.weighted is not False and not log.table["weight"].null_count:
+        weights = np.array(log.table["weight"].to_pylist(), dtype=np.float64)
     earlier, gone = read_kept(kept, query_ids) if kept is not None else (None, 0)
-    is_changed = log.disagreements.is_changed
+    is_changed = log.is_changed
     if earlier is not None:  # a query that was drawn from stays one of them, so that what was drawn stands for it
         is_changed = is_changed | (earlier.sizes > 0)
     if not is_changed.any():
@@ -195,7 +201,7 @@ def draw_sample(log: ReadLog, evaluation: Evaluation, count: int, kept: FileSour
             f"queries: the systems show the same for all {len(query_ids):,} queries of the log: there is nothing to"
             " judge"
         )
-    relative = relative_disagreements(log.disagreements.values, is_changed)
+    relative = relative_disagreements(log.disagreements, is_changed)
     sizes = relative if weights is None else relative * weights / weights.mean()
     numbers = permanent_numbers(query_ids, evaluation.statistics.seed)
     try:
@@ -228,7 +234,7 @@ def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> ReadLog:
     load_and_check(engine, read, plain)
     candidates = candidate_names(plain)
     found = find_disagreements(engine, query_ids, candidates, plain.baseline_name, plain.metric_list[0])
-    return ReadLog(queries, found, read, plain)
+    return ReadLog(read, plain, *found)
 
 
 def deviation_by_judgments(log: ReadLog, judgments: FileSource, relative: FloatArray) -> tuple[float, int]:
@@ -236,11 +242,10 @@ def deviation_by_judgments(log: ReadLog, judgments: FileSource, relative: FloatA
 
     Of the queries of the log that differ; relative: (N,) their relative disagreements.
     """
-    assert log.queries.pulled is not None
     pulled = pull_source(judgments, with_words(JUDGMENT, log.evaluation.judgments), Path())
     first, names = log.evaluation.metric_list[0], candidate_names(log.evaluation)
-    query_ids = log.queries.pulled.table["query_id"].to_pylist()
-    places = {query_id: place for place, query_id in enumerate(query_ids) if log.disagreements.values[place] > 0}
+    query_ids = log.table["query_id"].to_pylist()
+    places = {query_id: place for place, query_id in enumerate(query_ids) if log.disagreements[place] > 0}
     with rescore(log.evaluation, log.read, pulled, "judgments") as found:
         columns = ("candidate", "query_id", "difference")
         rows = found.engine.rows("paired_difference", columns, where={"metric_id": first.hash})
@@ -248,7 +253,7 @@ def deviation_by_judgments(log: ReadLog, judgments: FileSource, relative: FloatA
     judged = sorted({query_id for _, query_id in known})
     at = [places[query_id] for query_id in judged]
     differences = [np.array([known.get((name, query_id), 0.0) for query_id in judged]) for name in names]
-    unit = unit_deviation(differences, relative[at], log.disagreements.values[at]) if len(judged) > 1 else 0.0
+    unit = unit_deviation(differences, relative[at], log.disagreements[at]) if len(judged) > 1 else 0.0
     if unit == 0:
         raise InputError(
             Setting("--judgments"), f" {judgments.shown}: tells of no differences that deviate: leave it out"
@@ -261,13 +266,6 @@ def stand_in_judgments(query_ids: Sequence[str]) -> Pulled:
     columns = [query_ids, [NOBODY] * len(query_ids), [0.0] * len(query_ids)]
     source = FileSource(file=in_memory_file("judgments", pa.table(columns, schema=JUDGMENT.schema)))
     return pull_source(source, JUDGMENT, Path())
-
-
-def log_weights(rows: pa.Table, evaluation: Evaluation) -> FloatArray | None:
-    """(N,) the weights of the queries, where they count: all have one, or none has."""
-    if evaluation.statistics.weighted is False or rows["weight"].null_count:
-        return None
-    return np.array(rows["weight"].to_pylist(), dtype=np.float64)
 
 
 def read_kept(source: FileSource, query_ids: Sequence[str]) -> tuple[Kept, int]:

@@ -43,7 +43,9 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
     judgments = pull_judgments(evaluation, queries.texts)
     known = judgments.table.filter(pc.equal(judgments.table["query_id"], query_id))
     if known.num_rows == 0:
-        hint = nearest_ids(query_id, judgments.table)
+        ids = pc.unique(judgments.table["query_id"]).to_pylist()
+        near = get_close_matches(query_id, ids, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f" (they judge {len(ids)} queries, such as {ids[0]!r})"
         raise InputError(Setting("--query"), f" {query_id!r}: has no judgments in {judgments.origin}{hint}")
     rankings = {}
     for system in evaluation.systems:
@@ -89,12 +91,6 @@ def explanation_record(explanation: Explanation) -> dict[str, Any]:
     places = {name: [place._asdict() for place in getattr(explanation, name)] for name in ("places", "ideal")}
     metric: dict[str, Any] = encode(explanation.metric)
     return metric | {"value": explanation.value, "because": explanation.because} | places
-
-
-def nearest_ids(query_id: str, table: object) -> str:
-    ids = pc.unique(table["query_id"]).to_pylist()  # type: ignore[index]
-    near = get_close_matches(query_id, ids, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f" (they judge {len(ids)} queries, such as {ids[0]!r})"
 
 
 def compare_with_sql(engine: Engine, explanation: Explanation, system_id: str, query_id: str) -> None:

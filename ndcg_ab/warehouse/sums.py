@@ -33,14 +33,10 @@ class Cascade:
     marks: tuple[str, ...] = ()
 
 
-def least_sql(first: str, second: str) -> str:
-    """Return the lesser of two numbers."""
-    return f"(case when {first} < {second} then {first} else {second} end)"
-
-
 _ABOVE = "walked_doc.unsatisfied_seen - walked_doc.unsatisfied"
 _PREFERRED, _ALL = (
-    least_sql(count, "judged_query.relevant") for count in ("walked_doc.nonrelevant_seen", "judged_query.nonrelevant")
+    f"(case when {count} < judged_query.relevant then {count} else judged_query.relevant end)"
+    for count in ("walked_doc.nonrelevant_seen", "judged_query.nonrelevant")
 )
 _RELEVANT, _EPSILON = "(walked_doc.gain_seen - 1e0", number_literal(factors.INFERRED)
 _LIKELY = (

@@ -19,7 +19,7 @@ from ndcg_ab.config.loading.schema import json_schema
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.history.bundle import read_bundle
-from ndcg_ab.pipeline import Context, Stage
+from ndcg_ab.pipeline import Stage
 from ndcg_ab.pipeline.stages import CHECK_DATA
 from ndcg_ab.report.markdown import escape_text, format_note
 from ndcg_ab.report.words import function_note
@@ -27,7 +27,7 @@ from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources.judgments.function_grades import cache_folder
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
-from tests.small_evaluation import WouldComputeError, calling, is_known, no_tracker, plain_page
+from tests.small_evaluation import WouldComputeError, calling, is_known, no_tracker, plain_page, undrawn
 
 pytestmark = pytest.mark.slow
 
@@ -203,10 +203,6 @@ def asked(folder: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-def performed(evaluation: Evaluation, **options: Any) -> Context:
-    return perform_run(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page), **options)
-
-
 def test_nights_ask_once_and_with_force_again(tmp_path: Path) -> None:
     (tmp_path / "people.qrels").write_text("".join(f"{query} 0 a 2\n{query} 0 b 0\n" for query in QUERIES))
     body = "{'a': 2, 'b': 1}.get(document.doc_id, 0)"
@@ -227,7 +223,7 @@ def test_nights_ask_once_and_with_force_again(tmp_path: Path) -> None:
     assert content(ndcg_ab.evaluate(evaluation))["comparisons"] == bundle.outcome.to_dict()["comparisons"]
     assert len(asked(tmp_path)) == 80
     assert is_known(evaluation) and len(asked(tmp_path)) == 80
-    again = performed(evaluation, force=True)
+    again = undrawn(evaluation, force=True)
     assert len(asked(tmp_path)) == 160 and read_bundle(again.bundle).outcome == bundle.outcome
     (tmp_path / "own_judge.py").write_text((tmp_path / "own_judge.py").read_text() + "# another\n")
     assert is_known(evaluation), "asked again, it says the same"
@@ -238,11 +234,11 @@ def test_a_night_that_fails_keeps_what_was_said_and_asks_the_rest(tmp_path: Path
     body = "1 if len(ASKED) <= 30 else 1 / 0 if not arguments.get('fixed') else 1"
     evaluation = configured(tmp_path, body.replace("1 / 0", "(_ for _ in ()).throw(ConnectionError('gone'))"))
     with pytest.raises(SilentError, match=r"failed on query 'q\d\d', document '.': ConnectionError: gone"):
-        performed(evaluation)
+        undrawn(evaluation)
     assert len(asked(tmp_path)) == 31
     sys.modules.pop("own_judge", None)  # as in another night's process
     with pytest.raises(SilentError):
-        performed(evaluation)
+        undrawn(evaluation)
     assert len(asked(tmp_path)) == 62 and len(set(asked(tmp_path))) == 61
 
 
@@ -301,8 +297,8 @@ def test_workers_are_threads(tmp_path: Path) -> None:
 
     source = JudgeSource(python=in_memory_function("judgments", "tests:together", together), workers=4)
     pairs = [(ndcg_ab.Query("q", "text", {}), ndcg_ab.Document(f"d{at}")) for at in range(8)]
-    said = AskedFunction(source, tmp_path).grades_of(pairs, lambda text: None)
-    assert said.grades == (1.0,) * 8
+    grades, _ = AskedFunction(source, tmp_path).grades_of(pairs, lambda text: None)
+    assert grades == [1.0] * 8
 
 
 # ---- what is known

@@ -5,7 +5,7 @@ import sys
 import ir_measures
 import pytest
 
-from ndcg_ab.other_measures import NAMES, OF_SUBTOPICS, Answered, named, recognised, values
+from ndcg_ab.other_measures import NAMES, OF_SUBTOPICS, named, recognised, values
 from ndcg_ab.results.codec import decode, encode
 from ndcg_core.measures.external_metric import GivenMetric
 from ndcg_core.measures.metric import Metric, MetricError
@@ -77,13 +77,13 @@ def test_values() -> None:
     ranking = {"q1": {"b": 3.0, "a": 1.0}, "unjudged": {"a": 1.0}}
     metric = named("SetP")
     assert isinstance(metric, GivenMetric)
-    answered = Answered({"q1": {"a": 2.0, "b": 0.0}, "q2": {"a": 1.0}}, ranking)
-    assert values(metric, answered) == {"q1": 0.5, "q2": 0.0}
+    answered = {"q1": {"a": 2.0, "b": 0.0}, "q2": {"a": 1.0}}, ranking
+    assert values(metric, *answered) == {"q1": 0.5, "q2": 0.0}
     fewer = named("-NumRet")
     assert isinstance(fewer, GivenMetric)
-    assert values(fewer, answered) == {"q1": -2.0, "q2": 0.0}
+    assert values(fewer, *answered) == {"q1": -2.0, "q2": 0.0}
     with pytest.raises(MetricError, match=r"takes whole grades alone; document .a. of query .q1. has 0\.7"):
-        values(metric, Answered({"q1": {"a": 0.7}}, ranking))
+        values(metric, {"q1": {"a": 0.7}}, ranking)
 
 
 @pytest.mark.slow

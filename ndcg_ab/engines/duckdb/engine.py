@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab import thresholds
-from ndcg_ab.engines.base import Engine, InFiles, Parameters
-from ndcg_ab.engines.duckdb.settings import OPTIMIZERS, USUAL, duckdb_settings
+from ndcg_ab.engines.base import Engine, Files, Parameters
 from ndcg_ab.engines.sql_files import SqlFile
 from ndcg_ab.engines.views import as_texts, literal, make_views, remembered_state
 from ndcg_ab.errors import LONGEST, InputError, SqlError, shortened
@@ -26,6 +25,27 @@ STATE = "engine_state"  # the table in a database file that says which tables we
 NO_ROOM = ("max_temp_directory_size", "No space left", "quota exceeded")  # words of an error of the spill folder
 BLOCK = 16_384  # bytes; in a file a table takes a block at least, and DuckDB's own are of 262,144
 WRITING = 0.25  # of DuckDB's memory that writing a file takes: the tables are there, too
+
+
+USUAL = {
+    "preserve_insertion_order": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+# Of DuckDB's optimizers those that few rows need; the others take longer than they save.
+OPTIMIZERS = ("deliminator", "expression_rewriter", "filter_pushdown", "unnest_rewriter", "unused_columns")
+
+
+def duckdb_settings(memory: Memory, threads: int | None, share: float = 1.0) -> dict[str, Any]:
+    """The settings of DuckDB; share: of its memory."""
+    config: dict[str, Any] = dict(USUAL)
+    if threads := memory.threads(threads):
+        config["threads"] = threads
+    if memory.for_duckdb is not None:
+        config["memory_limit"] = f"{round(memory.for_duckdb * share) // 1000}KB"
+    if memory.folder is not None:
+        config["temp_directory"] = str(memory.folder)
+    return config
 
 
 class DuckDBEngine(Engine):
@@ -121,19 +141,19 @@ class DuckDBEngine(Engine):
         source = self._register(f"{name} as text", table)
         self._create("temp view", name, self._with_numbers(table.column_names, source))
 
-    def put_files(self, name: str, rows: InFiles, *, lasting: bool = True) -> None:
+    def put_files(self, name: str, columns: Mapping[str, str], files: Files, *, lasting: bool = True) -> None:
         """Where they are."""
-        columns = ", ".join(f'"{theirs}" as "{ours}"' for ours, theirs in rows.columns.items())
-        names = [*rows.columns, *(rows.files[0][1] if rows.files else ())]
+        chosen = ", ".join(f'"{theirs}" as "{ours}"' for ours, theirs in columns.items())
+        names = [*columns, *(files[0][1] if files else ())]
         parts = []
-        for at, (file, values) in enumerate(rows.files):
+        for at, (file, values) in enumerate(files):
             source = f'"{name} {at}"'
             if isinstance(file, Path):
                 source = f"read_parquet({literal(str(file))})"
             else:
                 source = self._register(f"{name} {at}", file)
             more = "".join(f', {literal(value)} as "{column}"' for column, value in values.items())
-            parts.append(f"select {columns}{more} from {source}")
+            parts.append(f"select {chosen}{more} from {source}")
         self._clear(name)
         self.put_in |= {name} if lasting else set()
         with name_file_in_errors(None, self.memory):

@@ -13,8 +13,14 @@ import pyarrow as pa
 
 from ndcg_ab import thresholds
 from ndcg_ab.engines.base import Parameters
-from ndcg_ab.engines.duckdb.engine import STATE, DuckDBEngine, few_rows, first_line, name_file_in_errors
-from ndcg_ab.engines.duckdb.settings import close_off, duckdb_settings
+from ndcg_ab.engines.duckdb.engine import (
+    STATE,
+    DuckDBEngine,
+    duckdb_settings,
+    few_rows,
+    first_line,
+    name_file_in_errors,
+)
 from ndcg_ab.engines.sql_files import SqlFile, history_files
 from ndcg_ab.engines.views import VIEW, literal
 from ndcg_ab.errors import InputError, SilentError
@@ -23,6 +29,14 @@ from ndcg_ab.memory import Memory
 KEPT = "kept"  # the file of a finished evaluation, as the engine that reads it calls it
 SMALL_FILE = 1 << 24  # bytes of a database file that holds few rows: every table takes a block of 262,144 at least
 SORTING = 0.5  # of DuckDB's memory that sorting takes: the tables of an evaluation may be there, too
+
+
+def close_off(opened: duckdb.DuckDBPyConnection) -> None:
+    """Keep a database, such as the views in it, from reading another file; no setting can allow it again.
+
+    Files that are attached, and the temporary folder, stay within reach.
+    """
+    opened.execute("set enable_external_access = false")
 
 
 class KeptTables(DuckDBEngine):

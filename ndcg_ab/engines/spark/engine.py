@@ -115,7 +115,10 @@ class SparkEngine(Engine):
         return one_by_one(column, value, bound) if is_several(value) else super()._test(column, value, bound)
 
     def _sent(self, name: str, table: pa.Table) -> DataFrame:
-        plain = pa.schema([(field.name, without_dictionary(field.type)) for field in table.schema])
+        plain = pa.schema(
+            (field.name, field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
+            for field in table.schema
+        )
         if table.num_rows == 0:
             return self.session.createDataFrame(
                 [], ", ".join(f"{quoted(each.name)} {TYPES[each.type]}" for each in plain)
@@ -222,10 +225,6 @@ def read_frame(session: SparkSession, place: RemoteTable) -> DataFrame:
 
 def quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
-
-
-def without_dictionary(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 # ---- what it says

@@ -9,7 +9,7 @@ import time
 import urllib.request
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 from pyspark import SparkContext
@@ -50,7 +50,7 @@ def open_session(cluster: Cluster) -> SparkSession:
     try:
         return BackgroundTask(lambda: wait_for_session(cluster)).wait(wait.is_over)
     except OverdueError:
-        said = f"does not begin to work within {wait.seconds:.0f} s (engine.spark.patience): {wait.seen.words}"
+        said = f"does not begin to work within {wait.seconds:.0f} s (engine.spark.patience): {wait.seen[1]}"
         raise InputError(f"{cluster.address}: {said}") from None
     except InputError:
         raise
@@ -59,14 +59,9 @@ def open_session(cluster: Cluster) -> SparkSession:
         raise InputError(f"{cluster.address}: Spark cannot be reached: {in_short(error)}{advice}") from None
 
 
-class Seen(NamedTuple):
-    """What is seen of a cluster that has not begun to work. is_starting: its process here, or an executor, starts."""
-
-    is_starting: bool
-    words: str
-
-
-NOTHING_SEEN = Seen(False, "has it free workers?")
+# Of a cluster that has not begun to work: whether its process here, or an executor, is starting; and in words
+Seen = tuple[bool, str]
+NOTHING_SEEN: Seen = (False, "has it free workers?")
 
 
 class Wait:
@@ -92,7 +87,8 @@ class Wait:
             return False
         if waited > self.looked + BETWEEN_LOOKS:
             self.seen, self.looked = self.look(self.cluster), waited
-        return not (self.seen.is_starting and waited <= STARTING * self.cluster.patience)
+        is_starting, _ = self.seen
+        return not (is_starting and waited <= STARTING * self.cluster.patience)
 
 
 def ask_master(cluster: Cluster) -> Seen:
@@ -109,7 +105,7 @@ def read_master_state(cluster: Cluster) -> Seen:
     if place.scheme != "spark":
         return NOTHING_SEEN
     if context is None:
-        return Seen(True, "Spark's own process on this machine is still starting")
+        return True, "Spark's own process on this machine is still starting"
     port = cluster.conf.get("spark.master.ui.port", UI_PORT)
     with urllib.request.urlopen(f"http://{place.hostname}:{port}/json/", timeout=REACHED) as page:
         state = json.load(page)
@@ -120,18 +116,15 @@ def parse_master_state(state: Mapping[str, Any], application: str) -> Seen:
     """What a master's state says of an application; state: as its page /json/ has it."""
     own = [each for each in state.get("activeapps", ()) if each["id"] == application]
     if own and own[0]["state"] == "RUNNING":
-        return Seen(
-            True,
-            "an executor was started, and has not reported yet: its machine is busy, or it cannot reach this one"
-            " (spark.driver.host)",
-        )
+        told = "an executor was started, and has not reported yet: its machine is busy, or it cannot reach this one"
+        return True, f"{told} (spark.driver.host)"
     alive = [each for each in state.get("workers", ()) if each["state"] == "ALIVE"]
     if not alive:
-        return Seen(False, "no worker is registered with the master")
+        return False, "no worker is registered with the master"
     free = ", ".join(f"{each['host']} {each['coresfree']} cores and {each['memoryfree']} MB" for each in alive[:NAMED])
     more = f" and {len(alive) - NAMED} more" if len(alive) > NAMED else ""
     needed = f"; an executor needs {own[0]['memoryperexecutor']} MB (spark.executor.memory)" if own else ""
-    return Seen(False, f"no worker is free for it: free are {free}{more}{needed}")
+    return False, f"no worker is free for it: free are {free}{more}{needed}"
 
 
 def wait_for_session(cluster: Cluster) -> SparkSession:

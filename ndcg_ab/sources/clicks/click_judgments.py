@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from ndcg_ab.config.model.inputs.judgments import Clicks, ClicksSource
 from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.engines import Engine, open_engine
-from ndcg_ab.engines.base import InFiles
 from ndcg_ab.engines.sql_files import click_files
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.memory import give_back
@@ -64,7 +63,7 @@ def grade_clicks(engine: Engine, events: ReadEvents, described: Clicks, queries:
     engine.expect(events.table.num_rows)
     engine.set(model=described.model, z=Z, floor=described.least, scale=scale, **CLIENT_RULES)
     columns = {name: name for name in EVENTS.names}
-    engine.put_files("pulled_click_event", InFiles(columns, [(table_or_file(events.table), {})]))
+    engine.put_files("pulled_click_event", columns, [(table_or_file(events.table), {})])
     engine.put("pulled_click_text", texts)
     engine.put("pulled_click_cut", pa.table({"cut": pa.array(cuts, pa.float64())}))
     change, left_out = fit_model(engine, described.model)

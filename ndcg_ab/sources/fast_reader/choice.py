@@ -146,7 +146,9 @@ def read_queries(path: Path, columns: dict[str, str]) -> Iterator[tuple[pa.Table
             if not batch.num_rows:
                 continue
             table, query_ids = pa.Table.from_batches([batch]), batch.column(chosen["query_id"])
-            cut = last_query_start(query_ids)
+            # where the last query begins; a query whose rows are apart comes again in another table
+            last = query_ids[-1]
+            cut = bisect_left(range(len(query_ids)), True, key=lambda row: query_ids[row] == last)
             if cut or not waiting or query_ids[0] != waiting[0][chosen["query_id"]][0]:
                 whole = [*waiting, table.slice(0, cut)]
                 if any(map(len, whole)):
@@ -157,12 +159,6 @@ def read_queries(path: Path, columns: dict[str, str]) -> Iterator[tuple[pa.Table
                 raise NotPlainError
     if waiting:
         yield pa.concat_tables(waiting), chosen
-
-
-def last_query_start(query_ids: pa.Array) -> int:
-    """Return the row at which the last query begins; a query whose rows are apart comes again in another table."""
-    last = query_ids[-1]
-    return bisect_left(range(len(query_ids)), True, key=lambda row: query_ids[row] == last)
 
 
 def reduce_queries(table: pa.Table, chosen: dict[str, str], wanted: WantedPlaces) -> ReducedRanking:

@@ -143,7 +143,9 @@ def sniff_lists(sample: Sample) -> Reading | None:
         is_id = len(head) == 2 and query_column(head[:1]) is not None
         if is_id and field_column("documents", head[1:]) is not None:
             lists = [row[1] for row in sample.cells(delimiter) if len(row) == 2][1:]
-            sign = "," if all(map(has_commas, lists)) and any("," in cell for cell in lists) else None
+            # ids are divided by commas, as CSV, JSON and Python write a list
+            have_commas = all(word.endswith(",") for cell in lists for word in cell.split()[:-1])
+            sign = "," if have_commas and any("," in cell for cell in lists) else None
             records = partial(read_lists, delimiter=delimiter, sign=sign)
             return Reading(RANKING, "lines", delimiter=delimiter, records=records)
     return None
@@ -160,11 +162,6 @@ def read_lists(lines: Iterable[tuple[int, str]], delimiter: str, sign: str | Non
                     f"line {number}",
                     {"query_id": query_id, "doc_id": doc_id.strip(" \"'") if sign else doc_id, "rank": rank},
                 )
-
-
-def has_commas(cell: str) -> bool:
-    """Return whether the ids of a cell are divided by commas, as CSV, JSON and Python write a list."""
-    return all(word.endswith(",") for word in cell.split()[:-1])
 
 
 def sniff_texts(sample: Sample) -> Reading | None:

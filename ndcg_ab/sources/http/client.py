@@ -83,7 +83,7 @@ class Client:
 
             def ask(request: Request) -> RequestCosts:
                 try:
-                    return RequestCosts(run(self.answer(request))[1])
+                    return run(self.answer(request))[1], False
                 except QueryError as error:
                     self.failures[request.query_id] = error
                     return failure_costs(error)
@@ -187,7 +187,7 @@ class Client:
 
 def failure_costs(error: QueryError) -> RequestCosts:
     """Of a request that failed: the time until it was given up, which an answer would have taken at least."""
-    return RequestCosts({} if error.seconds is None else {LATENCY: 1000 * error.seconds}, is_failed=True)
+    return ({} if error.seconds is None else {LATENCY: 1000 * error.seconds}), True
 
 
 def refuse_status(response: httpx.Response, content: bytes) -> NoReturn:

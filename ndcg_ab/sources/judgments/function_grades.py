@@ -60,14 +60,6 @@ class Document:
 Pair = tuple[Query, Document]
 
 
-@dataclasses.dataclass(frozen=True)
-class FunctionAnswers:
-    """What the function says of every pair, in their order; None: it cannot say.  known: how many were not asked."""
-
-    grades: tuple[float | None, ...]
-    known: int
-
-
 class AskedFunction:
     """The function that a configuration names, or that was given in memory."""
 
@@ -77,9 +69,10 @@ class AskedFunction:
         self.directory = directory
         self.workers = described.workers or 1
 
-    def grades_of(self, pairs: Sequence[Pair], say: Say, since: float | None = None) -> FunctionAnswers:
-        """Asks for what is not known, `workers` at a time.
+    def grades_of(self, pairs: Sequence[Pair], say: Say, since: float | None = None) -> tuple[list[float | None], int]:
+        """Return the grade of every pair (None: the function cannot say), and how many were known without asking.
 
+        It is asked for what is not known, `workers` at a time.
         since: seconds since 1970, answers before which do not count.  Raises InputError where the function fails or
         returns no grade, SilentError where that may pass; what it said until then stays known.
         """
@@ -104,7 +97,7 @@ class AskedFunction:
                 grades[at] = grade
                 if keys:
                     known.keep(keys[at], grade)
-        return FunctionAnswers(tuple(grades), len(pairs) - len(asked))
+        return grades, len(pairs) - len(asked)
 
     def keys_of(self, function: Callable[..., Any], pairs: Sequence[Pair], source: str | None) -> list[str] | None:
         """What the answers are known by; None where no source tells what the function does."""

@@ -23,8 +23,8 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import Pulled, Remark, Source, with_remarks
 from ndcg_ab.sources.files.parts import local_columns
 from ndcg_ab.sources.judgments.grades import (
-    CombinedGrades,
     JudgmentCodes,
+    LaterFile,
     combine_judgments,
     deciding_rows,
     latest_rows,
@@ -141,11 +141,15 @@ def gather_judgments(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
     )
     units, keys = make_units(singles, names)
     refuse_contradictions(singles, units, keys, source)
-    found = combine_judgments(units, precedence, combine or partial(refuse_disagreement, keys, units, source))
-    table = keys.append_column("grade", pa.array(found.grades, pa.float64())).cast(JUDGMENT.schema)
+    rule = combine or partial(refuse_disagreement, keys, units, source)
+    grades, later, several, disagreed = combine_judgments(units, precedence, rule)
+    table = keys.append_column("grade", pa.array(grades, pa.float64())).cast(JUDGMENT.schema)
     remarks = [*(remark for part in parts for remark in part.remarks), *count_repeated(singles, source)]
-    remarks += [*file_remarks(found, names, precedence, keys), *scale_remarks(parts, names)]
-    remarks += judge_remarks(found, units, combine)
+    remarks += [*file_remarks(later, names, precedence, keys), *scale_remarks(parts, names)]
+    if several:
+        told = f"{several:,} documents are judged by several of {len(units.judges)} judges, who "
+        told += f"disagree on {disagreed:,}: {combine} counts" if disagreed else "agree on all of them"
+        remarks.append(Remark("several_judges", several, (), told))
     source.table = table
     return Pulled(with_remarks(table, remarks), JUDGMENT, source, singles=singles)
 
@@ -287,10 +291,10 @@ def count_repeated(singles: pa.Table, source: SeveralPlaces) -> list[Remark]:
     return [Remark("repeated_judgment", count, examples)]
 
 
-def file_remarks(found: CombinedGrades, names: Sequence[str], precedence: str, keys: pa.Table) -> list[Remark]:
+def file_remarks(files: Sequence[LaterFile], names: Sequence[str], precedence: str, keys: pa.Table) -> list[Remark]:
     """What each later file changed."""
     remarks = []
-    for name, later in zip(names[1:], found.later, strict=True):
+    for name, later in zip(names[1:], files, strict=True):
         examples = [
             f"query {keys['query_id'][key].as_py()!r}, document {keys['doc_id'][key].as_py()!r}: {before:g} is now"
             f" {after:g}"
@@ -316,12 +320,3 @@ def scale_remarks(parts: Sequence[Pulled], names: Sequence[str]) -> list[Remark]
         told = f"{name}: {outside.num_rows:,} of its grades are outside {low:g} to {high:g}, the grades of {names[0]}"
         remarks += [Remark("grade_off_scale", outside.num_rows, tuple(examples), told)] * bool(rows)
     return remarks
-
-
-def judge_remarks(found: CombinedGrades, units: JudgmentCodes, combine: str | None) -> list[Remark]:
-    """How many documents have grades by several judges."""
-    if not found.several:
-        return []
-    told = f"{found.several:,} documents are judged by several of {len(units.judges)} judges, who "
-    told += f"disagree on {found.disagreed:,}: {combine} counts" if found.disagreed else "agree on all of them"
-    return [Remark("several_judges", found.several, (), told)]

@@ -97,22 +97,12 @@ class LaterFile:
     examples: tuple[tuple[int, float, float], ...]
 
 
-@dataclass(frozen=True, eq=False)
-class CombinedGrades:
-    """grades: of every key. later: one for each file but the first.
+def combine_judgments(
+    units: JudgmentCodes, precedence: str, combine: Combine
+) -> tuple[Array, list[LaterFile], int, int]:
+    """Return the grade of every document, and what each file but the first did.
 
-    several, disagreed: documents whose grade is made of several judges', and those on which they disagree.
-    """
-
-    grades: Array
-    later: tuple[LaterFile, ...]
-    several: int
-    disagreed: int
-
-
-def combine_judgments(units: JudgmentCodes, precedence: str, combine: Combine) -> CombinedGrades:
-    """Return one grade for each document.
-
+    Return also how many grades are made of several judges', and how many of these disagree.
     combine: the key of a rule, or what is called with a document, its judges and their grades, and the number of such
     documents, if judges disagree; it raises the error.
     """
@@ -127,7 +117,7 @@ def combine_judgments(units: JudgmentCodes, precedence: str, combine: Combine) -
         several, disagreed = (more, odd) if precedence == TOGETHER else (several + more, disagreed + odd)
         if at:
             later.append(compare_later_file(np.unique(key[file == at]), before, now))
-    return CombinedGrades(now, tuple(later), several, disagreed)
+    return now, later, several, disagreed
 
 
 def latest_rows(key: Array, judge: Array, file: Array, most: int) -> Array:

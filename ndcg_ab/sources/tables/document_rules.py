@@ -170,15 +170,8 @@ def remarks_of(rules: DocumentRules, counts: Counter[str]) -> list[Remark]:
 NEARLY = 0.9  # share of the queries of a table that are meant by all
 
 
-class QueryNames(NamedTuple):
-    """How a table names queries. ids: text -> id, if texts are replaced. remarks: what to say of it."""
-
-    ids: Mapping[str, str]
-    remarks: tuple[Remark, ...] = ()
-
-
-def match_texts(query_ids: Sequence[str], texts: Mapping[str, str]) -> QueryNames:
-    """Return the ids of queries that a table names by their texts.
+def match_texts(query_ids: Sequence[str], texts: Mapping[str, str]) -> tuple[Mapping[str, str], list[Remark]]:
+    """Return text -> id of the queries that a table names by their texts, and what to say of it.
 
     Parameters
     ----------
@@ -189,29 +182,29 @@ def match_texts(query_ids: Sequence[str], texts: Mapping[str, str]) -> QueryName
     """
     known = sum(query_id in texts for query_id in query_ids)
     if known > NEARLY * len(query_ids):
-        return QueryNames({})
+        return {}, []
     counts = Counter(texts.values())
     by_text = {text: query_id for query_id, text in texts.items() if counts[text] == 1}
     ids = {each: by_text[each] for each in query_ids if each in by_text and each not in texts}
     if len(ids) <= known:
-        return QueryNames({})
+        return {}, []
     examples = tuple(f"{format_value(text)} is query {format_value(each)}" for text, each in ids.items())[
         :MOST_EXAMPLES
     ]
     counted = f"{len(ids):,} of {len(query_ids):,} query ids are texts of the file of queries"
     if len(ids) >= NEARLY * len(query_ids) and known <= (1 - NEARLY) * len(query_ids):
         told = f"{counted}, which gives them its ids"
-        return QueryNames(ids, (Remark("query_by_text", len(ids), examples, told),))
+        return ids, [Remark("query_by_text", len(ids), examples, told)]
     told = f"only {counted} (each of one query), and {known:,} are its ids: no text is replaced by its id"
-    return QueryNames({}, (Remark("query_partly_by_text", len(ids), examples, told),))
+    return {}, [Remark("query_partly_by_text", len(ids), examples, told)]
 
 
-def name_queries(table: Any, names: QueryNames, keep: TableWriter) -> Any:
-    """Return a table with the ids of its queries; keep: its writer."""
-    if not names.remarks:
+def name_queries(table: Any, ids: Mapping[str, str], noticed: Sequence[Remark], keep: TableWriter) -> Any:
+    """Return a table with the ids of its queries and what was noticed (`match_texts`); keep: its writer."""
+    if not noticed:
         return table
-    pieces = with_ids(read_batches(table, table.column_names), names.ids)
-    remarks = [*read_remarks(table), *names.remarks]
+    pieces = with_ids(read_batches(table, table.column_names), ids)
+    remarks = [*read_remarks(table), *noticed]
     return keep.rewrite(table, pieces, table.schema, lambda: remarks_metadata(remarks))
 
 

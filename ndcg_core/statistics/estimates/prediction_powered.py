@@ -67,14 +67,6 @@ class Judged:
     widest: float = math.inf
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A weighted mean, and each query's residual from it times its part of the weights."""
-
-    mean: float
-    residuals: FloatArray
-
-
 class Balance(NamedTuple):
     """How the carefully judged queries and the others differ by the proxy judgments.
 
@@ -138,14 +130,16 @@ def estimate_from_arrays(given: Judged, alpha: float) -> ProxyCorrected | None:
         units = f"{differing} carefully judged {'queries' if given.members is None else 'clusters'} differ"
         return _refused(given, f"{units}, and an interval that holds needs {LEAST_DIFFERING}")
     weights = np.ones(len(given.proxy)) if given.shares is None else given.shares
-    exact = _part(given.careful, weights * given.is_scored)
-    near = _part(given.proxy, weights * given.is_careful)
-    far = _part(given.proxy, weights * others) if given.known_mean is None else _Part(given.known_mean, 0 * weights)
+    exact_mean, exact_residuals = _part(given.careful, weights * given.is_scored)
+    near_mean, near_residuals = _part(given.proxy, weights * given.is_careful)
+    far_mean, far_residuals = given.known_mean, 0 * weights
+    if far_mean is None:
+        far_mean, far_residuals = _part(given.proxy, weights * others)
     # The careful part is scaled to the standard error that the careful judgments have by themselves.
-    errors = _summed(exact.residuals, given)
+    errors = _summed(exact_residuals, given)
     scale = alone.error / _norm(errors)
-    errors, close = scale * errors, scale * _summed(near.residuals, given)
-    slopes = close - (1.0 if is_known else math.sqrt(least / (least - 1))) * _summed(far.residuals, given)
+    errors, close = scale * errors, scale * _summed(near_residuals, given)
+    slopes = close - (1.0 if is_known else math.sqrt(least / (least - 1))) * _summed(far_residuals, given)
     is_near = _summed(given.is_careful.astype(np.float64), given) > 0
     varies = is_known or np.ptp(given.proxy[others]) > TIE_TOLERANCE  # else their mean would be known without an error
     squares = exact_sum(np.square(slopes))
@@ -165,7 +159,7 @@ def estimate_from_arrays(given: Judged, alpha: float) -> ProxyCorrected | None:
     width, usual = _reach(alpha, freedom, variance), _reach(alpha, alone.freedom, alone.error**2)
     if share == 0 or width >= usual:
         share, width, variance, freedom = 0.0, usual, alone.error**2, alone.freedom
-    difference = exact.mean + share * (far.mean - near.mean)
+    difference = exact_mean + share * (far_mean - near_mean)
     spread = _norm(errors) * _norm(close)
     careful = int(np.count_nonzero(given.is_scored))
     return ProxyCorrected(
@@ -197,19 +191,20 @@ def check_balance(proxy: Column, judged: Collection[str]) -> Balance:
     inside = np.array([query_id in known for query_id in pairs.query_ids], dtype=np.bool_)
     given = Judged(pairs.differences, pairs.differences, inside, inside, pairs.shares, pairs.units.members)
     weights = np.ones(len(inside)) if pairs.shares is None else pairs.shares
-    near, far = _part(given.proxy, weights * inside), _part(given.proxy, weights * ~inside)
+    near_mean, near_residuals = _part(given.proxy, weights * inside)
+    far_mean, far_residuals = _part(given.proxy, weights * ~inside)
     units = _units(given, inside), _units(given, ~inside)
     if min(units) < 2:
-        return Balance(near.mean, far.mean, 1.0)
-    sides = zip((near, far), units, strict=True)
-    parts = [_summed(side.residuals, given) * math.sqrt(n / (n - 1)) for side, n in sides]
+        return Balance(near_mean, far_mean, 1.0)
+    sides = zip((near_residuals, far_residuals), units, strict=True)
+    parts = [_summed(residuals, given) * math.sqrt(n / (n - 1)) for residuals, n in sides]
     variance = exact_sum(np.square(parts[0] - parts[1]))
     if variance == 0:
-        return Balance(near.mean, far.mean, 1.0)
+        return Balance(near_mean, far_mean, 1.0)
     each = [exact_sum(np.square(part)) for part in parts]
     freedom = sum(each) ** 2 / sum(one**2 / (n - 1) for one, n in zip(each, units, strict=True))
-    p_value = 2 * float(stdtr(freedom, -abs(near.mean - far.mean) / math.sqrt(variance)))
-    return Balance(near.mean, far.mean, p_value)
+    p_value = 2 * float(stdtr(freedom, -abs(near_mean - far_mean) / math.sqrt(variance)))
+    return Balance(near_mean, far_mean, p_value)
 
 
 def _careful_moments(given: Judged) -> Moments | None:
@@ -224,10 +219,11 @@ def _careful_moments(given: Judged) -> Moments | None:
     return compute_moments(given.careful[scored], shares, members)._replace(widest=given.widest)
 
 
-def _part(values: FloatArray, weights: FloatArray) -> _Part:
+def _part(values: FloatArray, weights: FloatArray) -> tuple[float, FloatArray]:
+    """Return a weighted mean, and each query's residual from it times its part of the weights."""
     total = exact_sum(weights)
     mean = exact_sum(weights * values) / total
-    return _Part(mean, weights * (values - mean) / total)
+    return mean, weights * (values - mean) / total
 
 
 def _summed(values: FloatArray, given: Judged) -> FloatArray:

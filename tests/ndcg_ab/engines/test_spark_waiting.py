@@ -59,13 +59,13 @@ def test_it_is_waited_for_longer_as_long_as_an_executor_starts(
 
     def look(_: Cluster) -> Any:
         word = looks.pop(0) if len(looks) > 1 else looks[0]
-        return spark.Seen(word == "starting", word)
+        return word == "starting", word
 
     wait = spark.Wait(Cluster("spark://head:7077", patience=10), look)
     while not wait.is_over():
         now += 1
     assert waited < wait.seconds <= waited + spark.BETWEEN_LOOKS + 2
-    assert wait.seen.words == seen[0 if waited == 10 else -1]
+    assert wait.seen[1] == seen[0 if waited == 10 else -1]
 
 
 def test_a_cluster_of_another_kind_is_not_asked() -> None:

@@ -22,14 +22,13 @@ from ndcg_ab.flows.cli.exit_codes import exit_code_for
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database, working_folder
 from ndcg_ab.history.published import mark_published, publishing_alone
-from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import perform_run
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
-from tests.small_evaluation import calling, changed_run, nights, no_tracker, plain_page, rows_of, runs, small, unlogged
+from tests.small_evaluation import calling, changed_run, nights, no_tracker, rows_of, runs, small, unlogged
 from tests.stores import with_store
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("plain_pages")]
 BEGINNING = "import os, sys\nfrom pathlib import Path\n"
 RUNNING = (
     "from ndcg_ab.report import bundle_files\nfrom tests.small_evaluation import plain_page, small, unlogged\n"
@@ -64,11 +63,6 @@ for name in sys.argv[1:]:
 for _ in sys.argv[1:]:
     os.wait()
 """
-
-
-@pytest.fixture(autouse=True)
-def _plain_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundle_files, "write_report", plain_page)
 
 
 def process(code: str, folder: Path, **options: Any) -> "subprocess.Popen[str]":

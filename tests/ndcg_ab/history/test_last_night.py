@@ -15,7 +15,6 @@ from ndcg_ab.flows.events import events_of
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database
 from ndcg_ab.history.last_night import find_evaluation_before
-from ndcg_ab.report import bundle_files
 from ndcg_ab.report.markdown import format_since
 from ndcg_ab.report.over_time import print_since
 from ndcg_ab.results.ledger import SCORED, LedgerRow
@@ -24,18 +23,9 @@ from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import DATA, nights, rows_of, small, unlogged
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("plain_pages")]
 Change = Callable[[list[str]], list[str]]
 GATE = {"gate": {"no_regression": False, "guardrails": False, "no_drop": True}}
-
-
-@pytest.fixture(autouse=True)
-def _plain_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundle_files, "write_report", plain)
-
-
-def plain(folder: Path) -> None:
-    (folder / bundle_files.PAGE).write_text("page\n")
 
 
 def rewrite(folder: Path, name: str, change: Change) -> None:

@@ -31,6 +31,7 @@ from ndcg_ab.report.terminal.timeline import format_mixed_change
 from ndcg_ab.trackers.mlflow.values import system_values
 from ndcg_core.measures.notation import parse
 from tests.laboratory import core_scores, results
+from tests.ndcg_ab.history.test_last_night import since
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import DATA, nights, plain_page, rows_of, small, unlogged
 
@@ -50,11 +51,6 @@ def _plain_page() -> Any:
 def night(folder: Path, day: int, **changes: Any) -> bundles.Bundle:
     performed = unlogged(small(folder, **changes), at=datetime(2027, 1, day, 2, tzinfo=UTC))
     return bundles.read_bundle(performed.bundle)
-
-
-def since(bundle: bundles.Bundle) -> SinceLast:
-    assert bundle.since_last is not None
-    return bundle.since_last
 
 
 def rewrite(folder: Path, name: str, lines: list[str]) -> None:
@@ -324,5 +320,5 @@ def test_rankings_before_are_compared_on_queries_that_are_judged_in_both(monkeyp
     evaluation = SimpleNamespace(deciding_metrics=[metric], scores=None, engine=SimpleNamespace(spark=None))
     earlier = Earlier(1, cast(Any, None), None, {key: scored}, {})
     causes = {"new": frozenset(("ranking", "judgments"))}
-    old = attribute_means(cast(Any, None), cast(Any, evaluation), earlier, {key: scored}, causes).old_rankings[key]
-    assert (old.query_ids, old.differences.tolist()) == (("a",), [0.5])
+    _, old = attribute_means(cast(Any, None), cast(Any, evaluation), earlier, {key: scored}, causes)
+    assert (old[key].query_ids, old[key].differences.tolist()) == (("a",), [0.5])

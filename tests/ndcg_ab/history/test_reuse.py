@@ -22,12 +22,7 @@ from ndcg_ab.report import bundle_files
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import DATA, changed_run, is_known, plain_page, rows_of, small, unlogged
 
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True)
-def _plain_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundle_files, "write_report", plain_page)
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("plain_pages")]
 
 
 QUERIES = {"queries": {"file": "queries.tsv"}, "slices": {"by": ["language"], "smallest": 6}}

@@ -16,21 +16,17 @@ from ndcg_ab.history import input_cache as known_inputs
 from ndcg_ab.history.working_folder import moment_of, working_folder
 from ndcg_ab.pipeline import Context, run_stages, stages
 from ndcg_ab.pipeline import pulls as pull_stages
-from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import folder as folder_store
 from ndcg_ab.runs.folder import RunFolder
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.judgments import gathering as judgments
-from tests.small_evaluation import calling, changed_run, no_tracker, plain_page, rows_of, small
+from tests.small_evaluation import calling, changed_run, no_tracker, rows_of, small
+
+pytestmark = pytest.mark.usefixtures("plain_pages")
 
 FIRST = datetime(2026, 11, 21, 2, tzinfo=UTC)
 FILES = ("judgments.qrels", "old.run", "new.run")
-
-
-@pytest.fixture(autouse=True)
-def _plain_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundle_files, "write_report", plain_page)
 
 
 @pytest.fixture

@@ -12,15 +12,10 @@ from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import perform_run
 from tests.small_evaluation import calling, is_known, no_tracker, plain_page, small
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("plain_pages")]
 
 FILES = {"judgments": "judgments.qrels", "queries": "queries.tsv", "ranking": "new.run"}
 CHANGES: dict[str, Any] = {"queries": {"file": "queries.tsv"}, "slices": {"by": ["language"], "smallest": 6}}
-
-
-@pytest.fixture(autouse=True)
-def _plain_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundle_files, "write_report", plain_page)
 
 
 @pytest.fixture(scope="module")

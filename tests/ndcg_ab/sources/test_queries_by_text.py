@@ -92,9 +92,9 @@ def test_a_reduced_ranking_is_read_whole(tmp_path: Path) -> None:
 def test_nearly_all_are_texts_of_one_id(
     query_ids: list[str], texts: dict[str, str], replaced: int, code: str | None
 ) -> None:
-    found = match_texts(query_ids, texts)
-    assert len(found.ids) == replaced
-    assert [each.code for each in found.remarks] == [code] * bool(code)
+    ids, remarks = match_texts(query_ids, texts)
+    assert len(ids) == replaced
+    assert [each.code for each in remarks] == [code] * bool(code)
 
 
 def test_without_the_file_of_queries_it_is_named() -> None:

@@ -259,11 +259,11 @@ def test_disagreement_is_the_root_mean_square_over_candidates(folder: Path) -> N
         given = {"judgments": "j", "system": named, "queries": str(folder / "log.tsv"), "metric": ["ndcg@5"]}
         evaluation = evaluation_from_options(given, 2)
         with open_engine_for(evaluation) as engine:
-            queries, found = read_log(evaluation, engine, lambda step: None)[:2]
-            ids = queries.text_table()["query_id"].to_pylist()
-            again = find_disagreements(engine, ids, systems[1:], "old", evaluation.metric_list[0])
-        assert (again.values == found.values).all()
-        return found.values
+            log = read_log(evaluation, engine, lambda step: None)
+            ids = log.table["query_id"].to_pylist()
+            again, _ = find_disagreements(engine, ids, systems[1:], "old", evaluation.metric_list[0])
+        assert (again == log.disagreements).all()
+        return log.disagreements
 
     both = values("old", "new", "other")
     assert both == pytest.approx(np.sqrt((values("old", "new") ** 2 + values("old", "other") ** 2) / 2))

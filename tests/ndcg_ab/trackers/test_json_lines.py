@@ -11,15 +11,11 @@ import pytest
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError, TrackingError
 from ndcg_ab.history.bundle import read_bundle
-from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.trackers import make_tracker, refuse_unknown_tracker, tracker_for_bundle, tracker_label
-from tests.small_evaluation import changed_run, plain_page, small
+from tests.small_evaluation import changed_run, small
 
-
-@pytest.fixture(autouse=True)
-def _plain_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundle_files, "write_report", plain_page)
+pytestmark = pytest.mark.usefixtures("plain_pages")
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
