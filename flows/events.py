@@ -35,11 +35,9 @@ def events_of(
         yield Event("ndcg-ab.gate.failed", event_resource(evaluation.name), payload)
     for row in outcome.main:
         if not row.exploratory and row.conclusion is Verdict.REGRESSED:
-            yield Event(
-                "ndcg-ab.verdict.regressed",
-                event_resource(evaluation.name, row.candidate),
-                common | comparison_payload(row) | {"message": f"{evaluation.name}: {regression_text(row)}"},
-            )
+            message = f"{evaluation.name}: {row.candidate} regressed against {row.baseline}, {figure_text(row)}"
+            payload = common | comparison_payload(row) | {"message": message}
+            yield Event("ndcg-ab.verdict.regressed", event_resource(evaluation.name, row.candidate), payload)
     if since is None:
         return
     changed = {system.system_id: list(system.changed) for system in since.systems}
@@ -51,11 +49,6 @@ def events_of(
             | {"message": f"{evaluation.name}: {drop_text(row, since.ordinal, changed[row.candidate])}"}
         )
         yield Event("ndcg-ab.dropped", event_resource(evaluation.name, row.candidate), payload)
-
-
-def regression_text(row: Comparison) -> str:
-    """``dense regressed against bm25, ndcg@10 -0.0400 [-0.0600, -0.0200]``."""
-    return f"{row.candidate} regressed against {row.baseline}, {figure_text(row)}"
 
 
 def drop_text(row: Comparison, since: int, changed: Sequence[str]) -> str:

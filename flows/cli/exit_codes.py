@@ -122,7 +122,9 @@ def exit_code_for(error: BaseException) -> int:
     if is_full(error) and not isinstance(error, InputError):
         write_error(str(no_room(error)))
         return UNUSABLE
-    if isinstance(error, InputError | OSError) or is_metric_error(error):
+    from ndcg_core.measures.metric import MetricError
+
+    if isinstance(error, InputError | OSError | MetricError):
         write_error(words_of(error) or type(error).__name__)
         return UNUSABLE
     if isinstance(error, ParityError | SqlError):
@@ -157,9 +159,3 @@ def is_memory_error(error: BaseException) -> bool:
     """Python's, numpy's and Arrow's word for it, or DuckDB's, by itself or through a SQL file."""
     names = {type(error).__name__, type(error.__cause__).__name__}
     return isinstance(error, MemoryError) or "OutOfMemoryException" in names
-
-
-def is_metric_error(error: BaseException) -> bool:
-    from ndcg_core.measures.metric import MetricError
-
-    return isinstance(error, MetricError)

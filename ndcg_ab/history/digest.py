@@ -9,9 +9,9 @@ from ndcg_ab.comparing.since_last import SINCE_LAST
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.history import database
+from ndcg_ab.history.failed_nights import FailedNight
 from ndcg_ab.history.timeline import Evaluated, Timeline, is_drop
 from ndcg_ab.results.codec import encode, records_table
-from ndcg_core.statistics.verdicts.verdict import Verdict
 
 DAYS = re.compile(r"([1-9]\d{0,4})d")
 TABLE = "acknowledged"
@@ -42,18 +42,12 @@ class Drop:
 
 
 @dataclass(frozen=True)
-class Failing:
-    """A gate that fails in the latest evaluation, with its systems, and the first of the row in which it has failed."""
-
-    gate: str
-    since: int
-
-
-@dataclass(frozen=True)
 class Digest:
     """since: the moment in UTC. evaluations: how many since then; reused: nights without a change.
 
-    drops: those since then, and earlier ones that are open. failing: of the latest evaluation, whenever it was.
+    failed: nights that could not run.
+    drops: those since then, and earlier ones that are open.
+    failing: gate that fails in the latest evaluation, with its systems -> the first of the row in which it has failed.
     pending: evaluations that no tracker has.
     """
 
@@ -62,8 +56,9 @@ class Digest:
     since: str
     evaluations: int
     reused: int
+    failed: tuple[FailedNight, ...]
     drops: tuple[Drop, ...]
-    failing: tuple[Failing, ...]
+    failing: dict[str, int]
     pending: tuple[int, ...]
 
 
@@ -87,8 +82,14 @@ def make_digest(timeline: Timeline, since: datetime) -> Digest:
         since.astimezone(UTC).isoformat(timespec="seconds"),
         sum(is_since(night.began, since) for night in nights),
         sum(is_since(night.began, since) for night in timeline.reused),
+        tuple(night for night in timeline.failed if is_since(night.began, since)),
         tuple(drop for drop in drops if drop.is_open or is_since(drop.began, since)),
-        tuple(Failing(gate, failing_since(nights, gate)) for gate in nights[-1].failures),
+        {
+            gate: nights[
+                1 + max((at for at, each in enumerate(nights) if gate not in each.failures), default=-1)
+            ].ordinal
+            for gate in nights[-1].failures
+        },
         tuple(night.ordinal for night in nights if night.pending),
     )
 
@@ -108,7 +109,7 @@ def drops_in(nights: tuple[Evaluated, ...], place: int) -> list[Drop]:
             night.since_last[name].difference,
             night.changed,
             night.moved.get(name, {}),
-            next((later.ordinal for later in nights[place + 1 :] if has_improved(later, name)), None),
+            next((later.ordinal for later in nights[place + 1 :] if name in later.improved), None),
             at,
             note,
         )
@@ -116,22 +117,9 @@ def drops_in(nights: tuple[Evaluated, ...], place: int) -> list[Drop]:
     ]
 
 
-def has_improved(night: Evaluated, system: str) -> bool:
-    return system in night.since_last and night.since_last[system].conclusion is Verdict.IMPROVED
-
-
-def failing_since(nights: tuple[Evaluated, ...], gate: str) -> int:
-    """The ordinal of the first evaluation of those on end, up to the latest, in which a gate fails for the same."""
-    first = nights[-1].ordinal
-    for night in reversed(nights):
-        if gate not in night.failures:
-            break
-        first = night.ordinal
-    return first
-
-
 def digest_json(digest: Digest) -> str:
-    content = {"schema": 1, **encode(digest)}
+    content = {"schema": 1, **encode(digest), "failed": [night._asdict() for night in digest.failed]}
+    content["failing"] = [{"gate": gate, "since": since} for gate, since in digest.failing.items()]
     for drop, found in zip(content["drops"], digest.drops, strict=True):
         drop["open"] = found.is_open
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

@@ -26,7 +26,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.history import database
-from ndcg_ab.history.mean_attribution import Attribution, Earlier, Values, attribute_means
+from ndcg_ab.history.mean_attribution import Earlier, Values, attribute_means
 from ndcg_ab.results.ledger import SCORED, LedgerRow
 from ndcg_core.statistics.over_time import CAUSES
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
@@ -62,7 +62,7 @@ def compare_with_last(
         kept = read_evaluation_before(past, evaluation, ordinal, earlier)
     later = value_groups(papq.read_table(scores).sort_by("query_id"), *OF_SYSTEM)
     of_all = read_sampling(engine, evaluation)
-    sampling = of_all.of_drawn_alone()
+    sampling = replace(of_all, drawn=None)  # what is known of the drawn queries alone is not 0 on the others
     pairs = {
         (system.name, metric.name): pair_differences(
             later.get((metric.hash, system.name)), earlier.get((metric.hash, system.name))
@@ -72,8 +72,9 @@ def compare_with_last(
     }
     systems = [changed_inputs(system.name, inputs, known, pairs) for system in evaluation.systems]
     causes = {each.system_id: frozenset(each.changed) & frozenset(CAUSES) for each in systems}
-    attribution = attribute_means(engine, evaluation, kept, later, causes)
-    systems, pairs = hold_to_judgments_of_now(evaluation, systems, pairs, later, attribution)
+    moved, old_rankings = attribute_means(engine, evaluation, kept, later, causes)
+    reasons = {row.system_id: row.unknown for row in moved}
+    systems, pairs = hold_to_judgments_of_now(evaluation, systems, pairs, later, old_rankings, reasons)
     comparisons = compare_changed(evaluation, systems, pairs, sampling)
     now, then = query_ids(later.values()), query_ids(earlier.values())
     return SinceLast(
@@ -84,7 +85,7 @@ def compare_with_last(
         tuple(find_lost_queries(engine, systems, pairs)),
         len(now - then),
         len(then - now),
-        tuple(attribution.moved),
+        tuple(moved),
         of_all.drawn is not None,
         tuple(LedgerRow(SCORED, *row) for row in shares),
     )
@@ -145,7 +146,8 @@ def hold_to_judgments_of_now(
     systems: Sequence[SystemSince],
     pairs: Mapping[tuple[str, str], Group | None],
     later: Groups,
-    attribution: Attribution,
+    old_rankings: Groups,
+    reasons: Mapping[str, str | None],
 ) -> tuple[list[SystemSince], dict[tuple[str, str], Group | None]]:
     """Where ranking and judgments changed, the differences of the two rankings by the judgments of now.
 
@@ -153,13 +155,10 @@ def hold_to_judgments_of_now(
     """
     mixed = [each.system_id for each in systems if {RANKING, JUDGMENTS} <= set(each.changed)]
     own = {
-        (name, metric.name): pair_differences(
-            later.get((metric.hash, name)), attribution.old_rankings.get((metric.hash, name))
-        )
+        (name, metric.name): pair_differences(later.get((metric.hash, name)), old_rankings.get((metric.hash, name)))
         for name in mixed
         for metric in evaluation.deciding_metrics
     }
-    reasons = {row.system_id: row.unknown for row in attribution.moved}
     untold = {name: reasons.get(name) for name in mixed if all(own[key] is None for key in own if key[0] == name)}
     told = [replace(each, unknown=untold.get(each.system_id)) for each in systems]
     return told, {**pairs, **own}

@@ -59,16 +59,6 @@ class Earlier(NamedTuple):
     means: Mapping[Key, float | None]
 
 
-class Attribution(NamedTuple):
-    """What moved the means; and the rankings before by the judgments of now, on the queries that are judged in both.
-
-    old_rankings: of the systems for which ranking and judgments changed; without them `moved` says why not.
-    """
-
-    moved: list[MeanChange]
-    old_rankings: Values
-
-
 class Side(NamedTuple):
     """What one evaluation was made of: its tables, its queries, and their weights and texts where there are some."""
 
@@ -85,9 +75,11 @@ class Side(NamedTuple):
 
 def attribute_means(
     engine: Engine, evaluation: Evaluation, earlier: Earlier, now: Values, causes: Mapping[str, frozenset[str]]
-) -> Attribution:
-    """What moved each system with another ranking, judgments or queries, on the primary metrics of both evaluations.
+) -> tuple[list[MeanChange], Values]:
+    """Return what moved each system, on the primary metrics of both evaluations; and the earlier rankings' values.
 
+    These are by the judgments of now, on the queries that are judged in both, of the systems for which ranking and
+    judgments changed; if they are unknown, the change of the mean says why.
     engine: the tables of this evaluation. now: the values of its queries. causes: system_id -> which of `CAUSES`
     changed for it.
     """
@@ -98,7 +90,7 @@ def attribute_means(
         if found and (metric.hash, name) in earlier.values and (metric.hash, name) in now
     }
     if not chosen:
-        return Attribution([], {})
+        return [], {}
     here = read_side(engine, evaluation)
     old: dict[Key, Group] = {}
     try:
@@ -106,7 +98,7 @@ def attribute_means(
             raise UnknownPartsError(OTHER_TOOL)
         if set().union(*causes.values()) == {RANKING}:
             with contextlib.suppress(UnknownPartsError):
-                return Attribution(attribution_rows(chosen, causes, earlier, now, (here, here), {}, None), {})
+                return attribution_rows(chosen, causes, earlier, now, (here, here), {}, None), {}
         with open_earlier_side(earlier, evaluation) as there:
             old = score_old_rankings(here, there, evaluation, chosen, causes)
             mixed: dict[Key, Group] = {(metric, f"{THEN} {name}"): group for (metric, name), group in old.items()}
@@ -120,7 +112,7 @@ def attribute_means(
             MeanChange(key[1], metric.name, earlier.means.get(key), summary_mean(now[key], here), unknown=str(error))
             for key, metric in chosen.items()
         ]
-    return Attribution(moved, {key: only_queries(group, there.judged) for key, group in old.items()})
+    return moved, {key: only_queries(group, there.judged) for key, group in old.items()}
 
 
 def read_side(engine: Engine, evaluation: Evaluation) -> Side:

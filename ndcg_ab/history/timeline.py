@@ -13,6 +13,7 @@ from ndcg_ab.engines.duckdb import GrowingDatabase
 from ndcg_ab.errors import InputError
 from ndcg_ab.history import bundle as bundles
 from ndcg_ab.history import database
+from ndcg_ab.history.failed_nights import FailedNight, read_failed_nights
 from ndcg_ab.history.repeated_tests import RepeatedTests, read_repeated_tests
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.decisions import Choice
@@ -55,6 +56,11 @@ class Evaluated:
     judgments_version: str | None = None
 
     @property
+    def improved(self) -> list[str]:
+        """The systems whose ranking got better since the previous evaluation."""
+        return [name for name, test in self.since_last.items() if test.conclusion is Verdict.IMPROVED]
+
+    @property
     def dropped(self) -> list[str]:
         """The systems whose ranking got worse since the previous evaluation, by what may matter."""
         return [name for name, test in self.since_last.items() if test.is_drop]
@@ -73,6 +79,7 @@ class Timeline:
 
     systems: the baseline first, then as the configuration gives them, then those that it has no more.
     reused: the nights in which nothing had changed, each with the ordinal of the evaluation that stands for it.
+    failed: the nights that could not run, but those that were made up for.
     over_nights: what all of them say together, on every primary metric; None where nothing was tested.
     latest_value: how many of the latest evaluations reach back to one with a value of the metric; None if none has one.
     """
@@ -82,6 +89,7 @@ class Timeline:
     systems: tuple[str, ...]
     evaluations: tuple[Evaluated, ...]
     reused: tuple[Reused, ...] = ()
+    failed: tuple[FailedNight, ...] = ()
     over_nights: RepeatedTests | None = None
     latest_value: int | None = None
 
@@ -126,6 +134,8 @@ def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) 
         read_decisions(nights, name, tables)
         over_nights = read_repeated_tests(tables)
         reused = [Reused(*row) for row in tables.rows("reuse", ("began", "ordinal"), order="began, ordinal")]
+    done = {*(night.began for night in nights.values()), *(night.began for night in reused)}
+    failed = [night for night in read_failed_nights(evaluation) if night.began not in done]
     before: dict[str, Any] | None = None
     for (*_, configuration), night in zip(rows, nights.values(), strict=True):
         content, values, state = json.loads(configuration), night.values, states[night.ordinal]
@@ -144,6 +154,7 @@ def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) 
         tuple(systems),
         tuple(shown),
         tuple(row for row in reused if row.began >= shown[0].began),
+        tuple(row for row in failed if row.began >= shown[0].began),
         over_nights,
         known.index(True) + 1 if any(known) else None,
     )
@@ -241,21 +252,15 @@ def settings(configuration: dict[str, Any]) -> dict[str, Any]:
     return found | {f"version of {system['name']}": system.get("version") for system in configuration["systems"]}
 
 
-def primary_of(evaluation: Evaluation, past: Any) -> str:
-    """The first primary metric; of scores that need not name it, the one that was compared last."""
-    if evaluation.scores and not evaluation.names_metrics:
-        ((metric, *_), *_) = past.rows("system_summary", ("metric",), order="ordinal desc, metric")
-        return str(metric)
-    return evaluation.metrics[0]
-
-
 def known_metric(past: Any, option: str | None, evaluation: Evaluation, path: Path, costs: Collection[str] = ()) -> str:
     """Return the name that a history has for the metric of the option, or for the first of the configuration.
 
     costs: names of statistics of costs, which may be meant as well.
     """
     known = sorted({found for (found,) in past.rows("system_summary", ("metric",))} | {*costs})
-    metric = option or primary_of(evaluation, past)
+    metric = option or evaluation.metrics[0]
+    if option is None and evaluation.scores and not evaluation.names_metrics:  # the one that was compared last
+        ((metric, *_), *_) = past.rows("system_summary", ("metric",), order="ordinal desc, metric")
     name = metric if metric in costs else name_among(metric, known)
     if name not in known:
         place = f"--metric {metric!r}" if option else f"metrics[0] = {metric!r}"
@@ -315,19 +320,13 @@ def timeline_json(timeline: Timeline) -> str:
         "name": timeline.name,
         "metric": timeline.metric,
         "reused": [row._asdict() for row in timeline.reused],
+        "failed": [row._asdict() for row in timeline.failed],
         "over_nights": encode(timeline.over_nights),
         "evaluations": [
             {
-                "ordinal": each.ordinal,
-                "key": each.key,
-                "began": each.began,
-                "baseline": each.baseline,
-                "gate": each.gate,
-                "failures": list(each.failures),
+                **{name: getattr(each, name) for name in ("ordinal", "key", "began", "baseline", "gate", "failures")},
                 "decisions": [{"candidate": name, "decision": choice} for name, choice in each.decisions.items()],
-                "changed": list(each.changed),
-                "judgments_version": each.judgments_version,
-                "pending": each.pending,
+                **{name: getattr(each, name) for name in ("changed", "judgments_version", "pending")},
                 "acknowledged": each.acknowledged and dict(zip(("at", "note"), each.acknowledged, strict=True)),
                 "since_last": [
                     {"system_id": name, "difference": test.difference, "conclusion": test.conclusion}

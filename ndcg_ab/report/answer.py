@@ -261,14 +261,14 @@ def format_headline(outcome: Outcome) -> str:
 def format_best(outcome: Outcome, choice: Choice, names: list[str]) -> str:
     """``ship hybrid +0.0762 ndcg@10 and 1 more``: the first of those that share the best decision.
 
-    ``hybrid: judge more results +0.0732 ndcg@10``: of long words the name comes first, since MLflow cuts a run's name.
+    ``hybrid +0.0732 ndcg@10: judge more results``: long words come last, since MLflow cuts a run's name.
     """
     best = next(each for each in make_answer(outcome).candidates if each.choice is choice)
     rows = [row for row in best.deciding if row.family == PRIMARY and row.difference is not None]
     figure = f" {signed(rows[0].difference)} {rows[0].metric}" if rows else ""
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    said = f"{choice.words} {best.name}" if choice.words.endswith("ship") else f"{best.name}: {choice.words}"
-    return f"{said}{figure}{more}"
+    named = f"{best.name}{figure}{more}"
+    return f"{choice.words} {named}" if choice.words.endswith("ship") else f"{named}: {choice.words}"
 
 
 def format_gate_failure(outcome: Outcome) -> str:

@@ -115,7 +115,8 @@ class RunFolder(Store):
         if before and not force and (known := input_cache.take_table(self.evaluation, before, path)):
             origin = make_source(place.source, self.evaluation.directory).origin
             self.note(place, origin, known.rows, known.digest, known.read)
-            return f"unchanged since {known.read[:10]}, {results_text(known.rows, place.kind)} not read again"
+            word = f"{'result' if place.kind == 'ranking' else 'judgment'}{'s' * (known.rows != 1)}"
+            return f"unchanged since {known.read[:10]}, {known.rows:,} {word} not read again"
         pulled = read()
         if not isinstance(pulled.table, TableOnDisk):
             papq.write_table(pulled.table, path, compression="zstd")
@@ -242,11 +243,6 @@ class RunFolder(Store):
         """What its requests cost."""
         path = self.costs_path(key)
         return papq.read_table(path) if path.exists() else None
-
-
-def results_text(rows: int, kind: str) -> str:
-    word = "result" if kind == "ranking" else "judgment"
-    return f"{rows:,} {word}{'s' * (rows != 1)}"
 
 
 def read_kept(path: Path, layout: Layout) -> pa.Table:

@@ -7,30 +7,54 @@ from datetime import UTC, datetime
 from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.redaction import redact
+from ndcg_ab.deadlines import Budget
 from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError, TrackingError, in_short, words_of
 from ndcg_ab.full_disks import is_full, no_room
+from ndcg_ab.history.failed_nights import note_failed_night, read_failed_nights
 from ndcg_ab.history.working_folder import working_folder
 from ndcg_ab.pipeline import Context, Say, Stage, run_stages
 from ndcg_ab.pipeline.stages import Call
 from ndcg_ab.runs.folder import RunFolder
 from ndcg_ab.runs.stages import DRAW_PAGE, PUBLISH, REMOVE_OLD, UNTIL_KEPT
-from ndcg_ab.trackers import refuse_unknown_tracker
+from ndcg_ab.trackers import make_tracker, refuse_unknown_tracker, tracker_label
+
+FAILURE_PATIENCE = 20.0  # seconds that logging a failed night may take
 
 
 @contextlib.contextmanager
 def open_run(
     evaluation: Evaluation, say: Say = lambda text: None, *, force: bool = False, at: datetime | None = None
 ) -> Iterator[Context]:
-    """Yield an evaluation that is to be done and kept, with a folder to work in.
+    """Yield an evaluation that is to be done and kept, with a folder to work in; note a night that fails.
 
     say: told what is done.  force: read and compute again what an earlier evaluation has already.
     at: the moment that it stands for, and that its dates are of; by default now.
     """
     refuse_unknown_tracker(evaluation)
     moment = at or datetime.now(UTC)
-    evaluation = resolve_at(evaluation, moment)
-    with working_folder(evaluation, moment) as folder, RunFolder(evaluation, folder) as store:
-        yield Context(evaluation, store, say, force=force, moment=moment)
+    run: Context | None = None
+    try:
+        evaluation = resolve_at(evaluation, moment)
+        with working_folder(evaluation, moment) as folder, RunFolder(evaluation, folder) as store:
+            run = Context(evaluation, store, say, force=force, moment=moment)
+            yield run
+    except Exception as error:
+        if run is None or run.bundle is None:
+            note_failed_night(evaluation, moment, error)
+        raise
+
+
+@contextlib.contextmanager
+def failed_night_logged(evaluation: Evaluation, say: Say = lambda text: None) -> Iterator[None]:
+    """Log a night that fails inside to the tracker, if that can be done soon; else the next run does."""
+    try:
+        yield
+    except Exception:
+        if any(not places for places in read_failed_nights(evaluation).values()):
+            say(f"log the failed night to {tracker_label(evaluation)}")
+            with contextlib.suppress(Exception):  # the error of the night is the one to show
+                make_tracker(evaluation).publish_failed_nights(evaluation, Budget(FAILURE_PATIENCE))
+        raise
 
 
 def complete_run(run: Context, call: Call = Stage.perform) -> None:

@@ -82,17 +82,6 @@ def remove_old(run: Context, _: str) -> None:
     bundles.remove_old_bundles(run.evaluation)
 
 
-def is_limited(run: Context) -> bool:
-    """Whether old evaluations, or their values, are removed."""
-    retention = run.evaluation.retention
-    return (retention.bundles, retention.query_scores) != (None, None)
-
-
-def is_untroubled(run: Context) -> bool:
-    """Whether nothing was in the way of what comes after the evaluation is kept."""
-    return run.pending is None
-
-
 FIND_SAME = Stage(
     "look for an evaluation of the same inputs",
     find_same,
@@ -101,17 +90,21 @@ FIND_SAME = Stage(
 )
 COMPARE_WITH_PREVIOUS = Stage("compare with the previous evaluation", compare_with_previous, applies=is_new)
 KEEP = Stage("write results and history", keep, applies=is_new)
-DRAW_PAGE = Stage("draw the page", draw_page, applies=is_untroubled)
+DRAW_PAGE = Stage("draw the page", draw_page, applies=lambda run: run.pending is None)
 # A tracker's client has tried again by itself, and the next run delivers what is pending: one more attempt.
 PUBLISH = Stage(
     "publish to {name}",
     publish,
     parts=lambda run: (tracker_name(run),),
-    applies=is_untroubled,
+    applies=lambda run: run.pending is None,
     outside=True,
     most_retries=1,
 )
-REMOVE_OLD = Stage("remove what is too old", remove_old, applies=is_limited)
+REMOVE_OLD = Stage(
+    "remove what is too old",
+    remove_old,
+    applies=lambda run: {run.evaluation.retention.bundles, run.evaluation.retention.query_scores} != {None},
+)
 
 UNTIL_KEPT = (
     *PULLS,

@@ -1,11 +1,14 @@
 """What a tracker is, and the publishing of bundles that none has yet."""
 
+import contextlib
 import dataclasses
 import os
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import Tracking
@@ -16,10 +19,12 @@ from ndcg_ab.extensions import translate_foreign_errors
 from ndcg_ab.files import resolved
 from ndcg_ab.full_disks import NoRoomError
 from ndcg_ab.history.bundle import TABLES, Bundle, read_bundle, unpublished_bundles
+from ndcg_ab.history.failed_nights import FailedNight, read_failed_nights, write_night
 from ndcg_ab.history.published import mark_published, publishing_alone
 from ndcg_ab.report.bundle_files import render_bundle_page
 from ndcg_ab.visible import visible
 
+T = TypeVar("T")
 PATIENCE = 180.0  # seconds that all publishing of a run may take, or that of one bundle by itself
 SLOWEST = 1_000_000.0  # bytes of files in a second
 
@@ -29,7 +34,7 @@ class Published:
     """Where an evaluation is in a tracker.
 
     url: its page. trend_url: the evaluations over time. uri: the tracker's address. new: False when it was there
-    already. dashboard: the command that opens an embedded store in the browser; None for a server, which is open.
+    already. dashboard: the command that starts a server for an embedded store; None if one answers.
     """
 
     run_id: str
@@ -85,6 +90,9 @@ class Tracker(ABC):
         RefusedError where it does not take the bundle, InputError where the configuration is to blame.
         """
 
+    def log_failed_night(self, evaluation: Evaluation, night: FailedNight) -> None:  # noqa: B027
+        """Log a night that could not run, once; by default a tracker has no place for it.  Raises as `log`."""
+
     @abstractmethod
     def address(self, evaluation: Evaluation) -> str:
         """Where it would log an evaluation, as `Published.uri` has it."""
@@ -117,14 +125,27 @@ class Tracker(ABC):
         if budget is None:
             files = (path for path in bundle.folder.rglob("*") if path.is_file() and path.name != TABLES)
             budget = Budget(PATIENCE + sum(path.stat().st_size for path in files) / SLOWEST)
+        return self.give_up_in_time(partial(self.log, bundle), budget)
+
+    def give_up_in_time(self, log: Callable[[], T], budget: Budget) -> T:
+        """Return what logging returns; raise TrackingError if the budget is used up."""
         slow = f"was given up after {budget.seconds:.0f} s: the server answers, but too slowly"
         if (seconds := budget.left()) <= 0:
             raise TrackingError(slow)
-        log = translate_foreign_errors(f"{self.label} failed", TrackingError)(lambda: self.log(bundle))
         try:
-            return run_with_timeout(seconds, log)
+            return run_with_timeout(seconds, translate_foreign_errors(f"{self.label} failed", TrackingError)(log))
         except OverdueError:
             raise TrackingError(slow) from None
+
+    def publish_failed_nights(self, evaluation: Evaluation, budget: Budget) -> None:
+        """Log the nights that could not run and that this tracker lacks, and note with each that it is logged."""
+        place = self.address(evaluation)
+        for night, places in read_failed_nights(evaluation).items():
+            if place not in places:
+                log = partial(self.log_failed_night, evaluation, night)
+                with contextlib.suppress(RefusedError):  # trying again will not help
+                    self.give_up_in_time(log, budget)
+                write_night(evaluation, night, [*places, place])
 
     def publish_pending(
         self, evaluation: Evaluation, bundle: Path, budget: Budget | None = None
@@ -134,6 +155,7 @@ class Tracker(ABC):
         budget: the time for all of them, which attempts one after the other share; by default one of PATIENCE.
         """
         budget = budget or Budget(PATIENCE)
+        self.publish_failed_nights(evaluation, budget)
         new = 0
         for folder in unpublished_bundles(evaluation):
             if folder != bundle:

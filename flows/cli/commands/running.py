@@ -18,8 +18,6 @@ from ..outputs import Output, local_inputs
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation
-    from ndcg_ab.history.bundle import Bundle
-    from ndcg_ab.pipeline import Context
 
 OF_FILES = ("grades", "rules")  # groups of options that go with files, and not with a configuration
 
@@ -119,6 +117,7 @@ def run(
     with Progress(quiet) as say:
         from ndcg_ab.config.environment import prepare_environment
         from ndcg_ab.history.bundle import read_bundle
+        from ndcg_ab.report.terminal.screen import print_run
         from ndcg_ab.trackers import refuse_unknown_tracker, tracker_label, tracker_libraries
 
         from ...run import is_server_named, run_evaluation
@@ -133,7 +132,10 @@ def run(
     tracker = tracker_label(evaluation)
     output.write("json", done.outcome.to_json)
     if output.is_shown:
-        print_finished(done, read_bundle(done.bundle), tracker, config, details=details, explain=explain)
+        bundle, place = read_bundle(done.bundle), shlex.quote(str(config))
+        print_safely(print_run, done, bundle, tracker, details=details, explain=explain)
+        for words, command in (("history", f"history {place}"), ("again", f"run {place} --force")) if details else ():
+            print_line(f"{words:>11}  {program_name()} {command}")
     output.name_written()
     if done.is_full:
         write_error(f"the results are safe, and logging them is pending: {done.pending}")
@@ -147,19 +149,6 @@ def run(
     end_where_a_gate_failed(done.outcome)
     if done.pending:
         raise typer.Exit(PENDING)
-
-
-def print_finished(
-    done: "Context", bundle: "Bundle", tracker: str, config: Path, *, details: bool, explain: bool
-) -> None:
-    """Who won, where everything is, and the commands that go on from there."""
-    from ndcg_ab.report.terminal.screen import print_run
-
-    print_safely(print_run, done, bundle, tracker, details=details, explain=explain)
-    place = shlex.quote(str(config))
-    for words, command in ("history", "history"), ("again", "run --force"), ("all tables", "run --details"):
-        name, _, option = command.partition(" ")
-        print_line(f"{words:>11}  {program_name()} {name} {place} {option}".rstrip())
 
 
 def history(
@@ -249,6 +238,7 @@ def publish(
     quiet: Quiet = False,
 ) -> None:
     """Log a finished evaluation to its tracker, or all of a configuration that are pending; nothing is logged twice."""
+    from ndcg_ab.deadlines import Budget
     from ndcg_ab.errors import TrackingError
     from ndcg_ab.full_disks import is_full
 
@@ -256,10 +246,13 @@ def publish(
         say("starting the tracker")
         folders, current = pending_bundles(bundle, settings or ())
         from ndcg_ab.trackers import tracker_for_bundle
+        from ndcg_ab.trackers.base import PATIENCE
 
         lines = []
         chosen = tracker_for_bundle(current, bundle)
         try:
+            if current is not None:
+                chosen.publish_failed_nights(current, Budget(PATIENCE))
             for folder in folders:
                 say(f"publishing {folder.name}")
                 published = chosen.publish(folder, current)

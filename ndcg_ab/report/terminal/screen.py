@@ -8,7 +8,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_ab.report.answer import make_answer
+from ndcg_ab.report.answer import format_headline, make_answer
 from ndcg_ab.report.explanations import explain_outcome
 from ndcg_ab.report.over_time import print_since
 from ndcg_ab.report.sections import notes_on_metric
@@ -120,7 +120,7 @@ def print_gates(console: Console, outcome: Outcome) -> None:
 def print_run(
     console: Console, run: "Context", bundle: "Bundle", tracker: str, *, details: bool = False, explain: bool = False
 ) -> None:
-    """Print what `run` ends with: who won, on which queries, where everything is."""
+    """Print who won, on which queries, and at the end three lines: decision, page, and link."""
     assert run.outcome is not None
     print_outcome(console, run.outcome, details=details, explain=explain)
     print_since(console, run.since_last)
@@ -128,13 +128,15 @@ def print_run(
     console.print()
     if run.reused:
         console.print("same inputs and configuration as an earlier evaluation: its result is still valid")
-    elif known := [f"{row['name']} ({row['read'][:10]})" for row in bundle.inputs if row.get("read")]:
+    elif details and (known := [f"{row['name']} ({row['read'][:10]})" for row in bundle.inputs if row.get("read")]):
         console.print(f"not read again, as unchanged since: {', '.join(known)}", markup=False)
     if delivered := run.published["delivered"]:
         console.print(f"also logged: {delivered} earlier evaluations that were pending")
-    places: list[tuple[str, object]] = [("files", bundle.folder), ("report", bundle.folder / "report.html")]
+    places: dict[str, object] = {"files": bundle.folder} if details else {}
+    places |= {"decision": format_headline(run.outcome), "page": bundle.folder / "report.html"}
     # the links are addresses of a server that need not run yet
-    names = {"dashboard": "first start", "url": f"{tracker} run", "trend_url": "over time"}
-    places += [(name, run.published[key]) for key, name in names.items() if run.published[key]]
-    for name, place in places:
-        console.print(f"{name:>11}  {place}", markup=False, soft_wrap=True)
+    places |= {"first start": run.published["dashboard"], f"{tracker} run": run.published["url"]}
+    places |= {"over time": run.published["trend_url"]} if details else {}
+    for name, place in places.items():
+        if place:
+            console.print(f"{name:>11}  {place}", markup=False, soft_wrap=True)

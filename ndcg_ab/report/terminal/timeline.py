@@ -10,7 +10,9 @@ from rich.markup import escape
 from rich.text import Text
 
 from ndcg_ab.comparing.since_last import STILL
+from ndcg_ab.errors import shortened
 from ndcg_ab.history.digest import Digest, Drop
+from ndcg_ab.history.failed_nights import COULD_NOT_RUN, SHOWN, FailedNight
 from ndcg_ab.history.timeline import Evaluated, QueryValue, Reused, Timeline
 from ndcg_ab.report.answer import format_decisions, group_decisions
 from ndcg_ab.report.over_time import print_repeated_tests
@@ -24,6 +26,7 @@ WIDE = 120  # columns from which differences are shown beside the values, and de
 ROOM = 20  # columns that the last column needs; with less it is below the table
 MARGIN = 18  # columns of number and night before what stands below the table
 DECISION = 40  # columns of a decision, which may take several lines
+Alike = list[Reused | FailedNight]  # nights on end without an evaluation, for one reason
 LONG = 14  # letters of a system's name; a longer one gets a letter, which the bars below explain
 
 
@@ -83,8 +86,10 @@ def print_timeline(console: Console, timeline: Timeline, *, details: bool = Fals
 
 
 def cut_row(row: Sequence[str], room: int, wide: bool) -> list[Text]:
-    """The cells of a row, the decision and what happened cut to one line each."""
+    """Return the cells of a row, decision and what happened cut to one line each; why a night has no result wraps."""
     cells = [Text.from_markup(cell) for cell in row]
+    if not row[0]:
+        return cells
     cells[-1].truncate(room, overflow="ellipsis")
     if wide:
         cells[-2].truncate(DECISION, overflow="ellipsis")
@@ -112,7 +117,7 @@ def split_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], width: in
     return tables, left
 
 
-def night_row(night: "Evaluated | list[Reused]", timeline: Timeline, *, wide: bool) -> list[str]:
+def night_row(night: "Evaluated | Alike", timeline: Timeline, *, wide: bool) -> list[str]:
     """Number, moment, a cell for each system, the decision where there is room for it in words, what happened."""
     if isinstance(night, Evaluated):
         cells = [value_cell(night, system, wide=wide) for system in timeline.systems]
@@ -120,28 +125,33 @@ def night_row(night: "Evaluated | list[Reused]", timeline: Timeline, *, wide: bo
         happened = describe_night(night, timeline)
         return [str(night.ordinal), format_moment(night.began)[5:], *cells, happened]
     empty = [""] * (len(timeline.systems) + wide)
-    return ["", format_moment(night[0].began)[5:], *empty, f"[dim]{format_reused(night)}[/]"]
+    return ["", format_moment(night[0].began)[5:], *empty, format_alike(night)]
 
 
-def group_nights(timeline: Timeline) -> list["Evaluated | list[Reused]"]:
-    """Evaluations, and between them the nights in which nothing changed: those on end in one piece."""
-    every: list[Evaluated | Reused] = [*timeline.evaluations, *timeline.reused]
-    found: list[Evaluated | list[Reused]] = []
-    for night in sorted(every, key=lambda night: (night.began, night.ordinal)):
+def group_nights(timeline: Timeline) -> list["Evaluated | Alike"]:
+    """Return the evaluations, and between them the nights without one: those on end that are alike in one piece."""
+    every: list[Evaluated | Reused | FailedNight] = [*timeline.evaluations, *timeline.reused, *timeline.failed]
+    found: list[Evaluated | Alike] = []
+    for night in sorted(every, key=lambda night: night.began):
         last = found[-1] if found else None
         if isinstance(night, Evaluated):
             found.append(night)
-        elif isinstance(last, list) and last[0].ordinal == night.ordinal:
+        elif isinstance(last, list) and last[0][1:] == night[1:]:
             last.append(night)
         else:
             found.append([night])
     return found
 
 
-def format_reused(nights: Sequence[Reused]) -> str:
-    """``same as 8``; ``3 nights same as 8, the last 11-11 02:00``."""
-    same = f"same as {nights[0].ordinal}"
-    return same if len(nights) == 1 else f"{len(nights)} nights {same}, the last {format_moment(nights[-1].began)[5:]}"
+def format_alike(nights: "Alike") -> str:
+    """``same as 8``; ``3 nights same as 8, the last 11-11 02:00``; ``✗ could not run: v2.run, line 6551: …``."""
+    night, last = nights[0], format_moment(nights[-1].began)[5:]
+    many = len(nights) > 1
+    if isinstance(night, Reused):
+        same = f"same as {night.ordinal}"
+        return f"[dim]{len(nights)} nights {same}, the last {last}[/]" if many else f"[dim]{same}[/]"
+    told = f"✗ {len(nights)} nights could not run, the last {last}" if many else COULD_NOT_RUN
+    return f"[red]{told}: {escape(shortened(night.told, SHOWN))}[/]"
 
 
 def describe_night(each: Evaluated, timeline: Timeline) -> str:
@@ -291,7 +301,13 @@ def print_query_values(console: Console, query_id: str, rows: Sequence[QueryValu
 def print_digest(console: Console, digest: Digest, timeline: Timeline) -> None:
     night = f"{digest.evaluations} evaluation{'s' * (digest.evaluations != 1)}"
     same = f", {digest.reused} more in which nothing had changed" if digest.reused else ""
-    console.print(Text.assemble((digest.name, "bold"), f", {digest.metric}, since {digest.since[:10]}: {night}{same}"))
+    failed = f", {len(digest.failed)} more that could not run" if digest.failed else ""
+    heading = f", {digest.metric}, since {digest.since[:10]}: {night}{same}{failed}"
+    console.print(Text.assemble((digest.name, "bold"), heading))
+    if digest.failed:
+        console.print(Text("failed", style="bold"))
+    for found in digest.failed:
+        console.print(Text(f"  {found.began[5:10]} {COULD_NOT_RUN}: {found.told}"))
     print_part(console, "dropped", [format_drop(drop) for drop in digest.drops])
     last = timeline.evaluations[-1]
     print_part(console, "open", open_lines(digest, last.ordinal))
@@ -328,8 +344,8 @@ def open_lines(digest: Digest, last: int) -> list[str]:
         if drop.is_open
     ]
     lines += [
-        f"gate failed: {found.gate}" + (f", since evaluation {found.since}" if found.since != last else "")
-        for found in digest.failing
+        f"gate failed: {gate}" + (f", since evaluation {since}" if since != last else "")
+        for gate, since in digest.failing.items()
     ]
     if digest.pending:
         numbers = ", ".join(map(str, digest.pending))

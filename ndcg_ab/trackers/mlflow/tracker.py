@@ -5,10 +5,14 @@ grouped by the tag ``system`` the charts are one line per ranker over the evalua
 bundle on disk, and everything carries the bundle's key, so that publishing again adds nothing.
 """
 
+import contextlib
+import http.client
 import json
 import logging
 import shlex
-from collections.abc import Mapping
+import urllib.request
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 
 from ndcg_ab.config.environment import artifact_directory, prepare_environment, tracking_uri, uploading_patiently
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -18,7 +22,8 @@ from ndcg_ab.errors import InputError, RefusedError, TrackingError, beginning
 from ndcg_ab.files import command_to_paste, resolved
 from ndcg_ab.full_disks import full_place, is_full, no_room
 from ndcg_ab.history.bundle import BUNDLE, SCORES, Bundle
-from ndcg_ab.report.answer import format_headline
+from ndcg_ab.history.failed_nights import COULD_NOT_RUN, FailedNight
+from ndcg_ab.report.answer import format_headline, format_reasons
 from ndcg_ab.report.bundle_files import PAGE
 from ndcg_ab.report.markdown import comparison_table, escape_text
 from ndcg_ab.results.outcome import Outcome
@@ -28,6 +33,7 @@ from ndcg_ab.trackers.mlflow.names import folder_name, metric_name, model_name
 from ndcg_ab.trackers.mlflow.store import make_store
 from ndcg_ab.trackers.mlflow.values import (
     common_tags,
+    failed_night_tags,
     parent_tags,
     parent_values,
     reuse_tags,
@@ -35,6 +41,7 @@ from ndcg_ab.trackers.mlflow.values import (
     system_tags,
     system_values,
     to_milliseconds,
+    truncate_note,
 )
 from ndcg_ab.trackers.mlflow.views import view_id, view_tags
 
@@ -46,6 +53,8 @@ from mlflow.data.meta_dataset import MetaDataset  # noqa: E402
 from mlflow.entities import DatasetInput, InputTag, LoggedModelStatus, Metric, Param, ViewType  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
 
+ANSWER_PATIENCE = 1.0  # seconds in which a server on this machine answers
+NOTE = "mlflow.note.content"
 COMPLETE = "published"  # tag of a parent run whose children and files are all there
 
 
@@ -53,30 +62,55 @@ class MlflowTracker(Tracker):
     """MLflow: a server, or an embedded store beside the results; its settings are those of `mlflow`."""
 
     def log(self, bundle: Bundle) -> Published:
-        return log_once(bundle)
+        uri = tracking_uri(bundle.evaluation)
+        with open_client(uri) as client:
+            experiment_id = find_or_make_experiment(client, bundle.evaluation, uri)
+            runs = find_runs(client, experiment_id, bundle)
+            complete = [run_id for run_id, tags in runs.items() if COMPLETE in tags]
+            if complete:
+                log_reuse(client, experiment_id, complete[0], runs[complete[0]], bundle)
+                return make_published(uri, experiment_id, complete[0], new=False)
+            for stale in runs:
+                client.delete_run(stale)
+            run_id = log_evaluation(client, experiment_id, bundle)
+            return make_published(uri, experiment_id, run_id, new=True)
+
+    def log_failed_night(self, evaluation: Evaluation, night: FailedNight) -> None:
+        """Make a failed run with the sentence of the error, unless it is there."""
+        uri = tracking_uri(evaluation)
+        with open_client(uri) as client:
+            experiment_id = find_or_make_experiment(client, evaluation, uri)
+            tags, began = failed_night_tags(evaluation, night), to_milliseconds(datetime.fromisoformat(night.began))
+            which = f"tags.kind = '{tags['kind']}' and tags.bundle_key = '{tags['bundle_key']}'"
+            if client.search_runs([experiment_id], which, max_results=1):
+                return
+            run_id = client.create_run(experiment_id, began, tags, night.headline).info.run_id
+            client.set_terminated(run_id, "FAILED", began)
+            if is_latest(client, experiment_id, began):
+                before = client.get_experiment(experiment_id).tags.get(NOTE, EXPERIMENT_NOTE)
+                others = [part for part in before.split("\n\n") if COULD_NOT_RUN not in part]
+                failed = f"**{night.began[:10]} {escape_text(night.headline)}**"
+                client.set_experiment_tag(experiment_id, NOTE, "\n\n".join([failed, *others]))
 
     def address(self, evaluation: Evaluation) -> str:
         return display_address(tracking_uri(evaluation))
 
 
-def log_once(bundle: Bundle) -> Published:
-    uri = tracking_uri(bundle.evaluation)
+def is_latest(client: mlflow.MlflowClient, experiment_id: str, began: int) -> bool:
+    """Return whether no evaluation or failed night of an experiment is of a later moment (milliseconds)."""
+    found = client.search_runs([experiment_id], "tags.kind != 'system'", max_results=1, order_by=["start_time DESC"])
+    return all(run.info.start_time <= began for run in found)
+
+
+@contextlib.contextmanager
+def open_client(uri: str) -> Iterator[mlflow.MlflowClient]:
+    """Yield a client of the store, which is made if it is not there; raise its errors as ours."""
     logging.getLogger("alembic").setLevel(logging.WARNING)
     logging.getLogger("mlflow").setLevel(logging.WARNING)
     logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # it logs tracebacks of what it raises
     try:
         make_store(uri)
-        client = mlflow.MlflowClient(tracking_uri=uri)
-        experiment_id = find_or_make_experiment(client, bundle, uri)
-        runs = find_runs(client, experiment_id, bundle)
-        complete = [run_id for run_id, tags in runs.items() if COMPLETE in tags]
-        if complete:
-            log_reuse(client, experiment_id, complete[0], runs[complete[0]], bundle)
-            return make_published(uri, experiment_id, complete[0], new=False)
-        for stale in runs:
-            client.delete_run(stale)
-        run_id = log_evaluation(client, experiment_id, bundle)
-        return make_published(uri, experiment_id, run_id, new=True)
+        yield mlflow.MlflowClient(tracking_uri=uri)
     except (InputError, TrackingError):
         raise
     except Exception as error:  # MLflow passes on what its database and its HTTP client raise
@@ -129,13 +163,23 @@ def make_published(uri: str, experiment_id: str, run_id: str, *, new: bool) -> P
         trend_url=f"{runs}?compareRunsMode=CHART&{mode}&viewStateShareKey={view_id('Nightly trend')}",
         uri=uri,
         new=new,
-        dashboard=dashboard_command(uri),
+        dashboard=None if is_served(base, run_id) else dashboard_command(uri),
     )
 
 
-def find_or_make_experiment(client: mlflow.MlflowClient, bundle: Bundle, uri: str) -> str:
+def is_served(base: str, run_id: str) -> bool:
+    """Return whether an MLflow server answers at an address that has the run."""
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with direct.open(f"{base}/api/2.0/mlflow/runs/get?run_id={run_id}", timeout=ANSWER_PATIENCE) as answer:
+            return bool(answer.status == 200)
+    except (OSError, ValueError, http.client.HTTPException):
+        return False
+
+
+def find_or_make_experiment(client: mlflow.MlflowClient, evaluation: Evaluation, uri: str) -> str:
     """The experiment's id; made with its first evaluation."""
-    name = bundle.evaluation.mlflow.experiment or bundle.evaluation.name
+    name = evaluation.mlflow.experiment or evaluation.name
     found = client.get_experiment_by_name(name)
     if found is None:
         directory = artifact_directory(uri)
@@ -294,22 +338,31 @@ def log_version(
 
 
 def provision_views(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> None:
-    """Ready-made views of the runs page; MLflow does not document them, so their failure is no failure."""
+    """Set the experiment's description and views; MLflow does not document these, so their failure is no failure."""
     try:
+        if not is_latest(client, experiment_id, to_milliseconds(max([bundle.began, *bundle.reused]))):
+            return
         for tag, value in view_tags(bundle.outcome, bundle.key).items():
             client.set_experiment_tag(experiment_id, tag, value)
-        names = ", ".join(f"`{metric_name(each)}` is {escape_text(each.name)}" for each in bundle.outcome.metrics)
-        note = f"{EXPERIMENT_NOTE}\n\nThe metrics, as they are called here: {names}."
-        client.set_experiment_tag(experiment_id, "mlflow.note.content", note)
+        client.set_experiment_tag(experiment_id, NOTE, experiment_note(bundle))
     except MlflowException as error:
         logging.getLogger(__name__).warning("MLflow views could not be saved: %s", first_sentence(error))
 
 
-# What the list of runs shows above; the names of metrics follow, because MLflow takes no @ in them.
-EXPERIMENT_NOTE = """A run's name says what to do. Choose a view on the right: Latest comparison, Nightly trend, …
+def experiment_note(bundle: Bundle) -> str:
+    """The latest decision with its reasons, then how to read the list; MLflow takes no @ in the names of metrics."""
+    outcome = bundle.outcome
+    night = max([bundle.began, *bundle.reused])
+    same = ", unchanged since then" if bundle.reused else ""
+    latest = f"**{night:%Y-%m-%d} {escape_text(format_headline(outcome))}** (evaluation {bundle.ordinal}{same})"
+    names = ", ".join(f"`{metric_name(each)}` is {escape_text(each.name)}" for each in outcome.metrics)
+    named = f"The metrics, as they are called here: {names}."
+    return truncate_note("\n\n".join([latest, escape_text(format_reasons(outcome)), EXPERIMENT_NOTE, named]))
 
-One run for each evaluation by ndcg-ab; its child runs are the systems. **Latest comparison** shows the systems of the
-last evaluation, **Every evaluation** has one line for each, **Nightly trend** one chart for each metric."""
+
+EXPERIMENT_NOTE = """One run for each evaluation by ndcg-ab; its child runs are the systems. Choose a view on the right:
+**Latest comparison** shows the systems of the last evaluation, **Every evaluation** has one line for each with the
+metric that decides, **Nightly trend** one chart for each metric."""
 
 
 def dashboard_command(uri: str) -> str | None:

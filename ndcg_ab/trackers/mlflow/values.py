@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from datetime import datetime
 
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history.bundle import Bundle
+from ndcg_ab.history.failed_nights import COULD_NOT_RUN, FailedNight
 from ndcg_ab.report.answer import candidates_by_choice, format_decisions, make_answer
 from ndcg_ab.report.markdown import format_note, format_system_note
 from ndcg_ab.report.over_time import since_mark
@@ -37,6 +39,12 @@ def common_tags(bundle: Bundle) -> dict[str, str]:
     versions = [row["version"] for row in bundle.inputs if row["kind"] == "judgments" and row.get("version")]
     found |= {"judgments_version": ", ".join(versions)} if versions else {}
     return found | ({"mlflow.user": bundle.user} if bundle.user else {})
+
+
+def failed_night_tags(evaluation: Evaluation, night: FailedNight) -> dict[str, str]:
+    """Those of the run of a night that could not run: no evaluation, so that no search for evaluations finds it."""
+    found = {"kind": "failed night", "bundle_key": f"{evaluation.name}/{night.stamp}", "what_to_do": COULD_NOT_RUN}
+    return found | {"reason": night.reason, "mlflow.note.content": night.reason, "mlflow.source.name": "ndcg-ab"}
 
 
 def parent_tags(bundle: Bundle) -> dict[str, str]:

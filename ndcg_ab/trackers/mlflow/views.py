@@ -44,7 +44,7 @@ def view_tags(outcome: Outcome, latest_key: str) -> dict[str, str]:
         [NAME, "tags.`what_to_do`", *texts, "tags.`reason`", "params.`version`"],
         {NAME: 190, **dict.fromkeys(texts, 150)},
     )
-    every = page_state("tags.kind = 'comparison'")
+    every = page_state("tags.kind != 'system'")  # failed nights, too
     every |= table_state(
         [NAME, *texts[: len(primary) or 1], "tags.`gate`", "tags.`what_to_do`", "tags.`reused`"],
         {NAME: 430, "tags.`what_to_do`": 330, **dict.fromkeys(texts, 430)},

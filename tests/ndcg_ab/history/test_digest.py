@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundle import read_bundle
-from ndcg_ab.history.digest import Digest, Failing, digest_json, make_digest, parse_since
+from ndcg_ab.history.digest import Digest, digest_json, make_digest, parse_since
 from ndcg_ab.history.timeline import Evaluated, PastComparison, Timeline
 from ndcg_ab.report.terminal.timeline import print_digest
 from ndcg_ab.trackers.mlflow.values import common_tags
@@ -44,9 +44,9 @@ def test_what_dropped_since_then_with_its_cause() -> None:
     timeline = timeline_of(night(1, 3), drop, night(3, 5, **FAILED, pending=True), reused=reused(3, 6, 7))
     found = make_digest(timeline, since(4))
     assert (found.evaluations, found.reused, found.pending) == (2, 2, (3,))
-    assert found.failing == (Failing("no regression (new)", since=2),)
+    assert found.failing == {"no regression (new)": 2}
     again = timeline_of(night(1, 3, **FAILED), night(2, 4), night(3, 5, **FAILED))
-    assert make_digest(again, since(4)).failing == (Failing("no regression (new)", since=3),)
+    assert make_digest(again, since(4)).failing == {"no regression (new)": 3}
     assert printed(found, timeline) == [
         "shop, ndcg@10, since 2026-11-04: 2 evaluations, 2 more in which nothing had changed",
         "dropped",
@@ -57,7 +57,9 @@ def test_what_dropped_since_then_with_its_cause() -> None:
         "  logging is pending: 3 (ndcg-ab publish CONFIG)",
         "now (the latest evaluation, 2026-11-05)",
     ]
-    assert json.loads(digest_json(found))["drops"][0]["open"] is True
+    content = json.loads(digest_json(found))
+    assert content["drops"][0]["open"] is True
+    assert content["failing"] == [{"gate": "no regression (new)", "since": 2}]
 
 
 @pytest.mark.parametrize(

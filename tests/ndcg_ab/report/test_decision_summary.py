@@ -52,11 +52,11 @@ def test_the_best_comes_first(decisions: dict[str, Choice], text: str) -> None:
     ("made", "name"),
     [
         (lambda: outcome("good", new="bad"), "✗ do not ship new -0.3691 ndcg@2 (12)"),
-        (lambda: outcome("bad", new="good"), "✓ new: ship if cheap +0.3691 ndcg@2 (12)"),
-        (lambda: outcome("good", new="good"), "= new: nothing changed +0.0000 ndcg@2 (12)"),
+        (lambda: outcome("bad", new="good"), "✓ new +0.3691 ndcg@2: ship if cheap (12)"),
+        (lambda: outcome("good", new="good"), "= new +0.0000 ndcg@2: nothing changed (12)"),
         (
             lambda: outcome("good", new="bad", same="good"),
-            "= same: nothing changed +0.0000 ndcg@2; do not ship new (12)",
+            "= same +0.0000 ndcg@2: nothing changed; do not ship new (12)",
         ),
         (lambda: outcome("good"), "nothing is compared (12)"),
         (

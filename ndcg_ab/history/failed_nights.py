@@ -1,0 +1,85 @@
+"""The nights that could not run: a small file for each, beside the history, which stays as it was.
+
+A failed night is no evaluation: it has no ordinal, nothing is compared with it, and no monitor counts it as a look.
+"""
+
+import contextlib
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.errors import on_one_line, shortened, words_of
+from ndcg_ab.files import write_text
+from ndcg_ab.history.database import history_path
+from ndcg_ab.history.working_folder import KEEPING, STAMP, began_by_name
+from ndcg_ab.results.codec import encode
+
+COULD_NOT_RUN = "✗ could not run"
+ENDING = ".failed.json"
+MOST = 100  # failed nights that are kept
+LONGEST = 500  # characters of a reason
+SHOWN = 120  # characters of a reason in the name of a run
+PATIENCE = 5.0  # seconds to wait for another thread that keeps an evaluation
+
+
+class FailedNight(NamedTuple):
+    """A night without a result. began: ISO 8601, UTC. reason: the error in one line, without secrets."""
+
+    began: str
+    reason: str
+
+    @property
+    def told(self) -> str:
+        """The reason, with a file by its name alone: ``v2.run, line 6551: score = 'x': must be a number``."""
+        place, colon, rule = self.reason.partition(": ")
+        if "/" in place and " = " not in place and "://" not in place:
+            place = place.rpartition("/")[2]
+        return f"{place}{colon}{rule}"
+
+    @property
+    def headline(self) -> str:
+        """``✗ could not run: v2.run, line 6551: …``."""
+        return f"{COULD_NOT_RUN}: {shortened(self.told, SHOWN)}"
+
+    @property
+    def stamp(self) -> str:
+        """``20261126T020000Z``, as folders of evaluations are named."""
+        return datetime.fromisoformat(self.began).strftime(STAMP)
+
+
+def note_failed_night(evaluation: Evaluation, moment: datetime, error: Exception) -> None:
+    """Keep the reason of a night that failed, if there is a history; never raise, and do nothing if the process ends.
+
+    Of an evaluation that has not succeeded yet nothing is kept: somebody is still setting it up.
+    """
+    if not history_path(evaluation).exists() or not KEEPING.acquire(timeout=PATIENCE):
+        return
+    with contextlib.suppress(OSError):
+        stamp = moment.astimezone(UTC).strftime(STAMP)
+        reason = on_one_line(words_of(error), LONGEST) or type(error).__name__
+        write_night(evaluation, FailedNight(encode(began_by_name(stamp)), reason), [])
+        for path in failed_night_paths(evaluation)[:-MOST]:
+            path.unlink(missing_ok=True)
+    KEEPING.release()
+
+
+def write_night(evaluation: Evaluation, night: FailedNight, places: list[str]) -> None:
+    """Write the file of a failed night. places: addresses of the trackers that have it."""
+    content = json.dumps({**night._asdict(), "places": places}, ensure_ascii=False) + "\n"
+    write_text(history_path(evaluation).with_name(f"{night.stamp}{ENDING}"), content)
+
+
+def failed_night_paths(evaluation: Evaluation) -> list[Path]:
+    return sorted(history_path(evaluation).parent.glob(f"[0-9]*{ENDING}"))
+
+
+def read_failed_nights(evaluation: Evaluation) -> dict[FailedNight, list[str]]:
+    """Return the failed nights in their order, each with the addresses of the trackers that have it."""
+    found = {}
+    for path in failed_night_paths(evaluation):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # a damaged file is no reason to fail
+            told = json.loads(path.read_text(encoding="utf-8"))
+            found[FailedNight(str(told["began"]), str(told["reason"]))] = [str(place) for place in told["places"]]
+    return found
