@@ -2,7 +2,6 @@
 
 import builtins
 import hashlib
-import importlib.util
 import json
 import os
 import subprocess
@@ -15,7 +14,7 @@ import yaml
 
 import ndcg_ab
 from ndcg_ab.config.model.evaluation import Evaluation
-from tests.places import ROOT
+from tests.places import ROOT, load_script
 
 ENGINE = ROOT / "configs" / "demo_engine.py"
 DIGEST = """
@@ -28,11 +27,7 @@ print(len(found), hashlib.sha256(json.dumps(found).encode()).hexdigest())
 
 
 def engine() -> Any:
-    spec = importlib.util.spec_from_file_location("demo_engine_under_test", ENGINE)
-    assert spec is not None and spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
+    return load_script(ENGINE)
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """Documentation that is run: commands, configurations, options, links."""
 
-import importlib.util
 import os
 import re
 import shlex
@@ -24,7 +23,7 @@ from ndcg_ab.config.secrets.redaction import find_plain_secrets, secrets_in
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.studies.first_configuration import write_example
 from tests.ceilings import CEILINGS
-from tests.places import ROOT
+from tests.places import ROOT, load_script
 from tests.repeated import mostly_slow
 
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
@@ -283,11 +282,7 @@ def test_no_example_of_a_configuration_holds_what_looks_like_a_secret() -> None:
 
 def script(name: str) -> Any:
     """One of the scripts that draw the documentation, as a module."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
+    return load_script(ROOT / "docs" / f"{name}.py")
 
 
 def drawn() -> dict[Path, str]:

@@ -28,7 +28,7 @@ from ndcg_ab.pipeline.stages import PULL_QUERIES, PULL_RANKING, run_stages
 from ndcg_ab.pipeline.store import MemoryStore
 from ndcg_ab.scoring.metric_tables import looks_beyond
 from ndcg_ab.scoring.scoring import PulledInputs
-from ndcg_ab.sources import JUDGMENT, Pulled, Queries, pull_source
+from ndcg_ab.sources import JUDGMENT, Queries, pull_source
 from ndcg_ab.sources.judgments.grades import with_words
 from ndcg_ab.sources.queries import distinct_queries, refuse_probabilities, unread_columns
 from ndcg_ab.sources.tables.schema import NOT_DRAWN, query_layout
@@ -230,7 +230,10 @@ def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> ReadLog:
                 f"system {name}: its ranking answers none of the {len(query_ids):,} queries of the log (such as"
                 f" {format_value(query_ids[0])}): the query ids of both must be the same"
             )
-    read = PulledInputs(stand_in_judgments(query_ids), queries, rankings, (), None, (), None, None)
+    # one judgment for every query of the log, of no document, so that the rankings of all are looked at
+    rows = pa.table([query_ids, [NOBODY] * len(query_ids), [0.0] * len(query_ids)], schema=JUDGMENT.schema)
+    judgments = pull_source(FileSource(file=in_memory_file("judgments", rows)), JUDGMENT, Path())
+    read = PulledInputs(judgments, queries, rankings, (), None, (), None, None)
     load_and_check(engine, read, plain)
     candidates = candidate_names(plain)
     found = find_disagreements(engine, query_ids, candidates, plain.baseline_name, plain.metric_list[0])
@@ -259,13 +262,6 @@ def deviation_by_judgments(log: ReadLog, judgments: FileSource, relative: FloatA
             Setting("--judgments"), f" {judgments.shown}: tells of no differences that deviate: leave it out"
         )
     return unit, len(judged)
-
-
-def stand_in_judgments(query_ids: Sequence[str]) -> Pulled:
-    """One for every query of the log, of no document, so that the rankings of all are looked at."""
-    columns = [query_ids, [NOBODY] * len(query_ids), [0.0] * len(query_ids)]
-    source = FileSource(file=in_memory_file("judgments", pa.table(columns, schema=JUDGMENT.schema)))
-    return pull_source(source, JUDGMENT, Path())
 
 
 def read_kept(source: FileSource, query_ids: Sequence[str]) -> tuple[Kept, int]:

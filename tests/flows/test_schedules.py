@@ -10,13 +10,13 @@ from zoneinfo import ZoneInfo
 
 import pytest
 import yaml
-from typer.testing import CliRunner, Result
 
 from ndcg_ab.config.environment import prepare_environment
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import PythonSource
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import RANKING, pull_source
+from tests.flows.cli.test_configured import invoke
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
 
@@ -35,12 +35,6 @@ def config(folder: Path, name: str = "t", more: str = "") -> str:
     path = folder / f"{name}.yaml"
     path.write_text(CONFIG.format(root=ROOT, name=name, more=more))
     return str(path)
-
-
-def invoke(*words: str) -> Result:
-    from ndcg_ab.flows.cli.app import app
-
-    return CliRunner().invoke(app, list(words))
 
 
 def evaluation(**schedule: str) -> Evaluation:

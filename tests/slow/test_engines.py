@@ -1,7 +1,6 @@
 """Real search engines over HTTP: two that install from registries, and one that answers as OpenSearch does."""
 
 import contextlib
-import importlib.util
 import json
 import shutil
 import subprocess
@@ -15,7 +14,7 @@ import pytest
 
 from ndcg_ab.config.model.inputs.http import HttpRequest, HttpSource
 from ndcg_ab.sources import RANKING, Pulled, pull_source
-from tests.places import ROOT
+from tests.places import ROOT, load_script
 
 NASTY = 'title:( "unclosed \\ AND ) {query} & é | + - ! ^ ~ * ?'
 ROWS = [
@@ -59,11 +58,7 @@ def running(command: list[str], is_ready: Callable[[], object]) -> Iterator[None
 
 
 def demo_http() -> Any:
-    spec = importlib.util.spec_from_file_location("demo_http", ROOT / "configs" / "demo_http.py")
-    assert spec is not None and spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
+    return load_script(ROOT / "configs" / "demo_http.py")
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import hashlib
 import json
 import time
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ndcg_ab.results.outcome import Outcome
@@ -37,7 +37,6 @@ def view_tags(outcome: Outcome, latest_key: str) -> dict[str, str]:
     primary = list(dict.fromkeys(row.metric for row in outcome.comparisons if row.family == PRIMARY))
     others = [metric.name for metric in outcome.metrics if metric.name not in primary]
     keys = [metric_name(name) for name in [*primary, *others]]
-    systems = dict.fromkeys(row.system_id for row in outcome.systems)
     texts = [f"tags.`{key}`" for key in keys]
     latest = page_state(f"tags.kind = 'system' and tags.bundle_key = '{latest_key}'", f"metrics.`{keys[0]}`")
     latest |= table_state(
@@ -49,9 +48,16 @@ def view_tags(outcome: Outcome, latest_key: str) -> dict[str, str]:
         [NAME, *texts[: len(primary) or 1], "tags.`gate`", "tags.`what_to_do`", "tags.`reused`"],
         {NAME: 430, "tags.`what_to_do`": 330, **dict.fromkeys(texts, 430)},
     )
-    trend = (
-        page_state("tags.kind = 'system'", NO_ORDER) | system_lines(systems) | {"compareRunCharts": chart_states(keys)}
-    )
+    charts = [chart_state("quality", key) for key in keys]
+    charts += [chart_state("difference", f"difference/{key}") for key in keys]
+    charts += [chart_state("significance", f"p_adjusted/{key}", "log") for key in keys]
+    trend = page_state("tags.kind = 'system'", NO_ORDER) | {"compareRunCharts": charts}
+    # one line of the list for each system, which explains the colours of the charts
+    trend |= {
+        "groupBy": {"aggregateFunction": "average", "groupByKeys": [{"mode": "tag", "groupByData": "system"}]},
+        "groupsExpanded": {f"tag.system.{row.system_id}": False for row in outcome.systems},
+        "useGroupedValuesInCharts": True,
+    }
     shown = {LATEST: latest, EVERY: every, TREND: trend}
     return {TAG + view_id(name): wrap_view(name, content) for name, content in shown.items()}
 
@@ -60,22 +66,6 @@ def table_state(columns: Sequence[str], widths: Mapping[str, int]) -> dict[str, 
     """The columns of the list of runs, in this order."""
     known = {name: width for name, width in {**WIDTHS, **widths}.items() if name in columns}
     return {"selectedColumns": list(columns), "columnOrder": list(columns), "columnWidths": known}
-
-
-def system_lines(systems: Iterable[str]) -> dict[str, Any]:
-    """One line of the list for each system, which explains the colours of the charts."""
-    return {
-        "groupBy": {"aggregateFunction": "average", "groupByKeys": [{"mode": "tag", "groupByData": "system"}]},
-        "groupsExpanded": {f"tag.system.{name}": False for name in systems},
-        "useGroupedValuesInCharts": True,
-    }
-
-
-def chart_states(keys: Sequence[str]) -> list[dict[str, Any]]:
-    """For each metric its values, the differences from the baseline, and their adjusted p."""
-    found = [chart_state("quality", key) for key in keys]
-    found += [chart_state("difference", f"difference/{key}") for key in keys]
-    return found + [chart_state("significance", f"p_adjusted/{key}", "log") for key in keys]
 
 
 def wrap_view(name: str, content: dict[str, Any]) -> str:

@@ -3,7 +3,7 @@
 import csv
 import json
 from pathlib import Path
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from typer.testing import CliRunner
@@ -76,15 +76,10 @@ def test_what_is_asked_for_changes_the_grades(
 def test_what_the_command_may_use_reaches_its_engine(
     counts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    allowed: list[tuple[Any, ...]] = []
-
-    def open_and_note(*given: Any, **others: Any) -> Any:
-        allowed.append(given)
-        return open_engine(*given, **others)
-
-    monkeypatch.setattr(click_judgments, "open_engine", open_and_note)
+    opened = Mock(wraps=open_engine)
+    monkeypatch.setattr(click_judgments, "open_engine", opened)
     assert run(counts, "--threads", 1, "--memory-limit", "1GB", "--spill", tmp_path / "room", "-q")[0] == 0
-    assert allowed == [(1, "1GB", tmp_path / "room")]
+    assert [call.args for call in opened.call_args_list] == [(1, "1GB", tmp_path / "room")]
 
 
 def test_compare_says_that_what_is_written_comes_from_clicks(counts: Path, tmp_path: Path) -> None:

@@ -5,10 +5,10 @@ import shlex
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.flows.cli.console import program_name
+from tests.flows.cli.test_configured import invoke
 from tests.places import ROOT
 
 pytestmark = pytest.mark.slow
@@ -27,12 +27,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (here / "runs" / name).write_bytes((DATA / name).read_bytes())
     monkeypatch.chdir(here)
     return here
-
-
-def invoke(*words: str) -> Result:
-    from ndcg_ab.flows.cli.app import app
-
-    return CliRunner().invoke(app, list(words))
 
 
 def test_files_are_guessed_and_the_configuration_passes_check(folder: Path) -> None:

@@ -1,18 +1,13 @@
 """The simulation of a verdict's words, with few repetitions: every row in its range, and faults that it notices."""
 
-import numpy as np
 import pytest
 
 from benchmarks import simulate_words
 from ndcg_core.statistics.verdicts import comparison
+from tests.ndcg_core.statistics.test_calibration import SEED, rng
 from tests.repeated import mostly_soaked
 
-SEED = 7
 pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
-
-
-def rng() -> np.random.Generator:
-    return np.random.default_rng(SEED)
 
 
 # Not those of 45 columns and more at 200 queries: they take seconds.

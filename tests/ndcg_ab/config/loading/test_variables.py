@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from ndcg_ab.config.environment import tracking_uri
-from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import PythonSource
 from ndcg_ab.config.secrets.lookup import without_password
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import RANKING, pull_source
+from tests.ndcg_ab.config.loading.test_file import read
 
 CONFIG = """
 name: t
@@ -34,12 +34,6 @@ def variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("UNSET", raising=False)
     for name, value in SET.items():
         monkeypatch.setenv(name, value)
-
-
-def read(folder: Path, text: str) -> Evaluation:
-    path = folder / "c.yaml"
-    path.write_text(text, encoding="utf-8")
-    return read_config(path)
 
 
 def read_with(folder: Path, **values: str) -> Evaluation:

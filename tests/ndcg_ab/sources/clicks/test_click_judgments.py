@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -251,13 +252,8 @@ def test_events_that_are_more_than_a_few_go_to_a_file(tmp_path: Path, monkeypatc
 @pytest.mark.slow
 def test_what_an_evaluation_may_use_reaches_its_clicks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a configuration, by the steps of `compare` and `run` and where judgments alone are read."""
-    allowed: list[tuple[Any, ...]] = []
-
-    def open_and_note(*given: Any, **others: Any) -> Any:
-        allowed.append(given)
-        return open_engine(*given, **others)
-
-    monkeypatch.setattr(click_judgments, "open_engine", open_and_note)
+    opened = Mock(wraps=open_engine)
+    monkeypatch.setattr(click_judgments, "open_engine", opened)
     click_log(tmp_path / "log.jsonl", LOG)
     (tmp_path / "queries.tsv").write_text("query_id\ttext\nq1\tpasta carbonara\nq2\tsoup\n")
     runs = "".join(f"q1 Q0 {doc_id} {rank} {9 - rank} old\n" for rank, doc_id in enumerate(("d1", "d2", "d3"), 1))
@@ -275,4 +271,4 @@ def test_what_an_evaluation_may_use_reaches_its_clicks(tmp_path: Path, monkeypat
     evaluation = read_config(tmp_path / "shop.yaml")
     pull_judgments(evaluation, {"q1": "soup"})
     evaluate(evaluation)
-    assert allowed == [(1, "1GB", tmp_path / "room")] * 2
+    assert [call.args for call in opened.call_args_list] == [(1, "1GB", tmp_path / "room")] * 2
