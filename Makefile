@@ -117,7 +117,7 @@ docs: .venv/ready
 
 # The reference of the Python API, from its docstrings: build/reference/index.html.
 reference: .venv/ready
-	$(BIN)/python -m pdoc --docformat restructuredtext --no-show-source --no-include-undocumented \
+	$(BIN)/python -m pdoc --docformat numpy --no-show-source --no-include-undocumented \
 		--output-directory build/reference ndcg_ab ndcg_ab.testing ndcg_core
 
 # The documentation as a site with a search, which needs no network: build/site/index.html.

@@ -1,12 +1,15 @@
-"""Is this ranker version better than that one, by how much, and can the data settle it?
+"""Compare rankers offline: decide which version ranks better, by how much, and whether the data can settle it.
 
+The public names are listed in ``__all__`` and described in docs/python.md.  A public name is imported from its module
+when it is first used, so that ``import ndcg_ab`` is fast.
+
+Examples
+--------
 >>> import ndcg_ab
 >>> judgments = {"q1": {"d1": 1, "d2": 0}}
 >>> result = ndcg_ab.compare(judgments, {"old": {"q1": {"d2": 2.0, "d1": 1.0}}, "new": {"q1": {"d1": 1.0}}})
 >>> result.comparison("new").difference
 0.36907024642854247
-
-docs/python.md shows what there is.  A name is imported when it is first asked for.
 """
 
 from importlib import import_module
@@ -83,7 +86,7 @@ except PackageNotFoundError:  # a bare checkout
 
 
 def __getattr__(name: str) -> Any:
-    """The public name from its module (PEP 562)."""
+    """Import a public name from the module that defines it (PEP 562)."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)

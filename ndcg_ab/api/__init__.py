@@ -1,1 +1,1 @@
-"""The Python API behind `import ndcg_ab`: what the commands over files do, over tables and dictionaries too."""
+"""The Python API of `import ndcg_ab`: the commands as functions over files, tables and dictionaries."""

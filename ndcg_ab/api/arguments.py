@@ -1,4 +1,4 @@
-"""What the arguments of `ndcg_ab.compare` mean: paths, tables, dictionaries and lists, and an evaluation of them."""
+"""Conversion of the arguments of `ndcg_ab.compare` (paths, tables, dictionaries, lists) into an `Evaluation`."""
 
 import contextlib
 import os
@@ -29,7 +29,7 @@ from ndcg_core.measures.metric import Metric
 
 
 class ShownInNotebook:
-    """What shows itself in a notebook as `print` writes it."""
+    """A mixin that makes a notebook display an object as the text that `print` writes."""
 
     def _repr_html_(self) -> str:
         from ndcg_ab.report.notebook import wrap_preformatted
@@ -38,19 +38,22 @@ class ShownInNotebook:
 
 
 class ArrowTable(Protocol):
-    """A table of any library that speaks the Arrow PyCapsule interface: pandas, polars, pyarrow, DuckDB and others."""
+    """A table with the Arrow PyCapsule interface, such as one of pandas, polars, pyarrow or DuckDB."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
 Data = str | os.PathLike[str] | ArrowTable | Mapping[Any, Any] | Sequence[Any]
-"""A file's path, a table, or dictionaries and lists as a JSON file holds them: ``{query_id: {doc_id: score}}``."""
+"""A path, an Arrow table, or nested dictionaries and lists such as ``{query_id: {doc_id: score}}``."""
 JudgeFunction = Callable[..., float | None]
-"""A function that is given an `ndcg_ab.Query` and an `ndcg_ab.Document`, and returns a grade."""
+"""A function that takes an `ndcg_ab.Query` and an `ndcg_ab.Document` and returns a grade, or None for no grade."""
 
 
 def read_argument(argument: str, data: Any) -> Path | str:
-    """Return the path or address to read, or a path that stands for data in memory; raise InputError for others."""
+    """Return the path or address to read, or a path object that carries data in memory.
+
+    Raise InputError, which names the argument, if the data are of a type that cannot be read.
+    """
     if isinstance(data, InMemoryFile):
         return data
     if isinstance(data, str | os.PathLike):
@@ -67,7 +70,7 @@ def read_argument(argument: str, data: Any) -> Path | str:
 
 
 def make_source(argument: str, data: Any) -> FileSource:
-    """Return the source of a path, an address or data in memory; raise InputError for others."""
+    """Return the source that reads a path, an address or data in memory; raise InputError for data of another type."""
     return FileSource(file=read_argument(argument, data))
 
 
@@ -77,7 +80,10 @@ OPTIONAL = ("queries", "documents", *IDS)  # sources that need not be given
 
 
 def is_of(option: Option, kind: type) -> bool:
-    """Return whether a key is always a list, or a mapping; places of data, which are models, are neither."""
+    """Return whether a configuration key only accepts values of the given type, `list` or `dict`.
+
+    Keys that also accept a number or a model, such as a source of data, do not count.
+    """
     *_, field = fields_of(option.place)
     is_union = get_origin(field.annotation) in (Union, UnionType)
     choices = get_args(field.annotation) if is_union else (field.annotation,)
@@ -92,7 +98,7 @@ ARGUMENTS = {"--candidate": "candidates", "--effect": "effects", "--metric": "me
 
 @contextlib.contextmanager
 def name_arguments_in_errors() -> Iterator[None]:
-    """An InputError of a study names arguments instead of the options of its command."""
+    """Rewrite each InputError raised in the block so that it names Python arguments instead of command-line options."""
 
     def argument(setting: Setting) -> str:
         return ARGUMENTS.get(setting.key, setting.key.removeprefix("--").replace("-", "_"))
@@ -104,7 +110,10 @@ def name_arguments_in_errors() -> Iterator[None]:
 
 
 def make_evaluation(arguments: Mapping[str, Any]) -> Evaluation:
-    """The evaluation that the arguments describe, None where one is not given; InputError names the argument."""
+    """Return the evaluation that Python arguments describe; an argument that is None counts as not given.
+
+    Raise InputError, which names the argument, if an argument is invalid or two arguments exclude each other.
+    """
     of_scores = arguments.get("scores") is not None
     plain = {name: as_configured(name, value) for name, value in arguments.items() if name not in (*RANKED, "scores")}
     if of_scores:
@@ -136,7 +145,10 @@ def make_evaluation(arguments: Mapping[str, Any]) -> Evaluation:
 
 
 def judgments_place(argument: str, data: Any, slices: Any) -> Any:
-    """Return the file, or the place of a function that judges; slices: the columns of queries that it is given, too."""
+    """Return where to read judgments, or a mapping that describes a judge function and the query columns passed to it.
+
+    slices: the columns of the queries to slice by, which are passed to the judge function.
+    """
     if not callable(data) or isinstance(data, str | Mapping) or is_table(data):
         return read_argument(argument, data)
     words = [getattr(data, "__module__", None) or "python", getattr(data, "__qualname__", type(data).__name__)]
@@ -146,7 +158,7 @@ def judgments_place(argument: str, data: Any, slices: Any) -> Any:
 
 
 def table_of_ids(argument: str, ids: Any) -> pa.Table:
-    """Ids of queries in memory as a table."""
+    """Return query ids as a table; raise InputError if an id is not text or there are no ids."""
     for query_id in ids:
         if not isinstance(query_id, str):
             raise InputError(f"{argument}: {format_value(query_id)}: must be the text of a query id")
@@ -156,7 +168,7 @@ def table_of_ids(argument: str, ids: Any) -> pa.Table:
 
 
 def proxy_judgments_place(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The proxy judgments as a configuration has them, with the columns and the format of the judgments."""
+    """Return the configuration of the proxy judgments, with the columns and the format that the judgments have."""
     place: dict[str, Any] = {"file": read_argument("cheap_judgments", arguments["cheap_judgments"])}
     if not holds_dictionaries(place["file"]):
         place["columns"] = dict(arguments.get("judgments_columns") or {})
@@ -170,7 +182,7 @@ def holds_dictionaries(file: Any) -> bool:
 
 
 def scores_entries(scores: Any) -> list[dict[str, Any]]:
-    """The entries of a configuration."""
+    """Return the configuration entries of per-query scores: one for a table of all systems, or one for each system."""
     if not isinstance(scores, Mapping):
         return [{"file": read_argument("scores", scores)}]
     if not scores:
@@ -179,7 +191,10 @@ def scores_entries(scores: Any) -> list[dict[str, Any]]:
 
 
 def as_configured(name: str, value: Any) -> Any:
-    """An argument as a configuration has it: metrics by their names, lists as lists, Python's own numbers."""
+    """Return an argument in the form that a configuration file holds.
+
+    Metrics become names, sequences become lists, and numpy numbers become Python numbers.
+    """
     if name == "primary_metrics" and value in (FIRST, ALL):
         return value
     if name in LISTS and value is not None:
@@ -211,9 +226,10 @@ def metric_text(metric: Any) -> Any:
 
 
 def systems_entries(systems: Any, columns: Any, file_format: Any) -> list[dict[str, Any]]:
-    """The entries of a configuration.
+    """Return the configuration entries of the systems, each with its name, file, columns and format.
 
-    columns are of files and tables, file_format is of files; InputError where one has nothing to be of.
+    columns: field -> column name, for files and tables.  file_format: the format of files.  Raise InputError if columns
+    or file_format are given and no system can use them.
     """
     if not isinstance(systems, Mapping):
         systems = name_paths(systems)
@@ -237,7 +253,7 @@ def systems_entries(systems: Any, columns: Any, file_format: Any) -> list[dict[s
 
 
 def name_paths(systems: Any) -> dict[str, str]:
-    """The rankings in files by names that the files give them, as those of `ndcg-ab compare`; InputError for others."""
+    """Return the paths by names derived from the files, as `ndcg-ab compare` does; raise InputError for other input."""
     if not isinstance(systems, list | tuple) or not all(isinstance(each, str | os.PathLike) for each in systems):
         raise InputError(
             f"systems: is of type {type_name(systems)}: must map every system's name to its ranking, or be a list of"
@@ -248,7 +264,7 @@ def name_paths(systems: Any) -> dict[str, str]:
 
 
 def refuse_for_data(name: str, place: Any, arguments: Mapping[str, Any]) -> None:
-    """Raise InputError for columns of dictionaries, and for the format of what is no file."""
+    """Raise InputError if columns are given for dictionaries, or a file format for data that are not a file."""
     columns, file_format = arguments.get(f"{name}_columns"), arguments.get(f"{name}_format")
     if columns and holds_dictionaries(place):
         raise InputError(f"{name}_columns = {format_value(columns)}: names columns of a table, and {name} has none")

@@ -1,4 +1,4 @@
-"""`compare`, `evaluate` and `explain`: in memory; nothing is written anywhere."""
+"""The functions `compare`, `evaluate` and `explain` of the Python API, which compute in memory and write no file."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -88,45 +88,146 @@ def compare(
     spill: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> CompareResult:
-    """Which of these systems ranks better?  The same as `ndcg-ab compare`: docs/python.md, docs/commands.md.
+    """Compare systems on the same queries and return differences, intervals, verdicts and decisions.
 
-    judgments, systems, queries: paths, tables that speak Arrow, or dictionaries; of systems by their names, or
-        a list of paths, which name them.  A function of an `ndcg_ab.Query` and an `ndcg_ab.Document` may judge, too
-        (docs/judging.md).
-    scores: instead of both, values per query that another tool computed: a path or a table with system_id,
-        query_id, metric and value; or of each system by its name such a path or table, or {query: {metric: value}}.
-    more_judgments: more such, one or a list, which by judgments_precedence correct and add to those before them.
-    combine: the grade of a document that several judges (a column `judge`) grade; needed where they disagree.
-    cheap_judgments: proxy judgments, by clicks or a model that has seen none of the judgments, of all those queries and
-        of more, in the format and the columns of the judgments: they correct the differences, and change no verdict.
-    careful_unseen: ids of the queries that were judged after that model was fixed, as `intended`: the others are left
-        out of the correction.
-    documents: likewise, doc_id with title and url, for `report`; they change no result.
-    metrics (default ndcg@10): as "ndcg@10"; the first decides, others describe.  primary_metrics: those that decide, or
-        "all".  secondary_metrics: those that describe, so that all of metrics decide.  guardrails: metric -> how much
-        worse no candidate may be.  smallest_effect: what matters, > 0, of every metric or metric -> it.
-    costs: columns of the rankings that hold what queries cost, as latency_ms: docs/costs.md; guardrails on them are
-        written as "latency_ms@p95".
-    baseline: by default the first system.  all_pairs: every two systems too.
-    intended: ids of the queries that the change was meant for, tested apart: a list of them, or a path or a table with
+    The command `ndcg-ab compare` computes the same numbers from files.  Give either `judgments` and `systems`, or
+    `scores`.  A "dataset" below is a path, a table with the Arrow PyCapsule interface (pandas, polars, pyarrow,
+    DuckDB), or
+    nested dictionaries or lists as in docs/python.md.
+
+    Parameters
+    ----------
+    judgments : dataset or callable, optional
+        Grades by query and document, such as ``{"q1": {"d1": 2.0}}``.  A callable takes an `ndcg_ab.Query` and an
+        `ndcg_ab.Document`, returns a grade, and judges the returned documents (docs/judging.md).
+    systems : mapping of str to dataset, or sequence of paths, optional
+        Rankings by system name.  A sequence of paths names each system after its file.
+    scores : dataset, or mapping of str to dataset, optional
+        Values per query that another tool computed, instead of `judgments` and `systems`: a path or table with the
+        columns system_id, query_id, metric and value, or one dataset per system name.
+    more_judgments : dataset or callable, or sequence of them, optional
+        Further judgments, which are merged with `judgments` in the given order by `judgments_precedence`.
+    judgments_precedence : {"last", "first", "highest", "lowest", "together"}, default "last"
+        Which grade counts if several of the judgment sets grade the same document; "together" keeps all of them.
+    combine : {"majority", "median", "mean", "highest", "lowest"}, optional
+        How the grades that several judges (column `judge`) give one document become one grade.  Required if judges
+        disagree.
+    cheap_judgments : dataset, optional
+        Proxy judgments of the judged queries and of more queries, for example from clicks or a model that has not seen
+        the
+        judgments.  They correct the estimated differences and change no verdict.  Columns and format are those of
+        `judgments`.
+    careful_unseen : sequence of str, or dataset, optional
+        Ids of the queries that were judged after the model behind `cheap_judgments` was fixed.  Other queries are left
+        out of the correction.  A dataset has the column query_id.
+    metrics : str, Metric, or sequence of them, default "ndcg@10"
+        Metrics to compute.  The first one is primary (it decides), and the others are secondary, unless other arguments
+        assign roles.
+    baseline : str, optional
+        Name of the system that the others are compared with; by default the first system.
+    primary_metrics : str, Metric, or sequence of them, optional
+        Metrics that decide; "all" stands for all of `metrics`.
+    secondary_metrics : str, Metric, or sequence of them, default ()
+        Metrics that only describe.  If given, all of `metrics` are primary.
+    guardrails : mapping of metric to float, optional
+        Largest acceptable loss (> 0) of each guardrail metric, in the unit of the metric.  A guardrail on a cost is
+        written as ``{"latency_ms@p95": 20}``.
+    costs : str or sequence of str, default ()
+        Columns of the rankings that hold the cost of each query, such as latency_ms (docs/costs.md).
+    smallest_effect : float, or mapping of metric to float, optional
+        Smallest difference (> 0) that matters, in the unit of the metric; a single number applies to every metric.
+    queries : dataset, optional
+        Queries with query_id and optionally text, weight, cluster and attributes.
+    documents : dataset, optional
+        Documents with doc_id, title and url, which `CompareResult.report` shows.  They change no result unless a judge
+        function reads them.
+    document_prefix : str, optional
+        Separator at which document ids are cut, for rankings of chunks.  The best chunk of a document counts.
+    duplicates : {"first"}, optional
+        "first" counts a document that a ranking repeats at its first place; by default a repeated document is an error.
+    own : {"drop", "keep"}, optional
+        "drop" removes the document whose id equals the query id; by default it is kept, except by metrics with the
+        preset
+        of BEIR.
+    intended : sequence of str, or dataset, optional
+        Ids of the queries that the change is meant to improve, which are tested on their own.  A dataset has the column
         query_id.
-    slices: columns of queries to compare by; smallest_slice: >= 6, smaller ones are not tested.  weighted: by the
-        queries' weights; by default where they have some.  clustered: test queries of one cluster (a conversation,
-        a user) as one; by default where queries have a column `cluster`.  cluster_prefix: or by their ids up to the
-        last of this text, "_" for 106_1.
-    gate: what must hold, as under `gate:` in a configuration (docs/gates.md); True for no regression and guardrails.
-    alpha: from 1e-9 to .5.  resamples, seed: of the tests.
-    bounds: False leaves out the lowest and highest difference over all grades of the unjudged results.
-    label_factor: 1 to 5, by how much unjudged results may be better or worse than judged ones without turning a
-        decision; 1.2 by default. complete_judgments: True declares that unjudged documents are not relevant.
-    findings: code -> error, warning, note or ignore (docs/findings.md).  strict: warnings are errors.
-    columns, format: of the rankings, field -> column name and the files' format; likewise of the others.
-    document_prefix: rankings hold chunks, whose ids are cut at this sign.  duplicates: "first" counts a repeated
-        document at its first place.  own: "drop" leaves out the document whose id is that of the query.
-    grades: word -> number, of judgments whose grades are words.
-    threads: by default every core.  memory_limit: of the whole process, as "4GB".  spill: folder for what does not
-        fit into it; by default among the temporary files.  progress: told what begins.
-    Raises InputError (argument, row or key, value, rule), ParityError.
+    slices : str or sequence of str, default ()
+        Columns of `queries` whose values divide the queries into slices that are compared separately.
+    smallest_slice : int, default 25
+        Number of queries (>= 6) below which a slice is shown and not tested.
+    alpha : float, default 0.05
+        Threshold of the adjusted p-value, in [1e-9, 0.5).
+    resamples : int, default 10_000
+        Number of sign flips per test, 100 to 10,000,000, and the largest number of bootstrap resamples.
+    seed : int, default 1935
+        Seed of the random draws, 0 to 2**63 - 1.  Equal inputs and seeds give equal results.
+    weighted : bool, optional
+        Whether means use the weights of the queries; by default they do if `queries` has weights.
+    cluster_prefix : str, optional
+        Separator for clusters of queries: ids that agree up to its last occurrence form a cluster, "_" for 106_1.
+    clustered : bool, optional
+        Whether queries of one cluster, such as a conversation or a user, are tested as one unit; by default they are if
+        `queries` has a column cluster.
+    all_pairs : bool, default False
+        Whether every pair of systems is compared as well.
+    bounds : bool, optional
+        False omits the lowest and highest difference over all possible grades of unjudged results; by default they are
+        computed.
+    label_factor : float, optional
+        Factor (1 to 5, by default 1.2) by which unjudged results may be better or worse than judged ones without
+        turning a decision.
+    complete_judgments : bool, optional
+        True declares that unjudged documents are not relevant.
+    gate : mapping or bool, optional
+        Conditions that must hold, as under `gate:` in a configuration (docs/gates.md).  True requires no regression and
+        that guardrails hold.
+    findings : mapping of str to str, optional
+        Severity ("error", "warning", "note" or "ignore") by code of a finding (docs/findings.md).
+    strict : bool, default False
+        Whether warnings of the data check are errors.
+    columns : mapping of str to str, optional
+        Field -> column name in the rankings, such as ``{"doc_id": "url"}``.
+    format : str, optional
+        Format of ranking files, such as "trec" or "csv"; by default it is recognised.
+    judgments_columns : mapping of str to str, optional
+        Field -> column name in the judgments.
+    judgments_format : str, optional
+        Format of judgment files; by default it is recognised.
+    grades : mapping of str to float, optional
+        Number of each grade that the judgments write as a word, such as ``{"E": 3, "S": 2}``.
+    queries_columns : mapping of str to str, optional
+        Field -> column name in `queries`.
+    documents_columns : mapping of str to str, optional
+        Field -> column name in `documents`.
+    threads : int, optional
+        Number of threads (>= 1); by default one for every core.
+    memory_limit : str, optional
+        Memory limit of the whole process, such as "4GB" or "50%".
+    spill : path, optional
+        Folder for data that do not fit into memory; by default the folder of temporary files.
+    progress : callable, optional
+        Function that is called with the name of each step when the step begins, such as `print`.
+
+    Returns
+    -------
+    CompareResult
+        Comparisons, decisions, findings and per-query values.
+
+    Raises
+    ------
+    InputError
+        If an argument or the data are invalid; the message names the argument, the row or key, the value and the rule.
+    ParityError
+        If the SQL and the Python implementation of a metric disagree.
+
+    Examples
+    --------
+    >>> import ndcg_ab
+    >>> judgments = {"q1": {"d1": 1, "d2": 0}}
+    >>> result = ndcg_ab.compare(judgments, {"old": {"q1": {"d2": 2.0, "d1": 1.0}}, "new": {"q1": {"d1": 1.0}}})
+    >>> round(result.comparison("new").difference, 4)
+    0.3691
     """
     arguments: dict[str, Any] = dict(locals())
     del arguments["progress"]
@@ -136,11 +237,28 @@ def compare(
 def evaluate(
     config: str | os.PathLike[str] | Mapping[str, Any] | Evaluation, *, progress: Progress | None = None
 ) -> CompareResult:
-    """The evaluation that a configuration describes, with its gates; without Prefect and MLflow, and nothing is kept.
+    """Run the evaluation that a configuration describes, with its gates, and return the result.
 
-    config: the path of a YAML file, its content (paths in it start from the working directory), or an Evaluation.
-    progress: told what begins.
-    Raises InputError (key, value, rule; then as `compare`), ParityError.
+    Nothing is written or sent to a tracker, and Prefect and MLflow are not needed; `ndcg-ab run` keeps results.
+
+    Parameters
+    ----------
+    config : path, mapping or Evaluation
+        A YAML file, the content of one (relative paths start from the working directory), or an `ndcg_ab.Evaluation`.
+    progress : callable, optional
+        Function that is called with the name of each step when the step begins, such as `print`.
+
+    Returns
+    -------
+    CompareResult
+        Comparisons, decisions, gates, findings and per-query values.
+
+    Raises
+    ------
+    InputError
+        If the configuration or the data are invalid; the message names the key, the value and the rule.
+    ParityError
+        If the SQL and the Python implementation of a metric disagree.
     """
     if isinstance(config, str | os.PathLike):
         evaluation = read_config(Path(os.fspath(config)).expanduser())
@@ -158,9 +276,9 @@ def evaluate(
 def run_and_collect(
     evaluation: Evaluation, progress: Progress | None, *, shows_configuration: bool = False
 ) -> CompareResult:
-    """All that the result may be asked for is read at once, so that no connection has to stay open for it.
+    """Run an evaluation and return a result that holds copies of everything it can show, without an open connection.
 
-    It is little beside the rankings: a value per query, system and metric, and the results that the page shows.
+    shows_configuration: whether the HTML page of the result shows the configuration.
     """
     with open_engine_for(evaluation) as engine:
         outcome, store = evaluate_in_memory(evaluation, engine, progress or (lambda step: None))
@@ -177,18 +295,40 @@ ALONE = "ranking"  # the name of a system that has none
 
 @dataclass(frozen=True, repr=False)
 class ExplainResult(ShownInNotebook):
-    """One query, explained; in a notebook it shows itself, `print` writes the tables of the command.
+    """An explanation of the values that metrics give the rankings of one query.
 
-    systems: of each its explanations, one for each metric, and the steps from the first metric to the others.
+    In a notebook the result displays itself, and `print` writes the tables of `ndcg-ab explain`.
+
+    Attributes
+    ----------
+    query : str
+        Id of the explained query.
+    systems : tuple of Explained
+        For each system one explanation per metric, and the steps that lead from the first metric to each other metric.
     """
 
     query: str
     systems: tuple[Explained, ...]
 
     def value(self, system: str | None = None, metric: str | None = None) -> float | None:
-        """The query's value, by default of the first system and metric; None where the metric leaves the query out.
+        """Return the value of one metric for the ranking of one system.
 
-        Raises InputError for a system or a metric that is not explained.
+        Parameters
+        ----------
+        system : str, optional
+            Name of the system; by default the first.
+        metric : str, optional
+            Name of the metric; by default the first.
+
+        Returns
+        -------
+        float or None
+            None if the metric does not score the query.
+
+        Raises
+        ------
+        InputError
+            If the system or the metric is not part of the explanation.
         """
         for explained in self.systems:
             known = [each.metric.name for each in explained.explanations]
@@ -227,11 +367,55 @@ def explain(
     duplicates: Literal["first"] | None = None,
     own: Literal["drop", "keep"] | None = None,
 ) -> ExplainResult:
-    """One query's value place by place; with several metrics, which choice moves the number.  As `ndcg-ab explain`.
+    """Explain the value of one query rank by rank, and which choices make several metrics differ.
 
-    judgments, systems, queries, combine, columns and their like: as for `compare`.  ranking: a single system without a
-    name.  query: its id.  metrics: the steps lead from the first to each other one.
-    Raises InputError (argument, row or key, value, rule), ParityError.
+    The command `ndcg-ab explain` prints the same tables.  A "dataset" is a path, an Arrow table, or nested dictionaries
+    or lists as in docs/python.md.
+
+    Parameters
+    ----------
+    judgments : dataset
+        Grades by query and document.
+    systems : mapping of str to dataset, or sequence of paths, optional
+        Rankings by system name.  Exactly one of `systems` and `ranking` must be given.
+    query : object
+        Id of the query to explain.
+    ranking : dataset, optional
+        Ranking of a single system without a name.
+    metrics : str, Metric, or sequence of them, default "ndcg@10"
+        Metrics to explain.  Steps lead from the first metric to each of the others.
+    combine : {"majority", "median", "mean", "highest", "lowest"}, optional
+        How the grades that several judges (column `judge`) give one document become one grade.
+    queries : dataset, optional
+        Queries with query_id and optionally text.
+    columns : mapping of str to str, optional
+        Field -> column name in the rankings.
+    format : str, optional
+        Format of ranking files; by default it is recognised.
+    judgments_columns : mapping of str to str, optional
+        Field -> column name in the judgments.
+    judgments_format : str, optional
+        Format of judgment files; by default it is recognised.
+    grades : mapping of str to float, optional
+        Number of each grade that the judgments write as a word.
+    document_prefix : str, optional
+        Separator at which document ids are cut, for rankings of chunks.
+    duplicates : {"first"}, optional
+        "first" counts a document that a ranking repeats at its first place; by default a repeated document is an error.
+    own : {"drop", "keep"}, optional
+        "drop" removes the document whose id equals the query id.
+
+    Returns
+    -------
+    ExplainResult
+        Explanations by system and metric.
+
+    Raises
+    ------
+    InputError
+        If an argument or the data are invalid; the message names the argument, the row or key, the value and the rule.
+    ParityError
+        If the SQL and the Python implementation of a metric disagree.
     """
     arguments: dict[str, Any] = dict(locals())
     if (systems is None) == (ranking is None):

@@ -1,4 +1,4 @@
-"""`draw`, `judge_next` and `compare_judgments`: what to judge, and how far two sets of judgments agree."""
+"""The functions `draw`, `judge_next` and `compare_judgments`: what to judge, and how far two judgment sets agree."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,10 @@ from ndcg_core.measures.metric import Metric
 
 @dataclass(frozen=True, repr=False)
 class DrawResult(DrawStudy):
-    """The drawn queries; `print` writes what the command says."""
+    """Queries drawn from a log for judging, with the probability of each draw.
+
+    `print` writes the sentences of `ndcg-ab draw`.
+    """
 
     def sheet(
         self,
@@ -38,13 +41,23 @@ class DrawResult(DrawStudy):
         title: str = "Drawn queries",
         grades: Sequence[float] = (0.0, 1.0, 2.0, 3.0),
     ) -> None:
-        """Writes the sheet that `ndcg-ab draw --sheet` writes."""
+        """Write an HTML sheet on which people can judge the documents of the drawn queries.
+
+        Parameters
+        ----------
+        path : path
+            File to write.
+        title : str, default "Drawn queries"
+            Heading of the sheet.
+        grades : sequence of float, default (0, 1, 2, 3)
+            Grades that a person can choose from.
+        """
         from ndcg_ab.report.judging_sheet import write_judging_sheet
 
         write_judging_sheet(Path(path), self.rows, grades, title)
 
     def to_json(self) -> str:
-        """What `ndcg-ab draw --json` writes: counts and the plan."""
+        """Return the JSON that `ndcg-ab draw --json` writes: counts and the plan."""
         from ndcg_ab.report.terminal.studies import study_to_json
 
         return study_to_json(self)
@@ -81,13 +94,65 @@ def draw(
     queries_columns: Mapping[str, str] | None = None,
     documents_columns: Mapping[str, str] | None = None,
 ) -> DrawResult:
-    """Which queries of a log to judge, with known probabilities, before anything is judged.  As `ndcg-ab draw`.
+    """Draw queries of a log for judging, with known probabilities, before anything is judged.
 
-    systems, baseline, metrics, documents, slices, columns, format and their like: as for `compare`.  queries: the log,
-    with a weight where queries count by their frequency.  count: how many to draw, >= 2.  kept: what an earlier draw
-    gave, by the same seed.  deviation: of the differences over all queries, > 0, where it is known; or judgments of
-    some of the queries, from which it is estimated for the plan.  alpha, power: of the test that is planned for.
-    Raises InputError (argument, row or key, value, rule), ParityError.
+    The command `ndcg-ab draw` draws the same queries.  A "dataset" is a path, an Arrow table, or nested dictionaries or
+    lists as in docs/python.md.
+
+    Parameters
+    ----------
+    systems : mapping of str to dataset, or sequence of paths
+        Rankings by system name.
+    queries : dataset
+        The log: query_id, and a weight if queries count by their frequency.
+    count : int, default 80
+        Number of queries to draw, >= 2.
+    metrics : str, Metric, or sequence of them, optional
+        Metrics that the judgments are for; by default ndcg@10.
+    baseline : str, optional
+        Name of the system that the others are compared with; by default the first system.
+    kept : dataset, optional
+        Queries of an earlier draw with the same seed, which stay drawn.
+    deviation : float, optional
+        Standard deviation (> 0) of the per-query differences over all queries, in the unit of the metric, if known.
+    judgments : dataset, optional
+        Judgments of some of the queries, from which the standard deviation is estimated instead.
+    grades : mapping of str to float, optional
+        Number of each grade that the judgments write as a word.
+    smallest_effect : float, or mapping of metric to float, optional
+        Smallest difference (> 0) that matters, in the unit of the metric.
+    alpha : float, default 0.05
+        Threshold of the p-value of the planned test, in [1e-9, 0.5).
+    power : float, default 0.8
+        Probability that the planned test detects the smallest effect, in (0, 1).
+    weighted : bool, optional
+        Whether queries count by their weights; by default they do if `queries` has weights.
+    slices : str or sequence of str, default ()
+        Columns of `queries` by which the queries will be compared.
+    documents : dataset, optional
+        Documents with doc_id, title and url, for the judging sheet.
+    seed : int, default 1935
+        Seed of the draw.
+    columns : mapping of str to str, optional
+        Field -> column name in the rankings.
+    format : str, optional
+        Format of ranking files; by default it is recognised.
+    queries_columns : mapping of str to str, optional
+        Field -> column name in `queries`.
+    documents_columns : mapping of str to str, optional
+        Field -> column name in `documents`.
+
+    Returns
+    -------
+    DrawResult
+        The drawn queries, the documents to judge for each of them, and the plan.
+
+    Raises
+    ------
+    InputError
+        If an argument or the data are invalid; the message names the argument, the row or key, the value and the rule.
+    ParityError
+        If the SQL and the Python implementation of a metric disagree.
     """
     arguments: dict[str, Any] = dict(locals())
     most, earlier, spread, given_judgments, chance = (
@@ -112,22 +177,33 @@ def draw(
 
 @dataclass(frozen=True, repr=False)
 class JudgeNextResult(ToJudgeNext):
-    """The unjudged documents whose grades would settle a comparison soonest; `print` writes what the command says."""
+    """The unjudged documents whose grades would settle a comparison soonest.
+
+    `print` writes the sentences of `ndcg-ab judge-next`.
+    """
 
     def to_csv(self) -> str:
-        """What `ndcg-ab judge-next --csv` writes."""
+        """Return the CSV that `ndcg-ab judge-next --csv` writes."""
         from ndcg_ab.report.terminal.labels import to_csv
 
         return to_csv(self.rows)
 
     def to_jsonl(self) -> str:
-        """What `ndcg-ab judge-next --jsonl` writes."""
+        """Return the JSON lines that `ndcg-ab judge-next --jsonl` writes."""
         from ndcg_ab.report.terminal.labels import to_json_lines
 
         return to_json_lines(self.rows)
 
     def sheet(self, path: str | os.PathLike[str], title: str = "What to judge next") -> None:
-        """Writes the sheet that `ndcg-ab judge-next --sheet` writes."""
+        """Write an HTML sheet on which people can judge the documents.
+
+        Parameters
+        ----------
+        path : path
+            File to write.
+        title : str, default "What to judge next"
+            Heading of the sheet.
+        """
         from ndcg_ab.report.judging_sheet import write_judging_sheet
 
         write_judging_sheet(Path(path), self.rows, self.grades, title)
@@ -164,13 +240,65 @@ def judge_next(
     queries_columns: Mapping[str, str] | None = None,
     documents_columns: Mapping[str, str] | None = None,
 ) -> JudgeNextResult:
-    """The unjudged documents whose grades would settle the comparison soonest.  As `ndcg-ab judge-next`.
+    """Find the unjudged documents whose grades would settle the comparison soonest.
 
-    judgments, systems, baseline, queries, documents, columns, format, grades and their like: as for `compare`.
-    config: in their place the path of a configuration.  count: at most so many, >= 1.
-    candidates: by default all whose verdict grades could turn.  metric: by default ndcg@10, or the configuration's
-    first.  seed: of the grades that the expected narrowing is drawn from.
-    Raises InputError (argument, row or key, value, rule), ParityError.
+    The command `ndcg-ab judge-next` lists the same documents.  A "dataset" is a path, an Arrow table, or nested
+    dictionaries or lists as in docs/python.md.  Give either `judgments` and `systems`, or `config`.
+
+    Parameters
+    ----------
+    judgments : dataset, optional
+        Grades by query and document.
+    systems : mapping of str to dataset, or sequence of paths, optional
+        Rankings by system name.
+    config : path, optional
+        YAML file of a configuration that names judgments and systems.
+    count : int, default 50
+        Largest number of documents to return, >= 1.
+    candidates : str or sequence of str, default ()
+        Systems whose comparisons are to be settled; by default all whose verdict further grades could change.
+    metric : str or Metric, optional
+        Metric to settle; by default ndcg@10, or the first metric of the configuration.
+    baseline : str, optional
+        Name of the system that the others are compared with; by default the first system.
+    queries : dataset, optional
+        Queries with query_id and optionally text.
+    documents : dataset, optional
+        Documents with doc_id, title and url, for the judging sheet.
+    document_prefix : str, optional
+        Separator at which document ids are cut, for rankings of chunks.
+    duplicates : {"first"}, optional
+        "first" counts a document that a ranking repeats at its first place; by default a repeated document is an error.
+    own : {"drop", "keep"}, optional
+        "drop" removes the document whose id equals the query id.
+    seed : int, default 1935
+        Seed of the grades that are drawn to estimate how much a judgment narrows the interval.
+    columns : mapping of str to str, optional
+        Field -> column name in the rankings.
+    format : str, optional
+        Format of ranking files; by default it is recognised.
+    judgments_columns : mapping of str to str, optional
+        Field -> column name in the judgments.
+    judgments_format : str, optional
+        Format of judgment files; by default it is recognised.
+    grades : mapping of str to float, optional
+        Number of each grade that the judgments write as a word.
+    queries_columns : mapping of str to str, optional
+        Field -> column name in `queries`.
+    documents_columns : mapping of str to str, optional
+        Field -> column name in `documents`.
+
+    Returns
+    -------
+    JudgeNextResult
+        Documents to judge, the most useful first.
+
+    Raises
+    ------
+    InputError
+        If an argument or the data are invalid; the message names the argument, the row or key, the value and the rule.
+    ParityError
+        If the SQL and the Python implementation of a metric disagree.
     """
     arguments: dict[str, Any] = dict(locals())
     given_config, most, chosen = (arguments.pop(name) for name in ("config", "count", "metric"))
@@ -196,15 +324,20 @@ NO_SYSTEM: Mapping[str, Data] = {"none": {"q": {"d": 1.0}}}  # an evaluation has
 
 @dataclass(frozen=True, repr=False)
 class JudgmentsResult(ShownInNotebook):
-    """How two sets of judgments agree; in a notebook it shows itself, `print` writes what the command writes.
+    """The agreement of two judgment sets.
 
-    compared: the agreement of their grades; with systems their order, and the verdicts, under each set.
+    In a notebook the result displays itself, and `print` writes the tables of `ndcg-ab judgments`.
+
+    Attributes
+    ----------
+    compared : ComparedJudgments
+        Agreement of the grades; with systems also the order of the systems and the verdicts under each judgment set.
     """
 
     compared: agreement.ComparedJudgments
 
     def to_json(self) -> str:
-        """What `ndcg-ab judgments --json` writes."""
+        """Return the JSON that `ndcg-ab judgments --json` writes."""
         return self.compared.to_json()
 
     def __repr__(self) -> str:
@@ -241,16 +374,67 @@ def compare_judgments(
     threads: int | None = None,
     progress: Callable[[str], object] | None = None,
 ) -> JudgmentsResult:
-    """How far do two sets of judgments agree?  The same as `ndcg-ab judgments`: docs/judging.md, docs/commands.md.
+    """Measure how far two judgment sets agree, in grades and, with systems, in verdicts.
 
-    first, second: people's and a model's, say: paths, tables that speak Arrow, or dictionaries.
-    systems: at least two, by their names: their order and verdicts under each set, too.
-    metrics, baseline, smallest_effect, queries, cluster_prefix, alpha, resamples, seed, columns, format, threads: as
-        for `compare`.
-    first_columns, first_format, second_columns, second_format: of the judgments, field -> column and the files' format.
-    first_grades, second_grades: the numbers of their grades, where these are words.
-    progress: told what begins.
-    Raises InputError (argument, row or key, value, rule), ParityError.
+    The command `ndcg-ab judgments` prints the same tables (docs/judging.md).  A "dataset" is a path, an Arrow table, or
+    nested dictionaries or lists as in docs/python.md.
+
+    Parameters
+    ----------
+    first : dataset
+        One judgment set, for example that of people.
+    second : dataset
+        The other judgment set, for example that of a model.
+    systems : mapping of str to dataset, or sequence of paths, optional
+        Rankings of at least two systems, whose order and verdicts are compared under each judgment set.
+    metrics : str, Metric, or sequence of them, optional
+        Metrics to compute; by default ndcg@10.
+    baseline : str, optional
+        Name of the system that the others are compared with; by default the first system.
+    smallest_effect : float, or mapping of metric to float, optional
+        Smallest difference (> 0) that matters, in the unit of the metric.
+    queries : dataset, optional
+        Queries with query_id and optionally text, weight and cluster.
+    cluster_prefix : str, optional
+        Separator for clusters of queries: ids that agree up to its last occurrence form a cluster, "_" for 106_1.
+    alpha : float, default 0.05
+        Threshold of the adjusted p-value, in [1e-9, 0.5).
+    resamples : int, default 10_000
+        Number of sign flips per test, 100 to 10,000,000.
+    seed : int, default 1935
+        Seed of the random draws.
+    columns : mapping of str to str, optional
+        Field -> column name in the rankings.
+    format : str, optional
+        Format of ranking files; by default it is recognised.
+    first_columns : mapping of str to str, optional
+        Field -> column name in `first`.
+    first_format : str, optional
+        Format of the file `first`; by default it is recognised.
+    second_columns : mapping of str to str, optional
+        Field -> column name in `second`.
+    second_format : str, optional
+        Format of the file `second`; by default it is recognised.
+    first_grades : mapping of str to float, optional
+        Number of each grade that `first` writes as a word.
+    second_grades : mapping of str to float, optional
+        Number of each grade that `second` writes as a word.
+    threads : int, optional
+        Number of threads (>= 1); by default one for every core.
+    progress : callable, optional
+        Function that is called with the name of each step when the step begins, such as `print`.
+
+    Returns
+    -------
+    JudgmentsResult
+        Agreement of grades and, with systems, of verdicts.
+
+    Raises
+    ------
+    InputError
+        If an argument or the data are invalid; the message names the argument, the row or key, the value and the rule.
+    ParityError
+        If the SQL and the Python implementation of a metric disagree.
     """
     arguments: dict[str, Any] = dict(locals())
     if systems is None:
@@ -263,7 +447,12 @@ def compare_judgments(
 
 
 def evaluation_by(name: str, arguments: Mapping[str, Any]) -> Evaluation:
-    """Return the evaluation by the first or the second set; InputError names the argument that gave the set."""
+    """Return the evaluation of the systems by one judgment set.
+
+    name: "first" or "second", the argument that holds the judgment set.  Raise InputError, which names that argument,
+        if
+    the judgment set cannot be read as described.
+    """
     place = read_argument(name, arguments[name])
     refuse_for_data(name, place, arguments)
     shared = {each: value for each, value in arguments.items() if not each.startswith(("first", "second", "progress"))}

@@ -1,4 +1,4 @@
-"""`power`: how many queries a difference needs; `sql_query`: a metric as a query for a database."""
+"""The functions `power`, which plans numbers of queries, and `sql_query`, which writes a metric as a database query."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -30,17 +30,24 @@ from ndcg_core.measures.notation import parse
 
 @dataclass(frozen=True, repr=False)
 class PowerResult(ShownInNotebook):
-    """Answers; in a notebook they show themselves, `print` writes what the command writes.
+    """Numbers of queries that differences need, and differences that numbers of queries can detect.
 
-    plans: one for each candidate and metric, or one for a deviation: spread, queries needed, detectable differences.
-    asked: the effects, numbers of queries, alpha and power that they are for.
+    In a notebook the result displays itself, and `print` writes the tables of `ndcg-ab power`.
+
+    Attributes
+    ----------
+    plans : tuple of Plan
+        One plan for each candidate and metric, or one for a given deviation: standard deviation, queries needed, and
+        detectable differences.
+    asked : Asked
+        The effects, numbers of queries, alpha and power that the plans are for.
     """
 
     plans: tuple[Plan, ...]
     asked: Asked
 
     def to_json(self) -> str:
-        """What `ndcg-ab power --json` writes."""
+        """Return the JSON that `ndcg-ab power --json` writes."""
         return plans_to_json(self.plans, self.asked)
 
     def __repr__(self) -> str:
@@ -70,17 +77,53 @@ def power(
     power: float = 0.8,
     comparisons: int = 1,
 ) -> PowerResult:
-    """How many queries a difference needs, and what a number of queries can show.  As `ndcg-ab power`.
+    """Compute how many queries a difference needs, and which differences a number of queries can detect.
 
-    scores: what `compare` returned, or a path or a table of per-query values: system_id, query_id, metric, value.
-    deviation: instead of them the standard deviation of the per-query differences, >= 0, in the metric's unit.
-    baseline, candidates, metrics: choose from the scores; by default the first system, all others, all metrics.
-    effects: differences > 0 to detect.  queries: numbers of queries, >= 2.  weights: queries with their weights,
-    or drawn ones.  clusters: queries with their clusters.
-    cluster_prefix: or clusters of ids that agree up to the last of this text.
-    alpha: of the two-sided test, in (0, 1).  power: probability of detecting, in (alpha, 1).
-    comparisons: how many will be adjusted together (candidates x metrics), >= 1.
-    Raises InputError (argument, row, value, rule).
+    The command `ndcg-ab power` prints the same numbers.  A "dataset" is a path, an Arrow table, or nested dictionaries
+    or
+    lists as in docs/python.md.
+
+    Parameters
+    ----------
+    scores : CompareResult or dataset, optional
+        A result of `compare`, or a path or table of per-query values with the columns system_id, query_id, metric and
+        value.
+    deviation : float, optional
+        Standard deviation (>= 0) of the per-query differences in the unit of the metric, instead of `scores`.
+    baseline : str, optional
+        Name of the system that the others are compared with; by default the first system of the scores.
+    candidates : str or sequence of str, optional
+        Systems to plan for; by default all but the baseline.
+    metrics : str, Metric, or sequence of them, optional
+        Metrics to plan for; by default all metrics of the scores.
+    effects : float or sequence of float, optional
+        Differences (> 0) to detect, in the unit of the metric.
+    queries : int or sequence of int, optional
+        Numbers of queries (>= 2) whose detectable differences are computed.
+    weights : dataset, optional
+        Queries with their weights, or queries that `draw` drew.  Required if the scores come from a weighted
+        comparison.
+    clusters : dataset, optional
+        Queries with their clusters.  Required if the scores come from a clustered comparison and there is no
+        `cluster_prefix`.
+    cluster_prefix : str, optional
+        Separator for clusters of queries: ids that agree up to its last occurrence form a cluster, "_" for 106_1.
+    alpha : float, default 0.05
+        Significance level of the two-sided test, in (0, 1).
+    power : float, default 0.8
+        Probability of detecting a difference, in (alpha, 1).
+    comparisons : int, default 1
+        Number of comparisons (>= 1) that are adjusted together: candidates times metrics.
+
+    Returns
+    -------
+    PowerResult
+        One plan for each candidate and metric.
+
+    Raises
+    ------
+    InputError
+        If an argument or the data are invalid; the message names the argument, the row, the value and the rule.
     """
     with name_arguments_in_errors():
         asked = parse_questions(
@@ -112,7 +155,7 @@ def check_number(argument: str, value: Any, *, whole: bool = False) -> Any:
 
 
 def list_numbers(argument: str, given: Any, *, whole: bool = False) -> Any:
-    """A list, of one number too."""
+    """Return the checked numbers of an argument as a list, also if the argument is a single number; None stays None."""
     values = [given] if isinstance(given, Real) else given
     return None if values is None else [check_number(argument, value, whole=whole) for value in values]
 
@@ -126,7 +169,7 @@ def metric_names(metrics: Any) -> list[str] | None:
 
 
 def scores_place(given: Data | CompareResult | None) -> Path | Scores | None:
-    """The path to read, or the values that were given."""
+    """Return the path of the scores, the scores themselves if they are in memory, or None if there are none."""
     if given is None:
         return None
     if isinstance(given, str | os.PathLike):
@@ -148,16 +191,41 @@ def sql_query(
     judgments_columns: Mapping[str, str] | None = None,
     mean: bool = False,
 ) -> str:
-    """One query that computes the metric where the data are.  As `ndcg-ab sql`.
+    """Return one SQL query that computes a metric in the database that holds judgments and rankings.
 
-    dialect: duckdb, postgres, spark, sqlite, clickhouse, datafusion, polars, snowflake, bigquery, trino, databricks or
-        redshift.
-    judgments: a table, by its path.  rankings: a table of all systems, by default ``rankings``; or systems: name ->
-        the table of one.  A dbt expression in {{ }} stays as it is.
-    columns, judgments_columns: field -> column, where the names differ; fields of rankings are system_id, query_id,
-        doc_id, score and rank, of judgments query_id, doc_id and grade.
-    mean: one row for each system instead of one for each system and query.
-    Raises InputError for a name that no table can have and for what cannot be said in that database, MetricError.
+    The command `ndcg-ab sql` writes the same query.  A dbt expression in ``{{ }}`` in the name of a table is kept.
+
+    Parameters
+    ----------
+    metric : str or Metric, default "ndcg@10"
+        Metric to compute.
+    dialect : str
+        SQL dialect: duckdb, postgres, spark, sqlite, clickhouse, datafusion, polars, snowflake, bigquery, trino,
+        databricks or redshift.
+    judgments : str, default "judgments"
+        Name of the table of judgments.
+    rankings : str, optional
+        Name of one table with the rankings of all systems; by default ``rankings``.
+    systems : mapping of str to str, optional
+        System name -> name of a table with the rankings of that system, instead of `rankings`.
+    columns : mapping of str to str, optional
+        Field -> column name in the rankings; the fields are system_id, query_id, doc_id, score and rank.
+    judgments_columns : mapping of str to str, optional
+        Field -> column name in the judgments; the fields are query_id, doc_id and grade.
+    mean : bool, default False
+        Whether the query returns one row for each system instead of one for each system and query.
+
+    Returns
+    -------
+    str
+        The query as text.
+
+    Raises
+    ------
+    InputError
+        If a name cannot be a table, or the dialect cannot express the metric.
+    MetricError
+        If the metric is invalid.
     """
     chosen = parse(metric) if isinstance(metric, str) else metric
     if not isinstance(chosen, Metric):

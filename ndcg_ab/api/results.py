@@ -1,4 +1,4 @@
-"""What `compare` and `evaluate` return."""
+"""The class `CompareResult`, which `compare` and `evaluate` return."""
 
 import dataclasses
 import os
@@ -30,7 +30,7 @@ Kind = TypeVar("Kind")
 
 
 class Records(tuple[Kind, ...]):
-    """A tuple of records that can also be had as a table, with a column for each of their fields."""
+    """A tuple of records of one kind that can be converted into a table with a column for each field."""
 
     kind: type
 
@@ -40,22 +40,26 @@ class Records(tuple[Kind, ...]):
         return made
 
     def to_arrow(self) -> pa.Table:
-        """Return the records as a table of pyarrow."""
+        """Return the records as a pyarrow table with a column for each field."""
         return codec.records_table(self, self.kind)
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """Return the records as a frame; ImportError if pandas is not installed."""
+        """Return the records as a pandas data frame; raise ImportError if pandas is not installed."""
         made: pandas.DataFrame = self.to_arrow().to_pandas()
         return made
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class CompareResult:
-    """What an evaluation found; it keeps its own copy of everything it gives, and no connection.
+    """The result of an evaluation: comparisons, decisions, findings and per-query values.
 
-    In a notebook it shows itself, `print` writes the tables of the command.
+    The result holds copies of all data and no connection.  In a notebook it displays itself, and `print` writes the
+    tables of `ndcg-ab compare`.
 
-    query_scores: one row per (system_id, query_id, metric) with value and metric_hash.
+    Attributes
+    ----------
+    query_scores : pyarrow.Table
+        One row per (system_id, query_id, metric), with value and metric_hash.
     """
 
     query_scores: pa.Table
@@ -66,50 +70,50 @@ class CompareResult:
 
     @property
     def baseline(self) -> str:
-        """The system that the others are compared with."""
+        """The name of the system that the others are compared with."""
         return self._outcome.baseline
 
     @property
     def costs(self) -> Costs | None:
-        """What requests cost (docs/costs.md); None where that was not recorded."""
+        """The costs of requests, such as latencies (docs/costs.md), or None if costs were not recorded."""
         return self._outcome.costs
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """Every metric: the primary ones, the secondary ones, the guardrails."""
+        """The metrics of the evaluation: primary metrics, then secondary metrics, then guardrails."""
         return self._outcome.metrics
 
     @property
     def systems(self) -> Records[SystemSummary]:
-        """One row per metric and system: means, medians, counts, the share of judged results."""
+        """The means, medians, counts and shares of judged results, one record per metric and system."""
         return Records(self._outcome.systems, SystemSummary)
 
     @property
     def comparisons(self) -> Records[Comparison]:
-        """All of them, family by family: against the baseline, slices, pairs."""
+        """The comparisons of all families: with the baseline, then by slice, then between pairs of systems."""
         return Records(self._outcome.comparisons, Comparison)
 
     @property
     def findings(self) -> Records[Finding]:
-        """What the data check noticed, the gravest first."""
+        """The problems that the data check found, the most severe first."""
         return Records(self._outcome.findings, Finding)
 
     @property
     def gates(self) -> Records[GateResult]:
-        """What had to hold, and whether it does; empty where the configuration names no gate."""
+        """The conditions of the gate and whether each one holds; empty if the evaluation has no gate."""
         return Records(self._outcome.gates, GateResult)
 
     @property
     def decisions(self) -> Records[Decision]:
-        """What to do with each candidate, and why, in the order of the systems."""
+        """The recommended decision for each candidate with reasons, in the order of the systems."""
         return Records(self._outcome.decisions, Decision)
 
     @property
     def summary(self) -> pa.Table:
-        """The matrix of the first screen: a row for each system, the baseline first, then the best decision.
+        """The matrix of the first screen as a table: the baseline first, then the other systems, best decision first.
 
-        Columns: system, decision (null of the baseline), and for each metric `M` its mean, named `M`, and
-        `M difference`, `M low`, `M high` and `M verdict`, which are null of the baseline.
+        The columns are system and decision (null for the baseline), and for each metric `M` the mean, named `M`, and
+        `M difference`, `M low`, `M high` and `M verdict`, which are null for the baseline.
         """
         answer = make_answer(self._outcome)
         rows = []
@@ -129,23 +133,33 @@ class CompareResult:
 
     @property
     def changes(self) -> tuple[Changes, ...]:
-        """What each candidate changed in the first places; empty where rankings are not here, or are very many."""
+        """The changes of each candidate in the first places; empty if rankings are not available or are very many."""
         return self._outcome.changes
 
     @property
     def is_clustered(self) -> bool:
-        """Whether clusters of queries were tested as wholes."""
+        """Whether clusters of queries were tested as units."""
         return any(row.clusters is not None for row in self.comparisons)
 
     @property
     def is_weighted(self) -> bool:
-        """Whether means and differences are weighted by the queries' weights."""
+        """Whether means and differences use the weights of the queries."""
         return any(system.unweighted_mean is not None for system in self.systems)
 
     def comparison(self, candidate: str | None = None, metric: str | Metric | None = None) -> Comparison:
-        """One candidate against the baseline on one metric; by default the first on the first metric.
+        """Return the comparison of one candidate with the baseline on one metric.
 
-        Raises InputError for a candidate or a metric that is not compared.
+        Parameters
+        ----------
+        candidate : str, optional
+            Name of the candidate; by default the first.
+        metric : str or Metric, optional
+            Metric of the comparison; by default the first.
+
+        Raises
+        ------
+        InputError
+            If the candidate or the metric was not compared.
         """
         rows = self._outcome.main
         if not rows:
@@ -159,14 +173,39 @@ class CompareResult:
     def losses(
         self, candidate: str | None = None, metric: str | Metric | None = None, *, most: int = 10
     ) -> tuple[Moved, ...]:
-        """The queries that a candidate lost most, the largest loss first; candidate and metric as of `comparison`."""
+        """Return the queries on which a candidate lost most against the baseline, the largest loss first.
+
+        Parameters
+        ----------
+        candidate : str, optional
+            Name of the candidate; by default the first.
+        metric : str or Metric, optional
+            Metric of the comparison; by default the first.
+        most : int, default 10
+            Largest number of queries to return.
+
+        Raises
+        ------
+        InputError
+            If the candidate or the metric was not compared.
+        """
         found = self.comparison(candidate, metric)
         return tuple(largest_moves(self._page, found.metric, found.candidate, most))
 
     def in_words(self, candidate: str | None = None) -> str:
-        """What `ndcg-ab compare --explain` prints of a candidate, by default of the first, as Markdown.
+        """Return an explanation of the comparison in plain words, as Markdown.
 
-        Raises InputError for a candidate that is not compared.
+        The command `ndcg-ab compare --explain` prints the same explanation.
+
+        Parameters
+        ----------
+        candidate : str, optional
+            Name of the candidate; by default the first.
+
+        Raises
+        ------
+        InputError
+            If the candidate was not compared.
         """
         from ndcg_ab.report.explanations import explain_candidate
         from ndcg_ab.report.markdown import format_words
@@ -176,19 +215,22 @@ class CompareResult:
     # ---- as tables and files
 
     def to_arrow(self) -> pa.Table:
-        """Return a row for each comparison: the decision on its candidate, then the columns of docs/json.md."""
+        """Return a pyarrow table with one row per comparison.
+
+        The columns are the decision on the candidate and the columns of docs/json.md.
+        """
         table = self.comparisons.to_arrow()
         decisions = {row.candidate: row.decision.words for row in self.decisions}
         told = [decisions.get(name) for name in table["candidate"].to_pylist()]
         return table.add_column(0, "decision", pa.array(told, pa.string()))
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """The same for pandas; ImportError where it is not installed."""
+        """Return a pandas data frame with one row per comparison; raise ImportError if pandas is not installed."""
         made: pandas.DataFrame = self.to_arrow().to_pandas()
         return made
 
     def to_polars(self) -> "polars.DataFrame":
-        """The same for polars; ImportError where it is not installed."""
+        """Return a polars data frame with one row per comparison; raise ImportError if polars is not installed."""
         import polars
 
         made = polars.from_arrow(self.to_arrow())
@@ -196,17 +238,27 @@ class CompareResult:
         return made
 
     def to_dict(self) -> dict[str, Any]:
-        """What `to_json` writes."""
+        """Return the result as nested dictionaries and lists, with the content that `to_json` writes (docs/json.md)."""
         return self._outcome.to_dict()
 
     def to_json(self) -> str:
-        """What `ndcg-ab compare --json` writes: the same inputs give the same bytes."""
+        """Return the JSON that `ndcg-ab compare --json` writes; equal inputs give equal bytes."""
         return self._outcome.to_json()
 
     def report(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the page that `ndcg-ab compare --report` writes, whole or not at all; its path.
+        """Write the HTML page that `ndcg-ab compare --report` writes, and return its path.
 
-        Raises InputError for a name that does not end in .html or that is in no directory.
+        The page is written completely or not at all.
+
+        Parameters
+        ----------
+        path : path
+            File to write, which must end in .html or .htm.
+
+        Raises
+        ------
+        InputError
+            If the name has another ending, or the directory does not exist.
         """
         from ndcg_ab.report.page.render import write_page
 
@@ -241,7 +293,7 @@ class CompareResult:
 
 
 def choose_name(argument: str, name: str | None, known: Sequence[str]) -> str:
-    """The name, or the first that is known."""
+    """Return the name, or the first of the known names if it is None; raise InputError for an unknown name."""
     if name is None or name in known:
         return name or known[0]
     there = list(dict.fromkeys(known))
