@@ -345,7 +345,7 @@ def described() -> dict[str, list[str]]:
     """Table -> its columns, as docs/history.md has them, by their names."""
     parts = re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", PAGE, flags=re.DOTALL | re.MULTILINE)
     return {
-        name: sorted(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| ([^|]*) \|", text, flags=re.M))))
+        name: sorted(re.findall(r"`(\w+)`", " ".join(re.findall(r"^- ([^:]*):", text, flags=re.M))))
         for name, text in parts
     }
 
