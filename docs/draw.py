@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ndcg_ab.engines.sql_files import CLICKS, SqlFile, read_header, sql_files
+from ndcg_ab.engines.sql_files import CLICKS, SqlFile, sql_files
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.report.terminal.reference import TERMS
 from ndcg_ab.sources.forms.recognition import FORMS, OPTIONS
@@ -22,9 +22,9 @@ TREE, END_OF_TREE = "<!-- tree, drawn by make docs -->", "<!-- end of the tree -
 WIDTH = 18  # of the names in the tree
 FOLDERS = {"ndcg_core": "ndcg_core", "ndcg_ab": "ndcg_ab", "flows": "ndcg_ab.flows"}  # folder -> package
 INTRODUCTION = (
-    "`make docs` makes this page from the headers of the files in `sql/`. Each file is one select and makes one table",
-    "of its name. An entry says what the table holds and what one row is for (*per*); its header says which",
-    "tables it reads. The engine makes a table that is asked for, with all that it reads, in the order of the numbers.",
+    "`make docs` makes this page from the first lines of the files in `sql/`. Each file is one select and makes one table",
+    "of its name; its header says what one row is for and which tables it reads. The engine makes a table that is asked",
+    "for, with all that it reads, in the order of the numbers.",
     "",
 )
 STAGES = {  # the hundreds of the file numbers
@@ -80,10 +80,9 @@ def reachable_stages(needs: dict[int, set[int]], stage: int) -> set[int]:
 
 
 def format_entry(file: SqlFile) -> str:
-    """Return a list entry: the file, what it holds, and what one row is for."""
-    first = file.text.splitlines()[0].removeprefix(f"-- {file.name}: ").rstrip(".")
-    grain = read_header(file.text)["grain"].removeprefix("one row per ")
-    return f"- [`{file.path.name}`](../{file.shown}): {first}; per {grain}"
+    """Return a list entry: the file, and what it holds."""
+    first = file.text.splitlines()[0].removeprefix(f"-- {file.name}: ")
+    return f"- [`{file.path.name}`](../{file.shown}): {first}"
 
 
 def package_of(module: str) -> str:
