@@ -1,10 +1,10 @@
-"""The mathematics of comparing rankers: measures of one query, and what differences over queries show.
+"""Compute effectiveness measures of single queries, and test their differences between rankers.
 
 >>> from ndcg_core import Result, parse, score_query
 >>> score_query(parse("ndcg@10"), [Result("a", 2.0), Result("b", 1.0)], {"a": 0, "b": 1})
 0.6309297535714575
 
-A name is imported when it is first asked for: importing this package alone loads neither numpy nor scipy.
+Each public name is imported on first use, so importing the package alone loads neither numpy nor scipy.
 """
 
 from importlib import import_module
@@ -71,7 +71,7 @@ _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """The public name from its module (PEP 562)."""
+    """Import and return a public name from its module on first use (PEP 562)."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -1,1 +1,1 @@
-"""Effectiveness measures: definitions, and the value of one query."""
+"""Define effectiveness measures and compute their values for single queries."""

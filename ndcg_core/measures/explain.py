@@ -1,4 +1,4 @@
-"""Where a value comes from: every place of a ranking, the ideal beside it, and what a choice changes."""
+"""Explain a metric's value on one query: every place, the ideal ranking, and the effect of each choice."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,11 +25,26 @@ from ndcg_core.measures.writing import format_number, written
 
 
 class Place(NamedTuple):
-    """One place of a ranking or of its ideal.
+    """One place of a ranking or of an ideal ranking.
 
-    rank: from 1. doc_id: None where the ideal names a grade, not a document. score: None without scores.
-    grade: None where unjudged. discount: the factor of the place, which some measures make from what is above it.
-    contribution = gain · discount; cumulated: their sum down to here (DCG).
+    Attributes
+    ----------
+    rank : int
+        Rank of the place, from 1.
+    doc_id : str or None
+        Document at the place; None if the ideal ranking has a grade there instead of a document.
+    score : float or None
+        Score of the document; None if the ranking has no scores, and in an ideal ranking.
+    grade : float or None
+        Judged grade of the document; None if the document is unjudged.
+    gain : float
+        Gain of the document, >= 0.
+    discount : float
+        Factor of the place, >= 0. Some measures compute it from the documents above the place.
+    contribution : float
+        gain * discount.
+    cumulated : float
+        Sum of the contributions from rank 1 to this place (DCG).
     """
 
     rank: int
@@ -44,12 +59,20 @@ class Place(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-    """One metric on one query of one system.
+    """The explanation of one metric's value on one query of one system.
 
-    places: the whole ranking in the metric's order. ideal: the best order that it is divided by; empty for measures
-        that do not choose one (all but ndcg).
-    quotient: the last division, as `ndcg_core.measures.score.quotient` gives it; None where the query is left out.
-    because: why a rule decides the value, not the sums; else empty.
+    Attributes
+    ----------
+    metric : Metric
+        The metric that is explained.
+    places : tuple of Place
+        The whole ranking in the metric's order.
+    ideal : tuple of Place
+        The best order, whose sum divides that of the ranking; empty for measures other than ndcg.
+    quotient : Quotient or None
+        The last division, as `ndcg_core.measures.score.quotient` returns it; None if the query is left out.
+    because : str
+        The reason if a rule decides the value instead of the sums; else empty.
     """
 
     metric: Metric
@@ -60,12 +83,12 @@ class Explanation:
 
     @property
     def value(self) -> float | None:
-        """As `ndcg_core.measures.score.score_query` gives it; None where the query is left out."""
+        """Return the value as `ndcg_core.measures.score.score_query` does, or None if the query is left out."""
         return None if self.quotient is None else self.quotient.value
 
     @property
     def last_step(self) -> str:
-        """The last division, as ``2 / 5 = `` of counts or ``1.630930 / 2.000000 = `` of gains; empty without one."""
+        """Return the last division as text, ``2 / 5 = `` or ``1.630930 / 2.000000 = ``, or "" without one."""
         if self.because or self.quotient is None or self.quotient.below is None:
             return ""
         above, below = self.quotient.above, self.quotient.below
@@ -75,12 +98,22 @@ class Explanation:
 
     @property
     def counted(self) -> tuple[Place, ...]:
-        """The places within the cutoff."""
+        """Return the places within the cutoff."""
         return self.places[: self.metric.cutoff]
 
 
 class Step(NamedTuple):
-    """One choice changed between one metric and another; value: None where the query is left out."""
+    """The value of a metric after one of its choices, or several that depend on each other, has been changed.
+
+    Attributes
+    ----------
+    choices : str
+        Names of the choices that changed; empty in the first step.
+    metric : Metric
+        The metric with these choices.
+    value : float or None
+        The metric's value on the query; None if the query is left out.
+    """
 
     choices: str
     metric: Metric
@@ -90,7 +123,31 @@ class Step(NamedTuple):
 def explain(
     metric: Metric, results: Sequence[Result], judgments: Mapping[str, float], highest_grade: float | None = None
 ) -> Explanation:
-    """The places, the ideal and the value; arguments and errors as for `ndcg_core.measures.score.score_query`."""
+    """Explain a metric's value for one query of one system.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric to explain.
+    results : sequence of Result
+        The results that the system returned for the query, in any order; empty for an unanswered query.
+    judgments : mapping of str to float
+        Grades of all judged documents of the query, by doc_id; at least one.
+    highest_grade : float, optional
+        Highest grade in the whole evaluation, for a metric with ``ideal=max``. Default: the query's highest grade.
+
+    Returns
+    -------
+    Explanation
+        Every place of the ranking, the ideal ranking and the last division.
+
+    Raises
+    ------
+    MetricError
+        If the metric refuses a grade.
+    ValueError
+        If the results cannot be ordered: a repeated document, or a missing score or rank.
+    """
     found = quotient(metric, results, judgments, highest_grade)
     highest = max(judgments.values()) if highest_grade is None else highest_grade
     kept = condense_results(metric, results, judgments)
@@ -114,7 +171,7 @@ def explain(
 def running_places(
     rows: Sequence[tuple[str | None, float | None, float | None, float]], factors: Sequence[float]
 ) -> tuple[Place, ...]:
-    """The places of (doc_id, score, grade, gain) in rank order, with their factors and running sums."""
+    """Return the places of (doc_id, score, grade, gain) rows in rank order, with their factors and running sums."""
     found: list[Place] = []
     for rank, ((doc_id, score, grade, worth), factor) in enumerate(zip(rows, factors, strict=True), start=1):
         total = (found[-1].cumulated if found else 0.0) + worth * factor
@@ -125,7 +182,7 @@ def running_places(
 def ideal_documents(
     metric: Metric, returned: Sequence[str], judgments: Mapping[str, float], highest: float
 ) -> list[tuple[str | None, float | None, float | None, float]]:
-    """(doc_id, no score, grade, gain) of the ideal, best first; places that gain nothing are left out."""
+    """Return (doc_id, None, grade, gain) of the ideal ranking, best first, without places that gain nothing."""
     own = document_gains(metric, returned, judgments)
     worths = [worth for worth in ideal_gains(metric, own, judgments, highest, len(own)) if worth > 0]
     if metric.has_endless_ideal:
@@ -142,7 +199,7 @@ def ideal_documents(
 def explain_value(
     metric: Metric, kept: Sequence[Result], results: Sequence[Result], judgments: Mapping[str, float]
 ) -> str:
-    """Why a rule decided the value, or empty."""
+    """Return the reason if a rule decided the value, or an empty text."""
     if not results and metric.unanswered == "exclude":
         return "the system returned nothing, and unanswered = exclude leaves the query out"
     if not is_relevant(metric, judgments):
@@ -159,10 +216,33 @@ def steps(
     judgments: Mapping[str, float],
     highest_grade: float | None = None,
 ) -> Iterator[Step]:
-    """The way from one metric to another, a choice at a time, in the order in which choices are written.
+    """Change one metric into another, one choice at a time, and yield the value after each change.
 
-    Choices that only make sense together (gain = binary and relevant_from) are changed together.  The first
-    step is the first metric as it is.
+    Parameters
+    ----------
+    first, last : Metric
+        The metric to start from and the metric to end with.
+    results : sequence of Result
+        The results that the system returned for the query, in any order.
+    judgments : mapping of str to float
+        Grades of all judged documents of the query, by doc_id; at least one.
+    highest_grade : float, optional
+        Highest grade in the whole evaluation, for a metric with ``ideal=max``. Default: the query's highest grade.
+
+    Yields
+    ------
+    Step
+        First `first` unchanged, then one step for each changed choice, in the order in which a metric's name lists
+        choices.
+
+    Raises
+    ------
+    MetricError
+        If a metric refuses a grade.
+
+    Notes
+    -----
+    Choices that are valid only together, such as ``gain = binary`` and ``relevant_from``, change in one step.
     """
     yield Step("", first, score_query(first, results, judgments, highest_grade))
     current, waiting = first, dict[str, Any]()

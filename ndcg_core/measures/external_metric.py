@@ -1,4 +1,4 @@
-"""A metric whose values another tool computed: a name and a direction, no definition."""
+"""Represent a metric whose values another tool computed, by a name and a direction only."""
 
 import dataclasses
 import re
@@ -16,11 +16,10 @@ LONGEST = 200  # letters of a name
 
 @dataclasses.dataclass(frozen=True)
 class GivenMetric(Metric):
-    """A metric as the other tool calls it; of ours it has nothing but what every metric shows of itself.
+    """A metric whose values another tool computed; only a name and a direction of it are known.
 
-    given: its name; with a leading ``-`` the values of the name behind it with their signs turned, so that more is
-        better, as everywhere.
-    tool: what computes it from our rankings and judgments, with its version; empty where the values were given.
+    given: name of the metric in the other tool. A leading ``-`` turns the signs of the values, so that more is better.
+    tool: the tool, with version, that computes the metric from rankings and judgments; empty if the values were given.
 
     Raises MetricError on a name that cannot be shown on one line.
     """
@@ -36,12 +35,12 @@ class GivenMetric(Metric):
 
     @property
     def source_name(self) -> str:
-        """The name under which the values are in the scores."""
+        """Return the name under which the scores of the other tool hold the values."""
         return self.given.removeprefix(NEGATED)
 
     @property
     def is_negated(self) -> bool:
-        """Whether lower values are better, and the signs are turned."""
+        """Return whether lower values are better, so that the signs are turned."""
         return self.given.startswith(NEGATED)
 
     @property
@@ -49,24 +48,24 @@ class GivenMetric(Metric):
         return self.given
 
     def choices(self) -> tuple[str, ...]:
-        """None: what another tool chose is not known."""
+        """Return an empty tuple: the choices of another tool are not known."""
         return ()
 
     @property
     def definition(self) -> dict[str, Any]:
-        """All that is known: the name, who computed it, and whether lower is better."""
+        """Return the name, the tool, and whether lower values are better."""
         return {"measure": self.source_name, "computed": self.tool or ELSEWHERE, "lower_is_better": self.is_negated}
 
     @property
     def traits(self) -> Measure:
-        """Values lie in [0, 1] where ours of this name do; of other names no bounds are known."""
+        """Return the traits; values are bounded by [0, 1] only if those of the built-in metric of this name are."""
         ours = find_our_metric(self.given)
         is_bounded = ours is not None and ours.traits.is_bounded
         return Measure(self.given, unknown_quotient, Divisor.OTHER, is_additive=True, is_bounded=is_bounded)
 
     @property
     def tracker_name(self) -> str:
-        """Its name in letters, digits, ``_ - .``; with a digest of it where other signs had to go."""
+        """Return the name in letters, digits and ``_ - .``, with a digest if other characters were removed."""
         ours = find_our_metric(self.given)
         if ours is not None:
             return ours.tracker_name
@@ -79,7 +78,7 @@ def unknown_quotient(counted: Counted) -> Quotient:
 
 
 def find_our_metric(name: str) -> Metric | None:
-    """The metric that a name is here; None where it is none, and where another tool alone calls one so."""
+    """Return the built-in metric of a name, or None if there is none or only another tool uses the name."""
     try:
         return parse(name) if translate(name).casefold() == name.casefold() else None
     except MetricError:
@@ -87,18 +86,18 @@ def find_our_metric(name: str) -> Metric | None:
 
 
 def canonical_name(name: str) -> str:
-    """The name as ours are written, where it is one of ours (``nDCG@10`` is ``ndcg@10``); any other as it stands."""
+    """Return the canonical name of a built-in metric (``ndcg@10`` for ``nDCG@10``); leave other names unchanged."""
     sign = NEGATED if name.startswith(NEGATED) else ""
     ours = find_our_metric(name.removeprefix(NEGATED))
     return name if ours is None else sign + ours.name
 
 
 def name_among(text: str, known: Collection[str]) -> str:
-    """The one of the known names that a text means, as it stands or as ours is written: rr@10 for MRR@10."""
+    """Return the known name that a text means, as it is or in canonical form (``rr@10`` for ``MRR@10``)."""
     plain, ours = canonical_name(text), canonical_name(translate(text))
     return ours if plain not in known and ours in known else plain
 
 
 def make_metric(name: str) -> Metric:
-    """Ours, where the name means one, else one that another tool computed."""
+    """Return the built-in metric of a name, or else a GivenMetric."""
     return find_our_metric(name) or GivenMetric(given=name)

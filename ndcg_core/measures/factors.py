@@ -1,14 +1,14 @@
-"""The factors of measures that go down a ranking, and count a place by what is above it."""
+"""Compute the factors of places for measures that weight a place by the documents above it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 
 class Walk(NamedTuple):
-    """What a measure sees that goes down a ranking, and counts a place by what is above it.
+    """The gains and grades of a ranking, for measures that weight a place by the documents above it.
 
-    gains, grades: at the places within the cutoff, best first; a grade is None where nobody judged.
-    relevant, nonrelevant: documents judged so in all, of which the first have a gain > 0, the others a grade >= 0.
+    gains, grades: at the places within the cutoff, best first; the grade of an unjudged document is None.
+    relevant, nonrelevant: numbers of documents judged for the query with a gain > 0, and of others with a grade >= 0.
     highest: the gain of the highest grade, > 0.
     """
 
@@ -20,7 +20,7 @@ class Walk(NamedTuple):
 
 
 def precision_factors(walk: Walk) -> list[float]:
-    """The precision down to each place, if that is relevant. (trec_eval: map, map_cut.)"""
+    """Return the precision at every rank (trec_eval: map, map_cut)."""
     found, relevant = [], 0
     for rank, gain in enumerate(walk.gains, start=1):
         relevant += gain > 0
@@ -29,9 +29,10 @@ def precision_factors(walk: Walk) -> list[float]:
 
 
 def stopping_factors(walk: Walk) -> list[float]:
-    """1 / rank * the chance that nothing above satisfied; a gain satisfies with the chance gain / 2^highest grade.
+    """Return, per rank, 1 / rank times the probability that no document above satisfied the user.
 
-    (Chapelle, Metzler, Zhang and Grinspan, Expected Reciprocal Rank for Graded Relevance, CIKM 2009; gdeval.)
+    A document satisfies with the probability gain / 2^highest grade. (Chapelle, Metzler, Zhang and Grinspan, Expected
+    Reciprocal Rank for Graded Relevance, CIKM 2009; gdeval.)
     """
     found, looking = [], 1.0
     for rank, gain in enumerate(walk.gains, start=1):
@@ -41,15 +42,15 @@ def stopping_factors(walk: Walk) -> list[float]:
 
 
 def within_relevant_factors(walk: Walk) -> list[float]:
-    """1 at the first R places, where R documents are relevant; 0 below. (trec_eval: Rprec.)"""
+    """Return 1 for the first R places, R the number of relevant documents, and 0 below (trec_eval: Rprec)."""
     return [1.0 if place < walk.relevant else 0.0 for place in range(len(walk.gains))]
 
 
 def preference_factors(walk: Walk) -> list[float]:
-    """The share of the first R judged non-relevant documents that are not above. (trec_eval: bpref.)
+    """Return, per rank, the share of the first R judged non-relevant documents that are not above (trec_eval: bpref).
 
-    (Buckley and Voorhees, Retrieval Evaluation with Incomplete Information, SIGIR 2004.)  A grade below 0 is no
-    judgment.
+    (Buckley and Voorhees, Retrieval Evaluation with Incomplete Information, SIGIR 2004.)  A document with a grade below
+    0 counts as unjudged.
     """
     found, above = [], 0
     for gain, grade in zip(walk.gains, walk.grades, strict=True):
@@ -63,10 +64,10 @@ INFERRED = 0.00001  # trec_eval's INFAP_EPSILON
 
 
 def inferred_precision_factors(walk: Walk) -> list[float]:
-    """The precision expected down to each place, if that is relevant, from a pool judged in part. (trec_eval: infAP.)
+    """Return the expected precision at every rank if only a part of the pool is judged (trec_eval: infAP).
 
     (Yilmaz and Aslam, Estimating Average Precision with Incomplete and Imperfect Judgments, CIKM 2006.)  A grade below
-    0 says that a document is of the pool, and was not drawn to be judged; one without a judgment is not relevant.
+    0 marks a document of the pool that was not drawn for judging; a document without a grade is not relevant.
     """
     found, relevant, nonrelevant, undrawn = [], 0, 0, 0
     for rank, (gain, grade) in enumerate(zip(walk.gains, walk.grades, strict=True), start=1):

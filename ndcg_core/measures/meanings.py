@@ -1,6 +1,6 @@
-"""What measures and choices mean, in a few words each; definitions with examples: docs/definitions.md.
+"""Describe every measure and every choice in a few words, for help texts and pages.
 
-A test holds them complete: every measure, every choice, every value of a choice has its words here.
+A test checks that every measure, choice and value of a choice is described. Definitions: docs/definitions.md.
 """
 
 MEASURE_MEANINGS = {

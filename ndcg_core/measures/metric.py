@@ -1,8 +1,8 @@
-"""A metric as data: every choice named, a canonical form, a short hash.
+"""Represent a metric by all choices that determine its value, with a canonical name and a short hash.
 
-Two tools that both print "nDCG@10" for one ranking can differ by a factor of two, because they chose
-differently.  A `Metric` holds every choice; its `name` is the shortest form that parses back to it
-(`ndcg_core.measures.notation`), its `hash` stands for the full definition and is stored with every value.
+Two tools that both print "nDCG@10" for one ranking can differ by a factor of two if their choices differ. The `name`
+of a `Metric` is the shortest text that `ndcg_core.measures.notation.parse` turns back into the metric. The `hash`
+identifies the full definition and is stored with every value.
 """
 
 import dataclasses
@@ -41,43 +41,69 @@ GainChoice = str | tuple[tuple[float, float], ...]
 
 
 class MetricError(ValueError):
-    """A metric that does not exist, or a definition that contradicts itself; the message is for the user."""
+    """A metric that does not exist, or a definition that contradicts itself; the message is shown to the user."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
-    """One effectiveness measure with every choice that fixes its value (definitions: docs/definitions.md).
+    """One effectiveness measure with every choice that determines its value.
 
-    measure: one of `ndcg_core.measures.registry.MEASURES`.
-    cutoff: k >= 1, the ranks that count; None: everything returned.
-    gain: "linear" r; "exponential" 2^r - 1; "binary" 1 from `relevant_from` on; or a table of
-        (grade, gain) pairs.  A grade of 0 or below always gains 0.
-    relevant_from: the lowest relevant grade (> 0) for binary gain and the measures that count relevant documents;
-        None: any grade above 0.
-    discount: factor of rank i: "log2" 1/log2(i + 1), "jarvelin_kekalainen" 1/max(1, log_b i),
-        "reciprocal" 1/i, "none" 1.
-    discount_base: b > 1 of the Järvelin-Kekäläinen discount.
-    persistence: p of rbp, above 0 and below 1: the chance that a user looks at the next result.
-    ideal: what nDCG divides by: "global" all judged documents, "local" the system's own top k, "recall"
-        its own top `recall_depth`, "max" the highest grade in every place.
-    recall_depth: ranks that the recall ideal looks at, >= cutoff; None: everything returned.
-    max_grade: the grade of the max ideal, or that satisfies most in err, > 0; None: the highest in all judgments of the
-        evaluation.
-    ideal_cut: where the ideal ends: "cutoff" at k, "none" nowhere, "returned" at min(k, results returned).
-    ties: the order of equal scores: by doc_id as bytes, "doc_id_desc" (trec_eval) or "doc_id_asc"; "average"
-        every place of the tie gets its mean gain (McSherry and Najork 2008); "given" by the ranking's own ranks,
-        scores ignored.
-    score_precision: "float32" compares scores as 32-bit floats, as trec_eval 9 does.
-    unjudged: "zero" gains nothing; "condense" is taken out before ranks are given (Sakai 2007).
-    negative: "zero" a grade below 0 gains nothing; "error" it is refused; "unjudged" condensing takes such documents
-        out, too, as trec_eval -J does.
-    unanswered: a judged query that a system returned nothing for: "zero", or "exclude" for that system.
-    no_relevant: a query without any gain among its judgments: "exclude" for every system, or the value
-        "zero" or "one".
-    duplicates: a document twice in a ranking: "error", or "first" the better of the two counts.
+    Parameters
+    ----------
+    measure : str, default "ndcg"
+        One of `ndcg_core.measures.registry.MEASURES`.
+    cutoff : int or None, default None
+        Number k >= 1 of ranks that count; None counts everything returned.
+    gain : str or tuple of (float, float), default "linear"
+        Gain of grade r: "linear" r; "exponential" 2^r - 1; "binary" 1 from `relevant_from` on; or a table of
+        (grade, gain) pairs. A grade of 0 or below always gains 0.
+    relevant_from : float or None, default None
+        Lowest relevant grade, > 0, for binary gain and for measures that count relevant documents; None: any grade
+        above 0.
+    discount : str, default "log2"
+        Factor of rank i: "log2" 1 / log2(i + 1), "jarvelin_kekalainen" 1 / max(1, log_b i), "reciprocal" 1 / i, "none"
+        1.
+    discount_base : float, default 2
+        Base b > 1 of the Järvelin-Kekäläinen discount.
+    persistence : float, default 0.8
+        Probability p of rbp, in (0, 1), that a user looks at the next result.
+    ideal : str, default "global"
+        Divisor of ndcg: the ideal ranking of "global" all judged documents, "local" the system's own top k, "recall"
+        the system's own top `recall_depth`, or "max" the highest grade in every place.
+    recall_depth : int or None, default None
+        Number of ranks, >= cutoff, that the recall ideal includes; None includes everything returned.
+    max_grade : float or None, default None
+        Grade of the max ideal, and the most satisfying grade of err, > 0; None: the highest grade of the evaluation.
+    ideal_cut : str, default "cutoff"
+        End of the ideal: "cutoff" at k, "none" nowhere, "returned" at min(k, number of results).
+    ties : str, default "doc_id_desc"
+        Order of equal scores: by doc_id as bytes, "doc_id_desc" (trec_eval) or "doc_id_asc"; "average" gives every
+        place of a tie the mean gain of the tie; "given" uses the ranking's own ranks and ignores scores.
+    score_precision : str, default "double"
+        "float32" compares scores as 32-bit floats, as trec_eval 9 does.
+    unjudged : str, default "zero"
+        Unjudged results: "zero" gain nothing; "condense" are removed before ranks are assigned.
+    negative : str, default "zero"
+        Grades below 0: "zero" gain nothing; "error" are refused; "unjudged" are removed by condensing, as trec_eval -J
+        does.
+    unanswered : str, default "zero"
+        Value of a system for a judged query without results: "zero", or "exclude" to leave the query out for that
+        system.
+    no_relevant : str, default "exclude"
+        Value of a query without any gain among its judgments: "exclude" leaves it out for every system, or "zero" or
+        "one".
+    duplicates : str, default "error"
+        A document that occurs twice in a ranking: "error", or "first" to count the better place.
 
-    Raises MetricError on a value outside its range or a choice that its measure does not have.
-    Sources: Järvelin and Kekäläinen 2002 (gain, discount, ideal); Burges et al. 2005 (exponential).
+    Raises
+    ------
+    MetricError
+        If a value is outside its range, or the measure does not have the choice.
+
+    References
+    ----------
+    Järvelin and Kekäläinen 2002 (gain, discount, ideal); Burges et al. 2005 (exponential gain); McSherry and Najork
+    2008 (averaged ties); Sakai 2007 (condensed lists). Definitions with examples: docs/definitions.md.
     """
 
     measure: str = "ndcg"
@@ -143,7 +169,7 @@ class Metric:
             raise MetricError("ideal_cut = none: an ideal of the highest grade in every place must end somewhere")
 
     def _settle_equal_choices(self) -> None:
-        """Where two values of a choice mean the same, the default stands: one metric has one name."""
+        """Replace choice values that are equivalent to the default by the default, so that one metric has one name."""
         ends_nowhere_anyway = self.ideal_cut == "none" and self.cutoff is None and not self.has_endless_ideal
         holds_only_what_was_returned = self.has_own_ideal and (
             not self.has_deeper_ideal or self.ideal_cut == "returned"
@@ -154,7 +180,7 @@ class Metric:
             object.__setattr__(self, "score_precision", "double")
 
     def _refuse_idle_choices(self) -> None:
-        """A choice that changes nothing would give one metric two names."""
+        """Raise MetricError if a choice has no effect on the value: it would give one metric two names."""
         used = self.choices()
         for field in dataclasses.fields(self)[2:]:
             if getattr(self, field.name) != field.default and field.name not in used:
@@ -164,7 +190,7 @@ class Metric:
                 )
 
     def _context(self, choice: str) -> str:
-        """What else a choice would need to have an effect, if this measure has that."""
+        """Return text that names what else a choice needs to have an effect, or "" if the measure cannot have that."""
         for kind, entries in (("gain", GAINS), ("discount", DISCOUNTS), ("ideal", IDEALS)):
             needed = next((name for name, entry in entries.items() if choice in entry.choices), None)
             if needed in VALUES[kind] and self.traits.takes(kind):
@@ -172,7 +198,7 @@ class Metric:
         return ""
 
     def choices(self) -> tuple[str, ...]:
-        """Names of the choices that this measure has, in the order in which they are written."""
+        """Return the names of the choices that the measure has, in the order in which a metric's name lists them."""
         used: list[str] = []
         in_force = (
             ("gain", GAINS.get(self.effective_gain) if isinstance(self.effective_gain, str) else None),
@@ -187,54 +213,54 @@ class Metric:
 
     @cached_property
     def traits(self) -> Measure:
-        """What sets its measure apart, from the registry."""
+        """Return the registry's entry for the measure."""
         return MEASURES[self.measure]
 
     @cached_property
     def effective_gain(self) -> GainChoice:
-        """The gain in force: that of its measure (precision: "binary", judged: "judged"), or the chosen one."""
+        """Return the gain in effect: that of the measure (precision: "binary"), or the chosen gain."""
         return self.gain if self.traits.gain == CHOSEN else self.traits.gain
 
     @cached_property
     def effective_discount(self) -> str:
-        """The discount in force: the chosen one of ndcg and dcg, "geometric" of rbp, else "none"."""
+        """Return the discount in effect: the chosen one for ndcg and dcg, "geometric" for rbp, else "none"."""
         return self.discount if self.traits.discount == CHOSEN else self.traits.discount
 
     @cached_property
     def discount_number(self) -> float:
-        """What the discount in force is made with: its base, its persistence; of the others none looks at it."""
+        """Return the number that the discount in effect takes: a base or a persistence; other discounts ignore it."""
         choices = DISCOUNTS[self.effective_discount].choices
         number: float = getattr(self, choices[0]) if choices else self.discount_base
         return number
 
     @cached_property
     def effective_ideal(self) -> str | None:
-        """The ideal in force: the chosen one of ndcg, "global" where all relevant documents divide, else None."""
+        """Return the ideal in effect: the chosen one for ndcg, "global" if all relevant documents divide, else None."""
         return self.ideal if self.traits.ideal == CHOSEN else self.traits.ideal
 
     @cached_property
     def ideal_traits(self) -> Ideal | None:
-        """What sets the ideal in force apart; None without one."""
+        """Return the registry's entry for the ideal in effect, or None without an ideal."""
         return None if self.effective_ideal is None else IDEALS[self.effective_ideal]
 
     @cached_property
     def has_own_ideal(self) -> bool:
-        """Whether it divides by the best order of what the system returned, which the order of ties moves, too."""
+        """Return whether the ideal consists of the system's own results, so that the order of ties moves it."""
         return self.ideal_traits is not None and self.ideal_traits.pool is Pool.RETURNED
 
     @cached_property
     def has_deeper_ideal(self) -> bool:
-        """Whether its ideal can take in results of the system from below the cutoff."""
+        """Return whether the ideal can include results of the system from below the cutoff."""
         return self.has_own_ideal and self.ideal_traits is not None and self.ideal_traits.depth != "cutoff"
 
     @cached_property
     def has_endless_ideal(self) -> bool:
-        """Whether its ideal has a gain at every place, with or without documents that could be there."""
+        """Return whether the ideal has a gain at every place, even if there are not so many documents."""
         return self.ideal_traits is not None and self.ideal_traits.pool is Pool.HIGHEST
 
     @cached_property
     def ideal_depth(self) -> int | None:
-        """How many of the system's results its own ideal looks at; None: all of them, or it has no such ideal."""
+        """Return how many of the system's results the system's own ideal includes; None for all, or no such ideal."""
         if self.ideal_traits is None or self.ideal_traits.depth is None:
             return None
         depth: int | None = getattr(self, self.ideal_traits.depth)
@@ -242,12 +268,12 @@ class Metric:
 
     @property
     def depth(self) -> int | None:
-        """How many ranks of a ranking it looks at, >= cutoff; None: all of them."""
+        """Return how many ranks of a ranking affect the value, >= cutoff; None: all of them."""
         return self.ideal_depth if self.has_own_ideal else self.cutoff
 
     @property
     def definition(self) -> dict[str, Any]:
-        """Every choice that makes this metric, ready for JSON; a gain table as {"grade": gain}."""
+        """Return every choice that determines the metric, ready for JSON; a gain table becomes {"grade": gain}."""
         chosen: dict[str, Any] = {"measure": self.measure, "cutoff": self.cutoff}
         for choice in self.choices():
             value = getattr(self, choice)
@@ -258,7 +284,7 @@ class Metric:
 
     @cached_property
     def hash(self) -> str:
-        """12 hex digits of the SHA-256 of `definition`: equal hashes, equal metric."""
+        """Return the first 12 hex digits of the SHA-256 of the definition; equal hashes mean equal metrics."""
         text = json.dumps(self.definition, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -268,13 +294,13 @@ class Metric:
 
     @property
     def name(self) -> str:
-        """The canonical form: `parse(metric.name) == metric`, such as ``ndcg(gain=exponential)@10``."""
+        """Return the canonical form, such as ``ndcg(gain=exponential)@10``; `parse` turns it back into the metric."""
         inner = ", ".join(f"{choice}={written(value)}" for choice, value in self._deviations())
         return self.measure + (f"({inner})" if inner else "") + (f"@{self.cutoff}" if self.cutoff else "")
 
     @property
     def tracker_name(self) -> str:
-        """The name under which trackers keep it: letters, digits, ``_ - .`` only, e.g. ``ndcg_at_10``."""
+        """Return the name that trackers use: letters, digits and ``_ - .`` only, such as ``ndcg_at_10``."""
         parts = [self.measure]
         for choice, value in self._deviations():
             plain = isinstance(value, str) and value != "none" and choice in ("gain", "discount", "ideal")
@@ -288,7 +314,10 @@ class Metric:
 
 
 def check_gain_table(pairs: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    """The pairs by grade; refuses an empty table, a grade twice, a negative gain, a gain for grades <= 0."""
+    """Return the (grade, gain) pairs by grade, or raise MetricError for a wrong table.
+
+    A table needs a gain for at least one grade, no grade twice, no gain below 0, and no gain for grades <= 0.
+    """
     table = tuple(sorted((float(grade), float(gain)) for grade, gain in pairs))
     if not table:
         raise MetricError("gain = {}: the table must give a gain for at least one grade")

@@ -1,4 +1,4 @@
-"""How metrics are written: the text and the mapping that name one, and the presets.
+"""Parse metrics from text and from mappings, including presets and the names of other tools.
 
 >>> parse("nDCG@10").name
 'ndcg@10'
@@ -87,7 +87,7 @@ OWN_LEFT_OUT = ("beir",)  # presets of tools that leave out the query's own docu
 
 
 def leaves_own_out(metric: Any) -> bool:
-    """Return whether a metric, as a text or a mapping, names a preset whose tool leaves the query's own document out.
+    """Return whether a metric, as text or mapping, has a preset whose tool leaves out the query's own document.
 
     >>> leaves_own_out("ndcg(preset=beir)@10"), leaves_own_out("ndcg@10")
     (True, False)
@@ -99,10 +99,23 @@ def leaves_own_out(metric: Any) -> bool:
 
 @functools.lru_cache(1024)  # an evaluation asks for the same ones again and again
 def parse(text: str) -> Metric:
-    """The metric that `text` names: ``measure``, ``measure@k`` or ``measure(choice=value, …)@k``.
+    """Return the metric that a text names.
 
-    Measures are read without regard to case (nDCG@10), by the names of other tools (MRR@10, P_10, map), and choices by
-    their `SHORT` names, too.  Raises MetricError with the rule that was broken.
+    Parameters
+    ----------
+    text : str
+        ``measure``, ``measure@k`` or ``measure(choice=value, ...)@k``. Measures are read without regard to case
+        (nDCG@10) and also by the names of other tools (MRR@10, P_10, map); choices also by their short names.
+
+    Returns
+    -------
+    Metric
+        The metric with all of its choices.
+
+    Raises
+    ------
+    MetricError
+        If the text names no metric; the message says which rule is broken.
     """
     if answer := translation_hint(text):
         raise MetricError(f"metric {text!r}: {answer}")
@@ -141,14 +154,28 @@ def parse(text: str) -> Metric:
 
 
 def split_metrics(text: str) -> list[str]:
-    """The metrics of ``ndcg@10,rr@10`` or ``ndcg@10 rr@10``; what stands among choices divides nothing."""
+    """Return the separate metrics of ``ndcg@10,rr@10`` or ``ndcg@10 rr@10``; text within parentheses is not split."""
     return [part.strip() for part in re.split(r"(?:,|(?<=\d)\s+(?=[A-Za-z]))(?![^(]*\))", text) if part.strip()]
 
 
 def from_mapping(fields: Mapping[str, Any]) -> Metric:
-    """The metric of a mapping such as ``{"measure": "ndcg", "cutoff": 10, "gain": {1: 1, 2: 3}}``.
+    """Return the metric that a mapping describes.
 
-    Values may be text (as written in the canonical form).  Raises MetricError on an unknown choice or value.
+    Parameters
+    ----------
+    fields : mapping of str to Any
+        Values by the names of `Metric`'s parameters, such as ``{"measure": "ndcg", "cutoff": 10, "gain": {1: 1, 2:
+        3}}``; also ``preset``. Values may be text, written as in a metric's name.
+
+    Returns
+    -------
+    Metric
+        The metric with all of its choices.
+
+    Raises
+    ------
+    MetricError
+        If a choice or a value is unknown.
     """
     known = tuple(field.name for field in dataclasses.fields(Metric))
     values: dict[str, Any] = {}
@@ -166,7 +193,7 @@ def from_mapping(fields: Mapping[str, Any]) -> Metric:
 
 
 def read_choice(choice: str, value: Any) -> Any:
-    """One choice from text, or from what a YAML or JSON file holds. Raises MetricError where it cannot be read."""
+    """Return one choice from text or from a value of a YAML or JSON file; raise MetricError if it cannot be read."""
     if choice == "measure":
         return translate_measure(str(value))
     if choice in COUNTS:
@@ -187,7 +214,7 @@ def read_choice(choice: str, value: Any) -> Any:
 
 
 def read_gain_entry(entry: str) -> tuple[float, float]:
-    """(grade, gain) of ``grade:gain``."""
+    """Return (grade, gain) of a text ``grade:gain``."""
     grade, colon, gain = entry.partition(":")
     if not colon:
         raise MetricError(f"gain table entry {entry.strip()!r}: must be grade:gain, as in {{1:1, 2:3}}")
@@ -195,7 +222,7 @@ def read_gain_entry(entry: str) -> tuple[float, float]:
 
 
 def read_number(what: str, value: Any) -> float:
-    """A finite number; `what` names it in the MetricError that anything else raises."""
+    """Return a finite number; raise MetricError, which names the number by `what`, for anything else."""
     try:
         result = float(value)
     except (TypeError, ValueError):
@@ -209,7 +236,7 @@ def read_number(what: str, value: Any) -> float:
 
 
 def translate_name(text: str) -> str | None:
-    """``precision@10`` for ``P_10``: the metric of ours that a name means elsewhere; None where there is none."""
+    """Return the built-in name of a foreign name (``precision@10`` for ``P_10``), or None if there is none."""
     found = NAMED.fullmatch(text.lower().replace("-", "_"))
     name = translate_measure(found[1]) if found else ""
     if not found or name not in MEASURES:
@@ -218,9 +245,9 @@ def translate_name(text: str) -> str | None:
 
 
 def translate(text: str) -> str:
-    """A metric as it is written here, ``precision@10`` for ``P_10``, ``ap(rel=2)`` for ``MAP(rel=2)``; else as it is.
+    """Return a metric in built-in notation (``precision@10`` for ``P_10``); leave other texts unchanged.
 
-    A name that is ours as it stands is nobody else's.
+    The choices stay: ``ap(rel=2)`` for ``MAP(rel=2)``. A text that is already a built-in name is never translated.
     """
     if found := PERSISTENCE.fullmatch(text.lower()):
         return f"rbp(p=0.{found[1]})"
@@ -230,19 +257,19 @@ def translate(text: str) -> str:
 
 
 def translate_measure(name: str) -> str:
-    """``precision`` for ``P``; a name of ours, and one that no tool has, in small letters."""
+    """Return the built-in name of a measure (``precision`` for ``P``); other names in small letters."""
     plain = name.lower().replace("-", "_")
     return plain if plain in MEASURES else OURS.get(plain, plain)
 
 
 def is_ours(text: str) -> bool:
-    """Whether a text is a name of ours as it stands, but for capitals."""
+    """Return whether a text is a built-in name, without regard to case."""
     found = re.fullmatch(r"\s*([a-z][a-z0-9_]*)\s*(@\s*[0-9]+\s*)?", text.lower())
     return found is not None and found[1] in MEASURES
 
 
 def translation_hint(text: str) -> str:
-    """What is said of a name that means no metric of ours; empty for every other one."""
+    """Return the explanation for a foreign name that has no built-in equivalent; empty for every other text."""
     found = NAMED.fullmatch(text.lower().replace("-", "_"))
     if found is None or is_ours(text):
         return ""

@@ -1,4 +1,4 @@
-"""How far two rankings agree: overlap, rank-biased overlap, and how far they are apart."""
+"""Measure how far two rankings agree: overlap, rank-biased overlap and disagreement."""
 
 from collections.abc import Sequence
 from math import log2, sqrt
@@ -7,17 +7,18 @@ PERSISTENCE = 0.9  # p: the first ten ranks have 86 % of the weight
 
 
 def overlap(first: Sequence[str], second: Sequence[str]) -> float:
-    """The share of the places of the longer ranking that hold documents of both; 1 where neither has a place."""
+    """Return the number of common documents over the length of the longer ranking, in [0, 1]; 1 if both are empty."""
     longest = max(len(first), len(second))
     return len({*first} & {*second}) / longest if longest else 1.0
 
 
 def rank_biased_overlap(first: Sequence[str], second: Sequence[str], persistence: float = PERSISTENCE) -> float:
-    """RBO_ext (Webber, Moffat and Zobel 2010, "A similarity measure for indefinite rankings", equation 32), 0 to 1.
+    """Return the extrapolated rank-biased overlap RBO_ext of two rankings without ties, in [0, 1].
 
-    The expected agreement of a reader who goes on from each rank with probability p, where what lies beyond the
-    rankings is taken to agree as much as what was seen; also of rankings of unequal length, without ties.  Agrees with
-    the library rbo 0.1.3 (`rbo_ext`).  1 where neither has a place, 0 where one has none.
+    RBO_ext is the expected agreement for a reader who goes on from each rank with probability `persistence`, if places
+    beyond the rankings agree as much as those seen. Rankings may have unequal lengths. The result is 1 if both are
+    empty, and 0 if one of them is. (Webber, Moffat and Zobel 2010, "A similarity measure for indefinite rankings",
+    equation 32; the library rbo 0.1.3, `rbo_ext`, agrees.)
     """
     shorter, longer = sorted((first, second), key=len)
     if not shorter:
@@ -33,10 +34,10 @@ def rank_biased_overlap(first: Sequence[str], second: Sequence[str], persistence
 
 
 def disagreement(first: Sequence[str], second: Sequence[str]) -> float:
-    """How far two rankings are apart: the root of the sum of squared differences of 1 / log2(rank + 1), 0 at the least.
+    """Return the root of the sum of squared differences of 1 / log2(rank + 1) over all documents, >= 0.
 
-    The sum goes over all documents; one that a ranking does not hold counts 0 there.  Where gains are alike and
-    independent, the deviation of the difference of DCG is in proportion to it.
+    A document that a ranking lacks counts 0 in that ranking. If gains are independent and identically distributed, the
+    standard deviation of the difference of DCG is proportional to this number.
     """
     places = [{doc: 1 / log2(rank + 1) for rank, doc in enumerate(ranking, 1)} for ranking in (first, second)]
     return sqrt(sum((places[0].get(doc, 0.0) - places[1].get(doc, 0.0)) ** 2 for doc in {*places[0], *places[1]}))

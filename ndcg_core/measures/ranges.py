@@ -1,4 +1,4 @@
-"""Where the values of a metric lie: the one place that knows it."""
+"""Determine the lowest and the highest value that a metric can have."""
 
 import math
 from typing import NamedTuple
@@ -11,23 +11,23 @@ from ndcg_core.measures.score import discount, highest_gain
 
 
 class Range(NamedTuple):
-    """The lowest and the highest value that a metric can have, in its unit; low < high."""
+    """The lowest and the highest value that a metric can have, in the metric's unit; low < high."""
 
     low: float
     high: float
 
     @property
     def width(self) -> float:
-        """How far two values can lie apart: a difference, and a mean of differences, lies within -width .. width."""
+        """Return high - low: every difference of two values, and every mean of differences, lies in [-width, width]."""
         return self.high - self.low
 
 
 def value_range(metric: Metric, highest_grade: float | None = None) -> Range | None:
-    """Where its values lie; None where that is not known, or where they have no end.
+    """Return the range of a metric's values; None if it is unknown or unbounded.
 
-    highest_grade: of all judgments, where they have been read: of dcg and cg the values depend on it, unless the gain
-        is binary or a table. Of a metric that another tool computed it is the range of ours of that name, which holds
-        where the tool has the same unit.
+    highest_grade: highest grade of all judgments; None if judgments have not been read. The range of dcg and cg depends
+        on it unless the gain is binary or a table. A metric of another tool has the range of the built-in metric of its
+        name, if the tool uses the same unit.
     """
     if isinstance(metric, GivenMetric):
         ours = find_our_metric(metric.source_name) or find_our_metric(translate_name(metric.source_name) or "")
@@ -47,7 +47,7 @@ def value_range(metric: Metric, highest_grade: float | None = None) -> Range | N
 
 
 def largest_gain(metric: Metric, highest_grade: float | None) -> float | None:
-    """The largest gain of one document; None where it depends on grades that are not known."""
+    """Return the largest gain of one document; None if it depends on an unknown highest grade."""
     rule = metric.effective_gain
     if not isinstance(rule, str):
         return max(gain for _, gain in rule)

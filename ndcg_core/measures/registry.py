@@ -1,8 +1,8 @@
-"""Every measure, gain, discount and ideal: one entry each, with what sets it apart from the others.
+"""Register every measure, gain, discount and ideal as one entry with its function and its traits.
 
-Nothing else in Python asks for one of them by its name: what has to be decided is decided by a trait of the entry. A
-new one is an entry here with its function, its SQL (`sql/3_grade/320_gain.sql`, `360_walk_sum.sql`, `410_discount.sql`,
-`480_query_ideal.sql`, `490_query_score.sql`) and its tests. Definitions with examples: docs/definitions.md.
+Other Python code decides by an entry's traits, never by its name. A new entry needs a function here, SQL
+(`sql/3_grade/320_gain.sql`, `360_walk_sum.sql`, `410_discount.sql`, `480_query_ideal.sql`, `490_query_score.sql`) and
+tests. Definitions with examples: docs/definitions.md.
 """
 
 import math
@@ -29,13 +29,13 @@ CHOSEN = "chosen"
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """One way to make a gain from a grade.
+    """One function from grades to gains, with its traits.
 
-    worth: (grade > 0, relevant_from) -> gain >= 0. choices: those that a metric has with this gain alone.
-    is_choice: whether metrics can choose it; else it belongs to measures.
-    is_of_every_grade: whether grades of 0 and below are worth something, too; else they gain 0.
-    highest: the largest gain of any grade; None: it grows with the grade.
-    relevance: name of the gain that decides whether a query has anything relevant; None: this one.
+    worth: (grade > 0, relevant_from) -> gain >= 0. choices: names of the choices that only metrics with this gain have.
+    is_choice: whether a metric can choose the gain; if not, a measure implies it.
+    is_of_every_grade: whether grades of 0 and below can have a gain; if not, they gain 0.
+    highest: the largest gain of any grade; None if the gain grows with the grade.
+    relevance: name of the gain that decides whether a query has relevant documents; None: this gain.
     """
 
     name: str
@@ -48,22 +48,22 @@ class Gain:
 
 
 def linear(grade: float, _: float | None) -> float:
-    """The grade itself. (Järvelin and Kekäläinen, ACM Transactions on Information Systems 20, 2002; trec_eval.)"""
+    """Return the grade (Järvelin and Kekäläinen, ACM Transactions on Information Systems 20, 2002; trec_eval)."""
     return float(grade)
 
 
 def exponential(grade: float, _: float | None) -> float:
-    """2^grade - 1. (Burges et al., Learning to Rank using Gradient Descent, ICML 2005; gdeval.)"""
+    """Return 2^grade - 1 (Burges et al., Learning to Rank using Gradient Descent, ICML 2005; gdeval)."""
     return float(2.0**grade) - 1.0
 
 
 def binary(grade: float, relevant_from: float | None) -> float:
-    """1 from relevant_from on, or for every grade above 0 where that is None; else 0."""
+    """Return 1 for grades >= relevant_from (for grades > 0 if relevant_from is None), else 0."""
     return 1.0 if relevant_from is None or grade >= relevant_from else 0.0
 
 
 def judged(_grade: float, _: float | None) -> float:
-    """1 for everything that has a judgment."""
+    """Return 1 for every judged document."""
     return 1.0
 
 
@@ -72,10 +72,11 @@ def judged(_grade: float, _: float | None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Discount:
-    """One way to discount by rank.
+    """One function from ranks to discount factors, with its traits.
 
-    factor: (rank 1, 2, 3 …, its number) -> factor in (0, 1]. choices: those that a metric has with this discount alone;
-        the first of them is its number. is_choice: whether metrics can choose it; else it belongs to measures.
+    factor: (rank 1, 2, 3 …, number) -> factor in (0, 1]. choices: names of the choices that only metrics with this
+        discount have; the first is the number. is_choice: whether a metric can choose the discount; if not, a measure
+        implies it.
     """
 
     name: str
@@ -85,22 +86,22 @@ class Discount:
 
 
 def log2(rank: int, _: float) -> float:
-    """1 / log2(rank + 1). (Burges et al. 2005; trec_eval.)"""
+    """Return 1 / log2(rank + 1) (Burges et al. 2005; trec_eval)."""
     return 1.0 / math.log2(rank + 1)
 
 
 def jarvelin_kekalainen(rank: int, base: float) -> float:
-    """1 / max(1, log_base(rank)): no discount up to the rank `base`. (Järvelin and Kekäläinen 2002, section 2.)"""
+    """Return 1 / max(1, log_base(rank)), 1 up to the rank `base` (Järvelin and Kekäläinen 2002, section 2)."""
     return 1.0 / max(1.0, math.log2(rank) / math.log2(base))
 
 
 def reciprocal(rank: int, _: float) -> float:
-    """1 / rank. (Turnbull's worked examples, docs/definitions.md.)"""
+    """Return 1 / rank (Turnbull's worked examples, docs/definitions.md)."""
     return 1.0 / rank
 
 
 def geometric(rank: int, persistence: float) -> float:
-    """(1 - p) * p^(rank - 1): how likely it is that a user who goes on with chance p looks there last.
+    """Return (1 - p) * p^(rank - 1): the probability that a user with persistence p looks at this rank last.
 
     (Moffat and Zobel, Rank-biased Precision, ACM Transactions on Information Systems 27, 2008.)
     """
@@ -108,7 +109,7 @@ def geometric(rank: int, persistence: float) -> float:
 
 
 def no_discount(_rank: int, _: float) -> float:
-    """1 at every rank: cumulated gain (CG)."""
+    """Return 1 for every rank, as in cumulated gain (CG)."""
     return 1.0
 
 
@@ -116,7 +117,7 @@ def no_discount(_rank: int, _: float) -> float:
 
 
 class Pool(StrEnum):
-    """Where the gains of an ideal come from."""
+    """The source of the gains of an ideal ranking."""
 
     JUDGED = "judged"
     """All documents judged for the query, the same for every system."""
@@ -128,10 +129,10 @@ class Pool(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ideal:
-    """One best order to divide by.
+    """One kind of ideal ranking, whose sum divides the sum of a ranking.
 
-    pool: where its gains come from. depth: of a RETURNED pool, the choice that says how many ranks it takes.
-    choices: those that a metric has with this ideal alone.
+    pool: source of its gains. depth: name of the choice that limits a RETURNED pool to a number of ranks, or None.
+    choices: names of the choices that only metrics with this ideal have.
     """
 
     name: str
@@ -144,7 +145,7 @@ class Ideal:
 
 
 class Divisor(StrEnum):
-    """What the sum over the places of a ranking is divided by. Expected values and bounds depend on it."""
+    """The divisor of the sum over the places of a ranking; expected values and bounds depend on it."""
 
     NOTHING = "nothing"
     """The sum is the value, or nothing but the first relevant place decides."""
@@ -159,25 +160,26 @@ class Divisor(StrEnum):
 
 
 class Quotient(NamedTuple):
-    """A value as the last division makes it; below is None where nothing is divided."""
+    """A value before its last division, above / below; below is None if nothing is divided."""
 
     above: float
     below: float | None = None
 
     @property
     def value(self) -> float:
-        """above / below; 0 where below is 0."""
+        """Return above / below; 0 if below is 0, and above if below is None."""
         if self.below is None:
             return self.above
         return self.above / self.below if self.below > 0 else 0.0
 
 
 class Counted(NamedTuple):
-    """One query of one system as its measure sees it; something was returned, and something is relevant.
+    """The gains of one answered query of one system, from which a measure computes its value.
 
-    gains: at the places within the cutoff, best first, >= 0, at least one. total: the sum of gain * discount over them.
-    ideal: the same sum of the ideal, 0 for measures without one. cutoff: k >= 1, or None.
-    returned: results in all, >= 1.
+    gains: at the places within the cutoff, best first, >= 0, at least one. total: sum of gain * discount over these
+        places.
+    ideal: sum of gain * discount of the ideal ranking; 0 for measures without one. cutoff: k >= 1, or None.
+    returned: number of results, >= 1, without regard to the cutoff.
     """
 
     gains: Sequence[float]
@@ -189,22 +191,23 @@ class Counted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One measure.
+    """One measure, with its function and its traits.
 
-    quotient: its value from what is counted.
-    divisor: what the quotient divides the sum over places by.
-    gain, discount: name of the one that all of its metrics have, or CHOSEN.
-    ideal: likewise, or None where it divides by none. A fixed ideal is not cut: all of it counts.
-    is_additive: whether the value is a sum over places, up to a divisor that the order of ties does not move. Only then
-        can ties be averaged, and is there an expected value over their orders.
-    is_bounded: whether values lie in [0, 1]; else they have a unit of their own, that of the gains.
-    factors: for a measure that counts a place by what is above it, the factor of every place, >= 0, instead of
-        a discount.
-    is_monotone: whether a value never falls where a document that gains more moves up.
-    is_decided_by_first: whether nothing but the place of the first relevant document decides.
-    counts_nonrelevant: whether a document that is judged not to be relevant counts in another way than an unjudged one.
-    has_cutoff: whether its metrics can have one; else all that was returned counts.
-    choices: those of its own. ignores: rules that every metric has, and that cannot change its value.
+    quotient: the function that computes the value from a `Counted`.
+    divisor: what the sum over places is divided by.
+    gain, discount: name of the gain and the discount of every metric of this measure, or CHOSEN.
+    ideal: name of the ideal, CHOSEN, or None if the measure divides by none. A named ideal is not cut: all of it
+        counts.
+    is_additive: whether the value is a sum over places, up to a divisor that does not depend on the order of ties. Only
+        then can ties be averaged, and is there an expected value over the orders of ties.
+    is_bounded: whether values lie in [0, 1]; if not, they have the unit of the gains.
+    factors: for a measure that weights a place by the documents above it, the function that returns the factor, >= 0,
+        of every place; None for measures with a discount.
+    is_monotone: whether moving a document with a larger gain up never lowers the value.
+    is_decided_by_first: whether only the rank of the first relevant document matters.
+    counts_nonrelevant: whether a document judged non-relevant counts differently from an unjudged one.
+    has_cutoff: whether a metric of this measure can have a cutoff; if not, everything returned counts.
+    choices: names of the choices of this measure alone. ignores: names of choices without effect on this measure.
     """
 
     name: str
@@ -224,51 +227,54 @@ class Measure:
     ignores: tuple[str, ...] = ()
 
     def takes(self, choice: str) -> bool:
-        """Whether its metrics choose a `gain`, a `discount` or an `ideal`."""
+        """Return whether a metric of this measure chooses its `gain`, `discount` or `ideal`."""
         return {"gain": self.gain, "discount": self.discount, "ideal": self.ideal}[choice] == CHOSEN
 
     @property
     def is_graded(self) -> bool:
-        """Whether its metrics choose what a grade is worth; else it counts documents."""
+        """Return whether a metric of this measure chooses a gain; if not, the measure counts documents."""
         return self.takes("gain")
 
 
 def normalised(counted: Counted) -> Quotient:
-    """DCG / DCG of the ideal; 0 where that is 0. (Järvelin and Kekäläinen 2002, section 2.)"""
+    """Return DCG over the DCG of the ideal, as a quotient (Järvelin and Kekäläinen 2002, section 2)."""
     return Quotient(counted.total, counted.ideal)
 
 
 def cumulated(counted: Counted) -> Quotient:
-    """DCG, the sum of gain * discount down to the cutoff; CG without discount. (The same.)"""
+    """Return DCG, the sum of gain * discount down to the cutoff (Järvelin and Kekäläinen 2002)."""
     return Quotient(counted.total)
 
 
 def accuracy(counted: Counted) -> Quotient:
-    """1 where anything within the cutoff is relevant, else 0. (trec_eval: success.)"""
+    """Return 1 if any document within the cutoff is relevant, else 0 (trec_eval: success)."""
     return Quotient(1.0 if any(counted.gains) else 0.0)
 
 
 def precision(counted: Counted) -> Quotient:
-    """Relevant ones / k, also where fewer were returned; without a cutoff / those returned. (trec_eval: P, set_P.)"""
+    """Return relevant documents / k, or / number of results without a cutoff (trec_eval: P, set_P).
+
+    The divisor is k even if fewer than k results were returned.
+    """
     return Quotient(counted.total, counted.returned if counted.cutoff is None else counted.cutoff)
 
 
 def recall(counted: Counted) -> Quotient:
-    """What relevant ones within the cutoff add / all relevant ones; without a division where none do.
+    """Return the sum over relevant documents within the cutoff / the number of all relevant documents, or 0 undivided.
 
-    Each adds 1 (trec_eval: recall), or its factor.
+    Each document adds 1 (trec_eval: recall), or its factor.
     """
     return Quotient(counted.total, counted.ideal) if counted.total else Quotient(0.0)
 
 
 def reciprocal_rank(counted: Counted) -> Quotient:
-    """1 / rank of the first relevant one; 0 without one. (trec_eval: recip_rank.)"""
+    """Return 1 / rank of the first relevant document, or 0 without one (trec_eval: recip_rank)."""
     first = next((rank for rank, gain in enumerate(counted.gains, start=1) if gain > 0), None)
     return Quotient(0.0) if first is None else Quotient(1.0, first)
 
 
 def judged_share(counted: Counted) -> Quotient:
-    """Judged ones / those returned within the cutoff: how far the other values can be trusted."""
+    """Return the share of the results within the cutoff that are judged."""
     return Quotient(counted.total, len(counted.gains))
 
 

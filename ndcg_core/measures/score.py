@@ -1,7 +1,7 @@
-"""The measures of one query in plain Python: the second opinion on what the SQL computes.
+"""Compute the measures of one query in plain Python, to verify the values that the SQL computes.
 
-Nothing is shared with `sql/`: order, gain, discount, ideal and every measure are written out again, here and in
-`ndcg_core.measures.registry`, from one query's results and judgments, so that a slip in one shows as a difference.
+Nothing is shared with `sql/`. Order, gain, discount, ideal and every measure are implemented again here and in
+`ndcg_core.measures.registry`, so that a mistake in one implementation shows as a difference.
 """
 
 import math
@@ -22,9 +22,14 @@ from ndcg_core.measures.writing import format_number
 class Result(NamedTuple):
     """One document that a system returned for a query.
 
-    doc_id: compared as UTF-8 bytes.
-    score: higher is better, finite; None in a ranking that has only ranks.
-    rank_given: the ranking's own rank, lower is better; it orders only where there is no score.
+    Attributes
+    ----------
+    doc_id : str
+        Id of the document; compared as UTF-8 bytes.
+    score : float or None, default None
+        Finite score, higher is better; None in a ranking that has only ranks.
+    rank_given : int or None, default None
+        Rank in the ranking's file, lower is better; it orders the results only if there are no scores.
     """
 
     doc_id: str
@@ -37,17 +42,17 @@ LARGEST_FLOAT32 = 3.4028234663852886e38
 
 
 class Placed(NamedTuple):
-    """One place of a ranking: the document that is there, and the first rank of its group of equal scores."""
+    """The document at one place of a ranking, with the first rank of the group of equal scores that it belongs to."""
 
     doc_id: str
     first_rank: int
 
 
 def order_results(results: Sequence[Result], metric: Metric = Metric()) -> list[Placed]:  # noqa: B008  (it is frozen)
-    """The places best first, by the metric's rules for ties, precision and duplicates.
+    """Return the places of a ranking, best first, by the metric's rules for ties, precision and duplicates.
 
-    Raises ValueError when a result has neither score nor rank, when only some have a score, when a document
-    comes twice (unless duplicates = first), and with ties = given when a result has no rank.
+    Raises ValueError if a result has neither score nor rank, if only some results have a score, if a document occurs
+    twice (unless duplicates = first), and with ties = given if a result has no rank.
     """
     if len({result.score is None for result in results}) > 1:
         raise ValueError("some results have a score and some have none")
@@ -65,7 +70,7 @@ def order_results(results: Sequence[Result], metric: Metric = Metric()) -> list[
 
 
 def best_scores(results: Sequence[Result], metric: Metric) -> dict[str, float]:
-    """doc_id -> what orders it, the highest where it comes twice; ValueError unless duplicates = first."""
+    """Return each document's highest order score; raise ValueError for a repetition unless duplicates = first."""
     best: dict[str, float] = {}
     for result in results:
         if result.doc_id in best and metric.duplicates == "error":
@@ -75,7 +80,7 @@ def best_scores(results: Sequence[Result], metric: Metric) -> dict[str, float]:
 
 
 def order_score(result: Result, metric: Metric) -> float:
-    """What orders a result, higher first: its score in the metric's precision, or its rank with the sign reversed."""
+    """Return the number that orders a result, higher first: the score in the metric's precision, or minus the rank."""
     if metric.ties == "given" or result.score is None:
         if result.rank_given is None:
             missing = "a rank, which ties = given needs" if metric.ties == "given" else "either a score or a rank"
@@ -88,15 +93,18 @@ def order_score(result: Result, metric: Metric) -> float:
 
 
 def gain(metric: Metric, grade: float) -> float:
-    """What a document of this grade is worth, >= 0; a grade of 0 or below is worth 0 (but for `judged`).
+    """Return the gain, >= 0, of a document with a grade; grades of 0 or below gain 0 (except for the gain `judged`).
 
-    Raises MetricError when the metric's gain table lacks the grade.
+    Raises MetricError if the metric's gain table lacks the grade.
     """
     return gain_by_rule(metric.effective_gain, metric, grade)
 
 
 def gain_by_rule(rule: str | Sequence[tuple[float, float]], metric: Metric, grade: float) -> float:
-    """The same by a given gain: a name in `ndcg_core.measures.registry.GAINS`, or a table."""
+    """Return the gain, >= 0, of a grade by a rule: a name in `ndcg_core.measures.registry.GAINS`, or a gain table.
+
+    Raises MetricError if the gain table lacks the grade.
+    """
     if grade <= 0 and not (isinstance(rule, str) and GAINS[rule].is_of_every_grade):
         return 0.0
     if isinstance(rule, str):
@@ -108,12 +116,12 @@ def gain_by_rule(rule: str | Sequence[tuple[float, float]], metric: Metric, grad
 
 
 def discount(metric: Metric, rank: int) -> float:
-    """The factor of a rank (1, 2, 3 …), in (0, 1]."""
+    """Return the metric's discount factor, in (0, 1], at a rank (1, 2, 3 …)."""
     return DISCOUNTS[metric.effective_discount].factor(rank, metric.discount_number)
 
 
 def discounted_sum(metric: Metric, gains: Sequence[float]) -> float:
-    """DCG of gains in rank order: the sum of gain * discount (Järvelin and Kekäläinen 2002, section 2)."""
+    """Return the sum of gain * discount of gains in rank order: DCG (Järvelin and Kekäläinen 2002, section 2)."""
     if len(gains) > KEPT:
         return math.fsum(value * discount(metric, rank) for rank, value in enumerate(gains, start=1))
     return math.fsum(map(mul, gains, _first_discounts(metric.effective_discount, metric.discount_number)))
@@ -121,18 +129,18 @@ def discounted_sum(metric: Metric, gains: Sequence[float]) -> float:
 
 @lru_cache
 def _first_discounts(rule: str, made_with: float) -> tuple[float, ...]:
-    """The factors of the first `KEPT` ranks: they are the same for every query."""
+    """Return the discount factors of the first `KEPT` ranks, cached since every query uses them."""
     return tuple(DISCOUNTS[rule].factor(rank, made_with) for rank in range(1, KEPT + 1))
 
 
 def ideal_gains(
     metric: Metric, own: Sequence[float], judgments: Mapping[str, float], highest_grade: float, returned: int
 ) -> list[float]:
-    """The gains of the best order that this metric divides by, best first, cut where it ends.
+    """Return the gains of the metric's ideal ranking, best first, cut at the end of the ideal.
 
-    own: the gains of what the system returned, in rank order, as far as the metric looks.
-    highest_grade: in the whole evaluation. returned: how many results there are in all.
-    Raises MetricError where a grade is above max_grade, or a gain table lacks one.
+    own: gains of the system's results in rank order, down to the metric's depth.
+    highest_grade: highest grade in the whole evaluation. returned: number of all results.
+    Raises MetricError if a grade is above max_grade, or if the gain table lacks a grade.
     """
     if metric.has_endless_ideal:
         pool = [highest_gain(metric, highest_grade)] * max(returned, metric.cutoff or 0)
@@ -145,7 +153,7 @@ def ideal_gains(
 
 
 def highest_gain(metric: Metric, highest_grade: float) -> float:
-    """The gain of max_grade, or of the highest grade of all; MetricError where a grade is above max_grade."""
+    """Return the gain of max_grade, or of the highest grade; raise MetricError if that is above max_grade."""
     grade = highest_grade if metric.max_grade is None else metric.max_grade
     if highest_grade > grade:
         raise MetricError(f"metric {metric.name}: grade {format_number(highest_grade)} is above max_grade")
@@ -153,7 +161,7 @@ def highest_gain(metric: Metric, highest_grade: float) -> float:
 
 
 def ideal_end(metric: Metric, returned: int) -> int | None:
-    """How many places the ideal has; None: as many as there are gains."""
+    """Return the number of places of the ideal ranking; None: as many as there are gains."""
     if not metric.traits.takes("ideal"):
         return None
     if metric.has_endless_ideal and metric.cutoff is None:
@@ -164,7 +172,7 @@ def ideal_end(metric: Metric, returned: int) -> int | None:
 
 
 def placed_gains(metric: Metric, places: Sequence[Placed], judgments: Mapping[str, float]) -> list[float]:
-    """The gain of every place: that of its document, or with ties = average the mean of its group."""
+    """Return the gain of every place: the document's, or with ties = average the mean over equal scores."""
     own = document_gains(metric, (place.doc_id for place in places), judgments)
     if metric.ties != "average":
         return own
@@ -176,7 +184,7 @@ def placed_gains(metric: Metric, places: Sequence[Placed], judgments: Mapping[st
 
 
 def document_gains(metric: Metric, doc_ids: Iterable[str], judgments: Mapping[str, float]) -> list[float]:
-    """What each document is worth; 0 where nobody judged it."""
+    """Return the gain of each document; unjudged documents gain 0."""
     worth: dict[float, float] = {}
     found = []
     for grade in map(judgments.get, doc_ids):
@@ -187,7 +195,7 @@ def document_gains(metric: Metric, doc_ids: Iterable[str], judgments: Mapping[st
 
 
 def is_relevant(metric: Metric, judgments: Mapping[str, float]) -> bool:
-    """Whether something among a query's judgments has a gain (for `judged`: a grade above 0)."""
+    """Return whether a query has a judgment with a gain (for the gain `judged`: a grade above 0)."""
     rule = metric.effective_gain
     if isinstance(rule, str):
         rule = GAINS[rule].relevance or rule
@@ -202,15 +210,38 @@ def score_query(
     places: Sequence[Placed] | None = None,
     ideal: float | None = None,
 ) -> float | None:
-    """The metric's value for one query of one system, or None where the query is left out.
+    """Compute a metric's value for one query of one system.
 
-    results: what the system returned, in any order; empty for an unanswered query.
-    judgments: doc_id -> grade, all judgments of the query, at least one.
-    highest_grade: the highest grade in the whole evaluation (ideal = max); by default that of the query.
-    places: the results in this metric's order where the caller has it already (`arrange_places`).
-    ideal: what every ranking of the query is divided by where the caller has it already (`shared_ideal`).
-    Values lie in [0, 1], except dcg and cg (>= 0), and ndcg with ties = average over an ideal of the system's own
-    documents, which can exceed 1.  Raises MetricError for grades that the metric refuses.
+    Parameters
+    ----------
+    metric : Metric
+        The metric to compute.
+    results : sequence of Result
+        The results that the system returned, in any order; empty for an unanswered query.
+    judgments : mapping of str to float
+        Grades of all judged documents of the query, by doc_id; at least one.
+    highest_grade : float, optional
+        Highest grade in the whole evaluation, for ``ideal=max``. Default: the query's highest grade.
+    places : sequence of Placed, optional
+        The results in the metric's order, if already known (`arrange_places`).
+    ideal : float, optional
+        The divisor of every ranking of the query, if already known (`shared_ideal`).
+
+    Returns
+    -------
+    float or None
+        The value, or None if the query is left out. Values lie in [0, 1], except for dcg and cg (>= 0), and for ndcg
+        with averaged ties over an ideal of the system's own documents, which can exceed 1.
+
+    Raises
+    ------
+    MetricError
+        If the metric refuses a grade.
+    ValueError
+        If the results cannot be ordered: a repeated document, or a missing score or rank.
+
+    Notes
+    -----
     Agrees with pytrec_eval-terrier 0.5 (ndcg, ndcg_cut, P, recall, recip_rank, success) on the defaults.
     """
     found = quotient(metric, results, judgments, highest_grade, places, ideal)
@@ -225,7 +256,10 @@ def quotient(
     places: Sequence[Placed] | None = None,
     ideal: float | None = None,
 ) -> Quotient | None:
-    """The value of `score_query` before its last division; a value that a rule decides is divided by nothing."""
+    """Return the numerator and divisor of `score_query`'s value, or None if the query is left out.
+
+    A value that a rule decides has no divisor. Parameters and errors are those of `score_query`.
+    """
     if metric.negative == "error" and min(judgments.values()) < 0:
         raise MetricError(f"metric {metric.name}: grade {format_number(min(judgments.values()))} is below 0")
     if not results and metric.unanswered == "exclude":
@@ -241,7 +275,7 @@ def quotient(
 
 
 def shared_ideal(metric: Metric, judgments: Mapping[str, float], highest_grade: float) -> float | None:
-    """What every ranking of a query is divided by; None where that depends on the ranking, or nothing is divided."""
+    """Return the divisor that all rankings of a query share; None if it depends on the ranking or there is none."""
     depends = metric.has_own_ideal or metric.has_endless_ideal or metric.ideal_cut == "returned"
     if metric.ideal_traits is None or depends:
         return None
@@ -255,7 +289,7 @@ def count_places(
     highest: float,
     ideal: float | None = None,
 ) -> Counted:
-    """What the measure makes its value from; places: at least one, in the metric's order."""
+    """Return what a measure computes its value from. places: at least one, in the metric's order."""
     returned = len(places)
     if metric.ties != "average" and not metric.has_deeper_ideal:
         places = places[: metric.cutoff]
@@ -275,7 +309,7 @@ def count_places(
 def place_factors(
     metric: Metric, places: Sequence[Placed], gains: Sequence[float], judgments: Mapping[str, float], highest: float
 ) -> list[float]:
-    """What the gain of every place is multiplied by: the discount of its rank, or a factor by what is above it."""
+    """Return the factor of each place: the discount of the rank, or a factor that depends on the places above."""
     if metric.traits.factors is None:
         return [discount(metric, rank) for rank in range(1, len(gains) + 1)]
     grades = [judgments.get(place.doc_id) for place in places[: len(gains)]]
@@ -286,12 +320,12 @@ def place_factors(
 
 
 def arrange_places(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> list[Placed]:
-    """The places of a ranking by a metric's rules for order, without what it takes out."""
+    """Return the places of a ranking in the metric's order, without results that the metric removes."""
     return order_results(condense_results(metric, results, judgments), metric)
 
 
 def condense_results(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> Sequence[Result]:
-    """The results without those that a metric takes out before ranks are given."""
+    """Return the results without those that the metric removes before ranks are assigned."""
     if metric.unjudged == "zero":
         return results
     least = 0.0 if metric.negative == "unjudged" else -math.inf

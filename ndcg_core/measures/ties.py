@@ -1,7 +1,7 @@
-"""What the order of equal scores can do to a value: its bounds over all orders, and its expectation.
+"""Compute what the order of equal scores can do to a value: its bounds over all orders, and its expectation.
 
-The expectation is the value with ties = average: every place of a tie gets the mean gain of the tie (F. McSherry and
-M. Najork, Computing Information Retrieval Performance Measures Efficiently in the Presence of Tied Scores, ECIR 2008).
+The expectation is the value with ties = average: every place of a tie gets the mean gain of the tie. (F. McSherry and
+M. Najork, Computing Information Retrieval Performance Measures Efficiently in the Presence of Tied Scores, ECIR 2008.)
 """
 
 import dataclasses
@@ -14,9 +14,14 @@ from ndcg_core.measures.score import Result, document_gains, order_score, score_
 
 
 class TieBounds(NamedTuple):
-    """A value over all orders of equal scores, in the metric's unit; worst <= expected <= best up to rounding.
+    """The lowest, expected and highest value of a metric over all orders of equal scores, in the metric's unit.
 
-    expected: None for measures that are no sums over places (rr, accuracy).
+    Attributes
+    ----------
+    worst, best : float
+        The lowest and the highest value; worst <= expected <= best up to rounding.
+    expected : float or None
+        The mean value over all orders; None for measures that are not sums over places (rr, accuracy).
     """
 
     worst: float
@@ -26,7 +31,7 @@ class TieBounds(NamedTuple):
 
 @lru_cache
 def with_ties(metric: Metric, ties: str) -> Metric:
-    """The metric with another order of equal scores."""
+    """Return the metric with another rule for the order of equal scores."""
     return dataclasses.replace(metric, ties=ties)
 
 
@@ -37,11 +42,32 @@ def tie_bounds(
     highest_grade: float | None = None,
     ideal: float | None = None,
 ) -> TieBounds:
-    """The lowest, the expected and the highest value that the order of equal scores can give one query.
+    """Compute the lowest, expected and highest value that the order of equal scores can give one query.
 
-    Arguments and errors as for `score_query`; a query that is left out has 0 everywhere.  Raises ValueError for an
-    ideal of the system's own documents: there the order of ties moves the ideal, too; and for a measure whose value can
-    rise where a document that gains more moves down.
+    Parameters
+    ----------
+    metric : Metric
+        A metric whose ideal does not depend on the system's own documents.
+    results : sequence of Result
+        The results that the system returned, in any order; empty for an unanswered query.
+    judgments : mapping of str to float
+        Grades of all judged documents of the query, by doc_id; at least one.
+    highest_grade : float, optional
+        Highest grade in the whole evaluation, for ``ideal=max``. Default: the query's highest grade.
+    ideal : float, optional
+        The divisor of every ranking of the query, if already known.
+
+    Returns
+    -------
+    TieBounds
+        The three values; all are 0 for a query that is left out.
+
+    Raises
+    ------
+    MetricError
+        If the metric refuses a grade.
+    ValueError
+        If the ideal depends on the order of ties, or if moving a document with a larger gain up can lower the value.
     """
     if metric.has_own_ideal:
         raise ValueError(f"metric {metric.name}: the order of ties moves its ideal, too")
@@ -53,7 +79,7 @@ def tie_bounds(
     scored = [(order_score(result, metric), result.doc_id) for result in results]
 
     def ordered(sign: float) -> float:
-        """The value when ties are ordered by gain: best first (sign 1) or last (-1)."""
+        """Return the value with ties ordered by gain, best first (sign 1) or last (sign -1)."""
 
         def key(each: tuple[float, str]) -> tuple[float, float, bytes]:
             score, doc_id = each
@@ -75,7 +101,7 @@ def tie_bounds(
 
 
 def is_order_seen(metric: Metric, results: Iterable[Result], judgments: Mapping[str, float]) -> bool:
-    """Whether documents of equal scores differ in their grades; else the value is one, whatever their order."""
+    """Return whether documents with equal scores have different grades; if not, their order cannot change the value."""
     grades: dict[float, float | None] = {}
     for result in results:
         grade = judgments.get(result.doc_id)

@@ -1,1 +1,1 @@
-"""What unjudged documents can do to a measure: expected values, bounds, the effect of one more label."""
+"""Compute what unjudged documents can do to a measure: expected values, bounds, and the effect of one more judgment."""

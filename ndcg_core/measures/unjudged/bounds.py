@@ -1,6 +1,6 @@
-"""The lowest and the highest difference of two systems over all grades of their unjudged results.
+"""Compute the lowest and the highest difference of two systems over all grades of their unjudged results.
 
-The unjudged documents of a query that either system shows may each have any gain x of a grade of the judgments, or 0:
+Each unjudged document of a query that either system shows may have any gain x of a grade of the judgments, or 0:
 
     D(x) = (c + sum of w_u x_u) / I(x),    c: of judged documents; w_u: weight of u's place for the candidate - baseline
 
@@ -68,9 +68,9 @@ def positive_gains(metric: Metric, judged: Judged) -> FloatArray:
 
 
 def _highest_of_first(pair: ShownPair, side: int) -> FloatArray:
-    """Return the highest advantage of the candidate (0) or the baseline (1), if the first relevant place decides.
+    """Return, per query, the highest advantage of candidate (0) or baseline (1) if the first relevant place decides.
 
-    Unjudged documents that only this system shows are all taken as relevant, and of those that both show at most one.
+    Unjudged documents that only this system shows count as relevant; of those that both systems show, at most one does.
     """
     deepest = max(int(places.rank.max(initial=0)) for places in pair.systems)
     worth = first_values(pair.metric, deepest)
@@ -90,9 +90,10 @@ def _highest_of_first(pair: ShownPair, side: int) -> FloatArray:
 
 
 def _highest_of_sums(pair: ShownPair, values: FloatArray, sign: int) -> FloatArray:
-    """Return the highest `sign` times the difference, of sums over places. values: `sign` times the differences.
+    """Return, per query, the highest value of `sign` times the difference, for sums over places.
 
-    A query without a relevant judgment is *open*: its difference is 0 until one of its documents gains something.
+    values: `sign` times the differences with unjudged results gaining nothing. A query without a relevant judgment is
+    *open*: its difference is 0 until one of its documents gains something.
     """
     levels = positive_gains(pair.metric, pair.judged)
     if not len(levels):
@@ -114,7 +115,10 @@ def _highest_of_sums(pair: ShownPair, values: FloatArray, sign: int) -> FloatArr
 def _greatest_quotients(
     pair: ShownPair, known: FloatArray, weights: FloatArray, levels: FloatArray, is_open: BoolArray
 ) -> FloatArray:
-    """Return (queries,) largest quotients. known: those of the judged documents. weights: of the unjudged ones."""
+    """Return (queries,) largest quotients over all gains of unjudged documents.
+
+    known: (queries,) numerators of the judged documents. weights: of the unjudged documents. levels: gains, rising.
+    """
     metric, judged, query = pair.metric, pair.judged, pair.unjudged.query
     weights = weights[np.lexsort((-weights, query))]
     documents = np.bincount(query, minlength=judged.queries)
@@ -140,10 +144,10 @@ def _greatest_quotients(
 
 
 def _raise_quotients(quotients: FloatArray, above: FloatArray, sums: FloatArray, ideal: FloatArray) -> FloatArray:
-    """Return the largest quotients of queries, from smaller ones on.
+    """Return the largest quotients of queries, from smaller ones on, by Dinkelbach's iteration.
 
-    above: the known numerators. sums, ideal: (levels, queries, n) what a level adds to the numerator and to the ideal
-    if 0, 1, 2 … unjudged documents reach it.
+    above: the known numerators. sums, ideal: (levels, queries, n) additions of a level to the numerator and to the
+        ideal if 0, 1, 2 … unjudged documents reach it.
     """
     while True:
         worth = sums - quotients[:, None] * ideal

@@ -1,11 +1,11 @@
-"""The expected difference of two systems, if their unjudged results have grades by chance.
+"""Compute the expected difference of two systems if their unjudged results have random grades.
 
-A value is the expected sum over the places of a ranking (`place_values`) over its expected divisor. The ideal of a
-measure that divides by one is that of known and expected gains together, best first: a ratio of expectations.
+A value is the expected sum over the places of a ranking (`place_values`) over its expected divisor. For a measure with
+an ideal, the divisor is the ideal of known and expected gains together, best first: a ratio of expectations.
 
-With grade g of one more document the difference D of its query becomes D(g), all else as it is judged. With the chance
-p(g) of each grade the effect of the document is the root mean square change sqrt(sum over g of p(g) (D(g) - D)^2):
-large if the grade is uncertain and likely to count.
+With grade g of one more document the difference D of its query becomes D(g), with everything else as judged. With the
+probability p(g) of each grade, the effect of the document is the root mean square change
+sqrt(sum over g of p(g) (D(g) - D)^2): large if the grade is uncertain and likely to count.
 (B. Carterette, J. Allan and R. Sitaraman, SIGIR 2006, choose the documents of additive measures by their weight.)
 """
 
@@ -44,10 +44,10 @@ NOWHERE = np.iinfo(np.int64).max  # the rank of a document that a system does no
 
 
 class UnjudgedDocuments(NamedTuple):
-    """The unjudged documents that either system shows, (n,) each, by rising query.
+    """The unjudged documents that either of two systems shows, (n,) each, by rising query.
 
-    query, doc: their numbers. rows: the document's row in the candidate's results and in the baseline's, -1 if it is
-    not shown. band: the rank band of the better of the two ranks.
+    query, doc: numbers of the query and of the document. rows: row of the document in the candidate's results and in
+        the baseline's, -1 if it is not shown. band: rank band of the better of the two ranks.
     """
 
     query: IntArray
@@ -58,10 +58,10 @@ class UnjudgedDocuments(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ShownPair:
-    """The results of two systems of the same queries, and the judgments of these queries.
+    """The results of two systems for the same queries, with the judgments of these queries.
 
-    metric: one whose unjudged results gain nothing. judged: counts of the judgments. candidate, baseline: the results
-    within the metric's depth, without those that no rank of the metric reaches.
+    metric: a metric whose unjudged results gain nothing. judged: counts of the judgments. candidate, baseline: the
+        results within the metric's depth.
     """
 
     metric: Metric
@@ -71,12 +71,12 @@ class ShownPair:
 
     @property
     def systems(self) -> tuple[Places, Places]:
-        """The results of the candidate and of the baseline."""
+        """Return the results of the candidate and of the baseline."""
         return self.candidate, self.baseline
 
     @cached_property
     def unjudged(self) -> UnjudgedDocuments:
-        """The unjudged documents that either system shows."""
+        """Return the unjudged documents that either system shows."""
         width = 1 + max(int(places.doc.max(initial=0)) for places in self.systems)
         own: list[IntArray] = [np.flatnonzero(~places.is_judged) for places in self.systems]
         keys = [places.query[rows] * width + places.doc[rows] for places, rows in zip(self.systems, own, strict=True)]
@@ -89,22 +89,22 @@ class ShownPair:
 
     @cached_property
     def chances(self) -> GradeChances:
-        """The chance of each grade of an unjudged result, by rank band."""
+        """Return the probability of each grade of an unjudged result, by rank band."""
         return estimate_chances(self.metric, self.judged, *self.systems)
 
     @cached_property
     def judged_gains(self) -> Gains:
-        """What each row of `judged` gains."""
+        """Return the gain of each row of `judged`."""
         return gains_of(self.metric, self.judged.grade)
 
     @cached_property
     def relevant(self) -> FloatArray:
-        """The number of relevant judged documents of each query, (queries,)."""
+        """Return the (queries,) numbers of judged relevant documents."""
         return self.judged.count_documents(self.judged_gains.mean > 0)
 
     @cached_property
     def known(self) -> tuple[Results, Results]:
-        """The results of the candidate and of the baseline, with unjudged ones gaining nothing."""
+        """Return the results of the candidate and of the baseline, with unjudged results gaining nothing."""
         first, second = (
             Results(places, place_weights(self.metric, places), gains_of(self.metric, places.grade))
             for places in self.systems
@@ -112,11 +112,11 @@ class ShownPair:
         return first, second
 
     def expect(self, candidate_factor: float, baseline_factor: float) -> tuple[FloatArray, FloatArray]:
-        """Return (queries,) expected differences, and the variance of each through the grades by chance.
+        """Return the (queries,) expected differences, and the variance of each over the random grades.
 
-        candidate_factor, baseline_factor: >= 0, by what the chances of grades that gain are multiplied for unjudged
-        results that only the candidate, or only the baseline, shows; 1 leaves them as those of judged results.
-        The variances of a measure that is no plain sum have no closed form here and are 0.
+        candidate_factor, baseline_factor: >= 0, multiply the probabilities of grades with a gain for unjudged results
+            that only the candidate, or only the baseline, shows; 1 leaves the probabilities of judged results.
+            Variances are 0 for measures that are not plain sums, since there is no closed form here.
         Raises ValueError if the metric has no expected value (`lacks_expected_value`).
         """
         by_kind = [expect_gain(self.metric, self.chances, each) for each in (1.0, candidate_factor, baseline_factor)]
@@ -133,18 +133,18 @@ class ShownPair:
 
     @property
     def nothing(self) -> Gains:
-        """The gains of the unjudged documents, if these gain nothing."""
+        """Return gains of 0 for the unjudged documents."""
         return Gains(*np.zeros((len(Gains._fields), len(self.unjudged.query))))
 
     def measure_judged(self, documents: IntArray, grade: float) -> FloatArray:
-        """Return the (queries,) differences if some unjudged documents had a grade, and all others gained nothing."""
+        """Return the (queries,) differences if some unjudged documents had a grade, and the others gained nothing."""
         expected = self.nothing
         for values, value in zip(expected, gains_of(self.metric, np.array([grade])), strict=True):
             values[documents] = value
         return self._expect(expected)[0]
 
     def _expect(self, expected: Gains) -> tuple[FloatArray, FloatArray]:
-        """Return expected differences and their variances. expected: of the unjudged documents."""
+        """Return (queries,) expected differences and variances. expected: gains of the unjudged documents."""
         if lacks_expected_value(self.metric):
             raise ValueError(f"metric {self.metric.name}: its measure has no expected value, must have one")
         pool, query = self.pool(expected), self.unjudged.query
@@ -166,7 +166,7 @@ class ShownPair:
         return values[0] - values[1], np.bincount(query, spread, self.judged.queries).astype(np.float64)
 
     def pool(self, expected: Gains) -> Pool:
-        """Return the judged documents, and the unjudged ones with what is expected of them."""
+        """Return the judged documents, and the unjudged documents with the given expected gains."""
         judged, query = self.judged, self.unjudged.query
         return Pool(
             np.concatenate([judged.query, query]),
@@ -177,7 +177,7 @@ class ShownPair:
         )
 
     def divisors(self, results: Results, pool: Pool) -> FloatArray:
-        """Return (queries,) divisors of the sums over the places of one system."""
+        """Return the (queries,) divisors of the sums over the places of one system."""
         metric, queries = self.metric, self.judged.queries
         returned = np.bincount(results.places.query, minlength=queries)
         if metric.traits.divisor is Divisor.NOTHING:
@@ -199,10 +199,10 @@ class ShownPair:
 
 
 def find_grade_effects(pair: ShownPair) -> tuple[FloatArray, FloatArray]:
-    """Return what each grade of each shown unjudged document would make of the difference of its query.
+    """Return the probability of each grade of each shown unjudged document, and the difference it would make.
 
-    Returns the (n, g) chances of the grades, which sum to 1, and the (n, g) differences, NaN if the query has nothing
-    relevant even then; documents are in the order of `ShownPair.unjudged`.
+    Returns (n, grades) probabilities, which sum to 1, and (n, grades) differences of the document's query, NaN if the
+    query would still have nothing relevant. Documents are in the order of `ShownPair.unjudged`.
     Raises ValueError if the metric has no expected value (`lacks_expected_value`).
     """
     groups = np.array_split(np.arange(len(pair.chances.grades)), min(MOST_GRADES, len(pair.chances.grades)))
@@ -220,7 +220,7 @@ def find_grade_effects(pair: ShownPair) -> tuple[FloatArray, FloatArray]:
 def sum_best(metric: Metric, query: IntArray, gains: FloatArray, documents: IntArray, end: IntArray) -> FloatArray:
     """Return, per query, the discounted sum of gains in their best order, cut after `end` documents.
 
-    query, gains, documents: (m,), one row for `documents` of a query that gain as much. end: (queries,).
+    query, gains, documents: (m,), one row for `documents` documents of a query with equal gains. end: (queries,).
     """
     order = np.lexsort((-gains, query))
     order = order[gains[order] > 0]
@@ -233,5 +233,5 @@ def sum_best(metric: Metric, query: IntArray, gains: FloatArray, documents: IntA
 
 
 def pick(values: Values, rows: IntArray, otherwise: int) -> Values:
-    """Return the values of rows, `otherwise` for the row -1."""
+    """Return the values of rows, or `otherwise` for the row -1."""
     return np.append(values, values.dtype.type(otherwise))[rows]

@@ -1,4 +1,4 @@
-"""The chance of each grade of an unjudged result, from the judged results at like ranks."""
+"""Estimate the probability of each grade of an unjudged result from judged results at similar ranks."""
 
 from typing import NamedTuple
 
@@ -13,22 +13,19 @@ SHRINKAGE = 2.0  # results: the weight of the distribution over all bands in tha
 
 
 class GradeChances(NamedTuple):
-    """The distribution of grades by rank band.
-
-    grades: (g,). chances: (bands, g), rows that sum to 1.
-    """
+    """The distribution of grades by rank band. grades: (g,). chances: (bands, g), rows that sum to 1."""
 
     grades: FloatArray
     chances: FloatArray
 
 
 def band_of(rank: IntArray) -> IntArray:
-    """Return the number of the band of each rank, from 0 on."""
+    """Return the number of the rank band of each rank, from 0."""
     return np.searchsorted(BANDS, rank, side="left").astype(np.int64)
 
 
 def least_gaining_grade(metric: Metric) -> float | None:
-    """Return the least grade that may gain something before any does: 1, or the least that the metric names."""
+    """Return the lowest grade that may gain something if no judged grade does: 1, or a lowest grade in the metric."""
     rule = metric.effective_gain
     named = (1.0, metric.relevant_from, metric.max_grade) if isinstance(rule, str) else sorted(dict(rule))
     highest = np.inf if metric.max_grade is None else metric.max_grade
@@ -37,11 +34,11 @@ def least_gaining_grade(metric: Metric) -> float | None:
 
 
 def estimate_chances(metric: Metric, judged: Judged, *systems: Places) -> GradeChances:
-    """Return the distribution of the grades of judged results of all systems, by rank band.
+    """Estimate the distribution of the grades of judged results of all systems, by rank band.
 
-    Each band counts the distribution over all bands as two results more. If no result is judged, every band has the
-    distribution of the judgments. If no grade gains anything so far, the least that may counts as one result. Raises
-    ValueError if there is no judgment at all.
+    The distribution over all bands is added to each band with the weight of two results. If no result is judged, every
+    band has the distribution of the judgments. If no grade gains anything, the lowest grade that may gain something
+    counts as one result. Raises ValueError if there is no judgment.
     """
     grades = np.array(judged.grades)
     least = None if any(gain(metric, grade) > 0 for grade in judged.grades) else least_gaining_grade(metric)
@@ -63,9 +60,9 @@ def estimate_chances(metric: Metric, judged: Judged, *systems: Places) -> GradeC
 
 
 def expect_gain(metric: Metric, chances: GradeChances, factor: float) -> Gains:
-    """Return the expected gain of an unjudged result by band, if every grade that gains is `factor` times as likely.
+    """Return the expected gain of an unjudged result by band, if every grade with a gain is `factor` times as likely.
 
-    factor: >= 0. The chances of the grades that gain sum to at most 1; the rest is grade 0.
+    factor: >= 0. The probabilities of the grades with a gain sum to at most 1; the rest is grade 0.
     Source: docs/labels.md, "Unjudged results".
     """
     gains = np.array([gain(metric, grade) for grade in chances.grades.tolist()])

@@ -1,10 +1,8 @@
-"""The results that systems show and the judgments of their queries, as arrays, and what a place adds to a value.
+"""Hold results and judgments as arrays, and compute what each place is expected to add to a value.
 
-What it adds is expected: unjudged results have grades by chance.
-
-Grades are independent, so the expectation of a product is the product of expectations, and each measure has a closed
-form: a place of an additive measure adds its weight times its expected gain, and a place of other measures what it adds
-with the expected results above it (`PLACE_VALUES`).
+Unjudged results have random, independent grades, so the expectation of a product is the product of expectations. Each
+measure has a closed form: a place of an additive measure adds its weight times its expected gain, and a place of other
+measures an amount that depends on the expected results above it (`PLACE_VALUES`).
 """
 
 from collections.abc import Callable
@@ -27,9 +25,9 @@ BoolArray = NDArray[np.bool_]
 class Places(NamedTuple):
     """The results of one system, one row each, by rising query and rank.
 
-    query: number of the query, from 0 on. doc: number of the document, equal for all systems. rank: from 1 on.
-    first_rank, size: the first rank of the group of equal scores and the number of results in it, if ties are averaged;
-    else the rank, and 1. grade: NaN if unjudged.
+    query: number of the query, from 0. doc: number of the document, equal for all systems. rank: from 1.
+    first_rank, size: first rank and size of the group of equal scores if ties are averaged; else the rank, and 1.
+    grade: NaN if unjudged.
     """
 
     query: IntArray
@@ -85,17 +83,17 @@ Values = TypeVar("Values", FloatArray, IntArray)
 
 
 def put(values: Values, rows: IntArray, new: Values) -> Values:
-    """Return the values with new ones in some rows; what is meant for the row -1 is left out."""
+    """Return the values with new ones in some rows; a new value for the row -1 is ignored."""
     found = np.append(values, values.dtype.type(0))
     found[rows] = new
     return found[:-1]
 
 
 class Gains(NamedTuple):
-    """What results or documents gain, expected if they are unjudged, (n,) each.
+    """The gains of results or documents, (n,) each; expectations for unjudged ones.
 
-    mean, variance: of the gain. relevant, nonrelevant, pooled: the chance to be relevant, to be judged not relevant,
-    and to be judged at all, in [0, 1].
+    mean, variance: of the gain. relevant, nonrelevant, pooled: probabilities, in [0, 1], of being relevant, of being
+        judged non-relevant, and of being judged at all.
     """
 
     mean: FloatArray
@@ -105,16 +103,16 @@ class Gains(NamedTuple):
     pooled: FloatArray
 
     def take(self, rows: IntArray) -> "Gains":
-        """Return some of the rows."""
+        """Return the gains of some rows, by number."""
         return Gains(*(values[rows] for values in self))
 
     def put(self, rows: IntArray, new: "Gains") -> "Gains":
-        """Return the gains with new ones in some rows; what is meant for the row -1 is left out."""
+        """Return the gains with new ones in some rows; new gains for the row -1 are ignored."""
         return Gains(*(put(values, rows, each) for values, each in zip(self, new, strict=True)))
 
 
 def gains_of(metric: Metric, grades: FloatArray) -> Gains:
-    """Return what grades gain; an unjudged result, whose grade is NaN, gains nothing."""
+    """Return the gains of grades; an unjudged result, whose grade is NaN, gains nothing."""
     distinct, at = np.unique(grades, return_inverse=True)
     worth = np.array([0.0 if np.isnan(grade) else gain(metric, grade) for grade in distinct.tolist()], dtype=np.float64)
     mean, is_judged = worth[at.ravel()], ~np.isnan(grades)
@@ -123,9 +121,9 @@ def gains_of(metric: Metric, grades: FloatArray) -> Gains:
 
 
 class Results(NamedTuple):
-    """The results of one system with what they gain, one row each.
+    """The results of one system with their gains, one row each.
 
-    weight: what the gain of a place is multiplied by; 0 if the measure is not a plain sum.
+    weight: factor of the gain at each place; 0 if the measure is not a plain sum.
     """
 
     places: Places
@@ -133,14 +131,14 @@ class Results(NamedTuple):
     gains: Gains
 
     def take(self, rows: IntArray) -> "Results":
-        """Return some of the rows."""
+        """Return the results of some rows, by number."""
         return Results(self.places.take(rows), self.weight[rows], self.gains.take(rows))
 
 
 class Pool(NamedTuple):
-    """The judged documents and the shown unjudged ones, one row for `number` documents of a query that are alike.
+    """The judged documents and the shown unjudged ones; one row for `number` equal documents of a query.
 
-    queries: how many there are. highest: the gain of the highest grade.
+    queries: number of queries. highest: gain of the highest grade.
     """
 
     query: IntArray
@@ -150,31 +148,31 @@ class Pool(NamedTuple):
     highest: float
 
     def sum_by_query(self, values: FloatArray) -> FloatArray:
-        """Return (queries,) sums of a value of each document."""
+        """Return the (queries,) sums of a value of each document."""
         return np.bincount(self.query, self.number * values, self.queries).astype(np.float64)
 
 
 def lacks_expected_value(metric: Metric) -> bool:
-    """Return whether a metric has no expected value in closed form, because its measure came without one."""
+    """Return whether a metric has no expected value in closed form, because its measure was registered without one."""
     traits = metric.traits
     is_known = is_plain_sum(metric) or traits.is_decided_by_first or traits.factors in PLACE_VALUES
     return traits.divisor is Divisor.OTHER or not is_known
 
 
 def is_plain_sum(metric: Metric) -> bool:
-    """Return whether a value is a sum of gains times fixed weights, up to a divisor."""
+    """Return whether a metric's value is a sum of gains times fixed weights, up to a divisor."""
     return metric.traits.is_additive and metric.traits.factors is None
 
 
 def counts_results(metric: Metric) -> bool:
-    """Return whether a value depends on how many results there are, also on those that gain nothing."""
+    """Return whether a metric's value depends on the number of results, including results that gain nothing."""
     is_open = metric.cutoff is None and (metric.traits.divisor is Divisor.LENGTH or metric.has_endless_ideal)
     ends_with_results = metric.traits.takes("ideal") and metric.ideal_cut == "returned"
     return is_open or ends_with_results or metric.traits.divisor is Divisor.SHOWN
 
 
 def place_values(metric: Metric, results: Results, pool: Pool) -> FloatArray:
-    """Return (rows,) what each result is expected to add to the sum over the places of its ranking."""
+    """Return (rows,) expected additions of each result to the sum over the places of its ranking."""
     if metric.traits.is_decided_by_first:
         worth = first_values(metric, int(results.places.rank.max(initial=0)))[results.places.rank]
         return worth * results.gains.relevant * _none_above(results, results.gains.relevant)
@@ -223,7 +221,7 @@ def _above(results: Results, values: FloatArray) -> FloatArray:
 
 
 def _none_above(results: Results, chances: FloatArray) -> FloatArray:
-    """Return the chance that nothing above each result happens."""
+    """Return the probability that the event does not happen at any result above each result."""
     return _go_down(results, 1.0 - chances, np.multiply, 1.0)
 
 
