@@ -1,1 +1,1 @@
-"""Which queries to judge: drawn with known probabilities, and planned before anything is judged."""
+"""Choose the queries to judge: plan how many are needed, and draw them with known probabilities."""

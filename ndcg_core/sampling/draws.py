@@ -1,20 +1,20 @@
-"""Queries drawn for judging with known probabilities, more often where rankings disagree more: priority sampling.
+"""Draw queries for judging with known probabilities, more often if the rankings disagree more: priority sampling.
 
-Every query has a size x, and a permanent random number u that a seed and its id fix. The n queries of the lowest
-u / x are drawn. With t the u / x of the first one that is not drawn, a query is drawn exactly if u < t x: with the
-probability min(1, t x), given the numbers of the others. Sums weighted by 1 / probability are unbiased for any x. They
-vary with t; the mean difference is therefore estimated as a ratio (docs/draw.md):
+Every query has a size x, and a permanent random number u determined by a seed and the query's id. The n queries with
+the lowest u / x are drawn. With t the u / x of the first query that is not drawn, a query is drawn exactly if u < t x:
+with the probability min(1, t x), given the numbers of the other queries. Sums weighted by 1 / probability are unbiased
+for any x. They vary with t; the mean difference is therefore estimated as a ratio (docs/draw.md):
 
     mean = A * sum(w d) / sum(w a),   w = frequency / probability,   A = sum(f a) / sum(f) over the whole log
 
-with a the relative disagreement of a query, 0 where the systems show the same. It is the weighted mean of the values
-A d / a with weights w a, whose error is that of any weighted mean (`mean_difference.compute_moments`); where no drawn
-query was certain the weights are equal. No correction for a finite log: the interval is about queries like those of
-the log, as it is where all of them are judged.
+with a the relative disagreement of a query, 0 if the systems show the same results. It is the weighted mean of the
+values A d / a with weights w a, whose error is that of any weighted mean (`mean_difference.compute_moments`); if no
+drawn query was certain, the weights are equal. There is no correction for a finite log: the interval is about queries
+like those of the log, as it is if all of them are judged.
 
-With the same seed a larger sample contains the smaller one. An earlier sample can be kept even if it was drawn by other
-sizes: a query is in one of the two samples if u is below the larger of its two limits, so its probability is the larger
-of its two probabilities.
+With the same seed a larger sample contains the smaller one. An earlier sample can be kept even if its sizes were
+different: a query is in one of the two samples if u is below the larger of its two limits, so its probability is the
+    larger of its two probabilities.
 
 Sources: N. Duffield, C. Lund and M. Thorup, Priority Sampling for Estimation of Arbitrary Subset Sums, Journal of the
 ACM 54 (2007) (the probabilities given the limit). E. Ohlsson, Sequential Poisson Sampling, Journal of Official
@@ -44,7 +44,10 @@ ALIKE = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draw:
-    """is_drawn: (N,). probability: (N,) in (0, 1], with which each query was drawn or could have been; 0 of size 0."""
+    """The drawn queries of a log, with the probabilities of drawing them.
+
+    is_drawn: (N,). probability: (N,) in (0, 1], of drawing each query, drawn or not; 0 for a query of size 0.
+    """
 
     is_drawn: BoolArray
     probability: FloatArray
@@ -52,24 +55,27 @@ class Draw:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kept:
-    """An earlier draw. probability: (N,) of those that it took, else 0. sizes: (N,) those that it drew by."""
+    """The queries of an earlier draw, which are to be kept.
+
+    probability: (N,) of the queries drawn earlier, else 0. sizes: (N,) by which the earlier draw was made.
+    """
 
     probability: FloatArray
     sizes: FloatArray
 
 
 def permanent_numbers(query_ids: Sequence[str], seed: int) -> FloatArray:
-    """Return (N,) numbers in (0, 1), the same for a seed and an id for ever: 53 bits of BLAKE2b of both."""
+    """Return (N,) numbers in (0, 1) that depend only on the seed and each query's id: 53 bits of BLAKE2b."""
     digests = (hashlib.blake2b(f"{seed}\n{query_id}".encode(), digest_size=8).digest() for query_id in query_ids)
     return np.array([((int.from_bytes(digest, "big") >> 11) + 0.5) / 2**53 for digest in digests], dtype=np.float64)
 
 
 def relative_disagreements(disagreements: FloatArray, is_changed: BoolArray) -> FloatArray:
-    """Return (N,) how far each query's rankings lie apart, with mean 1 over the changed queries; 0 for the others.
+    """Return (N,) relative disagreements of the queries' rankings, with mean 1 over changed queries, else 0.
 
-    disagreements: (N,) >= 0, in proportion to the expected size of a query's difference. They make all but `UNIFORM` of
-    what is returned, so that a changed query is never all but left out. Times the weight of a query in the mean, the
-    results are the sizes to draw by.
+    disagreements: (N,) >= 0, proportional to the expected size of a query's difference. A part `UNIFORM` of each result
+        does not depend on them, so that no changed query is almost excluded. The results times the weights of the
+        queries in the mean are the sizes for `draw_queries`.
     """
     found = np.zeros(len(disagreements))
     known = disagreements[is_changed]
@@ -80,11 +86,11 @@ def relative_disagreements(disagreements: FloatArray, is_changed: BoolArray) -> 
 
 
 def draw_queries(sizes: FloatArray, numbers: FloatArray, count: int, kept: Kept | None = None) -> Draw:
-    """Draw `count` queries, or all that have a size.
+    """Draw `count` queries, or all queries with a size above 0 if there are fewer.
 
-    sizes: (N,) >= 0; one of 0 is not drawn. numbers: (N,) in (0, 1), `permanent_numbers`. kept: an earlier draw with
-    the same numbers, whose queries are drawn again and count among `count`.
-    Raises ValueError if more are kept, or one that these numbers cannot have drawn.
+    sizes: (N,) >= 0; a query of size 0 is not drawn. numbers: (N,) in (0, 1), `permanent_numbers`. kept: an earlier
+        draw with these numbers, whose queries are drawn again and count among `count`.
+    Raises ValueError if more than `count` queries are kept, or one that these numbers cannot have drawn.
     """
     earlier = np.zeros(len(sizes)) if kept is None else kept.probability
     is_kept = earlier > 0
@@ -105,7 +111,7 @@ def draw_queries(sizes: FloatArray, numbers: FloatArray, count: int, kept: Kept 
 
 
 def limit_at(order: NDArray[np.intp], place: int, sizes: FloatArray, numbers: FloatArray) -> float:
-    """Return u / x of the query at a place of the order, from 0; infinity beyond its end, 0 before its beginning."""
+    """Return u / x of the query at an index of the order; infinity beyond the end, 0 for a negative index."""
     if place < 0:
         return 0.0
     return float(numbers[order[place]] / sizes[order[place]]) if place < len(order) else np.inf
@@ -122,16 +128,19 @@ def without_first_left(order: NDArray[np.intp], kept: Kept, numbers: FloatArray)
 
 
 def mean_disagreement(disagreements: FloatArray, frequencies: FloatArray | None = None) -> float:
-    """Return A of (N,) all queries of a log or slice, the unchanged ones with 0; frequencies: (N,) > 0."""
+    """Return the mean A of the relative disagreements of all queries of a log or slice, weighted by frequency if given.
+
+    disagreements: (N,), 0 for unchanged queries. frequencies: (N,) > 0, or None. The result is 0 without queries.
+    """
     return float(np.average(disagreements, weights=frequencies)) if len(disagreements) else 0.0
 
 
 def scale_and_weights(
     disagreements: FloatArray, weights: FloatArray, mean: float
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Return factors of the n differences, and weights of the products; None if the weights are alike (up to `ALIKE`).
+    """Return factors for the n differences, and weights of the products or None if the weights are equal up to `ALIKE`.
 
-    disagreements: (n,) > 0, a. weights: (n,) > 0, w. mean: A.
+    disagreements: (n,) > 0, relative (a). weights: (n,) > 0 (w). mean: mean relative disagreement of the log (A).
     """
     of_products = weights * disagreements
     are_alike = len(of_products) == 0 or float(np.ptp(of_products)) <= ALIKE * float(of_products.max())

@@ -1,7 +1,8 @@
-"""What a number of drawn queries can show, known before anything is judged: only the spread has to be supposed.
+"""Plan how many queries to draw: compute what a number of drawn queries can show before anything is judged.
 
-The square of a query's difference is expected in proportion to the cube of its disagreement. That gives the standard
-error of the mean difference for every number of drawn queries, and for a plain random sample (docs/draw.md).
+Only the spread of the differences has to be assumed. The square of a query's difference is expected to be proportional
+to the cube of its disagreement. That gives the standard error of the mean difference for every number of drawn queries,
+and for a plain random sample (docs/draw.md).
 
 Sources: S. K. Thompson, Sampling (2012), chapter 6 (the variance of a weighted sum). `estimates.power` for the rest.
 """
@@ -28,11 +29,11 @@ collections the planned variance of the mean is then within 15 % of the true one
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Population:
-    """The queries of a log, of which those with a size can be drawn.
+    """The queries of a log; those with a size above 0 can be drawn.
 
-    disagreements, relative: (N,) as `draws.relative_disagreements` takes and gives them. weights: (N,) > 0, what each
-    counts in the mean, or None. deviation: of the difference of one query picked at random from the whole log, in the
-    metric's unit.
+    disagreements, relative: (N,) disagreements of each query's rankings, and the relative disagreements made from them.
+    weights: (N,) > 0, of each query in the mean; None for equal weights. deviation: standard deviation of the
+        difference of one query picked at random from the whole log, in the metric's unit.
     """
 
     disagreements: FloatArray
@@ -42,12 +43,12 @@ class Population:
 
     @property
     def sizes(self) -> FloatArray:
-        """(N,) what is drawn by."""
+        """Return (N,) sizes, to which the probabilities of drawing are proportional."""
         return self.relative if self.weights is None else self.relative * self.weights
 
     @property
     def spread(self) -> FloatArray:
-        """(N,) expected squares of the differences, in the metric's unit squared."""
+        """Return (N,) expected squares of the differences, in the metric's unit squared."""
         expected = self.disagreements**STEEPNESS
         total = float(expected.mean()) if len(expected) else 0.0
         found: FloatArray = expected * (self.deviation**2 / total if total > 0 else 1.0)
@@ -55,7 +56,7 @@ class Population:
 
     @property
     def counted(self) -> FloatArray:
-        """(N,) what each query counts in the mean, summing to 1."""
+        """Return (N,) weights of the queries in the mean, which sum to 1."""
         if self.weights is None:
             return np.full(len(self.relative), 1 / max(1, len(self.relative)))
         found: FloatArray = self.weights / self.weights.sum()
@@ -63,10 +64,10 @@ class Population:
 
 
 def unit_deviation(differences: Sequence[FloatArray], relative: FloatArray, disagreements: FloatArray) -> float:
-    """Estimate from judged queries how far differences deviate for a disagreement of 1.
+    """Estimate from judged queries the standard deviation of a difference at a disagreement of 1.
 
-    differences: of each candidate (n,), n >= 2. relative, disagreements: (n,) as in `Population`, some above 0. What
-    the mean explains of a difference, in proportion to the relative disagreement, is no deviation.
+    differences: (n,) for each candidate, n >= 2. relative, disagreements: (n,) as in `Population`, some above 0. The
+        part of a difference that the mean explains, in proportion to the relative disagreement, is subtracted first.
     """
     left = [each - each.sum() / relative.sum() * relative for each in differences]
     n = int(np.count_nonzero(relative))
@@ -75,7 +76,7 @@ def unit_deviation(differences: Sequence[FloatArray], relative: FloatArray, disa
 
 
 def expected_probabilities(sizes: FloatArray, count: int) -> FloatArray:
-    """Return (N,) min(1, t size) with the t at which they sum to `count`, or to the number of sizes above 0."""
+    """Return (N,) min(1, t * size) with the t at which they sum to `count`, or to the number of sizes above 0."""
     found = np.zeros(len(sizes))
     places = np.flatnonzero(sizes > 0)
     ordered = places[np.argsort(-sizes[places], kind="stable")]
@@ -93,7 +94,7 @@ def expected_probabilities(sizes: FloatArray, count: int) -> FloatArray:
 
 
 def error_of_draw(of: Population, count: int) -> tuple[float, float]:
-    """Return the standard error of the mean over the log from so many drawn queries, and its degrees of freedom."""
+    """Return the standard error of the mean over the log from `count` drawn queries, and its degrees of freedom."""
     probability = expected_probabilities(of.sizes, count)
     drawn = probability > 0
     weights, probability = of.counted[drawn], probability[drawn]
@@ -102,7 +103,7 @@ def error_of_draw(of: Population, count: int) -> tuple[float, float]:
 
 
 def error_of_random(of: Population, count: int) -> tuple[float, float]:
-    """Return standard error and degrees of freedom of a random sample of all queries of the log."""
+    """Return the standard error of the mean over the log from a plain random sample, and its degrees of freedom."""
     weights = of.counted
     variance = float((np.square(weights) * of.spread).sum()) * len(weights) / count
     effective = count / (len(weights) * float(np.square(weights).sum()))
@@ -116,7 +117,10 @@ def queries_to_settle(
     alpha: float = 0.05,
     power: float = 0.8,
 ) -> int | None:
-    """Return the fewest queries that detect `effect` > 0 with this power; None if all of the log do not."""
+    """Return the fewest queries that detect a mean difference `effect` > 0 with this power; None if all queries do not.
+
+    error: `error_of_draw` or `error_of_random`. alpha: of the two-sided test, in (0, 1). power: in (alpha, 1).
+    """
 
     def enough(count: int) -> bool:
         found, freedom = error(of, count)

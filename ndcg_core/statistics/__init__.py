@@ -1,1 +1,1 @@
-"""Paired comparisons: tests, estimates, verdicts."""
+"""Compare systems on the same queries: tests, estimates and verdicts from paired differences."""

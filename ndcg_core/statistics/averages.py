@@ -1,6 +1,6 @@
-"""A system's values over queries in one number each, from exact sums that are rounded once.
+"""Compute means, medians and quantiles from exact sums that are rounded once.
 
-Of many numbers `exact_sum` is some seven times faster than `math.fsum`. Source: S. M. Rump, T. Ogita and S. Oishi,
+`exact_sum` is about seven times faster than `math.fsum` for many numbers. Source: S. M. Rump, T. Ogita and S. Oishi,
 Accurate floating-point summation part I, SIAM Journal on Scientific Computing 31 (2008), algorithm 3.2: numbers cut at
 one bit have sums that are exact in any order.
 """
@@ -45,7 +45,7 @@ def median(values: Sequence[float]) -> float | None:
 
 
 def quantile_share(statistic: str) -> float | None:
-    """Return the share of a percentile, such as .95 of p95, or None of the mean. ValueError for anything else."""
+    """Return the share of a percentile, such as .95 for "p95", or None for "mean"; raise ValueError for other names."""
     if statistic == MEAN:
         return None
     if not re.fullmatch(r"p\d{1,2}(\.\d{1,3})?", statistic) or not float(statistic[1:]) > 0:
@@ -54,10 +54,12 @@ def quantile_share(statistic: str) -> float | None:
 
 
 def quantile(values: Sequence[float], share: float, weights: Sequence[float] | None = None) -> float:
-    """Return the smallest of n >= 1 values such that those up to it have at least the share, in (0, 1), of the weight.
+    """Return the smallest value such that values up to it have at least the given share of the weight.
 
-    It is type 1 of R. J. Hyndman and Y. Fan, Sample quantiles in statistical packages, The American Statistician 50
-    (1996); `numpy.quantile(method="inverted_cdf")` agrees. ROUNDING of the weight may be lost: 95 of 100 are .95.
+    values: n >= 1. share: in (0, 1). weights: > 0; None for equal weights.
+    This is type 1 of R. J. Hyndman and Y. Fan, Sample quantiles in statistical packages, The American Statistician 50
+    (1996); `numpy.quantile(method="inverted_cdf")` agrees. A rounding error of `ROUNDING` of the weight is tolerated,
+    so that 95 of 100 are .95.
     """
     if not len(values):
         raise ValueError("there are no values, must be one at least")
@@ -68,7 +70,7 @@ def quantile(values: Sequence[float], share: float, weights: Sequence[float] | N
 
 
 def exact_sum(values: NDArray[np.float64]) -> float:
-    """The sum of finite numbers, as `math.fsum` gives it."""
+    """Return the correctly rounded sum of finite numbers, equal to that of `math.fsum`."""
     if len(values) < MANY:
         return math.fsum(values.tolist())
     room = (len(values) + 2).bit_length()  # 2^room is above the number of values

@@ -1,4 +1,4 @@
-"""The distribution functions that the statistics need, from the part of `scipy.special` that computes them.
+"""Import the normal and t distribution functions from the part of `scipy.special` that computes them.
 
 Importing all of `scipy.special` takes ten times as long (`flows.cli.light_imports`).
 """

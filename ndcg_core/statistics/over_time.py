@@ -1,17 +1,16 @@
-"""What is said over several evaluations: tests that are repeated, and which change moved a mean between two.
+"""Evaluate repeatedly: spend alpha over repeated tests, and split the change of a mean between evaluations by cause.
 
-A test that is repeated night after night: how much of alpha may each look spend? Nights share their queries, so that
-their tests depend on each other in unknown ways. A monitor of one comparison spends a part of alpha on every look
-(`spend_alpha`). The parts sum to alpha: the chance that any look ever rejects a true null hypothesis is at most alpha,
-under any dependence (union bound).
+Tests repeated night after night share their queries and depend on each other in unknown ways. A monitor of one
+comparison spends a part of alpha on every look (`spend_alpha`). The parts sum to alpha: the chance that any look ever
+rejects a true null hypothesis is at most alpha, under any dependence (union bound).
 
 The levels are so small that the tail of a test decides, and there Student's t and sign flips fail on skewed
 differences. So p is never smaller than that of Gaffke's bound (`hypothesis_tests.bounded_mean`), which allows for
 losses that the sample does not show. Measured: docs/calibration.md.
 
-A change of a mean is that of the ranking, of the judgments, or of the query set. Each of the three is the old or the
-new one, which makes eight means. Every cause gets what it moves the mean by when it changes, averaged over the six
-orders in which the three can change. The parts add up to the whole change.
+A mean changes because of the ranking, the judgments, or the query set. Each of the three is the old or the new one,
+which makes eight means. Every cause gets the change of the mean when it changes, averaged over the six orders in which
+the three can change. The parts add up to the whole change.
 
 Source: L. S. Shapley, A value for n-person games, Contributions to the Theory of Games II (1953).
 """
@@ -45,12 +44,12 @@ SHARES = (2 / 6, 1 / 6, 2 / 6)  # of the six orders, by how many of the other tw
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One test, before its level is known.
+    """The p-values of one test at one look, before the level of the look is known.
 
-    p_adjusted: adjusted over the family of the evaluation, from `resamples` flips. p_t: of the t test alone; None if it
-    is not known. family_size: how many comparisons p_adjusted covers, >= 1.
-    p_bounded: by Gaffke's bound, of this comparison alone; None if the largest loss of a query is not known, if
-    p_adjusted shows no difference, and of evaluations that did not keep it.
+    p_adjusted: adjusted over the family of the evaluation, from `resamples` flips. p_t: of the t test, not adjusted;
+        None if unknown. family_size: number of comparisons that p_adjusted covers, >= 1.
+    p_bounded: by Gaffke's bound, not adjusted; None if the largest loss of a query is unknown, if p_adjusted shows no
+        difference, or if the evaluation did not store it.
     """
 
     p_adjusted: float
@@ -60,10 +59,10 @@ class Evidence:
     p_bounded: float | None = None
 
     def p_value_at(self, level: float) -> float:
-        """Return the p-value that is held against a level: the largest of those that can be so small.
+        """Return the p-value to compare with a level: the largest of the p-values that can be as small as the level.
 
-        Sign flips cannot show a p-value below 1 / (resamples + 1). At a level that they cannot show the tests of one
-        comparison decide over the whole family (Bonferroni), and the flips must have come as near to it as they can.
+        Sign flips cannot show a p-value below 1 / (resamples + 1). At a smaller level the t test, adjusted over the
+        family by Bonferroni, replaces them, and the flips must be as close to the level as they can be.
         """
         bounded = 0.0 if self.p_bounded is None else self.family_size * self.p_bounded
         flips_can_show = max(level, self.p_adjusted) * (self.resamples + 1) >= RESOLUTION
@@ -72,7 +71,7 @@ class Evidence:
 
 
 def spend_alpha(alpha: float, look: int) -> float:
-    """Return the part of alpha that look 1, 2, 3, … may spend; all of them together spend alpha.
+    """Return the part of alpha that look 1, 2, 3, … may spend; all looks together spend alpha.
 
     Half of alpha falls as 1 / look^1.5, so that early looks find what one evaluation does. The other half goes to years
     of 365 looks, 6 / (pi^2 y^2) of it to year y, evenly over its looks.
@@ -82,7 +81,7 @@ def spend_alpha(alpha: float, look: int) -> float:
 
 
 def monitor_looks(looks: Sequence[Evidence], alpha: float) -> list[tuple[float, float]]:
-    """Return the level and the p-value of every look at one comparison; p <= level: it detects a difference.
+    """Return the level and the p-value of every look at one comparison; a look detects a difference if p <= level.
 
     The chance that any look detects a difference if there is none is at most alpha.
     """
@@ -95,9 +94,10 @@ def detectable_at(
 ) -> float | None:
     """Return the mean difference that a look at this level finds with the given power; None if no difference is enough.
 
-    queries: >= 2. deviation: of their differences, > 0. largest_loss: of one query, or None. If it is known, the answer
-    is for a sample of two values, one deviation above and below its mean, which lies as far below the true mean as only
-    a share 1 - power of all samples does.
+    queries: >= 2. deviation: standard deviation of their differences, > 0. largest_loss: of one query, or None if
+        unknown.
+    If it is known, the result is that of a sample of two values, one deviation above and below its mean, whose mean
+    lies as far below the true mean as only a share 1 - power of all samples does.
     """
     by_t = minimal_detectable_effect(queries, deviation, level, power)
     if largest_loss is None:
@@ -119,10 +119,10 @@ def detectable_at(
 
 
 class Split(NamedTuple):
-    """What each cause moved a mean by.
+    """The change of a mean between two evaluations, split by cause.
 
-    before, now: the mean. parts: of each of `CAUSES`, in their order; they add up to now - before.
-    of_queries: (causes x queries), what each query adds to a part.
+    before, now: the two means. parts: the change due to each of `CAUSES`, in their order; the sum is now - before.
+    of_queries: (causes x queries), the contribution of each query to a part.
     """
 
     before: float
@@ -132,7 +132,11 @@ class Split(NamedTuple):
 
 
 class Mean:
-    """One of the eight means. weights: 0 of a query that is left out. is_shared: which queries are in both sets."""
+    """One of the eight means of old or new ranking, judgments and queries.
+
+    values, weights: of each query; the weight of a query that is left out is 0. is_shared: which queries are in both
+        sets.
+    """
 
     def __init__(self, values: Values, weights: Values, is_shared: NDArray[np.bool_]) -> None:
         self.values, self.weights, self.is_shared = values, weights, is_shared
@@ -140,10 +144,10 @@ class Mean:
         self.value = exact_sum(weights * values) / self.total
 
     def added(self, cause: str, middle: float) -> Values:
-        """Return what each query adds to the distance of the mean from the middle.
+        """Return the contribution of each query to the distance of the mean from `middle`.
 
-        If the query set is the cause, queries of one set alone add what they lie above or below the mean of the shared
-        ones, so that these add nothing while their weights keep their proportions.
+        If the query set is the cause, queries of one set alone contribute their distance from the mean of the shared
+        queries, so that shared queries contribute nothing while their weights keep their proportions.
         """
         shared = np.where(self.is_shared, self.weights, 0.0)
         total = exact_sum(shared)
@@ -155,11 +159,12 @@ class Mean:
 
 
 def split_change(values: Values, weights: Values) -> Split | None:
-    """Split the change between two evaluations into its parts; None if one of the eight means has no query.
+    """Split the change of a mean between two evaluations by cause; None if one of the eight means has no query.
 
-    values: [ranking, judgments, query], 0 the old and 1 the new one; NaN if that ranking has no value by those
-    judgments. For a query in one set alone only that evaluation's own value counts: its whole effect belongs to the
-    query set. weights: [query set, query]; 0 if the query is not in the set.
+    values: (ranking, judgments, query), index 0 for the old and 1 for the new one; NaN if the ranking has no value by
+        the judgments. For a query in one set alone only that evaluation's own value counts: its whole effect belongs to
+        the query set.
+    weights: (query set, query); 0 if the query is not in the set.
     """
     own = [values[0, 0], values[1, 1]]
     is_shared = (weights[0] > 0) & (weights[1] > 0)

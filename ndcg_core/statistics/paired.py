@@ -1,4 +1,4 @@
-"""Columns of differences, one for each comparison, made ready for tests: paired by query id and checked."""
+"""Prepare the differences of comparisons for tests: sort them by query id, check them, and form units."""
 
 import math
 from collections.abc import Sequence
@@ -26,22 +26,38 @@ QueryIds = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """The differences of one comparison, before the test.
+    """The paired differences of one candidate and the baseline on one metric, before the test.
 
-    baseline, candidate: system ids. metric: its name. query_ids: n distinct ids, in any order.
-    differences: n numbers, candidate - baseline on the query at the same place, in the metric's unit. A query that a
-        system did not answer scores 0; one that is excluded for the metric is absent.
-    baseline_values: the baseline's n values, for the relative change; None if they are not known.
-    weights: n numbers > 0, such as traffic; None if every query counts alike.
-    clusters: n names: queries of one name (a conversation, a user, the variants of a query) are one unit of the test;
-        None if every query is one. Given for every column of a family, or for none.
-    scales: n numbers > 0 that the differences and the baseline's values are multiplied by before anything else, if the
-        queries were drawn by their disagreement (`ndcg_core.sampling.draws`); else None.
-    attribute, slice: the queries' attribute and its value, if the column holds one slice of the queries.
-    smallest_effect: the smallest difference that matters, > 0, in the metric's unit; for a guardrail its margin.
-    largest_loss: the most that one query can lose, scaled, > 0: 1 for metrics within [0, 1], math.inf if not known.
-    value_range: the lowest and the highest value of the metric, unscaled, or None. Intervals of the mean difference do
-        not reach beyond its width, nor relative changes below its lowest value.
+    Parameters
+    ----------
+    baseline, candidate : str
+        Ids of the two systems.
+    metric : str
+        Name of the metric.
+    query_ids : sequence of str
+        n distinct query ids, in any order.
+    differences : sequence of float
+        n values of candidate - baseline, in the metric's unit, in the order of `query_ids`. A query that a system did
+        not answer scores 0; a query that is excluded for the metric is absent.
+    baseline_values : sequence of float, optional
+        The baseline's n values, for the relative change.
+    weights : sequence of float, optional
+        n weights > 0, such as traffic. Default: equal weights.
+    clusters : sequence of str, optional
+        n cluster names. Queries of one cluster (a conversation, a user, the variants of a query) are one unit of the
+        test. Given for every column of a family, or for none. Default: every query is one unit.
+    attribute, slice : str, optional
+        Name and value of the query attribute, if the column holds one slice of the queries.
+    smallest_effect : float, optional
+        The smallest difference that matters, > 0, in the metric's unit; for a guardrail, the margin.
+    largest_loss : float, default 1
+        The most that one query can lose, scaled, > 0: 1 for metrics within [0, 1], ``math.inf`` if unknown.
+    scales : sequence of float, optional
+        n numbers > 0 by which the differences and the baseline's values are multiplied before anything else, if the
+        queries were drawn by disagreement (`ndcg_core.sampling.draws`).
+    value_range : Interval, optional
+        The lowest and the highest value of the metric, unscaled. Intervals of the mean difference do not extend beyond
+        the width of this range, nor relative changes below its lowest value.
     """
 
     baseline: str
@@ -61,7 +77,7 @@ class Column:
 
     @property
     def widest(self) -> float:
-        """How far from 0 the mean difference can lie: the width of the range; infinite if it is not known."""
+        """Return the largest possible |mean difference|: the width of the metric's range, or infinity if unknown."""
         return math.inf if self.value_range is None else self.value_range.high - self.value_range.low
 
     def __str__(self) -> str:
@@ -71,12 +87,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
-    """What the tests sample and flip: queries, or clusters of them.
+    """The units that tests sample and flip: queries, or clusters of queries.
 
-    names: of the u units: query ids, or clusters in the order of their smallest query ids. values: differences, or
-    (weighted) means of clusters. shares: weights (of clusters: sums) over their mean; None if all units count alike.
-    flippable: what the test flips: shares * differences, or their sums over clusters.
-    members: (n,) the number of each query's unit; None if every query is one.
+    names: (u,) query ids, or clusters in the order of their smallest query ids. values: (u,) differences, or (weighted)
+        means of clusters. shares: (u,) weights (of clusters: sums) over their mean; None for equal weights.
+    flippable: (u,) numbers whose signs the test flips: shares * differences, or their sums over clusters.
+    members: (n,) number of each query's unit; None if every query is a unit.
     """
 
     names: tuple[str, ...]
@@ -88,7 +104,10 @@ class Units:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paired:
-    """A column, checked: query ids rising, ties exactly 0, scaled. shares: weights over their mean, or None."""
+    """The checked and scaled differences of one column, query ids rising, ties exactly 0.
+
+    shares: (n,) weights over their mean, or None. The other fields are those of `Column`, in the new order.
+    """
 
     column: Column
     query_ids: QueryIds
@@ -100,15 +119,15 @@ class Paired:
 
     @property
     def is_clustered(self) -> bool:
-        """Whether the units are clusters, be they of one query each."""
+        """Return whether the units are clusters, even if each has one query."""
         return self.column.clusters is not None
 
 
 def sort_by_query(columns: Sequence[Column]) -> list[Paired]:
-    """Sort every column by its query ids: in the order of code points, which is that of their UTF-8 bytes.
+    """Sort every column by query id, in the order of code points, which is that of the UTF-8 bytes.
 
-    Raises ValueError for NaN or infinity, a query_id given twice, values or weights of another number than the query
-    ids, weights that are not above 0.
+    Raises ValueError for NaN or infinity, a repeated query_id, a number of values or weights other than the number of
+    query ids, and weights that are not above 0.
     """
     orders: dict[QueryIds, tuple[QueryIds, NDArray[np.intp]]] = {}
     known: dict[tuple[QueryIds, tuple[str, ...]], tuple[tuple[str, ...], NDArray[np.intp]]] = {}
@@ -136,18 +155,18 @@ def sort_by_query(columns: Sequence[Column]) -> list[Paired]:
 
 
 def flippable_count(pairs: Paired) -> int:
-    """Count the units that the test can flip: those with a difference, unless its weight is too near 0."""
+    """Count the units that the test can flip: those with a difference, unless the weight is too near 0."""
     return int(np.count_nonzero(np.abs(pairs.units.flippable) > TIE_TOLERANCE))
 
 
 def has_one_heavy(weights: FloatArray) -> bool:
-    """Return whether one of the weights is all but the whole: the others' variance would be a rounding error."""
+    """Return whether one weight is nearly the whole sum; the variance of the others would be a rounding error."""
     heaviest = float(weights.max())
     return math.fsum(weights.tolist()) - heaviest < LEAST_OTHERS * heaviest
 
 
 def moments_of(pairs: Paired) -> Moments | None:
-    """Return the moments of a column's differences; None for fewer than two units, or if one has all the weight.
+    """Compute the moments of a column's differences; None for fewer than two units, or one with nearly all the weight.
 
     Differences of drawn queries are divided by their disagreement: most are near 0, some are large, and Student's t
     with n - 1 degrees of freedom would cover too little (docs/draw.md).
@@ -160,7 +179,7 @@ def moments_of(pairs: Paired) -> Moments | None:
 
 
 def weigh(values: FloatArray, shares: FloatArray | None) -> FloatArray:
-    """Return the values times their shares, or the values if all count alike."""
+    """Return the values times their shares, or the values unchanged if shares is None."""
     return values if shares is None else values * shares
 
 
@@ -170,9 +189,10 @@ def mean_of(pairs: Paired) -> float | None:
 
 
 def baseline_mean(pairs: Paired) -> float | None:
-    """Return the baseline's (weighted) mean over the queries of a column; None if it is not known.
+    """Return the baseline's (weighted) mean over the queries of a column; None if it is unknown.
 
-    Of drawn queries it is over those whose results differ: their values are not 0 elsewhere, as the differences are.
+    For drawn queries the mean is over those whose results differ: their values are not 0 elsewhere, as the differences
+    are.
     """
     if pairs.baseline_values is None or not pairs.query_ids:
         return None
@@ -181,14 +201,14 @@ def baseline_mean(pairs: Paired) -> float | None:
 
 
 def centre_units(pairs: Paired, of: Moments) -> FloatArray:
-    """Return (u,) what is left of each unit without the mean, times its share; 0 if nothing varies."""
+    """Return (u,) residuals of the units from the mean, times their shares; 0 if nothing varies."""
     if of.deviation == 0:
         return np.zeros(len(pairs.units.names))
     return weigh(pairs.units.values - of.mean, pairs.units.shares)
 
 
 def all_units(paired: Sequence[Paired]) -> tuple[str, ...]:
-    """Return the units of all columns together, in the order of the smallest query id that any column has of them."""
+    """Return the units of all columns, in the order of the smallest query id that any column has for each."""
     distinct = {pairs.units.names: pairs for pairs in paired}
     if len(distinct) == 1:
         return next(iter(distinct))
@@ -202,7 +222,7 @@ def all_units(paired: Sequence[Paired]) -> tuple[str, ...]:
 
 
 def units_table(paired: Sequence[Paired], values: Sequence[FloatArray], units: tuple[str, ...]) -> FloatArray:
-    """Return (units x columns) of the values, one array for each column; 0 if a column does not have the unit."""
+    """Return a (units x columns) table of values from one array per column; 0 if a column lacks the unit."""
     rows = {unit: row for row, unit in enumerate(units)}
     places = {names: [rows[unit] for unit in names] for names in {pairs.units.names for pairs in paired}}
     filled = np.zeros((len(units), len(paired)))
@@ -212,7 +232,7 @@ def units_table(paired: Sequence[Paired], values: Sequence[FloatArray], units: t
 
 
 def _clusters(column: Column, places: NDArray[np.intp]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
-    """Return the clusters in the order of their smallest query ids, and the number of each query's; queries rising."""
+    """Return the clusters in the order of their smallest query ids, and each query's cluster number, queries rising."""
     assert column.clusters is not None
     if len(column.clusters) != len(column.query_ids):
         counts = f"{len(column.clusters)} clusters and {len(column.query_ids)} query ids"

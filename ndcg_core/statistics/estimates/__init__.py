@@ -1,1 +1,1 @@
-"""Estimates of paired differences: intervals, power, corrections by other judgments."""
+"""Estimate paired differences: intervals, power, and corrections by other judgments."""

@@ -1,9 +1,9 @@
-"""How far judges agree: Krippendorff's alpha over all of them, Cohen's kappa of two.
+"""Measure how far judges agree: Krippendorff's alpha of any number of judges, Cohen's kappa of two.
 
 K. Krippendorff, Content Analysis, 4th edition 2018, chapter 12 (alpha; distances of ordinal values: 12.3.2.2).
 J. Cohen, A Coefficient of Agreement for Nominal Scales, Educational and Psychological Measurement 20, 1960.
 J. Cohen, Weighted Kappa, Psychological Bulletin 70, 1968.  `sklearn.metrics.cohen_kappa_score` agrees.
-All are 1 if judges always agree, and 0 if they agree as often as by chance.
+All coefficients are 1 if judges always agree, and 0 if they agree as often as by chance.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,11 @@ Array = NDArray[np.float64]
 
 
 def krippendorff_alpha(units: Sequence[int] | NDArray[np.integer], values: Sequence[float] | Array) -> float | None:
-    """Compute ordinal alpha of values by several judges, each with the unit (the document) that it is of.
+    """Compute Krippendorff's ordinal alpha of grades by several judges.
 
-    Judges need not judge every unit; a unit with one value says nothing. None if no two values are of one unit, or
-    all of those are equal.
+    units: the number of the judged document, for each grade. values: the grades. Judges need not judge every document;
+        a document with one grade does not count. The result is None if no document has two grades, or all such grades
+        are equal.
     """
     _, unit = np.unique(np.asarray(units), return_inverse=True)
     levels, level = np.unique(np.asarray(values, dtype=float), return_inverse=True)
@@ -31,9 +32,9 @@ def krippendorff_alpha(units: Sequence[int] | NDArray[np.integer], values: Seque
 
 
 def alpha_from_coincidences(coincidences: Array) -> float | None:
-    """Compute ordinal alpha from how often two values of one unit coincide: (levels x levels), levels rising.
+    """Compute ordinal alpha from (levels x levels) counts of pairs of grades for one document, levels rising.
 
-    The distance of two values is the number of values that lie between them.
+    The distance of two grades is the number of grades that lie between them. The result is None if alpha is undefined.
     """
     totals = coincidences.sum(axis=1)
     places = np.cumsum(totals) - totals / 2
@@ -45,7 +46,7 @@ def alpha_from_coincidences(coincidences: Array) -> float | None:
 
 
 def confusion_matrix(first: Sequence[float] | Array, second: Sequence[float] | Array) -> Array:
-    """Count how often two judges gave each pair of grades: (levels x levels), of the grades that occur, rising."""
+    """Count how often two judges gave each pair of grades, as (levels x levels) for the grades that occur, rising."""
     grades = np.concatenate([np.asarray(first, dtype=float), np.asarray(second, dtype=float)])
     levels, places = np.unique(grades, return_inverse=True)
     found = np.zeros((len(levels), len(levels)))
@@ -54,9 +55,9 @@ def confusion_matrix(first: Sequence[float] | Array, second: Sequence[float] | A
 
 
 def cohen_kappa(confusion: Array, weights: Literal["linear", "quadratic"] | None = None) -> float | None:
-    """Compute kappa of two judges' `confusion_matrix`; None if it is empty, or all grades are one.
+    """Compute Cohen's kappa from a `confusion_matrix`; None if it is empty, or all grades are equal.
 
-    weights: a disagreement counts as the distance of its grades, counted in grades, or as its square; None: as 1.
+    weights: weight of a disagreement: "linear" the number of levels between the grades, "quadratic" its square, None 1.
     """
     apart = np.abs(np.subtract.outer(np.arange(len(confusion)), np.arange(len(confusion))))
     cost = {None: apart > 0, "linear": apart, "quadratic": apart**2}[weights]

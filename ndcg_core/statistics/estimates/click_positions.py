@@ -1,13 +1,14 @@
-"""The position-based model fitted to counts: P(click) = examination of the place x attraction of the document.
+"""Fit the position-based click model: P(click) = examination of the rank x attraction of the document.
 
-Only documents that were shown at several places tell how much is the place and how much the document. `fit_joined` fits
-the model to the places between which documents moved often enough, and takes the highest of them as the unit.
+Only documents that were shown at several ranks separate the effect of the rank from that of the document. `fit_joined`
+fits the model to the ranks between which documents moved often enough, and sets the examination of the highest of these
+ranks to 1. In the code a place is a rank.
 
-Expectation maximisation creeps: where few documents move between places, thousands of steps later the likelihood still
-rises. In the logarithms of both factors the log likelihood is concave: there is one greatest likelihood. Given the
-examination of the places the best attraction of each document is found exactly; what is left is a function of a dozen
-places, which L-BFGS-B climbs in as many rounds. A step of expectation maximisation from there moves nothing, which says
-that it is right: the SQL makes that step.
+Expectation maximisation converges slowly: if few documents move between places, the likelihood still rises thousands of
+steps later. The log likelihood is concave in the logarithms of the two factors, so there is one maximum. Given the
+examination of the places, the best attraction of each document is found exactly; what is left is a function of a dozen
+places, which L-BFGS-B maximises in as many rounds. A step of expectation maximisation from there changes nothing, which
+verifies the result; the SQL makes that step.
 
 Sources: N. Craswell, O. Zoeter, M. Taylor and B. Ramsey, An experimental comparison of click position-bias models, WSDM
 2008. A. Chuklin, I. Markov and M. de Rijke, Click Models for Web Search (2015), 4.2 (the step, here without prior
@@ -38,9 +39,10 @@ BARELY = 1e-6  # clicks by which places are joined between which no document mov
 
 
 class PlacedCounts(NamedTuple):
-    """(n,) each: how often a document was shown at a place, and clicked there.
+    """The numbers of impressions and clicks of each document at each place, as columns of n rows.
 
-    document, place: numbers from 0 on, each of which occurs. impressions: above 0. clicks: at most as many.
+    document, place: numbers from 0; each number up to the largest occurs. impressions: > 0. clicks: at most
+        impressions.
     """
 
     document: IntArray
@@ -50,16 +52,19 @@ class PlacedCounts(NamedTuple):
 
 
 class PositionFit(NamedTuple):
-    """attraction: (documents,). examination: (places,), the largest of them 1. Both in [0, 1]."""
+    """The fitted position-based model.
+
+    attraction: (documents,) in [0, 1]. examination: (places,) in [0, 1]; the largest is 1.
+    """
 
     attraction: FloatArray
     examination: FloatArray
 
 
 def fit_counts(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> PositionFit:
-    """The model of the greatest likelihood; a document or a place without a click has the probability 0.
+    """Fit the position-based model by maximum likelihood; a document or a place without a click has the probability 0.
 
-    Places tell products of the two factors alone: the examination of the most examined place is set to 1.
+    Only products of the two factors are identified, so the examination of the most examined place is set to 1.
     """
     attraction = np.full(int(counts.document.max(initial=-1)) + 1, START)
     examination = np.zeros(int(counts.place.max(initial=-1)) + 1)
@@ -72,7 +77,7 @@ def fit_counts(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> Position
     silent, seen = counts.impressions - counts.clicks, counts.clicks > 0
 
     def loss(logs: FloatArray) -> tuple[float, FloatArray]:
-        """Minus the log likelihood of the examination of the clicked places, for each click, and its slopes."""
+        """Return minus the log likelihood per click at log examinations of the clicked places, and the gradient."""
         nonlocal attraction
         examination[clicked] = np.exp(logs)
         looked = examination[counts.place]
@@ -97,12 +102,13 @@ def fit_counts(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> Position
 
 
 class JoinedFit(NamedTuple):
-    """The position-based model of the places that the log joins.
+    """The position-based model fitted to the places that can be compared through documents shown at several of them.
 
-    place: numbers of these places, rising. examination: of each, 1 for the first; another may be above 1. doubt: of
-    each, the standard deviation of the logarithm of the examination. document: numbers of the documents that were shown
-    at these places, rising. attraction: of each, the chance of a click at the first of these places. left_out: share of
-    the impressions that are at other places. is_identified: documents moved, and the highest place is among these.
+    place: numbers of these places, rising. examination: of each place, 1 for the first; others may be above 1. doubt:
+        standard deviation of the logarithm of each examination. document: numbers of the documents shown at these
+        places, rising. attraction: of each document, its click probability at the first of these places. left_out:
+        share of the impressions that are at other places. is_identified: whether documents moved, and the highest place
+        is included.
     """
 
     place: IntArray
@@ -148,14 +154,14 @@ def fit_joined(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> JoinedFi
 
 
 def log_ratio_variances(counts: PlacedCounts, fit: PositionFit) -> tuple[IntArray, FloatArray]:
-    """Return the places with clicks, rising, and (places, places) the variance of log(examination / examination).
+    """Return the places with clicks, rising, and the (places, places) variances of log(examination / examination).
 
     Notes
     -----
     Fisher's information of the logarithms of attraction and examination is w = n q / (1 - q) for a document shown n
-    times at a place with the chance q of a click. Without the attractions there is left a Laplacian of the places, with
-    the weight sum over documents of w w' / (sum of w) between two places. The variance of a difference of two
-    logarithms is the effective resistance between them: infinite, here very large, where no document moved.
+    times at a place with the click probability q. Without the attractions, a Laplacian of the places remains, with the
+    weight sum over documents of w w' / (sum of w) between two places. The variance of a difference of two logarithms is
+    the effective resistance between the places: infinite, here very large, if no document moved.
     """
     from scipy import sparse  # takes long, and only this model needs it
 
@@ -178,11 +184,11 @@ def log_ratio_variances(counts: PlacedCounts, fit: PositionFit) -> tuple[IntArra
 
 
 def best_attraction(counts: PlacedCounts, examination: FloatArray, near: FloatArray) -> FloatArray:
-    """Return the attraction of each document that has the greatest likelihood, given the examination of each row.
+    """Return the maximum-likelihood attraction of each document, given the examination of each row.
 
-    near: (documents,) where to begin. The attraction x is where clicks = sum of (impressions - clicks) x examination /
-    (1 - x examination), whose right side rises with x: by Newton's method, kept between what is too low and what is too
-    high; 1 where nothing is too high, 0 without a click.
+    near: (documents,) starting values. The attraction x solves clicks = sum of (impressions - clicks) x examination /
+        (1 - x examination), whose right side rises with x, by Newton's method with bisection; x is 1 if the right side
+        is never too large, and 0 without a click.
     """
     size, document = len(near), counts.document
     clicks = np.bincount(document, counts.clicks, size)

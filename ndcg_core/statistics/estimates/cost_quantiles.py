@@ -1,13 +1,14 @@
-"""What requests cost (time, tokens, price): means and quantiles over queries, and their paired differences.
+"""Estimate means and quantiles of request costs (time, tokens, price) over queries, and their paired differences.
 
 A quantile is `averages.quantile`: the smallest value that at least the share q of the queries do not exceed.
 
 The interval of one quantile is that of order statistics: it holds for every distribution, and has no upper end while
 q^n > the tail, since with that chance all n queries lie below the quantile. For the difference of two quantiles of the
-same queries both are drawn together: the shares of the population between neighbouring values are Dirichlet(1, …, 1),
-n + 1 exponential numbers over their sum, one for each query and one for what lies beyond all of them. For the upper end
-of a difference that one is above all of the candidate's values and below all of the baseline's; for the lower end the
-other way round. Each system's own quantile then has exactly the interval of order statistics.
+same queries, the two are drawn together: the shares of the population between neighbouring values are
+Dirichlet(1, …, 1), n + 1 exponential numbers over their sum, one for each query and one for what lies beyond all of
+them. For the upper end of a difference the last one is above all of the candidate's values and below all of the
+baseline's; for the lower end the other way round. Each system's own quantile then has exactly the interval of order
+statistics.
 
 Sources: W. J. Conover, Practical Nonparametric Statistics (1999), section 3.2 (order statistics); D. B. Rubin, The
 Bayesian bootstrap, Annals of Statistics 9 (1981); Y. Cui and J. Hannig, Biometrika 106 (2019) (lower and upper draws).
@@ -36,14 +37,18 @@ AT_MOST, LEAST = 10**8, 1_000  # numbers that are drawn for an interval, and dra
 
 
 class Tails(NamedTuple):
-    """The chance that an interval lies above what it is of (low), or below (high); each in (0, 0.5)."""
+    """The probabilities that an interval lies above (low) or below (high) the true value, each in (0, 0.5)."""
 
     low: float
     high: float
 
 
 class Sample(NamedTuple):
-    """How the queries were sampled. weights: (n,) above 0. members: (n,) the number of each query's cluster, from 0."""
+    """The weights and the clusters of a sample of queries.
+
+    weights: (n,) > 0; None for equal weights. members: (n,) number of each query's cluster, from 0; None without
+        clusters.
+    """
 
     weights: FloatArray | None = None
     members: NDArray[np.intp] | None = None
@@ -54,18 +59,20 @@ PLAIN = Sample()
 
 
 def least_queries(share: float, tail: float) -> int:
-    """Return the fewest queries whose interval of a quantile has an upper end: q^n <= tail (72 of p95 at .025)."""
+    """Return the fewest queries whose interval of a quantile has an upper end: q^n <= tail (72 for p95 at .025)."""
     return math.ceil(math.log(tail) / math.log(share) - 1e-12)
 
 
 def draw_quantiles(
     values: FloatArray, shares: Sequence[float], *, draws: int, seed: int, sample: Sample = PLAIN
 ) -> tuple[FloatArray, FloatArray]:
-    """Draw two (draws x systems x shares) arrays of quantiles: what lies beyond all queries is below, or above them.
+    """Draw lower and upper quantiles of every system: two (draws x systems x shares) arrays.
 
-    values: (n x systems), rows sorted by query_id; the systems share their draws. -inf and inf if the quantile is
-    beyond all values. draws: fewer of many queries: at most AT_MOST numbers, at least LEAST draws. The result depends
-    on the numbers, seed and draws alone: each block of draws has a generator of its own.
+    In the lower draws, the part of the population beyond all observed queries lies below them; in the upper draws,
+    above them. A quantile in that part is -inf or inf. values: (n x systems), rows sorted by query_id; the systems
+    share their draws. shares: of the quantiles, in (0, 1). draws: reduced for many queries: at most AT_MOST numbers,
+    but at least LEAST draws. The result depends on the values, seed and draws alone: each block of draws has its own
+    generator.
     """
     count, systems = values.shape
     share = np.ones(count) if sample.weights is None else relative_weights(sample.weights, count)
@@ -94,7 +101,7 @@ def draw_quantiles(
 
 
 def _weights_beyond(share: FloatArray, wanted: float) -> tuple[float, float]:
-    """Return the mean weight of the queries up to a quantile, and of those from it on: what lies beyond weighs as much.
+    """Return the weights of what lies beyond all queries: means of the queries up to a quantile, and from it on.
 
     share: (n,) weights over their mean, in the order of the values.
     """
@@ -103,13 +110,13 @@ def _weights_beyond(share: FloatArray, wanted: float) -> tuple[float, float]:
 
 
 def interval_from_draws(low: FloatArray, high: FloatArray, tails: Tails) -> Interval:
-    """Return the interval of (draws,) lower and upper draws: at most so large a share of them lies beyond each end."""
+    """Return an interval with at most the share `tails` of the (draws,) lower and upper draws beyond each end."""
     below, above = (math.floor(tail * len(low)) for tail in tails)
     return Interval(float(np.sort(low)[below]), float(np.sort(high)[len(high) - 1 - above]))
 
 
 def mean_interval(values: FloatArray, tails: Tails, sample: Sample = PLAIN) -> Interval:
-    """Return Student's interval of a mean (difference); from -inf to inf for fewer than two queries or clusters."""
+    """Return Student's interval of a mean (difference); (-inf, inf) for fewer than two queries or clusters."""
     units = len(values) if sample.members is None else int(sample.members.max()) + 1
     if min(len(values), units) < 2:
         return Interval(-math.inf, math.inf)

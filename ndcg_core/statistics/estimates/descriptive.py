@@ -1,10 +1,10 @@
-"""What describes a comparison but decides nothing: size, relative change, other tests' p-values, who carries it.
+"""Describe a comparison without deciding it: effect size, relative change, other p-values, main contributors.
 
 Sources: T. Sakai, Laboratory Experiments in Information Retrieval (2018), chapter 5 (effect size);
 W. G. Cochran, Sampling Techniques (1977), section 6.3 (the variance of a ratio); J. W. Pratt, Remarks on Zeros and
 Ties in the Wilcoxon Signed Rank Procedures, Journal of the American Statistical Association 54 (1959);
 E. E. Cureton, The Normal Approximation to the Signed-Rank Sampling Distribution When Zero Differences are Present,
-the same 62 (1967). `scipy.stats.wilcoxon` agrees.
+Journal of the American Statistical Association 62 (1967). `scipy.stats.wilcoxon` agrees.
 """
 
 import math
@@ -32,10 +32,16 @@ _EXACT = 50  # differing queries: 2^50 patterns of signs are still counted exact
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """One query's part of the effect.
+    """One query with a large contribution to the mean difference.
 
-    query_id: of the query. difference: candidate - baseline, in the metric's unit.
-    share: its (weighted) difference over the sum of them all, > 0: it has the effect's sign; can exceed 1.
+    Attributes
+    ----------
+    query_id : str
+        Id of the query.
+    difference : float
+        Candidate - baseline on the query, in the metric's unit.
+    share : float
+        The query's (weighted) difference over the sum of all (weighted) differences; > 0, can exceed 1.
     """
 
     query_id: str
@@ -45,16 +51,27 @@ class Carrier:
 
 @dataclass(frozen=True, slots=True)
 class Descriptive:
-    """What `describe_differences` finds in n >= 2 differences.
+    """Descriptive statistics of n >= 2 paired differences.
 
-    effect_size: d_z = mean / deviation of the queries' `Moments`, without unit; None if they do not vary.
-    changed: share of the queries that differ, in [0, 1].
-    relative: mean difference / |mean of the baseline's values|; relative_low, relative_high: its interval (delta
-        method, t distribution). None without baseline values and if their mean is 0.
-    p_t, p_wilcoxon: two-sided, in [0, 1], of the t test and `wilcoxon`, which knows neither weights nor clusters.
-    top_share: share of the sum of (weighted) differences that one query in a hundred (rounded up) carries: those with
-        the largest parts of the effect's sign. > 0, can exceed 1; None if the mean is 0.
-    carriers: the at most CARRIERS queries with the largest parts of the effect's sign, the largest first, equal ones
+    Attributes
+    ----------
+    effect_size : float or None
+        d_z = mean / standard deviation of the differences, without unit; None if the differences do not vary.
+    changed : float
+        Share of the queries that differ, in [0, 1].
+    relative : float or None
+        Mean difference / |mean of the baseline's values|; None if the latter is unknown or 0.
+    relative_low, relative_high : float or None
+        Bounds of the interval of `relative` (delta method, t distribution); None if `relative` is None.
+    p_t : float or None
+        Two-sided p-value, in [0, 1], of the paired t test.
+    p_wilcoxon : float or None
+        Two-sided p-value, in [0, 1], of the signed-rank test, which ignores weights and clusters.
+    top_share : float or None
+        Share of the sum of (weighted) differences that the top 1 % of the queries (rounded up) contribute, in the
+        direction of the mean difference; > 0, can exceed 1; None if the mean is 0.
+    carriers : tuple of Carrier
+        At most ten queries with the largest contributions in the direction of the mean difference, largest first, ties
         by query_id; empty if the mean is 0.
     """
 
@@ -70,9 +87,9 @@ class Descriptive:
 
 
 def describe_differences(pairs: Paired, of: Moments, level: float = 0.95) -> Descriptive:
-    """Describe the n >= 2 differences of a column.
+    """Compute the descriptive statistics of the n >= 2 differences of a column.
 
-    of: their moments (`paired.moments_of`). level: of the relative change's interval, in (0, 1).
+    of: moments of the differences (`paired.moments_of`). level: of the relative change's interval, in (0, 1).
     """
     relative, low, high = _relative(pairs, of, level)
     spread = compute_moments(pairs.differences, pairs.shares) if pairs.is_clustered else of
@@ -91,7 +108,10 @@ def describe_differences(pairs: Paired, of: Moments, level: float = 0.95) -> Des
 
 
 def _relative(pairs: Paired, of: Moments, level: float) -> tuple[float, float, float] | tuple[None, None, None]:
-    """Return mean difference / |baseline's mean| and its interval, whose error is that of d - relative * b."""
+    """Return mean difference / |baseline's mean| with its interval (low, high), or three times None if undefined.
+
+    The interval's error comes from the residuals d - relative * b.
+    """
     baseline, known = pairs.baseline_values, pairs.column.value_range
     mean = 0.0 if baseline is None else float(weigh(baseline, pairs.shares).mean())
     if baseline is None or abs(mean) <= TIE_TOLERANCE:
@@ -108,7 +128,7 @@ def _relative(pairs: Paired, of: Moments, level: float) -> tuple[float, float, f
 
 
 def _carried(pairs: Paired, of: Moments) -> tuple[float | None, tuple[Carrier, ...]]:
-    """Return top_share and carriers; the differences of drawn queries as they are without their scales."""
+    """Return the top share and the carriers of `Descriptive`; differences of drawn queries are taken unscaled."""
     if abs(of.mean) <= TIE_TOLERANCE:
         return None, ()
     parts = weigh(pairs.differences, pairs.shares)
@@ -124,14 +144,19 @@ def _carried(pairs: Paired, of: Moments) -> tuple[float | None, tuple[Carrier, .
 
 
 def wilcoxon(values: NDArray[np.float64]) -> float:
-    """Compute the two-sided p, in [0, 1], of the signed-rank test of n >= 0 differences; 1 without a win or loss.
+    """Compute the two-sided p-value, in [0, 1], of the signed-rank test of n >= 0 differences; 1 without a win or loss.
 
-    values: ties are exactly 0. They are ranked, then dropped (Pratt 1959); magnitudes that agree to nine decimals share
-    their average rank. Up to 50 differing queries p is the share of all patterns of signs whose |W+ - its mean| reaches
-    the observed one; beyond, the normal approximation with tie correction, without continuity correction (Cureton
-    1967). Descriptive only, since it does not test the mean: on real pairs recentred to mean 0 at n = 1,000 it rejects
-    40 %, t and sign-flip 6 %. (`scipy.stats.wilcoxon` is not used: importing it takes more than a second, and it
-    refuses exact p-values with ties.)
+    values: ties are exactly 0. Ties are ranked, then dropped (Pratt 1959); magnitudes that agree to nine decimals share
+        their average rank. Up to 50 differing queries, p is the share of all patterns of signs whose |W+ - its mean|
+        reaches the observed one; beyond, the normal approximation with tie correction, without continuity correction
+        (Cureton
+    1967).
+
+    Notes
+    -----
+    The test is descriptive only, since it does not test the mean: on real pairs recentred to mean 0 at n = 1,000 it
+    rejects 40 %, t and sign-flip 6 %. `scipy.stats.wilcoxon` is not used: importing it takes more than a second, and it
+    refuses exact p-values with ties.
     """
     differing = values[values != 0]
     if len(differing) == 0:
@@ -150,9 +175,9 @@ def wilcoxon(values: NDArray[np.float64]) -> float:
 
 
 def _exact_p_value(doubled_ranks: NDArray[np.intp], doubled: int) -> float:
-    """Return the share of patterns of signs whose sum is as far from the mean as `doubled`, the wins' doubled ranks.
+    """Return the share of patterns of signs whose sum is as far from the mean as `doubled`, twice the wins' rank sum.
 
-    The distribution is symmetric: twice the patterns up to the smaller of the two sums, counted by their sum.
+    The distribution is symmetric: twice the number of patterns up to the smaller of the two sums.
     """
     unit = int(np.gcd.reduce(doubled_ranks))
     ranks = (doubled_ranks // unit).tolist()

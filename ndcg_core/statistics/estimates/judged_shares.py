@@ -1,8 +1,8 @@
-"""How far two systems are judged, and what they differ by where nothing that they show is unjudged.
+"""Describe how far two systems are judged, and their difference on queries without unjudged results.
 
-A query is fully judged where neither system shows an unjudged result within the metric's cutoff: its difference cannot
-be moved by grades of results that count. Such queries are no random sample of all (docs/labels.md, "Where the
-labels came from").
+A query is fully judged if neither system shows an unjudged result within the metric's cutoff: grades of unjudged
+results cannot change its difference. Such queries are no random sample of all (docs/labels.md, "Where the labels came
+from").
 """
 
 from ndcg_core.statistics.estimates.mean_difference import interval_from_moments
@@ -13,10 +13,11 @@ from ndcg_core.statistics.verdicts.record import Labels
 def describe_labels(
     full: Column, baseline_judged: float | None, candidate_judged: float | None, alpha: float
 ) -> Labels:
-    """Return how far one comparison is judged, with the difference on its fully judged queries.
+    """Return the judged shares of two systems, with the mean difference on their fully judged queries.
 
     full: the column of the fully judged queries alone. baseline_judged, candidate_judged: mean shares of judged
-    results. alpha: in (0, 1); the interval is Student's t.
+        results.
+    alpha: in (0, 1); the interval is Student's t.
     """
     (pairs,) = sort_by_query([full])
     of = moments_of(pairs)

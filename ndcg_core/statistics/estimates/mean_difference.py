@@ -1,9 +1,9 @@
-"""Estimates of one comparison from its paired differences: mean, interval, p of Student's t, detectable effect.
+"""Estimate the mean of paired differences, with interval, p-value of Student's t, and detectable effect.
 
 The differences of n queries are a sample of one variable (paired analysis), with Student's t distribution of n - 1
-degrees of freedom. Sums are exact ones, rounded once: they do not depend on the order. With weights the mean is a
-ratio, sum(w d) / sum(w), its standard error comes from the residuals w (d - mean), and the degrees of freedom from
-the effective number of queries.
+degrees of freedom. Sums are exact and rounded once: they do not depend on the order. With weights the mean is a ratio,
+sum(w d) / sum(w), its standard error comes from the residuals w (d - mean), and the degrees of freedom from the
+effective number of queries.
 
 Sources: T. Sakai, Laboratory Experiments in Information Retrieval (2018), chapters 1 to 5 (t tests, intervals) and
 6 to 7 (power); R's `t.test(paired = TRUE)` and `scipy.stats.ttest_1samp` agree. W. G. Cochran, Sampling Techniques
@@ -25,19 +25,19 @@ Differences = Sequence[float] | NDArray[np.float64]
 
 
 class Interval(NamedTuple):
-    """Bounds of a confidence interval, in the metric's unit, low <= high."""
+    """The bounds of a confidence interval, in the metric's unit, low <= high."""
 
     low: float
     high: float
 
 
 class Moments(NamedTuple):
-    """What the t distribution needs to know of n differences.
+    """The mean, deviation and degrees of freedom of n paired differences.
 
-    n: queries, >= 2. mean: of the differences, weighted where weights were given. deviation: >= 0, such that
-    deviation / sqrt(n) is the standard error of the mean; unweighted, the standard deviation with n - 1.
-    freedom: degrees of freedom, > 0; n - 1 unless weights or long tails leave fewer.
-    widest: how far from 0 the true mean can lie, > 0: the width of the metric's range; infinite if that is not known.
+    n: number of queries or clusters, >= 2. mean: (weighted) mean difference. deviation: >= 0, such that deviation /
+        sqrt(n) is the standard error of the mean; without weights, the standard deviation with n - 1.
+    freedom: degrees of freedom, > 0; n - 1, or fewer because of weights or long tails.
+    widest: largest possible |true mean|, > 0: the width of the metric's range; infinite if unknown.
     """
 
     n: int
@@ -47,12 +47,12 @@ class Moments(NamedTuple):
     widest: float = math.inf
 
     def clip(self, value: float) -> float:
-        """Return the value, or the nearest one that the true mean can have."""
+        """Return the value that the true mean can have that is nearest to a value."""
         return min(max(value, -self.widest), self.widest)
 
     @property
     def error(self) -> float:
-        """Standard error of the mean, in the unit of the differences."""
+        """Return the standard error of the mean, in the unit of the differences."""
         return self.deviation / math.sqrt(self.n)
 
 
@@ -63,21 +63,24 @@ def compute_moments(
     *,
     long_tailed: bool = False,
 ) -> Moments:
-    """Return the moments of n >= 2 differences, each with a weight > 0 if weights are given.
+    """Compute the moments of n >= 2 differences, each with a weight > 0 if weights are given.
 
-    members: the number of each difference's cluster, 0 to G - 1, if clusters are what is sampled. A cluster then is one
-    weighted unit: its value the (weighted) mean within, its weight the sum of the weights; n is G >= 2, and the mean
-    stays that of the differences. (An error robust to clusters; with equal clusters it is CR1's. With unequal ones it
-    covers better: docs/calibration.md.)
-    long_tailed: whether freedom allows for tails longer than the normal distribution's (`freedom_of_long_tails`).
+    members: number of each difference's cluster, 0 to G - 1, if clusters are sampled; else None. A cluster is then one
+        weighted unit: its value is the (weighted) mean within, its weight the sum of the weights; n is G >= 2, and the
+        mean stays that of the differences. (This error is robust to clusters; with equal clusters it equals CR1, with
+        unequal ones its coverage is better: docs/calibration.md.)
+    long_tailed: whether freedom is reduced for tails longer than the normal distribution's (`freedom_of_long_tails`).
 
-    Weighted, with v = w / mean weight: mean = sum(v d) / n; deviation^2 = sum(v^2 (d - mean)^2) * S2 / (n B) with
+    Raises ValueError for n < 2, NaN, infinity, weights that are not above 0, or another number of weights than of
+    differences.
+
+    Notes
+    -----
+    With weights and v = w / mean weight: mean = sum(v d) / n; deviation^2 = sum(v^2 (d - mean)^2) * S2 / (n B) with
     Sk = sum(v^k) and B = S2 - 2 S3 / n + (S2 / n)^2, which is unbiased if the spread does not depend on the weight, and
     n - 1 for equal weights; freedom = effective number - 1, at least 1. Measured coverage of the 95 % interval with
-    log-normal weights of sigma 1: .956 (n = 50) and .952 (200), and .936 and .943 if they are correlated with the
-    differences. Equal weights give what no weights give.
-
-    Raises ValueError for n < 2, NaN, infinity, weights not above 0 or not as many.
+    log-normal weights of sigma 1: .956 (n = 50) and .952 (200), and .936 and .943 if weights are correlated with the
+    differences. Equal weights give the unweighted result.
     """
     values = _checked(differences, at_least=2)
     n = len(values)
@@ -100,7 +103,7 @@ def compute_moments(
 
 
 def _weighted_moments(values: NDArray[np.float64], share: NDArray[np.float64]) -> Moments:
-    """Return the moments of n values with weights over their mean, not all alike (`compute_moments`)."""
+    """Compute the moments of n values with unequal weights over their mean."""
     n = len(values)
     mean = exact_sum(share * values) / n
     freedom = max(1.0, effective_number(share) - 1)
@@ -115,11 +118,16 @@ def _weighted_moments(values: NDArray[np.float64], share: NDArray[np.float64]) -
 
 
 def freedom_of_long_tails(residuals: NDArray[np.float64], freedom: float) -> float:
-    """Return the degrees of freedom of a variance estimated from n values with tails longer than a normal's.
+    """Return the degrees of freedom of a variance estimated from n values with long tails.
 
-    1 / (1 / freedom + k / (2 n)), k their excess kurtosis, not below 0: a chi-square variable with so many has the
-    variance of the estimated variance. residuals: (n,) of the mean, weighted if weights count, not all 0. freedom: > 0,
-    of normal values. (H. Cramer, Mathematical Methods of Statistics, 1946; F. E. Satterthwaite, Biometrics 2, 1946.)
+    residuals: (n,) from the mean, weighted if weights count, not all 0. freedom: degrees of freedom for normal values,
+        > 0.
+
+    Notes
+    -----
+    The result is 1 / (1 / freedom + k / (2 n)), with k the excess kurtosis, not below 0: a chi-square variable with so
+    many degrees of freedom has the variance of the estimated variance. (H. Cramer, Mathematical Methods of Statistics,
+    1946; F. E. Satterthwaite, Biometrics 2, 1946.)
     """
     squares = np.square(residuals / np.abs(residuals).max())  # so that fourth powers are no infinity
     kurtosis = len(residuals) * exact_sum(np.square(squares)) / exact_sum(squares) ** 2 - 3
@@ -135,10 +143,10 @@ def cluster_means(
 
 
 def correlate_sizes(means: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the correlation of clusters' means with the logarithm of their weights, in [-1, 1], and its two-sided p.
+    """Return Pearson's r of clusters' means and the logarithms of their weights, and its two-sided p-value.
 
-    means, weights: (G,), from `cluster_means`. p: of Student's t with G - 2 degrees of freedom. (0, 1) for fewer than
-    four clusters, or if means or weights do not vary. (Pearson's r; R's `cor.test` agrees.)
+    means, weights: (G,), from `cluster_means`. The p-value is Student's t with G - 2 degrees of freedom. The result is
+        (0, 1) for fewer than four clusters, or if means or weights do not vary. (R's `cor.test` agrees.)
     """
     x, y = np.log(weights), means - means.mean()
     x = x - x.mean()
@@ -152,7 +160,7 @@ def correlate_sizes(means: NDArray[np.float64], weights: NDArray[np.float64]) ->
 
 
 def relative_weights(weights: Differences, n: int) -> NDArray[np.float64]:
-    """Return weights divided by their mean. Raise ValueError unless there are n, all above 0 and finite."""
+    """Return the weights divided by their mean; raise ValueError unless there are n, all above 0 and finite."""
     values = np.asarray(weights, dtype=np.float64)
     if values.shape != (n,):
         raise ValueError(f"weights have shape {values.shape}, must be one for each of {n} differences")
@@ -166,13 +174,13 @@ def relative_weights(weights: Differences, n: int) -> NDArray[np.float64]:
 
 
 def effective_number(weights: Differences) -> float:
-    """Return how many equally weighted queries would settle as much: (sum w)^2 / sum w^2, in [1, n]. (Kish 1965.)"""
+    """Return the effective number of queries, (sum w)^2 / sum w^2, in [1, n] (Kish 1965)."""
     share = relative_weights(weights, len(weights))
     return len(share) ** 2 / exact_sum(np.square(share))
 
 
 def mean_difference(differences: Differences) -> float:
-    """Return the mean of n >= 1 differences: the exact sum, rounded once, divided by n. ValueError for n = 0."""
+    """Return the mean of n >= 1 differences from an exact sum rounded once; raise ValueError for n = 0."""
     values = _checked(differences, at_least=1)
     return exact_sum(values) / len(values)
 
@@ -180,23 +188,27 @@ def mean_difference(differences: Differences) -> float:
 def interval_from_moments(of: Moments, level: float = 0.95) -> Interval:
     """Return the confidence interval of the mean: mean -/+ t((1 + level) / 2, freedom) * error.
 
-    level: in (0, 1), else ValueError; with 1 - 2 a, each bound is also a one-sided bound of level 1 - a. Coverage at
-    .95 with n = 10 / 25 / 50 was measured as .975 / .952 / .952. Of width 0 if the differences do not vary.
+    level: in (0, 1), else ValueError; with 1 - 2 a, each bound is also a one-sided bound of level 1 - a. The interval
+        has width 0 if the differences do not vary. Measured coverage at .95 with n = 10 / 25 / 50: .975 / .952 / .952.
     """
     return interval_reaching(of, reach_alone(of, level))
 
 
 def t_p_value(of: Moments) -> float:
-    """Return the two-sided p of Student's t against a mean of 0, in [0, 1]; 0 for equal differences other than 0."""
+    """Return the two-sided p-value, in [0, 1], of Student's t against a mean of 0.
+
+    It is 0 for equal differences other than 0.
+    """
     if of.error == 0:
         return float(abs(of.mean) <= TIE_TOLERANCE)
     return 2 * float(stdtr(of.freedom, -abs(of.mean) / of.error))
 
 
 def not_worse_p_value(of: Moments, margin: float) -> float:
-    """Return the one-sided p against a mean of -margin or less (non-inferiority): P(T >= (mean + margin) / error).
+    """Return the one-sided p-value against a mean of -margin or less: P(T >= (mean + margin) / error).
 
-    p < alpha exactly if the lower one-sided 1 - alpha bound is above -margin. margin: > 0, in the unit of the mean.
+    margin: > 0, in the unit of the mean (non-inferiority). p < alpha exactly if the lower one-sided (1 - alpha) bound
+        is above -margin.
     """
     if of.error == 0:
         return 0.0 if of.mean > -margin else 1.0
@@ -209,20 +221,20 @@ def lower_bound(of: Moments, alpha: float = 0.05) -> float:
 
 
 def reach_alone(of: Moments, level: float, comparisons: int = 1) -> float:
-    """Return how many standard errors `interval_from_moments` reaches to each side: t((1 + level) / 2, freedom).
+    """Return the half-width, in standard errors, of the confidence interval of the mean: t((1 + level) / 2, freedom).
 
-    comparisons: how many intervals are to hold together, by Bonferroni's inequality; >= 1.
+    comparisons: number of intervals that are to hold together by Bonferroni's inequality, >= 1.
     """
     check_probability("level", level)
     return _t_quantile(1 - (1 - level) / (2 * comparisons) if comparisons > 1 else (1 + level) / 2, of.freedom)
 
 
 def reach_together(of: Moments, quantile: float, level: float) -> float | None:
-    """Return how many standard errors an interval of a family reaches to each side; None if n is too small for one.
+    """Return the half-width, in standard errors, of a simultaneous interval of a family; None if n is too small.
 
-    quantile: of the centred family (`hypothesis_tests.procedures`), in units of sum / norm;
-    a sum of n centred values over their norm of c is a t statistic of c * sqrt((n - 1) / (n - c^2)). level: of all
-    intervals together, in (0, 1); the interval is never narrower than the one that holds by itself.
+    quantile: of the largest |sum| / norm of the centred family (`hypothesis_tests.procedures`). A sum of n centred
+        values over their norm of c is a t statistic of c * sqrt((n - 1) / (n - c^2)).
+    level: of all intervals together, in (0, 1). The interval is never narrower than the one that holds by itself.
     """
     alone = reach_alone(of, level)
     if of.deviation == 0:
@@ -233,13 +245,13 @@ def reach_together(of: Moments, quantile: float, level: float) -> float | None:
 
 
 def interval_reaching(of: Moments, reach: float) -> Interval:
-    """Return mean -/+ reach * error, in the unit of the differences, within what the mean can be (`of.widest`)."""
+    """Return mean -/+ reach * error, in the unit of the differences, clipped to possible means (`of.widest`)."""
     margin = reach * of.error
     return Interval(of.clip(of.mean - margin), of.clip(of.mean + margin))
 
 
 def detectable_effect(of: Moments, reach: float, power: float = 0.8) -> float:
-    """Return the mean difference found with the given power by a test whose interval reaches so many standard errors.
+    """Return the mean difference found with the given power by a test whose interval reaches `reach` standard errors.
 
     (reach + t(power, freedom)) * error: `minimal_detectable_effect` for a test of a family (Bloom 1995).
     """
@@ -251,11 +263,14 @@ def minimal_detectable_effect(
 ) -> float:
     """Return the mean difference that a two-sided t test at level alpha finds with the given power.
 
-    (t(1 - alpha / 2, n - 1) + t(power, n - 1)) * s / sqrt(n), in the unit of s. For n >= 10 it is within 0.2 % of
-    the value from the noncentral t distribution at alpha .05 and power .8; at alpha .001 and n = 10, 4 % too small.
-    n: queries, >= 2. standard_deviation: s, of the differences, >= 0. alpha, power: in (0, 1). freedom: > 0, if weights
-    leave fewer degrees of freedom than n - 1. Raises ValueError for values out of range. (H. S. Bloom, Minimum
-    Detectable Effects, Evaluation Review 19, 1995.)
+    n: number of queries, >= 2. standard_deviation: s, of the differences, >= 0. alpha, power: in (0, 1). freedom:
+        degrees of freedom, > 0, if weights leave fewer than n - 1. Raises ValueError for values out of range.
+
+    Notes
+    -----
+    The result is (t(1 - alpha / 2, n - 1) + t(power, n - 1)) * s / sqrt(n), in the unit of s. For n >= 10 it is within
+    0.2 % of the value from the noncentral t distribution at alpha .05 and power .8; at alpha .001 and n = 10, 4 % too
+    small. (H. S. Bloom, Minimum Detectable Effects, Evaluation Review 19, 1995.)
     """
     if n < 2:
         raise ValueError(f"n == {n}, must be at least 2")
@@ -289,6 +304,6 @@ def _checked(differences: Differences, at_least: int) -> NDArray[np.float64]:
 
 
 def check_probability(name: str, value: float) -> None:
-    """Raise ValueError unless a value lies between 0 and 1."""
+    """Raise ValueError unless a value lies between 0 and 1; the message uses the name."""
     if not 0 < value < 1:
         raise ValueError(f"{name} == {value}, must lie between 0 and 1")

@@ -1,10 +1,10 @@
-"""How many queries a comparison needs, and what a number of queries can show: power, planned beforehand.
+"""Plan the number of queries of a comparison: power and detectable effects.
 
 Power is stated for an effect that is chosen before the comparison (the smallest that would matter), never for the
 effect that was found: such "observed power" is the p-value in another form and says nothing about more queries.
 
 How many queries like those observed a guardrail needs (`queries_to_hold`) is counted on samples of another size, drawn
-from the observed differences (a bootstrap) and tested by Gaffke's bound (`hypothesis_tests.bounded_mean`). Its p-value
+from the observed differences (a bootstrap) and tested by Gaffke's bound (`hypothesis_tests.bounded_mean`). The p-value
 is approximated by a saddle point, for all samples at once; four of five samples pass at the number that is returned.
 
 Sources: H. S. Bloom, Minimum Detectable Effects, Evaluation Review 19 (1995) (the formula). T. Sakai, Laboratory
@@ -40,7 +40,15 @@ NEWTON_STEPS = 40
 
 
 class Detectable(NamedTuple):
-    """n: queries, >= 2. effect: the mean difference, >= 0 and in the metric's unit, that they detect."""
+    """The mean difference that a number of queries detects.
+
+    Attributes
+    ----------
+    n : int
+        Number of queries, >= 2.
+    effect : float
+        The detectable mean difference, >= 0, in the metric's unit.
+    """
 
     n: int
     effect: float
@@ -53,12 +61,30 @@ def queries_needed(
     power: float = 0.8,
     freedom: Callable[[int], float | None] = lambda n: None,
 ) -> int:
-    """Return the smallest n >= 2 whose minimal detectable effect is not above `effect`; exact, by bisection.
+    """Return the smallest number of queries that detects a mean difference.
 
-    effect: > 0, chosen beforehand, in the metric's unit. standard_deviation: of the differences of queries like those
-    to come, >= 0 (0 gives 2). alpha: in (0, 1), of the two-sided test. power: in (alpha, 1); at alpha the test is
-    there without any effect. freedom: n -> degrees of freedom, not falling with n, where weights leave under n - 1.
-    Raises ValueError for values out of range, or where 10^12 queries are not enough.
+    Parameters
+    ----------
+    effect : float
+        The mean difference to detect, > 0, in the metric's unit; chosen beforehand.
+    standard_deviation : float
+        Standard deviation of the differences of queries like those to come, >= 0; 0 gives 2.
+    alpha : float, default 0.05
+        Level of the two-sided test, in (0, 1).
+    power : float, default 0.8
+        Probability of finding the effect, in (alpha, 1); at alpha the test has this power without any effect.
+    freedom : callable of int to float or None, optional
+        Degrees of freedom for n queries, not falling with n, if weights leave fewer than n - 1. Default: n - 1.
+
+    Returns
+    -------
+    int
+        The smallest n >= 2 whose minimal detectable effect is at most `effect`, exactly, by bisection.
+
+    Raises
+    ------
+    ValueError
+        If a value is out of range, or 10^12 queries are not enough.
     """
     if not 0 < effect < math.inf:
         raise ValueError(f"effect == {effect}, must be above 0 and finite")
@@ -77,10 +103,11 @@ def queries_needed(
 
 
 def queries_to_detect(of: Moments, mde: float, effect: float, power: float = 0.8) -> int | None:
-    """Return `queries_needed` for an effect in a family whose test detects `mde` with these queries; None beyond 10^12.
+    """Return how many queries a family's test needs to detect `effect`, if it now detects `mde`; None beyond 10^12.
 
-    of: moments of the differences observed, deviation > 0. mde: of the family, > 0. The family counts as the two-sided
-    level at which one comparison alone detects as much: with one comparison it is the test's own alpha.
+    of: moments of the observed differences, deviation > 0. mde: of the family's test with these queries, > 0. The
+        family is replaced by the two-sided level at which one comparison alone detects `mde`: for one comparison, the
+        test's own alpha.
     """
     reach = mde / of.error - float(stdtrit(of.freedom, power))
     level = 2 * (1 - float(stdtr(of.freedom, reach)))
@@ -100,10 +127,38 @@ def power_curve(
     power: float = 0.8,
     freedom: Callable[[int], float | None] = lambda n: None,
 ) -> list[Detectable]:
-    """Return what each number of queries detects, in the order given; it falls as 1 / sqrt(n).
+    """Return the mean difference that each number of queries detects.
 
-    queries: each >= 2. freedom: as for `queries_needed`. The other arguments, and ValueError, as for
-    `estimates.mean_difference.minimal_detectable_effect`.
+    Parameters
+    ----------
+    queries : sequence of int
+        Numbers of queries, each >= 2.
+    standard_deviation : float
+        Standard deviation of the differences, >= 0, in the metric's unit.
+    alpha : float, default 0.05
+        Level of the two-sided test, in (0, 1).
+    power : float, default 0.8
+        Probability of finding the effect, in (0, 1).
+    freedom : callable of int to float or None, optional
+        Degrees of freedom for n queries, if weights leave fewer than n - 1. Default: n - 1.
+
+    Returns
+    -------
+    list of Detectable
+        One entry for each number of queries, in the given order. The effect falls roughly as 1 / sqrt(n).
+
+    Raises
+    ------
+    ValueError
+        If a value is out of range.
+
+    Notes
+    -----
+    The effect is (t(1 - alpha / 2, n - 1) + t(power, n - 1)) * standard_deviation / sqrt(n).
+
+    References
+    ----------
+    H. S. Bloom, Minimum Detectable Effects, Evaluation Review 19 (1995).
     """
     return [Detectable(n, minimal_detectable_effect(n, standard_deviation, alpha, power, freedom(n))) for n in queries]
 
@@ -111,10 +166,11 @@ def power_curve(
 def queries_to_hold(
     values: FloatArray, margin: float, largest_loss: float, alpha: float = 0.05, power: float = 0.8
 ) -> int | None:
-    """Return the number of queries at which a guardrail is shown to hold with the chance `power`.
+    """Return the number of queries with which a guardrail is shown to hold with the probability `power`.
 
     values: (n,) observed differences, n >= 2, none below -largest_loss. margin: > 0, in the metric's unit.
-    None if the observed mean is at or below -margin, or more than ten million would be needed.
+        largest_loss: the most that one query can lose. The result is None if the observed mean is at or below -margin,
+        or if more than ten million queries would be needed.
     """
     mean = float(values.mean())
     if mean <= -margin:
@@ -127,7 +183,7 @@ def queries_to_hold(
     count = min(max(root**2, -math.log(alpha) * largest_loss / (mean + margin), 2.0), float(MOST_QUERIES))
 
     def room(n: float) -> float:
-        """Return by how many deviations the sample passes that one of five is below; rises with the root of n."""
+        """Return by how many deviations a sample worse than four of five passes; rises as the root of n."""
         counts = np.random.default_rng(SEED).multinomial(round(n), shares, size=SAMPLES)
         p_values = _chances_below(x, counts, loss)
         return float(np.quantile(float(ndtri(alpha)) - ndtri(p_values), 1 - power))
@@ -152,7 +208,7 @@ def queries_to_hold(
 
 
 def _binned(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return distinct values, rising, and the share of each; many values are put together with their neighbours."""
+    """Return the distinct values, rising, with the share of each; too many values are merged with neighbours."""
     x, counts = np.unique(values, return_counts=True)
     if len(x) <= MOST_VALUES:
         return x, counts / counts.sum()

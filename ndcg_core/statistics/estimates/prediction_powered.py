@@ -1,13 +1,14 @@
-"""A few careful judgments and many proxy ones: the difference with an interval that no fault of the proxy ones biases.
+"""Correct proxy judgments by a few careful ones: a difference whose interval proxy errors do not bias.
 
-Every query has a proxy difference (judged by a language model, by clicks), some have a careful one too. With d and c
-the careful and the proxy differences of the n queries judged carefully, and u the proxy ones of all other queries,
+Every query has a proxy difference (judged by a language model, by clicks), and some queries have a careful one, too.
+With d and c the careful and the proxy differences of the n queries judged carefully, and u the proxy differences of all
+other queries,
 
     difference = mean(d) + share * (mean(u) - mean(c)) = mean(d - share * c) + share * mean(u)
 
-has the mean of d whatever c is, if the careful queries are a random sample of all; share takes as much of the proxy
-grades as makes the variance least, cov(d, c) / (var(c) + var(u) * n / len(u)), and never less than 0. It can exceed 1:
-proxy grades may tell differences in another unit.
+has the mean of d whatever c is, if the careful queries are a random sample of all. The share is the one with the least
+variance, cov(d, c) / (var(c) + var(u) * n / len(u)), and never less than 0. It can exceed 1: proxy grades may express
+differences in another unit.
 
 Residuals, each over its sum of weights, are summed within clusters: a query whose careful judgments can score nothing
 counts among the proxy ones alone, and a cluster may be judged in part. If the careful queries were drawn with unequal
@@ -48,13 +49,13 @@ LEAST_DIFFERING = 30  # careful units with a difference; of rare ones with fewer
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """One comparison on N queries, all of them with proxy judgments.
+    """The differences of one comparison on N queries with proxy judgments, some of them also judged carefully.
 
-    proxy: (N,) proxy differences. careful: (N,) careful ones, of any value if there is none.
+    proxy: (N,) proxy differences. careful: (N,) careful differences; any value if there is none.
     is_careful: (N,) whether the query is judged carefully. is_scored: (N,) whether it has a careful difference.
-    shares: (N,) weights > 0, or None. members: (N,) the number of each query's cluster, from 0 on, or None.
-    known_mean: the proxy mean that the careful queries' is held against; None: that of the others.
-    widest: how far from 0 the mean difference can lie.
+    shares: (N,) weights > 0, or None. members: (N,) number of each query's cluster, from 0, or None.
+    known_mean: known mean of the proxy differences to correct towards; None: the mean over the other queries.
+    widest: largest possible |mean difference|.
     """
 
     proxy: FloatArray
@@ -68,9 +69,9 @@ class Judged:
 
 
 class Balance(NamedTuple):
-    """How the carefully judged queries and the others differ by the proxy judgments.
+    """The comparison of carefully judged queries with the others by the proxy judgments.
 
-    careful, others: mean proxy values. p_value: of Welch's t test that they come from one distribution, in [0, 1].
+    careful, others: mean proxy values. p_value: of Welch's t test of equal means, in [0, 1].
     """
 
     careful: float
@@ -79,14 +80,17 @@ class Balance(NamedTuple):
 
 
 def correct_difference(careful: Column, proxy: Column, judged: Collection[str], alpha: float) -> ProxyCorrected | None:
-    """Return the difference of one comparison by both kinds of judgments, with its (1 - alpha) interval.
+    """Return the difference of one comparison from careful and proxy judgments, with its (1 - alpha) interval.
 
-    careful: the differences by the careful judgments. proxy: those of all queries by the proxy ones, with 0 for queries
-    that these score nothing of; its weights and clusters hold. judged: the ids of all queries that are judged
-    carefully, among those of proxy, and among them those of careful. alpha: in (0, 1).
-    None for fewer than four careful units or fewer than two others, or if the careful differences do not vary. No
-    difference, but the reason, if fewer than LEAST_DIFFERING careful units differ: the interval would not hold.
-    Raises ValueError as `verdicts.comparison.compare_family` does, and for a careful query without a proxy one.
+    careful: differences by the careful judgments. proxy: differences of all queries by the proxy judgments, 0 for
+        queries that the proxy judgments cannot score; weights and clusters are taken from this column.
+    judged: ids of all carefully judged queries: a subset of the queries of `proxy` that includes those of `careful`.
+    alpha: in (0, 1).
+
+    The result is None for fewer than four careful units or fewer than two others, or if the careful differences do not
+    vary. It has no difference, but a reason, if fewer than LEAST_DIFFERING careful units differ: the interval would not
+    hold. Raises ValueError for bad columns (as `verdicts.comparison.compare_family`), and for a careful query without a
+    proxy difference.
     """
     (pairs,) = sort_by_query([proxy])
     known = dict(zip(careful.query_ids, np.asarray(careful.differences, dtype=np.float64).tolist(), strict=True))
@@ -104,10 +108,11 @@ def correct_difference(careful: Column, proxy: Column, judged: Collection[str], 
 def correct_drawn(
     careful: Column, proxy: FloatArray, known_mean: float, queries: int, alpha: float
 ) -> ProxyCorrected | None:
-    """Return the corrected difference if the careful queries were drawn with unequal chances.
+    """Return the corrected difference if the careful queries were drawn from a log with unequal probabilities.
 
-    careful: their differences, with scales and weights. proxy: (n,) proxy differences of the same queries, unscaled, in
-    the column's order. known_mean: of the proxy differences over the whole log. queries: how many of it have some.
+    careful: careful differences of the drawn queries, with scales and weights. proxy: (n,) proxy differences of these
+        queries, unscaled, in the column's order. known_mean: mean of the proxy differences over the whole log. queries:
+        number of queries of the log with proxy judgments.
     """
     given = replace(careful, differences=proxy, baseline_values=None)
     exact, near = sort_by_query([careful, given])
@@ -118,7 +123,7 @@ def correct_drawn(
 
 
 def estimate_from_arrays(given: Judged, alpha: float) -> ProxyCorrected | None:
-    """Return the corrected difference of one comparison (`correct_difference`)."""
+    """Compute the difference of one comparison corrected by proxy judgments; None if it cannot be estimated."""
     alone = _careful_moments(given)
     others = ~given.is_careful
     is_known = given.known_mean is not None
@@ -176,15 +181,15 @@ def estimate_from_arrays(given: Judged, alpha: float) -> ProxyCorrected | None:
 
 
 def _refused(given: Judged, why: str) -> ProxyCorrected:
-    """Return a record without a difference, and with the reason."""
+    """Return a record without a difference, with the reason."""
     careful = int(np.count_nonzero(given.is_scored))
     return ProxyCorrected(None, None, None, None, careful, len(given.proxy), None, 0.0, 0.0, why_none=why)
 
 
 def check_balance(proxy: Column, judged: Collection[str]) -> Balance:
-    """Test whether the queries in `judged` can be a random sample, by the values of `proxy` on them and on the others.
+    """Test whether `judged` queries can be a random sample, by the values of `proxy` on them and on the others.
 
-    p_value is 1 if the values do not vary, or a part has one unit (a query, or a cluster of the column).
+    The p-value is 1 if the values do not vary, or a part has fewer than two units (queries, or clusters of the column).
     """
     (pairs,) = sort_by_query([proxy])
     known = set(judged)
@@ -208,7 +213,7 @@ def check_balance(proxy: Column, judged: Collection[str]) -> Balance:
 
 
 def _careful_moments(given: Judged) -> Moments | None:
-    """Return the moments of the careful differences alone; None if they are too few, or one has all the weight."""
+    """Return the moments of the careful differences; None if too few, or if one has nearly all the weight."""
     scored = given.is_scored
     shares = None if given.shares is None else given.shares[scored]
     if np.count_nonzero(scored) < 2 or (shares is not None and has_one_heavy(shares)):
@@ -220,7 +225,7 @@ def _careful_moments(given: Judged) -> Moments | None:
 
 
 def _part(values: FloatArray, weights: FloatArray) -> tuple[float, FloatArray]:
-    """Return a weighted mean, and each query's residual from it times its part of the weights."""
+    """Return the weighted mean, and each query's residual from it times the query's share of the weights."""
     total = exact_sum(weights)
     mean = exact_sum(weights * values) / total
     return mean, weights * (values - mean) / total
@@ -234,7 +239,7 @@ def _summed(values: FloatArray, given: Judged) -> FloatArray:
 
 
 def _units(given: Judged, chosen: NDArray[np.bool_]) -> float:
-    """Return how many units of equal weight settle as much as the chosen queries."""
+    """Return the effective number of units among the chosen queries."""
     if not chosen.any():
         return 0.0
     weights = _summed(chosen.astype(np.float64) if given.shares is None else chosen * given.shares, given)

@@ -1,4 +1,4 @@
-"""Tests of paired differences: sign flips, bootstrap, families, and the guardrails' bound."""
+"""Test paired differences: sign flips, bootstrap, families, and the bound for guardrails."""
 
 DEFAULT_SEED = 1935
 DEFAULT_RESAMPLES = 10_000

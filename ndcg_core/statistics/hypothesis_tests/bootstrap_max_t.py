@@ -1,7 +1,8 @@
-"""The studentised bootstrap of a family: units drawn with replacement, step-down max-T, simultaneous intervals.
+"""Test a family by the studentised bootstrap: step-down max-T p-values and simultaneous intervals.
 
-It asks for a mean of 0, not for a symmetric distribution as the sign-flip test does: the t statistics of the resamples,
-around the observed means, show how skewed differences make t stray. It finds less if few units differ.
+Units are drawn with replacement. The test assumes a mean of 0, not a symmetric distribution as the sign-flip test does:
+the t statistics of the resamples, around the observed means, show how skewed differences affect t. It has less power if
+few units differ.
 
 Source: J. P. Romano and M. Wolf, Exact and Approximate Stepdown Methods for Multiple Hypothesis Testing, Journal of the
 American Statistical Association 100 (2005), section 4.  Measured: docs/calibration.md.
@@ -31,10 +32,10 @@ AT_ONCE = 2**20  # drawn units held at once
 
 @dataclass(frozen=True, slots=True)
 class Resampled:
-    """Result of `bootstrap_max_t`; every tuple has one entry per column, in the order given.
+    """The result of `bootstrap_max_t`; every tuple of p-values has one entry per column, in the order given.
 
-    p_value: in (0, 1], two-sided. p_adjusted: in [p_value, 1], family-wise. quantiles: for each level the bound on the
-    largest |t| over all columns, t by its linearised error; infinite if resamples are too few.
+    p_value: two-sided, in (0, 1]. p_adjusted: family-wise, in [p_value, 1]. quantiles: for each level the bound on the
+        largest |t| over all columns, with t by its linearised error; infinite if there are too few resamples.
     """
 
     p_value: tuple[float, ...]
@@ -53,14 +54,20 @@ def bootstrap_max_t(
     workers: int | None = None,
     least: int = 1,
 ) -> Resampled:
-    """Compute two-sided p-values of k means, their adjusted ones, and the bounds for intervals that hold together.
+    """Compute two-sided p-values of k means, family-wise adjusted p-values, and bounds for simultaneous intervals.
 
     means: k. residuals: (units x k), share * (value - mean), 0 if a column lacks the unit; rows sorted by the caller.
-    shares: of the same shape, weights over their mean, 0 if a column lacks the unit; None for all 1.
-    least: a column with fewer units that are not 0 has p = 1 and takes part in no maximum.
+    shares: (units x k), weights over their mean, 0 if a column lacks the unit; None for all 1.
+    levels: of the simultaneous intervals, in (0, 1). resamples, seed, workers: as in `sign_flip`.
+    least: a column with fewer differing units has p = 1 and is left out of every maximum.
+
+    Raises ValueError for wrong settings, as `sign_flip` does.
+
+    Notes
+    -----
     The result depends on the order of rows, the numbers, seed and resamples, not on workers or BLAS: sums are exact.
-    The spread of a resample is at least LEAST_SPREAD of the column's: one that misses the only units that differ would
-    else reach everything. Raises ValueError as `sign_flip` does.
+    The spread of a resample is at least LEAST_SPREAD of the column's: without that limit a resample that misses the
+    only differing units would have an infinite t.
     """
     check_settings(resamples, seed, workers)
     present = np.ones_like(residuals) if shares is None else shares
@@ -96,7 +103,7 @@ def bootstrap_max_t(
 
 
 def _make_statistics(residuals: FloatArray, shares: FloatArray | None) -> Callable[[FloatArray], FloatArray]:
-    """Return the function that makes (columns x resamples) |t| around the observed means of (units x resamples) counts.
+    """Return a function from (units x resamples) counts to (columns x resamples) |t| around the observed means.
 
     |t| is |A| / sqrt(C - 2 m D + m^2 E) with m = A / B. Over the drawn units A is the sum of residuals, B of shares, C
     of squared residuals, D of residual * share, E of squared shares; without shares B = E = units and D = A.
@@ -126,13 +133,13 @@ def _make_statistics(residuals: FloatArray, shares: FloatArray | None) -> Callab
 
 
 def _in_quanta(table: FloatArray, units: int) -> tuple[FloatArray, IntArray]:
-    """Return the columns as rows of whole numbers, of which a sum of `units` is exact, and their exponents."""
+    """Return the columns as rows of whole numbers, whose sums over `units` draws are exact, and their exponents."""
     exponents = math.floor(EXACT - math.log2(units)) - np.frexp(np.abs(table).max(axis=0))[1]
     return np.ascontiguousarray(np.rint(np.ldexp(table, exponents)).T), exponents[:, np.newaxis]
 
 
 def drawn_counts(units: int, seed: int, block: int, resamples: int) -> Iterator[FloatArray]:
-    """Yield how often each unit is drawn, (units x some of the block's resamples); each resample draws `units`."""
+    """Yield how often each unit is drawn, (units x some resamples of the block); a resample draws `units` units."""
     generator = np.random.SFC64(np.random.SeedSequence([seed, block, STREAM]))
     left, at_once = min(BLOCK, resamples - block * BLOCK), max(1, AT_ONCE // units)
     while left > 0:
@@ -148,9 +155,9 @@ def drawn_counts(units: int, seed: int, block: int, resamples: int) -> Iterator[
 
 
 def _reached(t: FloatArray, reach: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Count the resamples that reach a column's |t| in the column (row 0), and in it or one further down (row 1).
+    """Return, per column, how many resamples reach its |t| in the column (row 0) and in it or a later column (row 1).
 
-    Return the counts and the largest |t| of every resample.
+    The second array holds the largest |t| of every resample.
     """
     from_here = np.maximum.accumulate(t[::-1], axis=0)[::-1]
     return np.stack([np.count_nonzero(each >= reach, axis=1) for each in (t, from_here)]), from_here[0]

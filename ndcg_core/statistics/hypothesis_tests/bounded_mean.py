@@ -1,4 +1,4 @@
-"""A lower bound of the mean of bounded differences, which rare harm cannot pass: Gaffke's.
+"""Compute Gaffke's lower bound of the mean of bounded differences, which allows for rare harm that the sample lacks.
 
 The sample is completed by one more query, which loses as much as a query can. The n + 1 queries get random weights,
 Dirichlet(1, …, 1): exponential variables over their sum (the Bayesian bootstrap). The bound is the alpha quantile of
@@ -30,10 +30,10 @@ _MOST = 2_048  # distinct factors
 def not_worse_p_value(
     values: FloatArray, margin: float, largest_loss: float, shares: FloatArray | None = None
 ) -> float:
-    """Compute the one-sided p against a mean of -margin or less, in [0, 1].
+    """Compute the one-sided p-value, in [0, 1], against a mean of -margin or less, by Gaffke's bound.
 
     values: (n,) differences of the units, n >= 1, none below -largest_loss. shares: (n,) weights over their mean, if
-    the mean is a ratio; the query that is added then weighs as much as the heaviest one.
+        the mean is weighted; the query that is added then has the largest of the weights.
     """
     distances, heaviest = values + margin, 1.0
     if shares is not None:
@@ -42,20 +42,20 @@ def not_worse_p_value(
 
 
 def bounded_p_value(values: FloatArray, largest_loss: float, shares: FloatArray | None = None) -> float:
-    """Compute the two-sided p against a mean of 0: twice the one-sided p on the side of the observed mean.
+    """Compute the two-sided p-value against a mean of 0: twice the one-sided one on the side of the observed mean.
 
-    values: (n,) differences of the units, n >= 1, none beyond largest_loss on either side.
-    If all n values are v > 0 it is 2 (1 + v / largest_loss)^-n: rare losses that a sample does not show can make up for
-    its mean, so that p is small only if n times the mean is several times largest_loss.
+    values: (n,) differences of the units, n >= 1, none beyond largest_loss on either side. shares: (n,) weights over
+        their mean, or None. If all n values are v > 0, p is 2 (1 + v / largest_loss)^-n: rare losses that a sample does
+        not show can outweigh its mean, so that p is small only if n times the mean is several times largest_loss.
     """
     total = float(values.sum() if shares is None else shares @ values)
     return min(1.0, 2 * not_worse_p_value(values if total > 0 else -values, 0.0, largest_loss, shares))
 
 
 def lower_bound(values: FloatArray, alpha: float, largest_loss: float, shares: FloatArray | None = None) -> float:
-    """Compute the lower one-sided (1 - alpha) bound of the mean, in [-largest_loss, max(values)).
+    """Compute Gaffke's lower one-sided (1 - alpha) bound of the mean, in [-largest_loss, max(values)).
 
-    p < alpha exactly if the bound is above -margin.
+    The one-sided p-value against a margin is below alpha exactly if the bound is above -margin.
     """
     low, high = -largest_loss, float(values.max())
     if high <= low:
@@ -83,8 +83,8 @@ def queries_to_rule_out(
 ) -> int:
     """Return the fewest queries without any difference that rule out a loss of the margin.
 
-    The least n with (1 - margin / largest_loss)^n < alpha: about 3 / margin at alpha .05. shares: weights over their
-    mean; then so many queries with weights as unequal as these.
+    The result is the least n with (1 - margin / largest_loss)^n < alpha: about 3 / margin at alpha .05. shares: weights
+    over their mean; then the number of queries with such unequal weights.
     """
     if margin >= largest_loss:
         return 1
@@ -94,7 +94,7 @@ def queries_to_rule_out(
 
 
 def _normal(values: FloatArray, largest_loss: float, shares: FloatArray | None, target: float) -> tuple[float, float]:
-    """Return the quantile of a normal variable with the weighted mean's mean and deviation, and that deviation."""
+    """Return the quantile and the deviation of a normal approximation to the weighted mean of the completed sample."""
     weights = np.ones(len(values)) if shares is None else shares
     weights = np.append(weights, weights.max())
     weights = weights / weights.sum()
@@ -107,7 +107,7 @@ def _normal(values: FloatArray, largest_loss: float, shares: FloatArray | None, 
 def _chance_not_positive(factors: FloatArray) -> float:
     """Compute P(sum of factor_i E_i <= 0) of independent standard exponential E_i.
 
-    It is the inversion integral of prod 1 / (1 - s x_i) over -s on the vertical line through its saddle point c, with
+    This is the inversion integral of prod 1 / (1 - s x_i) over -s on the vertical line through its saddle point c, with
     s = c + i w sinh(u): trapezoids in u, which converge exponentially.
     """
     least, most = float(factors.min()), float(factors.max())
@@ -140,10 +140,10 @@ def _chance_not_positive(factors: FloatArray) -> float:
 
 
 def _distinct(factors: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the factors other than 0, rising, and how many there are of each.
+    """Return the distinct factors other than 0, rising, and the number of each.
 
-    Many factors are shared out to a grid of _MOST points, each to the two next to it, so that the mean stays and the
-    spread grows by less than one part in a million of the range.
+    Many factors are assigned to a grid of _MOST points, each split between its two neighbours, so that the mean stays
+    and the spread grows by less than one part in a million of the range.
     """
     x, counts = np.unique(factors[factors != 0], return_counts=True)
     if len(x) <= _MOST:
@@ -158,7 +158,7 @@ def _distinct(factors: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _saddle_point(x: FloatArray, counts: FloatArray) -> float:
-    """Find c in (1 / min(x), 0) with counts @ (x / (1 - c x)) = 1 / c: the slope there only rises."""
+    """Find c in (1 / min(x), 0) with counts @ (x / (1 - c x)) = 1 / c, whose slope there only rises."""
     low, high = 1 / float(x[0]), 0.0
     c = max(low / 2, -1 / math.sqrt(float(counts @ np.square(x))))
     for _ in range(_ROUNDS):

@@ -1,6 +1,7 @@
-"""The flips themselves: columns in whole quanta, random bits for their rows, and the sums under every flip.
+"""Sum the columns of a family under random sign flips, exactly.
 
-Sums of quanta are exact in any order, so that what comes of them does not depend on threads, blocks or BLAS.
+Columns are rounded to whole quanta. Sums of quanta are exact in any order, so that results do not depend on threads,
+blocks or BLAS.
 """
 
 import math
@@ -37,14 +38,16 @@ _blas_limit = threading.Lock()
 
 
 def settle_ties(differences: FloatArray) -> FloatArray:
-    """Return the differences, of any shape, with every tie (magnitude <= TIE_TOLERANCE) exactly 0."""
+    """Return the differences, of any shape, with every tie (magnitude <= TIE_TOLERANCE) set to exactly 0."""
     return np.where(np.abs(differences) <= TIE_TOLERANCE, 0.0, differences)
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The c columns that differ on any of r rows, in whole quanta, the largest |statistic| first.
+    """The columns of a family that have any difference, rounded to whole quanta, the largest |statistic| first.
 
+    order: (c,) numbers of the columns in the table. rows: (r,) rows on which any column differs. quantised: (c, r)
+        whole quanta. totals: (c,) sums. differing: (c,) numbers of differing rows. scale: (c,) 1 / norm.
     Rounding moves an entry by half a quantum at most, so a sum by differing / 2. As |sum| <= norm * sqrt(differing),
     the rounded norm moves the standardised sum by as much again: together by differing * scale at most.
     """
@@ -58,7 +61,7 @@ class Family:
 
 
 def standardise_family(table: FloatArray) -> Family:
-    """Return the columns of a table, (rows x columns), that have an entry other than 0."""
+    """Return the columns of a (rows x columns) table that have an entry other than 0, in whole quanta."""
     differing = np.count_nonzero(table, axis=0)
     columns, rows = np.flatnonzero(differing), np.flatnonzero(table.any(axis=1))
     differing = differing[columns]
@@ -79,22 +82,23 @@ def standardise_family(table: FloatArray) -> Family:
 
 
 def quantum_bits(column: FloatArray, differing: int) -> int:
-    """Return q: a column's quantum is 2^-q, so coarse that every sum of whole numbers of it is exact.
+    """Return q, such that 2^-q is a column's quantum: coarse enough that every sum of quanta is exact.
 
     Sums that are equal in exact arithmetic differ by 1e-17 in floating point, and `>=` would lose such ties. The
-    number of rows does not enter, only that of differing ones: rows that only other columns need change nothing.
+    quantum depends on the number of differing rows, not of all rows, so that rows that only other columns need change
+    nothing.
     """
     return min(_FINEST, math.floor(EXACT - math.log2(differing) - math.log2(np.abs(column).max())))
 
 
 def enumerated_bits(rows: int, block: int) -> BitTiles:
-    """Yield all patterns in turn: the bits of the numbers from 256 * block on, one column each, one row per row."""
+    """Yield all patterns of signs in turn: the bits of the numbers from 256 * block on, one column per pattern."""
     patterns = np.arange(block * _BLOCK, (block + 1) * _BLOCK)
     yield slice(0, rows), ((patterns >> np.arange(rows)[:, np.newaxis]) & 1).astype(np.uint8)
 
 
 def drawn_bits(seed: int, rows: IntArray, block: int) -> BitTiles:
-    """Yield 256 random flips, as tiles of (rows x 256) bits with the place of their rows in `rows`.
+    """Yield 256 random flips, as tiles of (rows x 256) bits with the positions of their rows in `rows`.
 
     Words are drawn for every row of the table, also for those without a difference: the bits of a row depend on
     (seed, block, row number) and not on which other rows differ.
@@ -112,10 +116,10 @@ def drawn_bits(seed: int, rows: IntArray, block: int) -> BitTiles:
 def reduce_flips(
     family: Family, take: Callable[[FloatArray], Any], resamples: int, seed: int, workers: int | None
 ) -> tuple[int, list[Any]]:
-    """Return how many flips a family has, and what `take` makes of its columns' sums, block by block.
+    """Apply `take` to a family's sums under flips; return the number of flips and the results, one per block.
 
-    Every pattern of signs is a flip if few rows differ, else `resamples` flips are drawn. take: gets signed sums in
-    quanta, (columns x flips), and may overwrite them.
+    Every pattern of signs is a flip if few rows differ; otherwise `resamples` flips are drawn. take: receives signed
+    sums in quanta, (columns x flips), and may overwrite them.
     """
     flips, bits = resamples, partial(drawn_bits, seed, family.rows)
     if len(family.rows) <= ENUMERABLE:
@@ -128,9 +132,10 @@ def reduce_flips(
 
 
 def map_blocks(work: Callable[[range], Any], flips: int, rows: int, workers: int | None) -> list[Any]:
-    """Return what `work` makes of the blocks of all flips, dealt to as many workers as flips of so many rows are worth.
+    """Apply `work` to ranges of blocks of flips in threads, and return the results in order.
 
-    workers: at most so many; by default as many as the process has processors.
+    flips, rows: determine how many threads are worthwhile. workers: at most so many threads; None for the number of
+        processors of the process.
     """
     blocks = range(-(-flips // _BLOCK))
     workers = min(workers or count_processors(), len(blocks), 1 + flips * rows // WORTH)
@@ -143,7 +148,7 @@ def map_blocks(work: Callable[[range], Any], flips: int, rows: int, workers: int
 
 
 def _signed_sums(family: Family, bits: Callable[[int], BitTiles], flips: int, blocks: range) -> Iterator[FloatArray]:
-    """Yield the sum of every column under every flip of a block, block by block: (columns x flips)."""
+    """Yield, block by block, the (columns x flips) sums of every column under every flip."""
     flipped = np.empty((min(_TILE, len(family.rows)), _BLOCK))
     product = np.empty((len(family.totals), _BLOCK))
     for block in blocks:

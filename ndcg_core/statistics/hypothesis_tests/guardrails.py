@@ -1,7 +1,7 @@
-"""Guardrails: is a candidate not worse than a margin?  One-sided, declared before the run (docs/guardrails.md).
+"""Test guardrails: whether a candidate is not worse than a margin, one-sided, declared before the run.
 
 The bound is Gaffke's (`hypothesis_tests.bounded_mean`), which rare harm cannot pass, or Student's t if the largest loss
-of a query is not known.
+of a query is unknown (docs/guardrails.md).
 """
 
 import math
@@ -31,12 +31,12 @@ GAFFKE, STUDENT = "gaffke", "t"
 
 
 class Bound(NamedTuple):
-    """What shows that the mean difference is above -margin.
+    """The evidence that a mean difference is above -margin.
 
     p_value: one-sided, against a mean of -margin or less. low: lower one-sided (1 - alpha) bound of the mean, in the
-    metric's unit; None if nothing differs and the range is not known. method: `gaffke` or `t`.
-    is_shown_worse: whether the bound on the other side shows a mean below -margin.
-    needed: the fewest units without a difference that rule out a loss of the margin; None if it is not known.
+        metric's unit; None if nothing differs and the range is unknown.
+    method: `gaffke` or `t`. is_shown_worse: whether the upper bound shows a mean below -margin.
+    needed: the fewest units without a difference that rule out a loss of the margin; None if unknown.
     """
 
     p_value: float
@@ -49,7 +49,7 @@ class Bound(NamedTuple):
 def bound_of(pairs: Paired, of: Moments, margin: float, alpha: float) -> Bound:
     """Compute the bound of one column with two units or more.
 
-    Raises ValueError for a difference below -largest_loss, and for a margin not above 0.
+    Raises ValueError for a difference below -largest_loss, and for a margin that is not above 0.
     """
     worst = pairs.column.largest_loss
     if not 0 < margin < math.inf:
@@ -81,9 +81,9 @@ def bound_of(pairs: Paired, of: Moments, margin: float, alpha: float) -> Bound:
 
 
 def guardrail_verdict(facts: Facts, bound: Bound | None) -> Conclusion:
-    """Return the first verdict that matches: not testable, not worse, identical, worse, loss not ruled out.
+    """Return the first guardrail verdict that applies: not testable, not worse, identical, worse, loss not ruled out.
 
-    No rule asks for a number of differing queries: the bound allows for few of them.
+    No number of differing queries is required: the bound allows for few of them.
     """
     if facts.test is None or bound is None:
         return untested(facts)
@@ -97,12 +97,12 @@ def guardrail_verdict(facts: Facts, bound: Bound | None) -> Conclusion:
 
 
 def is_shown(p_value: float | None, facts: Facts) -> bool:
-    """Return whether a difference is shown, by the rule of primary metrics."""
+    """Return whether a p-value shows a difference, by the rule of primary metrics."""
     return p_value is not None and p_value <= facts.alpha and facts.differing >= least_differing(facts.alpha)
 
 
 def guardrail_notes(facts: Facts, bound: Bound | None) -> tuple[str, ...]:
-    """Return what to keep in mind of a guardrail; the sentence of an identical pair says what it needs."""
+    """Return notes on a guardrail's result; none for an identical pair, whose sentence says what it needs."""
     if bound is None:
         return ()
     found = []
@@ -121,9 +121,9 @@ def guardrail_notes(facts: Facts, bound: Bound | None) -> tuple[str, ...]:
 
 
 def queries_to_settle(pairs: Paired, of: Moments, margin: float, alpha: float) -> int | None:
-    """Return how many units like these settle an open guardrail with 80 % chance; None if no number of them would.
+    """Return how many units like these decide an open guardrail with 80 % probability; None if no number does.
 
-    Settled is that it holds, if the measured loss is within the margin, else that it is worse.
+    The guardrail is decided if it is shown to hold (measured loss within the margin), or shown to be worse (otherwise).
     """
     worst = pairs.column.largest_loss
     if of.mean > -margin and np.isfinite(worst):
@@ -141,7 +141,8 @@ def queries_to_settle(pairs: Paired, of: Moments, margin: float, alpha: float) -
 def rules_out_rare(pairs: Paired, narrow: Interval, level: float) -> bool:
     """Return whether Gaffke's bounds at `level` lie within the smallest effect on both sides, as equivalence needs.
 
-    True if the interval does not lie within it anyway, or if a query's largest loss is not known.
+    The result is True if the interval does not lie within the smallest effect anyway, or if a query's largest loss is
+    unknown.
     """
     margin, worst, values = pairs.column.smallest_effect, pairs.column.largest_loss, _bounded_values(pairs)
     if margin is None or values is None or margin >= worst or not -margin < narrow.low <= narrow.high < margin:
@@ -151,13 +152,13 @@ def rules_out_rare(pairs: Paired, narrow: Interval, level: float) -> bool:
 
 
 def difference_p_value(pairs: Paired) -> float | None:
-    """Compute the two-sided p of the mean difference by Gaffke's bound; None if the largest loss is not known."""
+    """Compute the two-sided p-value of the mean difference by Gaffke's bound; None if the largest loss is unknown."""
     values = _bounded_values(pairs)
     return None if values is None else bounded.bounded_p_value(values, pairs.column.largest_loss, pairs.units.shares)
 
 
 def _bounded_values(pairs: Paired) -> FloatArray | None:
-    """Return the units' values; None if the largest loss is not known, or one of them lies beyond it."""
+    """Return the units' values; None if the largest loss is unknown, or a value lies beyond it."""
     worst, values = pairs.column.largest_loss, pairs.units.values
     if np.isinf(worst) or float(np.abs(values).max(initial=0.0)) > worst + TIE_TOLERANCE:
         return None
@@ -165,10 +166,11 @@ def _bounded_values(pairs: Paired) -> FloatArray | None:
 
 
 def unseen_losses(pairs: Paired, alpha: float) -> int | None:
-    """Return M, if the largest loss (or gain) on one query in M reaches the smallest effect and may go unseen.
+    """Return M, if a largest loss (or gain) on one query in M reaches the smallest effect and may go unseen.
 
-    A sample of n holds no such query with a chance of alpha if they are n / -log(alpha) apart: one in n / 3 at .05.
-    None if n is so large that this is less than the smallest effect, or if the largest loss is not known.
+    A sample of n queries has no such query with probability alpha if one query in n / -log(alpha) has the loss: one in
+    n / 3 at .05. The result is None if n is so large that the mean loss would be less than the smallest effect, or if
+    the largest loss is unknown.
     """
     effect, worst, count = pairs.column.smallest_effect, pairs.column.largest_loss, len(pairs.units.names)
     if effect is None or np.isinf(worst) or count < 2:

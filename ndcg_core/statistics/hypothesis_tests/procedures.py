@@ -1,7 +1,6 @@
-"""How a family's p-values are made: two step-down max-T tests where it decides, else Benjamini-Hochberg.
+"""Adjust the p-values of a family: two step-down max-T tests if it decides, else Benjamini-Hochberg.
 
-The bound that the intervals of a family need to hold together comes from flips of the centred columns
-(`simultaneous_quantiles`).
+The bound for simultaneous intervals of a family comes from flips of the centred columns (`simultaneous_quantiles`).
 
 Sources: `hypothesis_tests.sign_flip` (max-T, the flips), `hypothesis_tests.bootstrap_max_t` (the studentised
 bootstrap). Y. Benjamini and Y. Hochberg, Controlling the False Discovery Rate, Journal of the Royal Statistical Society
@@ -41,7 +40,7 @@ AT_LEAST = 100
 
 
 class FamilyTest(NamedTuple):
-    """How a family is tested: see `verdicts.comparison.compare_family`. size: how many of its columns are tested."""
+    """The settings of a family's test; see `verdicts.comparison.compare_family`. size: number of tested columns."""
 
     alpha: float
     seed: int = DEFAULT_SEED
@@ -53,19 +52,19 @@ class FamilyTest(NamedTuple):
     size: int = 0
 
     def for_bootstrap(self, units: int, columns: int) -> "FamilyTest":
-        """Return the settings with as many resamples as a bootstrap of this size has: fewer for a large family."""
+        """Return the settings with the number of resamples for a bootstrap of this size: fewer for a large family."""
         affordable = EFFORT // max(1, units * (columns + OF_DRAWING))
         least = math.ceil(AT_LEAST / self.alpha)
         return self._replace(resamples=min(self.resamples, max(least, affordable)))
 
     @property
     def of_draws(self) -> dict[str, Any]:
-        """The settings of whatever is drawn."""
+        """Return the settings of random draws as keyword arguments: resamples, seed and workers."""
         return {"seed": self.seed, "resamples": self.resamples, "workers": self.workers}
 
 
 def _own_p_values(paired: Sequence[Paired], p_values: FloatArray, done: tuple[str, ...], how: FamilyTest) -> FloatArray:
-    """Return p_values, with those of columns with other units than `done` replaced by tests of their own rows.
+    """Return p-values from each column's own rows: `p_values` if the column's units are `done`, else new tests.
 
     Flips belong to row numbers: units that only other columns have would shift the rows of a column.
     """
@@ -78,7 +77,7 @@ def _own_p_values(paired: Sequence[Paired], p_values: FloatArray, done: tuple[st
 
 
 def max_t(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> list[Tested]:
-    """Test a family by sign flips: p_value from a column's own queries alone, p_adjusted from all columns together."""
+    """Test a family by sign flips: p_value from each column alone, p_adjusted from all columns together."""
     units = all_units(paired)
     flipped = sign_flip(units_table(paired, [pairs.units.flippable for pairs in paired], units), **how.of_draws)
     p_values = _own_p_values(paired, np.array(flipped.p_value), units, how)
@@ -125,14 +124,14 @@ def bootstrap_family(paired: Sequence[Paired], of: Sequence[Moments], how: Famil
 
 
 def _studentised(of: Moments, quantile: float, linear_error: float, level: float) -> float | None:
-    """Return the reach in errors of the moments, from a bound in linearised errors; at least `reach_alone`."""
+    """Return an interval's half-width in standard errors, from a bound in linearised errors; at least `reach_alone`."""
     if of.deviation == 0:
         return reach_alone(of, level)
     return None if np.isinf(quantile) else max(quantile * linear_error / of.error, reach_alone(of, level))
 
 
 def apply_both_tests(flipped: Tested, drawn: Tested) -> Tested:
-    """Return what flips and bootstrap together say: p_adjusted is the larger one, the reaches are the wider ones."""
+    """Combine a sign-flip test and a bootstrap test: the larger p_adjusted and the wider intervals."""
     larger = max((flipped, drawn), key=lambda tested: tested.p_adjusted)
     pairs = zip(flipped.reaches, drawn.reaches, strict=True)
     return replace(
@@ -146,12 +145,12 @@ def apply_both_tests(flipped: Tested, drawn: Tested) -> Tested:
 
 
 def _levels(alpha: float) -> tuple[float, ...]:
-    """Return the levels of the intervals that decide: 1 - alpha for a size, 1 - 2 alpha (> 0) for equivalence."""
+    """Return the levels of the intervals that decide: 1 - alpha for sizes, 1 - 2 alpha (> 0) for equivalence."""
     return (1 - alpha, 1 - 2 * alpha) if alpha < 0.5 else (1 - alpha,)
 
 
 def _reaches(of: Sequence[Moments], alpha: float, quantiles: Sequence[float] | None = None) -> list[Reaches]:
-    """Return the reach of every column at every level: from the family's quantiles, else by Bonferroni."""
+    """Return the interval half-widths of every column at every level, from the family's quantiles or by Bonferroni."""
     levels = _levels(alpha)
     if quantiles is None:
         return [Reaches(*(reach_alone(each, level, len(of)) for level in levels)) for each in of]
@@ -167,7 +166,7 @@ def _residuals(pairs: Paired, of: Moments) -> FloatArray:
 
 
 def _shares(paired: Sequence[Paired], units: tuple[str, ...]) -> FloatArray | None:
-    """Return the weights over their mean as a table; None if no column has weights."""
+    """Return the weights over their mean as a (units x columns) table; None if no column has weights."""
     known = [pairs.units for pairs in paired]
     if all(of.shares is None for of in known):
         return None
@@ -176,10 +175,10 @@ def _shares(paired: Sequence[Paired], units: tuple[str, ...]) -> FloatArray | No
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Return k >= 0 p-values adjusted for the false discovery rate, each in [its p, 1], in the order given.
+    """Return k >= 0 p-values adjusted for the false discovery rate (Benjamini-Hochberg), in the order given.
 
-    The p of rank i (1 the smallest) times k / i; none above that of a larger p. Valid for independent and positively
-    dependent tests.
+    The p-value of rank i (1 the smallest) is multiplied by k / i, and never above that of a larger p-value. Valid for
+    independent and positively dependent tests.
     """
     values = np.asarray(p_values, dtype=np.float64)
     falling = np.argsort(values, kind="stable")[::-1]
@@ -202,7 +201,7 @@ def false_discovery_family(paired: Sequence[Paired], of: Sequence[Moments], how:
 
 
 def adjust_family(paired: Sequence[Paired], of: Sequence[Moments], how: FamilyTest) -> list[Tested]:
-    """Test the columns of a family: by both tests if it decides, else by Benjamini-Hochberg."""
+    """Test the columns of a family: by sign flips and bootstrap if it decides, else by Benjamini-Hochberg."""
     if not paired:
         return []
     if how.exploratory:
@@ -220,15 +219,18 @@ def simultaneous_quantiles(
     seed: int = DEFAULT_SEED,
     workers: int | None = None,
 ) -> tuple[float, ...]:
-    """Return, per level, the bound that the largest |sum| / norm over all columns keeps in that share of the flips.
+    """Return, per level, the quantile of the largest |sum| / norm over all columns under sign flips.
 
-    residuals: (n queries x k comparisons), each column centred on its mean; 0 where a column does not have the query.
-    levels: in (0, 1), of the k intervals together. The other settings, and what the result depends on: see `sign_flip`.
-    shares: of the same shape, weights over their mean by which the residuals were multiplied, 0 where a column does not
-        have the query. Then a flip's t statistic has the standard error of `mean_difference.compute_moments`, and is
-        given as the |sum| / norm, z, that it would have without weights: t = z sqrt((n - 1) / (n - z^2)).
-    Of m flips it is the ceil(level * (m + 1))-th smallest of the largest statistics, infinite if there is no such
-    one: so that the observed one, counted as a flip of its own, is among them (Westfall and Young 1993, chapter 2).
+    residuals: (n queries x k comparisons), each column centred on its mean; 0 if a column does not have the query.
+    levels: in (0, 1), of the k intervals together. resamples, seed, workers: as in `sign_flip`.
+    shares: (n x k), weights over their mean by which the residuals were multiplied, 0 if a column does not have the
+        query. Then a flip's t statistic has the standard error of `mean_difference.compute_moments`, and is given as
+        the |sum| / norm, z, that it would have without weights: t = z sqrt((n - 1) / (n - z^2)).
+
+    Notes
+    -----
+    Of m flips the result is the ceil(level * (m + 1))-th smallest of the largest statistics, infinite if there is none:
+    the observed statistic counts as one more flip (Westfall and Young 1993, chapter 2).
     """
     check_settings(resamples, seed, workers)
     for level in levels:
@@ -246,14 +248,14 @@ def simultaneous_quantiles(
 
 
 def _largest(scale: FloatArray, sums: FloatArray) -> FloatArray:
-    """Return (flips,) the largest |sum| / norm of a family's columns."""
+    """Return (flips,) largest |sum| / norm over a family's columns; overwrites sums."""
     return np.asarray((np.abs(sums, out=sums) * scale[:, np.newaxis]).max(axis=0))
 
 
 def _weigh(family: Family, shares: FloatArray) -> tuple[Family, Callable[[FloatArray], FloatArray]]:
-    """Return what is summed for t statistics of weighted columns, and what makes the largest of each flip of the sums.
+    """Return the columns to sum for weighted t statistics, and a function from sums to the largest statistic.
 
-    Summed are the residuals, and below them the products residual * share. `second` and `unbiased` are S2 and B of
+    The residuals are summed, and below them the products residual * share. `second` and `unbiased` are S2 and B of
     `mean_difference.compute_moments`.
     """
     own = shares.T[family.order]

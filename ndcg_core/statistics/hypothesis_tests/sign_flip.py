@@ -1,7 +1,7 @@
-"""The sign-flip test of paired differences: exact ties, shared flips, step-down max-T.
+"""Test paired differences by sign flips: exact ties, shared flips, step-down max-T.
 
 Under the null hypothesis a query's difference is as likely to be +d as -d. The test flips the signs of the queries,
-all columns together, and counts how often a flipped sum is as far from zero as the one observed. Sum, mean and t order
+all columns together, and counts how often a flipped sum is as far from zero as the observed one. Sum, mean and t order
 the flips alike, since flips do not change a column's sum of squares.
 
 Sources: R. A. Fisher, The Design of Experiments (1935), section 21 (the test; his 1726 of 32768 is a test case);
@@ -38,9 +38,10 @@ COLUMNS = 512
 class SignFlip:
     """The result of `sign_flip`; every tuple has one entry per column, in the order given.
 
-    p_value: in (0, 1], two-sided; 1 for a column without a difference.
-    p_adjusted: in (0, 1], family-wise over all columns; never below p_value.
-    statistic: sum of the differences over the root of their sum of squares, without unit, sign kept; 0 without any.
+    p_value: two-sided, in (0, 1]; 1 for a column without a difference.
+    p_adjusted: family-wise over all columns, in (0, 1]; never below p_value.
+    statistic: sum of the differences over the root of their sum of squares, signed, without unit; 0 without a
+        difference.
     enumerated: whether p_value counts every pattern of signs.
     jointly_enumerated: whether p_adjusted counts every pattern of signs of the whole family.
     """
@@ -63,10 +64,11 @@ def sign_flip(
 
     differences: (n queries x k comparisons), in the metric's unit, rows sorted by query_id by the caller (flips belong
         to row numbers). A magnitude of TIE_TOLERANCE or less is a tie.
-    resamples: flips m >= 1. A column that differs on 16 rows or fewer is enumerated instead, and so is the family
-        if its columns differ on 16 rows or fewer all together.
+    resamples: number of flips m >= 1. All patterns of signs are enumerated instead for a column that differs on 16 rows
+        or fewer, and for a family whose columns together differ on 16 rows or fewer.
     seed: >= 0. p_value depends on the column's differences, seed and resamples alone. The flips of a larger m begin
-        with those of a smaller one. workers: threads >= 1; by default as many as the process has processors.
+        with those of a smaller one.
+    workers: number of threads >= 1; None for the number of processors of the process.
 
     Raises ValueError for a shape other than n x k, for NaN and infinity (with their place), and for wrong settings.
     """
@@ -99,7 +101,7 @@ def sign_flip_p_values(
     seed: int = DEFAULT_SEED,
     workers: int | None = None,
 ) -> tuple[float, ...]:
-    """Compute the p_value of `sign_flip` for every column, some columns at a time: faster for many columns."""
+    """Compute the unadjusted p-value of `sign_flip` for every column; faster for many columns."""
     table, found = np.asarray(differences), list[float]()
     for start in range(0, table.shape[1], COLUMNS):
         part = table[:, start : start + COLUMNS]
@@ -112,7 +114,7 @@ def raise_down_the_order(
     p_value: Sequence[float] | FloatArray,
     statistic: Sequence[float] | FloatArray,
 ) -> tuple[float, ...]:
-    """Return the running maximum of max-T: no p_adjusted below its own p_value, nor below that of a larger |statistic|.
+    """Return max-T p-values made monotone: none below its own p_value, or below that of a larger |statistic|.
 
     The sequences have k numbers, the result is in their order. (Westfall and Young, algorithm 4.1: its last step.)
     """
@@ -123,9 +125,9 @@ def raise_down_the_order(
 
 
 def _with_enumerated(family: Family, p_values: FloatArray) -> FloatArray:
-    """Return the p-values of a family's columns, in its order, with the exact ones of columns that differ on few rows.
+    """Return the p-values of a family's columns, with exact ones for columns that differ on few rows.
 
-    They count a part of all patterns, the observed one among them (no +1).
+    An exact p-value is a share of all patterns of signs, which include the observed one (no +1).
     """
     found = p_values.copy()
     for place in np.flatnonzero(family.differing <= ENUMERABLE).tolist():
@@ -139,7 +141,7 @@ def _with_enumerated(family: Family, p_values: FloatArray) -> FloatArray:
 
 
 def _count_hits(family: Family, sums: FloatArray) -> IntArray:
-    """Count how many flips reach a column's sum in the column (row 0), and in it or one further down (row 1)."""
+    """Count the flips that reach a column's sum in the column (row 0), and in it or a later column (row 1)."""
     np.abs(sums, out=sums)
     reach, scale = (np.abs(family.totals) - family.differing)[:, np.newaxis], family.scale[:, np.newaxis]
     reached = sums >= reach  # each of the two sums may be off by differing / 2

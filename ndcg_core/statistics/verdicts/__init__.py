@@ -1,1 +1,1 @@
-"""Verdicts with their traits, the record of a comparison, and how a family is compared."""
+"""Compare families of systems, and conclude a verdict from each comparison."""

@@ -1,10 +1,9 @@
-"""A candidate against the baseline on one metric: from paired differences to one verdict each, as a family.
+"""Compare candidates with the baseline as a family: from paired differences to one verdict per comparison.
 
 The unit is the query. p_value comes from the sign-flip test (`hypothesis_tests.sign_flip`, with the sources),
-p_adjusted from both step-down max-T tests or Benjamini-Hochberg over the family; the interval from Student's t
-(`estimates.mean_difference`); the words of size, equivalence and the minimal detectable effect from what intervals
-need to hold together (`hypothesis_tests.procedures`); the verdict's rules and words are in
-`verdicts.verdict`.
+p_adjusted from two step-down max-T tests or Benjamini-Hochberg over the family; the interval from Student's t
+(`estimates.mean_difference`); sizes, equivalence and the minimal detectable effect from simultaneous intervals
+(`hypothesis_tests.procedures`). The verdict's rules and words are in `verdicts.verdict`.
 """
 
 import math
@@ -70,19 +69,48 @@ def compare_family(
     exploratory: bool = False,
     least_queries: int = 2,
 ) -> list[Comparison]:
-    """Compare candidates with the baseline as one family: one Comparison per column, in the order of the columns.
+    """Compare candidates with the baseline as one family of tests.
 
-    alpha: in (0, 1). seed >= 0, resamples >= 1, workers >= 1: see `hypothesis_tests.sign_flip.sign_flip`.
-    exploratory: True for a family that only suggests where to look: Benjamini-Hochberg on sign-flip p-values. A family
-        that decides has the larger p_adjusted of two step-down max-T tests: sign flips, exact if differences are
-        symmetric about 0, and the studentised bootstrap, which asks for a mean of 0 alone
-        (`hypothesis_tests.bootstrap_max_t`). Its simultaneous intervals are the wider ones.
-    least_queries: columns with fewer queries are not tested, and not of the family's size; >= 2.
-    p_value depends on a column's own query ids and differences, on seed and resamples alone.
-    Columns may have different queries; for p_adjusted a query absent from a column counts as a tie there.
+    Parameters
+    ----------
+    columns : sequence of Column
+        The paired differences, one column for each comparison. Columns may have different queries; for p_adjusted a
+        query absent from a column counts as a tie.
+    alpha : float, default 0.05
+        Level of the family, in (0, 1).
+    seed : int, default 1935
+        Seed of the random flips and resamples, >= 0.
+    resamples : int, default 10,000
+        Number of random flips and resamples, >= 1 / alpha.
+    workers : int, optional
+        Number of threads, >= 1. Default: the number of processors of the process.
+    family : str, default "primary"
+        Name of the family.
+    exploratory : bool, default False
+        True for a family that only suggests where to look: it has Benjamini-Hochberg on sign-flip p-values. A family
+        that decides has the larger p_adjusted of two step-down max-T tests, and the wider simultaneous intervals: sign
+        flips, exact if differences are symmetric about 0, and the studentised bootstrap, which assumes only a mean of
+        0.
+    least_queries : int, default 2
+        Columns with fewer queries are not tested and do not count in the size of the family; >= 2.
 
-    Raises ValueError for NaN or infinity (naming candidate, metric and query), a query_id given twice, another number
-    of differences than of query ids, and settings out of range.
+    Returns
+    -------
+    list of Comparison
+        One comparison per column, in the order of the columns. p_value depends only on a column's own query ids and
+        differences, on seed and resamples.
+
+    Raises
+    ------
+    ValueError
+        For NaN or infinity (naming candidate, metric and query), a repeated query_id, a number of differences other
+        than the number of query ids, and settings out of range.
+
+    References
+    ----------
+    P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing (1993); J. P. Romano and M. Wolf, Journal of the
+    American Statistical Association 100 (2005); Y. Benjamini and Y. Hochberg, Journal of the Royal Statistical Society
+    B 57 (1995).
     """
     check_probability("alpha", alpha)
     if 1 / (resamples + 1) > alpha:
@@ -116,17 +144,42 @@ def check_guardrails(
     resamples: int = DEFAULT_RESAMPLES,
     workers: int | None = None,
 ) -> list[Comparison]:
-    """Compare each candidate with the baseline: is it not worse than the column's smallest_effect?
+    """Test whether each candidate is not worse than the baseline by more than a margin.
 
-    One-sided (non-inferiority), declared before the run, by Gaffke's bound for bounded differences, which rare harm
-    cannot pass, or by Student's t if a column's largest_loss is infinite (`hypothesis_tests.guardrails`). Nothing is
-    adjusted: every guardrail of a candidate must hold, and that all hold by mistake is no likelier than that one does
-    (R. L. Berger, Technometrics 24, 1982).
-    What is not shown to hold may be shown to be worse than the baseline, by the two-sided test of a family of all
-    columns (seed, resamples, workers: as in `compare_family`): if none is worse, harm is found by mistake in any of
-    them with a chance of alpha / 2 at most.
-    Raises ValueError as `compare_family` does, for a column without smallest_effect, and for a difference below
-    -largest_loss.
+    Parameters
+    ----------
+    columns : sequence of Column
+        The paired differences, one column for each guardrail; `smallest_effect` is the margin.
+    alpha : float, default 0.05
+        Level of each one-sided test, in (0, 1).
+    family : str, default "guardrails"
+        Name of the family.
+    seed : int, default 1935
+        Seed of the two-sided test for harm, >= 0.
+    resamples : int, default 10,000
+        Number of random flips and resamples of the test for harm, >= 1.
+    workers : int, optional
+        Number of threads, >= 1. Default: the number of processors of the process.
+
+    Returns
+    -------
+    list of Comparison
+        One comparison per column, in the order of the columns.
+
+    Raises
+    ------
+    ValueError
+        For bad columns as in `compare_family`, a column without smallest_effect, and a difference below -largest_loss.
+
+    Notes
+    -----
+    The test is one-sided (non-inferiority) and declared before the run: Gaffke's bound for bounded differences, which
+    allows for rare harm, or Student's t if a column's largest_loss is infinite. p-values are not adjusted: every
+    guardrail of a candidate must hold, and the chance that all hold by mistake is at most that of one (R. L. Berger,
+    Technometrics 24, 1982).
+
+    A guardrail that is not shown to hold may be shown to be worse than the baseline, by the two-sided test of a family
+    of all columns. If no column is worse, the chance of finding harm in any of them is at most alpha / 2.
     """
     check_probability("alpha", alpha)
     for column in columns:
@@ -247,7 +300,7 @@ def _reaching(of: Moments | None, reach: float | None) -> Interval | None:
 
 
 def _detectable(of: Moments, test: Tested | None, size: int, alpha: float) -> float:
-    """Return what a test of a family of this size detects; by Bonferroni if its intervals have no reach."""
+    """Return the mean difference that a family's test of this size detects; by Bonferroni if there is no reach."""
     reach = test.reaches.wide if test else None
     if reach is None:
         reach = reach_alone(of, 1 - alpha, size if test else 1)
@@ -255,7 +308,7 @@ def _detectable(of: Moments, test: Tested | None, size: int, alpha: float) -> fl
 
 
 def _queries_for_effect(facts: Facts, conclusion: Verdict) -> int | None:
-    """Return the queries with which the family's test finds the smallest effect, of an undecided comparison."""
+    """Return how many queries the family's test needs to find the smallest effect; None unless it is undecided."""
     if conclusion is not Verdict.UNDECIDED or facts.mde is None or facts.smallest_effect is None or facts.of is None:
         return None
     if not facts.rules_out_rare:
@@ -273,7 +326,7 @@ def _clusters(pairs: Paired) -> Clusters | None:
 
 
 def notes(facts: Facts, kind: Verdict) -> tuple[str, ...]:
-    """Return what to keep in mind beside a verdict of this kind, in words; often nothing."""
+    """Return the notes on a verdict, in words; often none."""
     if facts.test is None or facts.differing == 0:
         return ()
     found = []
@@ -300,20 +353,20 @@ def notes(facts: Facts, kind: Verdict) -> tuple[str, ...]:
 
 
 def _at_floor(test: Tested, alpha: float) -> bool:
-    """Whether no flip reached the difference, and an adjustment that multiplies p still lifts it above alpha."""
+    """Return whether no flip reached the difference, and multiplying the p-value still lifts it above alpha."""
     floor = 1 / (test.resamples + 1)
     return test.factor > 1 and test.p_adjusted > alpha and math.isclose(test.p_value, floor, rel_tol=1e-12)
 
 
 def _near_alpha(test: Tested, alpha: float) -> bool:
-    """Whether other flips might well put p_adjusted on the other side of alpha: three standard errors."""
+    """Return whether p_adjusted is within three Monte-Carlo standard errors of alpha."""
     share = alpha / test.factor
     error = test.factor * math.sqrt(share * (1 - share) / test.resamples)
     return abs(test.p_adjusted - alpha) <= 3 * error
 
 
 def unit_notes(pairs: Paired, of: Moments | None) -> tuple[str, ...]:
-    """Notes on what is sampled: weights that leave few units or reverse the sign, clusters that mislead intervals."""
+    """Return notes on the sampled units: weights that leave few units or reverse the sign, and misleading clusters."""
     if of is None:
         return ()
     return (*_cluster_notes(pairs), *_weight_notes(pairs, of))
@@ -332,7 +385,10 @@ def _weight_notes(pairs: Paired, of: Moments) -> list[str]:
 
 
 def _cluster_notes(pairs: Paired) -> list[str]:
-    """No standard error is right of few, skewed clusters, nor where the size of clusters goes with their effect."""
+    """Return notes on few or skewed clusters, and on clusters whose size is associated with their effect.
+
+    Standard errors are unreliable in these cases.
+    """
     units, found = pairs.units, list[str]()
     if not pairs.is_clustered or not pairs.differences.any():
         return found

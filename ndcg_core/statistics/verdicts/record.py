@@ -1,4 +1,4 @@
-"""What a comparison of two systems on one metric came to: every number that is kept of it, and its words."""
+"""Record the result of comparing two systems on one metric: every number that is kept, and the verdict in words."""
 
 from dataclasses import dataclass
 
@@ -9,10 +9,10 @@ from ndcg_core.statistics.verdicts.verdict import Conclusion, Obstacle, Size, Ve
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """The clusters of queries that a comparison's tests flip as wholes.
+    """The clusters of queries that a comparison's tests flip as single units.
 
-    count: >= 1. differing: clusters that the test can flip. smallest, largest: queries in one cluster, >= 1.
-    effective: number of clusters of equal weight that would settle as much, in [1, count].
+    count: >= 1. differing: number of clusters that the test can flip. smallest, largest: numbers of queries in one
+        cluster, >= 1. effective: number of equally weighted clusters with as much information, in [1, count].
     """
 
     count: int
@@ -24,17 +24,18 @@ class Clusters:
 
 @dataclass(frozen=True, slots=True)
 class ProxyCorrected:
-    """A difference by a few careful judgments and many proxy ones (`estimates.prediction_powered`).
+    """A mean difference from a few careful judgments and many proxy ones (`estimates.prediction_powered`).
 
-    difference: mean difference of the careful judgments, corrected by the proxy ones, in the metric's unit.
-    low, high: bounds of its (1 - alpha) interval, not adjusted for the family, never wider than Student's t interval of
+    difference: mean difference by the careful judgments, corrected by the proxy ones, in the metric's unit.
+    low, high: bounds of the (1 - alpha) interval, not adjusted for the family, never wider than Student's t interval of
         the careful judgments alone. p_value: two-sided, in [0, 1], not adjusted.
-    careful_queries: scored by the careful judgments. cheap_queries: with proxy judgments, those among them.
-    correlation: of careful and proxy differences, in [-1, 1]; None if the proxy ones do not vary.
-    share: of the proxy differences that was taken, >= 0; 0 if they are of no use.
-    saved: number of further careful queries that would make as narrow an interval, >= 0.
-    seen_queries: left out, since the proxy judge may have seen their careful grades; None if nobody says which ones.
-    why_none: why no difference is given; else None.
+    careful_queries: number of queries scored by careful judgments. cheap_queries: number of queries with proxy
+        judgments, including the careful ones.
+    correlation: of careful and proxy differences, in [-1, 1]; None if the proxy differences do not vary.
+    share: factor of the proxy differences, >= 0; 0 if they are useless.
+    saved: number of further careful queries that would give an equally narrow interval, >= 0.
+    seen_queries: number of queries left out, since the proxy judge may have seen their careful grades; None if unknown.
+    why_none: reason for the absence of a difference; else None.
     """
 
     difference: float | None
@@ -52,13 +53,13 @@ class ProxyCorrected:
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """What the unjudged results of two systems mean for the conclusion on one metric (`verdicts.tipping`).
+    """The effect of two systems' unjudged results on the conclusion about one metric (`verdicts.tipping`).
 
-    documents: unjudged documents, >= 0, over all queries, that either system shows within the metric's depth.
-    state: the state that stands at `label_factor`; UNKNOWN if it is another one there than on what is judged, or if the
-        measure has no expected value.
+    documents: number of unjudged documents, >= 0, over all queries, that either system shows within the metric's depth.
+    state: the state that holds at `label_factor`; UNKNOWN if it is not the state on judged results, or if the measure
+        has no expected value.
     label_factor: >= 1, by how much unjudged results may be better or worse than judged ones.
-    tipping_factor: the smallest factor of `tipping.FACTORS` that turns the conclusion; None if none of them does.
+    tipping_factor: the smallest factor of `tipping.FACTORS` that changes the conclusion; None if no factor does.
     low, high: the lowest and the highest mean difference over all grades of the unjudged results, in the metric's unit;
         None if the metric has no bounds in closed form.
     is_declared: whether the judgments are declared complete, so that unjudged results are not relevant.
@@ -75,13 +76,13 @@ class Unjudged:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """How far the results of two systems are judged, and their difference on fully judged queries.
+    """The judged shares of two systems' results, with the mean difference on fully judged queries.
 
-    baseline_judged, candidate_judged: mean share of a system's results within the metric's cutoff that have a judgment,
-        in [0, 1], over the queries that it answered; None if it answered none.
-    full_queries: queries, >= 0, on which neither system shows an unjudged result within the cutoff.
-    full_difference: (weighted) mean difference on these; None without one. full_low, full_high: bounds of its
-        (1 - alpha) interval, by Student's t; None for fewer than two units.
+    baseline_judged, candidate_judged: mean share, in [0, 1], of judged results within the metric's cutoff, over the
+        queries that the system answered; None if it answered none.
+    full_queries: number of queries, >= 0, on which neither system shows an unjudged result within the cutoff.
+    full_difference: (weighted) mean difference on fully judged queries; None without one. full_low, full_high: bounds
+        of its (1 - alpha) interval, by Student's t; None for fewer than two units.
     """
 
     baseline_judged: float | None
@@ -93,7 +94,7 @@ class Labels:
 
     @property
     def lead(self) -> float:
-        """By how much the candidate's share is above the baseline's, in [-1, 1]; 0 where one is not known."""
+        """Return the candidate's judged share minus the baseline's, in [-1, 1]; 0 if one is unknown."""
         if self.baseline_judged is None or self.candidate_judged is None:
             return 0.0
         return self.candidate_judged - self.baseline_judged
@@ -101,60 +102,112 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The result for one candidate, metric, slice and family.
+    """The result of comparing one candidate with the baseline on one metric, slice and family.
 
-    baseline, candidate: system ids. metric: its name.
-    queries: n >= 0, those that both systems are scored on. differing: queries with a win or a loss.
-    wins, ties, losses: queries with a difference > 0, = 0 (magnitude <= 1e-9), < 0.
-    difference: (weighted) mean of candidate - baseline, in the metric's unit; None without a query.
-    low, high: bounds of its (1 - alpha) confidence interval, not adjusted for the family; None for n < 2.
-    p_value: sign-flip p, two-sided, in (0, 1]; of a guardrail one-sided, from its bound; None if not tested.
-    p_adjusted: adjusted over the family, in [p_value, 1]; None if p_value is None.
-    mde: mean difference, > 0, that the family's test at alpha finds with 80 % power; None for n < 2 and if the
-        differences do not vary.
-    conclusion: the verdict (docs/statistics.md); also taken from text. size, underpowered, obstacle: its qualifiers
-        (`verdicts.verdict.Conclusion`). The sentence is the property `verdict`.
-    notes: what to keep in mind, in words; often empty.
-    family: name of the comparisons that p_adjusted covers. family_size: number of them that were tested.
-    procedure: how p_value and p_adjusted were made; `exact` if all patterns of signs were counted.
-    alpha: threshold for p_adjusted, in (0, 1).
-    seed, resamples: the settings that repeat the tests. (A large family has fewer bootstrap resamples.)
-    exploratory: whether the family only suggests where to look (secondary metrics, slices, pairs).
-    attribute, slice: the queries' attribute and value, of a slice; else None.
-    baseline_mean: the baseline's (weighted) mean over the queries; None if it is not known.
-    smallest_effect: delta, or the guardrail's margin, in the metric's unit; None if none was set.
-    simultaneous_low, simultaneous_high: bounds that hold together with those of the whole family at 1 - alpha, the
-        source of `size`; None of guardrails, if not tested, and if n is too small for them.
-    lower_bound: of a guardrail the lower one-sided (1 - alpha) bound; else None.
-    effective_queries: number of equally weighted queries that settle as much, in [1, n]; None without weights.
-    unweighted_difference: mean difference if every query counts alike; None without weights.
-    descriptive: describes the differences and decides nothing; None for n < 2.
-    least_queries: comparisons with fewer queries are not tested; >= 2.
-    flippable: queries that the test can flip, >= 1, if weights near 0 leave fewer than differing; else None.
-    clusters: the clusters of queries that were flipped as wholes; None if every query is a unit of its own.
-    bound_method: of a guardrail the source of lower_bound and p_value: `gaffke`, or `t` if the largest loss of a query
-        is not known; else None.
-    needed: of a guardrail the number of queries (or clusters) without a difference that rule out a loss of its margin,
-        >= 1; None if it is not known.
-    harm_p_adjusted: of a guardrail the two-sided p of its difference, adjusted over all guardrails of the evaluation:
-        at most alpha with a difference below 0 shows that it is worse. None if not tested.
-    queries_needed: number of queries (or clusters) like those observed with which the deciding rule decides with 80 %
-        chance, >= 2: of an open guardrail that it holds (or is worse, if the measured loss is beyond the margin); of an
-        undecided comparison that a difference of smallest_effect is found. None else, and if no number would do.
-    bounded_p_value: of a difference that is shown the two-sided p of Gaffke's bound, in (0, 1], which allows for rare
-        losses that the sample does not show; not adjusted. It decides over many evaluations (`over_time`), not
-        here. None else, and if the largest loss of a query is not known.
-    largest_loss: the most that one query can lose, in the metric's unit, > 0; None if it is not known.
-    measured_error: standard error of the difference, in the metric's unit, >= 0; None for fewer than two queries.
-    reach, narrow_reach: standard errors from the difference to each end of the interval that holds together with those
-        of its whole family, at 1 - alpha and at 1 - 2 alpha; of a guardrail, of the family of its test for harm. None
-        if there is no such interval.
-    cheap: the difference corrected by proxy judgments, which decides nothing; None without them.
-    unjudged: what unjudged results mean for the conclusion; None for rows that do not decide.
-    labels: how far both systems are judged; None of slices, pairs and margins of the gate, and if it is not known.
+    Attributes
+    ----------
+    baseline, candidate : str
+        Ids of the two systems.
+    metric : str
+        Name of the metric.
+    queries : int
+        Number n >= 0 of queries that both systems are scored on.
+    differing : int
+        Number of queries with a win or a loss.
+    wins, ties, losses : int
+        Numbers of queries with a difference > 0, = 0 (magnitude <= 1e-9), < 0.
+    difference : float or None
+        (Weighted) mean of candidate - baseline, in the metric's unit; None without a query.
+    low, high : float or None
+        Bounds of the (1 - alpha) confidence interval, not adjusted for the family; None for n < 2.
+    p_value : float or None
+        Two-sided sign-flip p-value, in (0, 1]; for a guardrail one-sided, from its bound; None if not tested.
+    p_adjusted : float or None
+        p-value adjusted over the family, in [p_value, 1]; None if p_value is None.
+    mde : float or None
+        Minimal detectable effect: mean difference, > 0, that the family's test at alpha finds with 80 % power; None for
+        n < 2 and if the differences do not vary.
+    conclusion : Verdict
+        The verdict (docs/statistics.md); also accepted as text. The property `verdict` is the sentence.
+    notes : tuple of str
+        Notes on the result, in words; often empty.
+    family : str
+        Name of the family of comparisons that p_adjusted covers.
+    family_size : int
+        Number of comparisons in the family that were tested.
+    procedure : str
+        How p_value and p_adjusted were computed; contains `exact` if all patterns of signs were counted.
+    alpha : float
+        Threshold for p_adjusted, in (0, 1).
+    seed, resamples : int
+        The settings that repeat the tests. (A large family has fewer bootstrap resamples.)
+    exploratory : bool
+        Whether the family only suggests where to look (secondary metrics, slices, pairs).
+    attribute, slice : str or None
+        Name and value of the query attribute of a slice; None for all queries.
+    baseline_mean : float or None
+        The baseline's (weighted) mean over the queries; None if unknown.
+    smallest_effect : float or None
+        Smallest effect that matters, or a guardrail's margin, in the metric's unit; None if not set.
+    simultaneous_low, simultaneous_high : float or None
+        Bounds that hold together with those of the whole family at 1 - alpha; `size` follows from them. None for
+        guardrails, if not tested, and if n is too small.
+    lower_bound : float or None
+        For a guardrail the lower one-sided (1 - alpha) bound of the mean difference; else None.
+    effective_queries : float or None
+        Number of equally weighted queries with as much information, in [1, n]; None without weights.
+    unweighted_difference : float or None
+        Mean difference with equal weights; None without weights.
+    descriptive : Descriptive or None
+        Descriptive statistics, which decide nothing; None for n < 2.
+    size, underpowered, obstacle
+        Qualifiers of the conclusion (`verdicts.verdict.Conclusion`).
+    least_queries : int
+        Comparisons with fewer queries are not tested; >= 2.
+    flippable : int or None
+        Number of queries that the test can flip, >= 1, if weights near 0 make it smaller than `differing`; else None.
+    clusters : Clusters or None
+        The clusters of queries that were flipped as single units; None if every query is a unit.
+    bound_method : str or None
+        For a guardrail the method of lower_bound and p_value: `gaffke`, or `t` if the largest loss of a query is
+        unknown; else None.
+    needed : int or None
+        For a guardrail the number of queries (or clusters) without a difference that rule out a loss of the margin, >=
+        1; None if unknown.
+    cheap : ProxyCorrected or None
+        The difference corrected by proxy judgments, which decides nothing; None without proxy judgments.
+    unjudged : Unjudged or None
+        The effect of unjudged results on the conclusion; None for comparisons that do not decide.
+    labels : Labels or None
+        The judged shares of the two systems; None for slices, pairs and margins of the gate, and if unknown.
+    harm_p_adjusted : float or None
+        For a guardrail the two-sided p-value of the difference, adjusted over all guardrails of the evaluation: at most
+        alpha with a difference below 0 shows that the candidate is worse. None if not tested.
+    queries_needed : int or None
+        Number of queries (or clusters) like those observed, >= 2, with which the deciding rule decides with 80 %
+        probability: for an open guardrail that it holds (or is worse, if the measured loss is beyond the margin); for
+        an undecided comparison that a difference of smallest_effect is found. None otherwise, and if no number
+        suffices.
+    bounded_p_value : float or None
+        For a difference that is shown the two-sided p-value of Gaffke's bound, in (0, 1], not adjusted, which allows
+        for rare losses that the sample does not show. It decides over repeated evaluations (`over_time`), not here.
+        None otherwise, and if the largest loss of a query is unknown.
+    largest_loss : float or None
+        The most that one query can lose, in the metric's unit, > 0; None if unknown.
+    measured_error : float or None
+        Standard error of the difference, in the metric's unit, >= 0; None for fewer than two queries.
+    reach, narrow_reach : float or None
+        Half-widths, in standard errors, of the simultaneous intervals of the family at 1 - alpha and at 1 - 2 alpha;
+        for a guardrail, of the family of the test for harm. None if there is no such interval.
 
-    Fields with a default are younger than some stored records, which lack them. Raises ValueError for a conclusion, a
-    size or an obstacle that does not exist.
+    Raises
+    ------
+    ValueError
+        If a conclusion, a size or an obstacle does not exist.
+
+    Notes
+    -----
+    Fields with a default are newer than some stored records, which lack them.
     """
 
     baseline: str
@@ -216,7 +269,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """The conclusion in words, from the fields (`verdicts.verdict.sentence`; docs/statistics.md)."""
+        """Return the conclusion in words (`verdicts.verdict.sentence`; docs/statistics.md)."""
         flipped = self.differing if self.flippable is None else self.flippable
         return sentence(
             self._concluded,

@@ -1,4 +1,4 @@
-"""The state of a comparison that decides: what is shown of it, and against which smallest effect."""
+"""Reduce a comparison to a state: what is shown, and against which smallest effect."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from ndcg_core.statistics.verdicts.verdict import Size, Verdict
 
 
 class State(StrEnum):
-    """What the queries show of one comparison, by the deciding test and the smallest effect."""
+    """The state of one comparison: what the queries show, by the deciding test and the smallest effect."""
 
     BETTER_BY_MORE = "better_by_more"
     """Better, and the simultaneous interval lies beyond the smallest effect."""
@@ -29,21 +29,21 @@ class State(StrEnum):
 
     @property
     def is_harm(self) -> bool:
-        """Whether the state is one of harm."""
+        """Return whether the state shows harm."""
         return self in (State.WORSE, State.WORSE_BY_MORE)
 
     @property
     def is_gain(self) -> bool:
-        """Whether the state is one of gain."""
+        """Return whether the state shows a gain."""
         return self in (State.BETTER, State.BETTER_BY_MORE)
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether the state says nothing: it is open or not known."""
+        """Return whether the state is open or unknown."""
         return self in (State.OPEN, State.UNKNOWN)
 
     def stands_as(self, other: "State") -> bool:
-        """Return whether another state, under other assumptions, has the same direction; the size may differ."""
+        """Return whether a state under other assumptions has the same direction; the size may differ."""
         if self.is_gain or self.is_harm:
             return (self.is_gain, self.is_harm) == (other.is_gain, other.is_harm)
         if self in (State.SAME, State.SMALLER):
@@ -65,7 +65,7 @@ _STATES = {
 
 
 def state_of(conclusion: Verdict, size: Size | None) -> State:
-    """Return the state that a verdict with its size stands for."""
+    """Return the state of a verdict with its size."""
     if conclusion.is_detected and size is Size.SMALLER_THAN:
         return State.SMALLER
     if conclusion.is_detected and size is Size.BY_MORE_THAN:

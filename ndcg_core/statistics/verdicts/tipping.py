@@ -1,8 +1,8 @@
-"""The tipping factor: how much better or worse than judged results unjudged ones must be to turn a comparison.
+"""Compute the tipping factor: how much better or worse than judged results unjudged ones must be to change a verdict.
 
-Unjudged results have grades by chance, as judged results at like ranks (`ndcg_core.measures.unjudged`). At a factor f
-those that only the favoured system shows gain 1/f times as often, those that only the other shows f times as often. The
-tipping factor is the smallest f at which the state of the comparison is another one (docs/labels.md).
+Unjudged results have random grades, as judged results at similar ranks (`ndcg_core.measures.unjudged`). At a factor f,
+those that only the favoured system shows gain 1/f times as often, and those that only the other system shows gain f
+times as often. The tipping factor is the smallest f at which the state of the comparison changes (docs/labels.md).
 """
 
 import math
@@ -25,9 +25,9 @@ CANDIDATE, BASELINE = -1, 1  # the system that a factor is adverse to
 
 
 class Assumed(NamedTuple):
-    """Differences under assumed grades of the unjudged results, (n,) in the order of the column's queries.
+    """The differences of n queries under assumed grades of the unjudged results, in the order of the column's queries.
 
-    differences: expected, in the metric's unit. variances: of each, through the grades.
+    differences: (n,) expected, in the metric's unit. variances: (n,) over the random grades.
     """
 
     differences: FloatArray
@@ -36,10 +36,10 @@ class Assumed(NamedTuple):
 
 @dataclass(frozen=True)
 class Tipping:
-    """What unjudged results mean for the state of a comparison.
+    """The effect of unjudged results on the state of a comparison.
 
-    factor: the smallest of `FACTORS` at which the state is another one; None if no factor changes it.
-    state: what stands at the label factor: the measured state, a weaker one of the same direction, or UNKNOWN.
+    factor: the smallest of `FACTORS` at which the state changes; None if no factor changes it.
+    state: the state that holds at the label factor: the measured state, a weaker one of the same direction, or UNKNOWN.
     """
 
     factor: float | None
@@ -49,11 +49,11 @@ class Tipping:
 def find_tipping(
     column: Column, row: Comparison, label_factor: float, assume: Callable[[float, int], Assumed]
 ) -> Tipping:
-    """Return the tipping factor of a comparison, and the state that stands at `label_factor`.
+    """Return the tipping factor of a comparison, and the state that holds at `label_factor`.
 
-    column, row: the differences with unjudged results gaining nothing, and what they show. assume: returns the
-    differences at a factor, adverse to the candidate (`CANDIDATE`) or to the baseline (`BASELINE`). label_factor: >= 1.
-    A state that the queries leave open stands as it is.
+    column, row: the differences with unjudged results gaining nothing, and the comparison made from them. label_factor:
+    >= 1. assume: returns the differences at a factor against the candidate (`CANDIDATE`) or the baseline (`BASELINE`).
+    A state that the queries leave open stays open.
     """
     measured = state_of(row.conclusion, row.size)
     if measured.is_unsettled:
@@ -75,17 +75,17 @@ def find_tipping(
 
 
 def weakest(states: Iterable[State]) -> State:
-    """Return the weakest of states of one direction: shown, if one of them is not by more than the smallest effect."""
+    """Return the weakest of states with one direction: without "by more" if one of them lacks it."""
     first, *others = states
     weaker = {State.BETTER_BY_MORE: State.BETTER, State.WORSE_BY_MORE: State.WORSE}.get(first, first)
     return weaker if weaker in others else first
 
 
 def state_under(column: Column, row: Comparison, assumed: Assumed) -> State:
-    """Return the state of a comparison under assumed grades, by the critical values of the measured differences.
+    """Return the state of a comparison under assumed grades, with the critical values of the measured differences.
 
-    Nothing is resampled: `row.reach` and `row.narrow_reach` are what the family's tests gave for the measured
-    differences, in standard errors. The error is that of the assumed differences, and of the grades.
+    Nothing is resampled: `row.reach` and `row.narrow_reach` are those of the family's tests on the measured
+    differences, in standard errors. The standard error includes the assumed differences and the random grades.
     """
     furthest = column.largest_loss / (1.0 if column.scales is None else np.asarray(column.scales))
     differences = np.clip(assumed.differences, -furthest, furthest)
@@ -117,7 +117,7 @@ def state_under(column: Column, row: Comparison, assumed: Assumed) -> State:
 def _is_shown(of: Moments, row: Comparison) -> bool:
     """Return whether a mean is shown to differ from 0, by the critical value of the measured differences.
 
-    A measured difference that is shown is never further from 0 than its own critical value.
+    If the measured difference is shown, its own distance from 0 is the highest critical value that is required.
     """
     critical = _reach(row.reach, of, row, 1)
     if row.measured_error and row.difference is not None and (row.conclusion.is_detected or row.conclusion.is_harm):
@@ -126,5 +126,5 @@ def _is_shown(of: Moments, row: Comparison) -> bool:
 
 
 def _reach(reach: float | None, of: Moments, row: Comparison, sides: int) -> float:
-    """Return a reach of the family, or Bonferroni's if the family has none."""
+    """Return a half-width of the family's intervals in standard errors, or Bonferroni's if the family has none."""
     return reach_alone(of, 1 - sides * row.alpha, max(1, row.family_size)) if reach is None else reach

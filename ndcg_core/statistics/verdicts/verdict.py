@@ -1,8 +1,8 @@
-"""The verdict on one comparison as data, and the sentence made from it.
+"""Conclude a verdict on one comparison as data, and word it as a sentence.
 
-The rules are in docs/statistics.md; the first one that matches decides. A verdict never says "no difference": it says
-what could have been detected, or that the difference is too small to matter. Programs read the `Conclusion`, people
-the `sentence`, which is never taken apart again.
+The rules are in docs/statistics.md; the first one that applies decides. A verdict never says "no difference": it says
+what could have been detected, or that the difference is too small to matter. Programs read the `Conclusion`; people
+read the `sentence`, which is never parsed.
 """
 
 import math
@@ -21,7 +21,7 @@ SMALL_SAMPLE = 30
 
 
 class Verdict(StrEnum):
-    """What a comparison concludes; the last three only of guardrails, which are one-sided."""
+    """The conclusion of a comparison; the last three values are only for guardrails, which are one-sided."""
 
     IMPROVED = "improved"
     """p_adjusted <= alpha, and the mean difference is above 0."""
@@ -44,47 +44,47 @@ class Verdict(StrEnum):
 
     @property
     def traits(self) -> "Traits":
-        """What the verdict means for everything that reads verdicts."""
+        """Return the traits of the verdict, by which other code decides."""
         return _TRAITS[self]
 
     @property
     def words(self) -> str:
-        """The verdict in words, without its qualifiers: ``not worse``."""
+        """Return the verdict in words without qualifiers, such as ``not worse``."""
         return "loss not ruled out" if self is Verdict.MAY_BE_WORSE else self.replace("_", " ")
 
     @property
     def is_detected(self) -> bool:
-        """Whether a difference is shown: improved or regressed."""
+        """Return whether a difference is shown: improved or regressed."""
         return self.traits.favours != 0
 
     @property
     def direction(self) -> int:
-        """1 improved, -1 regressed, 0 any other: the sign of a difference that is shown."""
+        """Return 1 for improved, -1 for regressed, 0 for any other verdict."""
         return self.traits.favours
 
     @property
     def is_harm(self) -> bool:
-        """Whether harm is shown: regressed, or of a guardrail worse."""
+        """Return whether harm is shown: regressed, or worse for a guardrail."""
         return self.traits.is_harm
 
     @property
     def is_guardrail(self) -> bool:
-        """Whether the verdict is one of a guardrail: not worse, loss not ruled out, worse."""
+        """Return whether only guardrails have the verdict: not worse, loss not ruled out, worse."""
         return self.traits.is_guardrail
 
     @property
     def holds_margin(self) -> bool:
-        """Whether a guardrail is shown to hold."""
+        """Return whether a guardrail is shown to hold."""
         return self.traits.is_guardrail and not self.traits.fails_margin
 
     @property
     def fails_margin(self) -> bool:
-        """Whether a guardrail is not proven: neither shown to be not worse, nor without any difference."""
+        """Return whether a guardrail is not proven: neither shown to be not worse, nor identical."""
         return self.traits.fails_margin
 
 
 class Tone(StrEnum):
-    """How a verdict or a decision is coloured; each medium has its own colours for the five."""
+    """The colour class of a verdict or a decision; each medium maps it to its own colours."""
 
     GOOD = "good"
     BAD = "bad"
@@ -94,12 +94,12 @@ class Tone(StrEnum):
 
 
 class Traits(NamedTuple):
-    """What a verdict means.
+    """The properties of a verdict by which other code decides.
 
-    favours: 1 the candidate, -1 the baseline, 0 neither. is_open: whether it leaves open which is better. is_guardrail:
-    whether it answers for a guardrail. is_harm: whether it shows harm. fails_margin: whether it does not prove a
-    guardrail. tells_difference: whether a reason gives the difference with it. mark: one letter; empty if any other
-    verdict's mark is used. tone: its colour.
+    favours: 1 the candidate, -1 the baseline, 0 neither. is_open: whether it leaves open which system is better.
+    is_guardrail: whether only guardrails have it. is_harm: whether it shows harm. fails_margin: whether it does not
+        prove a guardrail. tells_difference: whether a reason given for a decision includes the difference. mark: one
+        letter, or empty if another verdict's mark is used. tone: its colour class.
     """
 
     favours: int = 0
@@ -126,7 +126,7 @@ _TRAITS = {
 
 
 class Size(StrEnum):
-    """How a difference that is shown compares with the smallest effect, where one is set."""
+    """The size of a difference that is shown, relative to the smallest effect."""
 
     BY_MORE_THAN = "by_more_than"
     """The simultaneous interval lies beyond the smallest effect."""
@@ -135,7 +135,7 @@ class Size(StrEnum):
 
 
 class Obstacle(StrEnum):
-    """What is in the way of a verdict."""
+    """The reason why a verdict could not be reached."""
 
     FEW_QUERIES = "few_queries"
     """Not testable: fewer than `least_queries`."""
@@ -154,8 +154,8 @@ class Obstacle(StrEnum):
 class Conclusion(NamedTuple):
     """A verdict with its qualifiers.
 
-    size: of improved and regressed; None without a smallest effect and where the simultaneous interval covers it.
-    underpowered: of undecided, whether the mde is above the smallest effect. obstacle: of not testable and undecided.
+    size: for improved and regressed; None without a smallest effect or if the simultaneous interval covers it.
+    underpowered: for undecided, whether the mde is above the smallest effect. obstacle: for not testable and undecided.
     """
 
     kind: Verdict
@@ -168,7 +168,7 @@ _WITH_MARGIN = (Verdict.EQUIVALENT, Verdict.NOT_WORSE, Verdict.MAY_BE_WORSE, Ver
 
 
 class Reaches(NamedTuple):
-    """Standard errors that the intervals of a family reach to each side; None if there is no such interval.
+    """The half-widths, in standard errors, of a family's simultaneous intervals; None if there is no such interval.
 
     wide: at level 1 - alpha, for sizes and the mde. narrow: at 1 - 2 alpha, for equivalence.
     """
@@ -182,11 +182,12 @@ ALONE = Reaches()
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """What a procedure made of one comparison.
+    """The result of a test procedure for one comparison.
 
-    p_value, p_adjusted, procedure: see `verdicts.comparison.Comparison`. certain: whether p_adjusted has no
-    Monte-Carlo error. reaches: of guardrails, which are tested alone, none. factor: p_adjusted over the share of flips
-    that it comes from. resamples: drawn for p_adjusted. harm: of a guardrail the adjusted p of the two-sided test.
+    p_value, p_adjusted, procedure: as in `verdicts.record.Comparison`. certain: whether p_adjusted has no Monte-Carlo
+        error. reaches: empty for guardrails, which are tested alone. factor: p_adjusted over the share of flips that it
+        comes from. resamples: number drawn for p_adjusted. harm: for a guardrail the adjusted p-value of the two-sided
+        test.
     """
 
     p_value: float
@@ -201,19 +202,19 @@ class Tested:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a verdict is made from.
+    """The numbers from which a verdict is concluded.
 
-    queries: count. clusters: count; None if every query is a unit. differing: units that the test can flip.
-    of: moments of the differences; None for fewer than two.
-    together, narrow: intervals of the mean that hold with all of the family at 1 - alpha and at 1 - 2 alpha, or None.
+    queries: number of queries. clusters: number of clusters; None if every query is a unit. differing: number of units
+        that the test can flip. of: moments of the differences; None for fewer than two.
+    together, narrow: simultaneous intervals of the mean at 1 - alpha and at 1 - 2 alpha, or None.
     test: None if there are too few queries for one.
     mde: minimal detectable effect in this family; None if nothing varies.
     smallest_effect: delta, or a guardrail's margin. least_queries: fewer are not tested; >= 2.
     unseen: M, if a loss of `largest_loss` on one query in M reaches the smallest effect and goes unseen with a chance
-        of 5 %; else None. largest_loss: how much a query can lose; math.inf if it is not known.
+        of 5 %; else None. largest_loss: how much a query can lose; math.inf if unknown.
     rules_out_rare: whether the bound for bounded differences lies within the smallest effect on both sides, too, so
-        that rare harm cannot hide; True if the largest loss is not known.
-    is_drawn: whether the queries were drawn from a log, and differences scaled.
+        that rare harm cannot hide; True if the largest loss is unknown.
+    is_drawn: whether the queries were drawn from a log, and the differences scaled.
     """
 
     queries: int
@@ -234,12 +235,12 @@ class Facts:
 
     @property
     def units(self) -> int:
-        """How many queries, or clusters, are sampled."""
+        """Return the number of sampled units: clusters, or queries."""
         return self.queries if self.clusters is None else self.clusters
 
 
 def unit_names(clusters: int | None) -> tuple[str, str]:
-    """Return what is sampled, in the singular and in the plural; clusters: their count, or None."""
+    """Return the name of a sampled unit, singular and plural. clusters: number of clusters, or None for queries."""
     return ("query", "queries") if clusters is None else ("cluster", "clusters")
 
 
@@ -249,7 +250,7 @@ def least_differing(alpha: float) -> int:
 
 
 def verdict(facts: Facts) -> Conclusion:
-    """Return the first verdict that matches, from top to bottom (docs/statistics.md)."""
+    """Return the first verdict that applies, from top to bottom (docs/statistics.md)."""
     if facts.test is None or facts.of is None:
         return untested(facts)
     if facts.differing == 0:
@@ -281,7 +282,7 @@ def sentence(
 ) -> str:
     """Return a conclusion in words, such as ``improved, by more than 0.02``.
 
-    The numbers: see `Facts`. needed: units without a difference that would rule out a loss of the smallest_effect.
+    The numbers are those of `Facts`. needed: units without a difference that would rule out a loss of smallest_effect.
     Raises ValueError if the words need a smallest_effect and there is none.
     """
     kind, size, underpowered, obstacle = conclusion
@@ -326,7 +327,7 @@ def sentence(
 def readable(effect: float, margin: float | None = None) -> str:
     """Format an effect > 0 with three decimals, or with two significant digits if those would be 0.000.
 
-    More decimals where an effect would look like the margin that it is not.
+    More decimals are used if the effect would otherwise look equal to a margin that it does not equal.
     """
     decimals = 3 if round(effect, 3) > 0 else 1 - math.floor(math.log10(effect))
     while margin is not None and effect != margin and round(effect, decimals) == margin and decimals < 15:
@@ -335,14 +336,14 @@ def readable(effect: float, margin: float | None = None) -> str:
 
 
 def untested(facts: Facts) -> Conclusion:
-    """Return why there is no test."""
+    """Return a not testable conclusion with its reason."""
     obstacle = Obstacle.ONE_CLUSTER if facts.clusters == 1 else Obstacle.ONE_HEAVY_QUERY
     few = facts.queries < facts.least_queries
     return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.FEW_QUERIES if few else obstacle)
 
 
 def size_of(together: Interval | None, margin: float | None) -> Size | None:
-    """Return how a difference that is shown compares with the smallest effect, by its simultaneous interval."""
+    """Return the size of a difference that is shown, relative to the smallest effect, by its simultaneous interval."""
     if margin is None or together is None:
         return None
     if together.low > margin or together.high < -margin:
