@@ -1,4 +1,4 @@
-"""Work that may never come to an end: done in a thread of its own, and left behind when its time is over."""
+"""Run work with a time limit: the work runs in its own thread and is abandoned when its time is over."""
 
 import contextvars
 import threading
@@ -12,25 +12,28 @@ _left: list[threading.Thread] = []
 
 
 class OverdueError(Exception):
-    """Work was not done in its time, and was left behind."""
+    """Raised if work did not finish in time and was abandoned."""
 
 
 class Budget:
-    """Seconds that several attempts share, counted from the first of them."""
+    """A number of seconds that several attempts share, counted from the first attempt."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self._end: float | None = None
 
     def left(self) -> float:
-        """The seconds that are left; not above 0 when it is used up.  The first call begins the counting."""
+        """Return the remaining seconds, zero or negative if none remain; the first call starts the clock."""
         if self._end is None:
             self._end = time.monotonic() + self.seconds
         return self._end - time.monotonic()
 
 
 class BackgroundTask(Generic[T]):
-    """Work in a thread of its own, in a copy of the caller's context; the end of the process does not wait for it."""
+    """A function call in its own thread and a copy of the caller's context.
+
+    The process may end before the call returns.
+    """
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._found: list[T] = []
@@ -46,9 +49,11 @@ class BackgroundTask(Generic[T]):
             self._error = error
 
     def wait(self, is_overdue: Callable[[], bool] = lambda: False) -> T:
-        """What the work returned, or raised; raises OverdueError as soon as `is_overdue` reports it.
+        """Return what the work returned, or raise what it raised.
 
-        Whatever interrupts the waiting leaves the work behind.
+        Raise OverdueError as soon as `is_overdue` returns True.
+
+        An interruption while waiting abandons the work.
         """
         try:
             while self._thread.is_alive():
@@ -64,11 +69,11 @@ class BackgroundTask(Generic[T]):
 
 
 def run_with_timeout(seconds: float, work: Callable[[], T]) -> T:
-    """What the work returns, or OverdueError after so many seconds, whatever it is doing then."""
+    """Return the result of `work`; raise OverdueError if it takes longer than `seconds`."""
     end = time.monotonic() + seconds
     return BackgroundTask(work).wait(lambda: time.monotonic() > end)
 
 
 def is_anything_left() -> bool:
-    """Whether work that was left behind is still going on."""
+    """Return whether abandoned work is still running."""
     return any(thread.is_alive() for thread in _left)

@@ -1,4 +1,4 @@
-"""The errors whose message is all that a user needs to see, and the one about libraries that are not installed."""
+"""The errors whose messages are shown to users, and the formatting of values in those messages."""
 
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
@@ -11,10 +11,11 @@ LONGEST = 20_000  # characters of a message, whatever is in it
 
 
 class Setting(NamedTuple):
-    """What a user sets, as an error names it: every reader of the error writes it as they set it (`write_sentence`).
+    """A setting that an error message names; `write_sentence` writes it as the reader of the message sets it.
 
-    key: of a configuration, dotted (``statistics.alpha``); of what no configuration has the option (``--deviation``).
-    entry, number: what to write for it: ``metrics: [recall@10]``, ``guardrails: {recall@10: 0.02}``.
+    key: the dotted key of a configuration (``statistics.alpha``), or a command-line option that has no such key
+    (``--deviation``).  entry, number: what to write for the key: ``metrics: [recall@10]``, ``guardrails: {recall@10:
+    0.02}``.
     """
 
     key: str
@@ -22,23 +23,23 @@ class Setting(NamedTuple):
     number: float | None = None
 
     def __str__(self) -> str:
-        """As a configuration has it."""
+        """Return the setting as it is written in a configuration file."""
         if not self.entry:
             return self.key
         return f"{self.key}: " + (f"[{self.entry}]" if self.number is None else f"{{{self.entry}: {self.number:g}}}")
 
 
 Part = str | Setting
-"""A sentence is made of texts and of settings."""
+"""A part of a sentence: text, or a setting."""
 
 
 def write_sentence(parts: Iterable[Part], name: Callable[[Setting], str] = str) -> str:
-    """The sentence; name: how its reader writes a setting."""
+    """Return the sentence of texts and settings; `name` converts each setting to text."""
     return "".join(part if isinstance(part, str) else name(part) for part in parts)
 
 
 class RuleError(ValueError):
-    """A key of a configuration breaks a rule; where it begins with a setting, that is what it is about."""
+    """Raised if a key of a configuration breaks a rule; a leading `Setting` names the key."""
 
     def __init__(self, *parts: Part) -> None:
         super().__init__(write_sentence(parts))
@@ -46,7 +47,10 @@ class RuleError(ValueError):
 
 
 class InputError(Exception):
-    """Usage, configuration or data that cannot be used: what, where, which value, which rule. Exit code 2."""
+    """Raised for usage, configuration or data that cannot be used. Exit code 2.
+
+    The message names the place, the value and the rule.
+    """
 
     def __init__(self, *parts: Part) -> None:
         super().__init__(shortened(write_sentence(parts), LONGEST))
@@ -54,23 +58,26 @@ class InputError(Exception):
 
 
 class SilentError(InputError):
-    """A place that data come from did not answer; it may later. Exit code 2."""
+    """Raised if a source of data did not answer, and a retry may succeed. Exit code 2."""
 
 
 class SqlError(RuntimeError):
-    """A SQL file failed, or the database could not be opened; the message says which. Exit code 70."""
+    """Raised if a SQL file failed or the database could not be opened. Exit code 70."""
 
 
 class TrackingError(Exception):
-    """MLflow could not be reached or refused; the bundle can be published later. Exit code 75."""
+    """Raised if MLflow could not be reached or refused the results, which can be published later. Exit code 75."""
 
 
 class RefusedError(TrackingError):
-    """MLflow answered, and does not take the bundle: trying again will not help. Exit code 75."""
+    """Raised if MLflow rejected the bundle, so that a retry does not help. Exit code 75."""
 
 
 class ParityError(Exception):
-    """The SQL and the Python core disagree: the numbers must not be believed. Exit code 70."""
+    """Raised if the SQL and the Python implementation of a metric disagree: numbers must not be trusted.
+
+    Exit code 70.
+    """
 
 
 OPTIONAL = {  # import name -> what people call it, the extra of ndcg-ab that brings it
@@ -86,7 +93,10 @@ OPTIONAL = {  # import name -> what people call it, the extra of ndcg-ab that br
 
 
 def needs(what: str, *libraries: str) -> None:
-    """Raises InputError where one of OPTIONAL is not installed; what: what cannot be done without."""
+    """Raise InputError if an optional library is not installed.
+
+    what: the thing that cannot be done without it, for the message.  libraries: import names in OPTIONAL.
+    """
     missing = [OPTIONAL[name] for name in libraries if find_spec(name) is None]
     if missing:
         verb = "is" if len(missing) == 1 else "are"
@@ -103,19 +113,19 @@ _reach: Callable[[], int] = int  # none
 
 
 def hide_with(hide: Callable[[str], str], reach: Callable[[], int]) -> None:
-    """Names what takes secrets out of texts, and how many characters it may have to see of one to know it.
+    """Set the function that removes secrets from texts, and the number of characters it needs to recognise one.
 
-    `ndcg_ab.config.secrets.redaction`, which knows them, does so when it is imported: errors know nobody.
+    `ndcg_ab.config.secrets.redaction` calls this when it is imported, because this module imports no other.
     """
     global _hide, _reach
     _hide, _reach = hide, reach
 
 
 def beginning(text: str, most: int) -> str:
-    """The first `most` characters of what is left of a text without its secrets, and nothing of a secret.
+    """Return the first `most` characters of a text after secrets are removed, without any part of a secret.
 
-    Of a long text no more is looked at than can matter: a secret that goes on behind that is not known to be one, so
-    as many characters before are left out.
+    Only the start of a long text is examined.  A secret that crosses the end of the examined part cannot be recognised,
+    so the last characters of that part are left out.
     """
     reach = _reach()
     window = text[: most + 2 * reach]
@@ -126,13 +136,13 @@ def beginning(text: str, most: int) -> str:
 
 
 def shortened(text: str, most: int = SHOWN) -> str:
-    """The text without its secrets, and not longer than `most`."""
+    """Return the text without secrets, cut to `most` characters."""
     found = beginning(text, most + 1)
     return found if len(found) <= most and len(text) <= most + 2 * _reach() else f"{found[:most]}…"
 
 
 def format_value(value: object) -> str:
-    """The value as it is in a message: without secrets, on one line, and not longer than `SHOWN`."""
+    """Return the value as a message shows it: without secrets, on one line, and at most `SHOWN` characters long."""
     if isinstance(value, bytes | bytearray):
         # a character is up to four bytes: what is longer than `beginning` looks at stays longer
         decoded = bytes(value[: 4 * (SHOWN + 2 * _reach() + 2)]).decode(errors="backslashreplace")
@@ -144,12 +154,12 @@ def format_value(value: object) -> str:
 
 
 def on_one_line(text: str, most: int) -> str:
-    """The text without its secrets, on one line, and not longer than `most`."""
+    """Return the text without secrets, on one line, and cut to `most` characters."""
     return shortened(" ".join(beginning(text, 4 * most).split()), most)
 
 
 def words_of(error: BaseException) -> str:
-    """What an error says; nothing where it cannot say it: somebody else's function may raise anything."""
+    """Return the message of an error, or an empty text if the error cannot be converted to text."""
     try:
         return str(error)
     except BaseException:
@@ -157,5 +167,5 @@ def words_of(error: BaseException) -> str:
 
 
 def in_short(error: BaseException) -> str:
-    """What a library said, on one line of a length that can be read."""
+    """Return the message of an error of a library, on one line and shortened."""
     return on_one_line(words_of(error), 3 * SHOWN) or type(error).__name__

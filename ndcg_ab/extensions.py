@@ -1,6 +1,6 @@
-"""The code of others: what packages add by Python entry points (trackers, checks, sources), and the errors it raises.
+"""Load extensions (trackers, checks, sources) that packages add by Python entry points, and translate their errors.
 
-A package names its addition in its own pyproject.toml, and it is loaded when a configuration asks for it:
+A package names its extension in its own pyproject.toml, and the extension is imported if a configuration names it:
 
     [project.entry-points."ndcg_ab.trackers"]
     our_dashboard = "our_package.dashboard:Dashboard"
@@ -20,12 +20,15 @@ TRACKERS, CHECKS, SOURCES = "ndcg_ab.trackers", "ndcg_ab.checks", "ndcg_ab.sourc
 
 
 def extensions(group: str) -> dict[str, EntryPoint]:
-    """Name -> entry point of what installed packages add to a group."""
+    """Return the entry points that installed packages add to a group, by name."""
     return {found.name: found for found in entry_points(group=group)}
 
 
 def load_named(group: str, name: str, where: str) -> Any:
-    """What a configuration names of a group; where: its place in messages.  InputError where it is not installed."""
+    """Import the extension of a group that a configuration names; raise InputError if it is not installed.
+
+    where: the place in the configuration, for the message.
+    """
     added = extensions(group)
     if name not in added:
         known = f" ({', '.join(sorted(added))} are)" if added else ""
@@ -34,7 +37,7 @@ def load_named(group: str, name: str, where: str) -> Any:
 
 
 def load_extension(found: EntryPoint) -> Any:
-    """What an entry point names. InputError, with the package's name, where it cannot be imported."""
+    """Import the object that an entry point names; raise InputError with the name of the package if that fails."""
     package = found.dist.name if found.dist else "a package"
     failure = f"{found.group}: {found.name}: {found.value} of {package} cannot be loaded, mend or uninstall {package}"
     with translate_foreign_errors(failure):
@@ -43,11 +46,13 @@ def load_extension(found: EntryPoint) -> Any:
 
 @contextlib.contextmanager
 def translate_foreign_errors(failure: str, kind: Callable[[str], Exception] | None = None) -> Iterator[None]:
-    """Raise InputError for whatever code of others raises, or SilentError for an error that may pass by itself.
+    """Raise InputError instead of any error of code from outside, or SilentError if a retry may succeed.
 
-    failure: how the sentence begins, as ``python = 'engine:search' failed``. kind: the error to raise instead.
-    SystemExit, CancelledError, GeneratorExit and every other BaseException are among the errors. A KeyboardInterrupt
-    remains one, and so does the exception with which Prefect ends a task that takes too long.
+    failure: the beginning of the message, such as ``python = 'engine:search' failed``. kind: the error to raise
+        instead.
+    Every BaseException is translated, also SystemExit, CancelledError and GeneratorExit, except KeyboardInterrupt and
+    the
+    exception with which Prefect ends a task that takes too long.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Write files that appear completely or not at all, and lock files between processes."""
 
 import contextlib
 import fcntl
@@ -17,12 +17,12 @@ _numbers = itertools.count()
 
 
 def resolved(path: Path) -> Path:
-    """The whole path with its links followed; where they lead in a circle, whoever opens it is told so."""
+    """Return the absolute path with links followed; a circle of links is left for the open call to report."""
     return Path(os.path.realpath(path))
 
 
 def unusable(path: str) -> str | None:
-    """What is wrong with a name that no file can have, or that the libraries do not take; None where nothing is."""
+    """Return what is wrong with a path that no file can have or that libraries do not accept, or None."""
     if "\0" in path:
         return "holds a zero byte, which no name of a file can"
     if any("\ud800" <= letter <= "\udfff" for letter in path):
@@ -32,7 +32,7 @@ def unusable(path: str) -> str | None:
 
 @contextlib.contextmanager
 def named(path: Path) -> Iterator[None]:
-    """An OSError inside names the file: not all errors do, and some name the one that is written in its place."""
+    """Add the path to each OSError raised in the block, which may lack one or name the temporary file."""
     try:
         yield
     except OSError as error:
@@ -45,10 +45,10 @@ def named(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A path to write to that becomes `path` when all went well: the file is whole or not there at all.
+    """Yield a temporary path that replaces `path` if the block succeeds, so that the file is complete or absent.
 
-    A link is followed; what is no file (a device, a pipe) is written to as it is.  An OSError names `path`.  What a
-    process that was killed left in the folder is removed.
+    A link is followed.  A device or a pipe is written to directly.  An OSError names `path`.  Temporary files that a
+    killed process left in the folder are removed.
     """
     with named(path):
         if path.exists() and not path.is_file():
@@ -66,7 +66,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def locked_partial(target: Path) -> tuple[Path, IO[bytes]]:
-    """A new file beside the target, and its lock, which lasts as long as the file is open."""
+    """Return a new temporary file beside the target, and its lock, which lasts as long as the file is open."""
     while True:
         partial = target.with_name(f".{os.getpid()}-{next(_numbers)}{PARTIAL}{target.suffix}")
         lock = partial.open("wb")
@@ -76,7 +76,10 @@ def locked_partial(target: Path) -> tuple[Path, IO[bytes]]:
 
 
 def try_lock(file: IO[Any] | int, *, otherwise: bool = False) -> bool:
-    """Locks an open file for this process; False where another has it locked, `otherwise` where there are no locks."""
+    """Lock an open file for this process and return whether that succeeded.
+
+    Return False if another process holds the lock, and `otherwise` if the file system has no locks.
+    """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -87,7 +90,7 @@ def try_lock(file: IO[Any] | int, *, otherwise: bool = False) -> bool:
 
 
 def wait_for_lock(file: IO[Any], patience: float) -> bool:
-    """The same, and waits so many seconds where another process has it."""
+    """Lock an open file for this process, waiting up to `patience` seconds, and return whether that succeeded."""
     deadline = time.monotonic() + patience
     while not try_lock(file):
         if time.monotonic() > deadline:
@@ -97,7 +100,7 @@ def wait_for_lock(file: IO[Any], patience: float) -> bool:
 
 
 def clear_partial(folder: Path) -> None:
-    """Removes the half-written files in a folder that no process is writing any more."""
+    """Remove the temporary files in a folder that no process is writing any more."""
     for left in folder.glob(f".*{PARTIAL}*"):
         with contextlib.suppress(OSError), left.open("rb") as lock:
             if try_lock(lock):
@@ -105,13 +108,13 @@ def clear_partial(folder: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a file whole or not at all; an OSError names it."""
+    """Write a text file completely or not at all; an OSError names the file."""
     with replacing(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
 def write_table(table: Any, path: Path) -> None:
-    """Writes an Arrow table whole or not at all, as Parquet or TSV by the name of the file, else as CSV."""
+    """Write an Arrow table completely or not at all, as Parquet, TSV or (for any other file name) CSV."""
     import pyarrow.csv as pacsv
     import pyarrow.parquet as papq
 
@@ -124,7 +127,7 @@ def write_table(table: Any, path: Path) -> None:
 
 
 def command_to_paste(name: str) -> str:
-    """A command, or where it is when the shell would not find it: what is printed works as printed."""
+    """Return the name of a command, or its path if the shell would not find it, so that a printed command works."""
     beside = Path(sys.executable).parent / name
     if shutil.which(name) or not beside.exists():
         return name

@@ -1,4 +1,4 @@
-"""A disk that takes no more: how that is recognised, whoever says it, and the sentence that says where."""
+"""Recognise errors of a full disk, whichever library raises them, and describe them in one sentence."""
 
 import errno
 import os
@@ -16,16 +16,16 @@ LITTLE = 1 << 20  # bytes: with less left databases fail in ways that do not say
 
 
 class NoRoomError(InputError):
-    """A disk takes no more; the message says which place. Exit code 2, or 75 where the results are safe."""
+    """Raised if a disk is full; the message names the place. Exit code 2, or 75 if the results are safe."""
 
 
 def is_full(error: BaseException) -> bool:
-    """Return whether an error, or one that it came from, says that a disk takes no more."""
+    """Return whether an error or one of its causes says that a disk is full."""
     return any(isinstance(each, NoRoomError) or says_full(each) for each in causes(error))
 
 
 def is_unwritable(error: BaseException) -> bool:
-    """Return whether an error, or one that it came from, says that a file system refuses what is written to it."""
+    """Return whether an error or one of its causes says that a file system refuses to be written to."""
     return any(says(each, UNWRITABLE, UNWRITABLE_WORDS) for each in causes(error))
 
 
@@ -34,14 +34,14 @@ def says_full(error: BaseException) -> bool:
 
 
 def says(error: BaseException, codes: Sequence[int], phrases: Sequence[str]) -> bool:
-    """Return whether an error has one of the codes of the system, or, without any code, one of the phrases."""
+    """Return whether an error has one of the error codes or, if it has no code, contains one of the phrases."""
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno in codes
     return not isinstance(error, InputError) and any(phrase in words_of(error) for phrase in phrases)
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and what it came from, the latest first."""
+    """Yield the error and its chain of causes, the latest first."""
     following: BaseException | None = error
     for _ in range(20):
         if following is None:
@@ -51,7 +51,10 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def no_room(error: BaseException, *places: Path) -> NoRoomError:
-    """The sentence: where, and what was said; places: where something is written, if the error names no file."""
+    """Return the error for a full disk, which names the place and the message of the system.
+
+    places: paths that were being written, for an error that names no file.
+    """
     if isinstance(error, NoRoomError):
         return error
     said = next((each for each in causes(error) if says_full(each)), error)
@@ -63,7 +66,7 @@ def no_room(error: BaseException, *places: Path) -> NoRoomError:
 
 
 def full_place(*places: Path) -> Path | None:
-    """The first of some places whose disk has next to nothing left; None where all have."""
+    """Return the first path whose disk is nearly full, or None."""
     for place in places:
         existing = next((path for path in (place, *place.absolute().parents) if path.exists()), None)
         if existing is not None and (disk := os.statvfs(existing)).f_bavail * disk.f_frsize < LITTLE:

@@ -1,4 +1,4 @@
-"""How much memory an evaluation may take, and where it puts what does not fit."""
+"""Limit the memory of an evaluation, and provide a folder for data that do not fit into it."""
 
 import contextlib
 import ctypes
@@ -27,7 +27,7 @@ UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}
 def bytes_of(size: str) -> int:
     """Return the bytes of ``4GB`` (also ``4G``, ``4gb``), ``512MiB``, ``0B``, or ``50%`` of the machine's memory.
 
-    A unit is of 1000, with an ``i`` of 1024.
+    A unit is a power of 1000, with an ``i`` of 1024.
     """
     found = re.fullmatch(r"([0-9.]+) ?(%|([KMGT])?(?:(I?)B)?)", size.upper())
     assert found is not None
@@ -38,7 +38,7 @@ def bytes_of(size: str) -> int:
 
 
 def too_little(size: str) -> str | None:
-    """What is wrong with a limit that no evaluation can keep; None where one can."""
+    """Return what is wrong with a memory limit that no evaluation can keep, or None if the limit is large enough."""
     if bytes_of(size) >= LEAST:
         return None
     here = f" ({bytes_of(size) // 10**6}MB here)" if size.endswith("%") else ""
@@ -46,7 +46,7 @@ def too_little(size: str) -> str | None:
 
 
 class LimitReached(InputError):  # noqa: N818 - no error of the user's
-    """The memory that the process holds has reached its limit; made without arguments, as a thread raises it."""
+    """Raised in the working thread if the process exceeds its memory limit; takes no arguments."""
 
     sentence = ""
 
@@ -55,9 +55,11 @@ class LimitReached(InputError):  # noqa: N818 - no error of the user's
 
 
 class Guard:
-    """A thread that ends the work of the thread that made it when the process holds more memory than its limit.
+    """A thread that raises LimitReached in the thread that created it if the process exceeds its memory limit.
 
-    limit: in bytes.  said: the limit as the user wrote it.  at_work: the one of this process; None if there is none.
+    limit: in bytes.  said: the limit as the user wrote it.  others: bytes of the process that do not count.  at_work:
+        the
+    active guard of this process, or None.
     """
 
     at_work: "ClassVar[Guard | None]" = None
@@ -90,12 +92,13 @@ class Guard:
 
 
 class Memory:
-    """What one evaluation may take of memory, and a folder of its own for what does not fit; to be closed with `with`.
+    """The memory limit of one evaluation and a temporary folder for data that do not fit; a context manager.
 
-    limit: of the whole process, as ``4GB``, but for what a process that does other work held before, beyond what a
-    fresh one of ours holds; None: none.  spill: the folder that holds its own; by default one in the
-    folder of temporary files.  has_folder: whether it has one at all.  Raises InputError where the limit is too small
-    to work with, or the folder cannot be written.
+    limit: of the whole process, such as ``4GB``, or None for no limit.  Memory that the process held before, beyond
+        what a
+    new process needs, does not count.  spill: the folder in which the temporary folder is made; by default among the
+    temporary files.  has_folder: whether a folder is made.  Raises InputError if the limit is too small or the folder
+    cannot be written.
     """
 
     def __init__(self, limit: str | None = None, spill: Path | None = None, *, has_folder: bool = True) -> None:
@@ -131,7 +134,7 @@ class Memory:
         self.close()
 
     def close(self) -> None:
-        """Removes its folder, and the spill folder where that was not there before and nothing else is in it."""
+        """Remove the temporary folder, and the spill folder if it was created for it and is empty."""
         if self._guard is not None:
             self._guard.close()
         if self._made is not None:
@@ -139,7 +142,7 @@ class Memory:
         self.folder = self._made = None
 
     def no_room(self, said: object) -> InputError:
-        """The error for a spill folder that takes no more.  said: what the library or the system said."""
+        """Return the error for a spill folder whose disk is full.  said: the message of the library or the system."""
         reason = " ".join(str(said).split(". ")[0].split())
         return InputError(
             f"{self.spill}: there is no room for what does not fit into memory ({reason}): make some, name another"
@@ -148,15 +151,15 @@ class Memory:
 
     @property
     def for_duckdb(self) -> int | None:
-        """Bytes that DuckDB may take of the limit, beside what the process held already when this was made."""
+        """The bytes that DuckDB may use: the limit minus what the process already held, or None without a limit."""
         return None if self.limit is None else max(LEAST_OF_DUCKDB, round(self.limit * (1 - SLACK)) - self.ours)
 
     def has_room(self, rows: int, size: int) -> bool:
-        """Return whether rows of so many bytes each fit beside what the process holds."""
+        """Return whether `rows` rows of `size` bytes fit into the memory limit beside what the process holds."""
         return self.limit is None or footprint() - self.others + rows * size <= self.limit
 
     def refuse_beyond(self, rows: int, size: int, what: str) -> None:
-        """Raise InputError with the memory that is needed if rows of so many bytes each have no room."""
+        """Raise InputError with the memory needed if `rows` rows of `size` bytes do not fit into the memory limit."""
         if not self.has_room(rows, size):
             needed = footprint() - self.others + rows * size
             raise InputError(
@@ -165,23 +168,23 @@ class Memory:
             )
 
     def for_duckdb_beside(self, held: int, size: int = 0) -> int:
-        """Return the bytes that DuckDB may take now.
+        """Return the bytes that DuckDB may use now.
 
-        held: bytes of the process that are DuckDB's already.  size: bytes that are to come beside it.
+        held: bytes that DuckDB already holds.  size: bytes that will be needed beside DuckDB.
         """
         assert self.limit is not None
         rest = max(self.ours, footprint() - self.others - held + ROWS // 2) + size
         return max(LEAST_OF_DUCKDB, round(self.limit * (1 - SLACK)) - rest)
 
     def threads(self, wanted: int | None) -> int | None:
-        """How many threads DuckDB may have: those that are wanted, or fewer where each would have too little memory."""
+        """Return the number of threads for DuckDB: `wanted`, or fewer if each would have too little memory."""
         if self.for_duckdb is None:
             return wanted
         return max(1, min(wanted or os.cpu_count() or 1, self.for_duckdb // FOR_A_THREAD))
 
 
 def give_back() -> None:
-    """Gives memory that this process let go of back to the system."""
+    """Return freed memory of this process to the operating system."""
     if arrow := sys.modules.get("pyarrow"):
         arrow.default_memory_pool().release_unused()
     with contextlib.suppress(OSError, AttributeError):  # only the C library of GNU can
@@ -189,18 +192,18 @@ def give_back() -> None:
 
 
 def allow(size: int) -> str:
-    """Return the advice to allow so many bytes, rounded up to half gigabytes."""
+    """Return the advice to allow `size` bytes, rounded up to half gigabytes."""
     return f"allow {-(-size // 500_000_000) * 0.5:g}GB or more with --memory-limit or resources.memory_limit"
 
 
 def footprint() -> int:
-    """Bytes of memory that this process holds, once what it let go of is given back; 0 where nobody tells."""
+    """Free unused memory and return the bytes that this process holds, or 0 if the system does not report them."""
     give_back()
     return resident()
 
 
 def resident() -> int:
-    """Return the bytes of memory that this process holds now; 0 if the system does not tell."""
+    """Return the bytes of memory that this process holds now, or 0 if the system does not report them."""
     try:
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     except OSError:

@@ -1,4 +1,4 @@
-"""Measures that ir_measures has and ndcg-ab has not: their names, and their values, computed once, by it."""
+"""Compute the measures of the library ir_measures that ndcg-ab does not implement."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ ByQuery = Mapping[str, Mapping[str, float]]  # query_id -> doc_id -> grade of a 
 
 
 def named(text: str) -> Metric:
-    """The metric of ours, or the measure of ir_measures, that a text names."""
+    """Return the metric of ndcg-ab, or else the measure of ir_measures, that a text names."""
     try:
         return parse(text)
     except MetricError:
@@ -34,7 +34,10 @@ def named(text: str) -> Metric:
 
 
 def ours(text: str, command: str) -> Metric:
-    """The metric of ours that a text names; MetricError says what a command cannot do with one of ir_measures."""
+    """Return the metric of ndcg-ab that a text names; raise MetricError if it is one that only ir_measures computes.
+
+    command: what the command cannot do with such a measure, for the message.
+    """
     try:
         return parse(text)
     except MetricError:
@@ -44,16 +47,16 @@ def ours(text: str, command: str) -> Metric:
 
 
 def named_there(text: str) -> str | None:
-    """The name of a measure of ir_measures at the beginning of a text, after a ``-``."""
+    """Return the name of the ir_measures measure at the start of a text, after an optional ``-``, or None."""
     found = re.match(r"\s*-?\s*([A-Za-z_]+[0-9]*)", text)
     return found[1] if found and found[1] in NAMES | OF_SUBTOPICS else None
 
 
 def recognised(text: str) -> GivenMetric | None:
-    """The measure of ir_measures that a text names; None where it names none.
+    """Return the ir_measures measure that a text names, or None if the text names none.
 
-    A ``-`` before it says that lower values are better.  Raises MetricError with what is missing, where it names one
-    that cannot be computed here.
+    A leading ``-`` means that lower values are better.  Raises MetricError if the text names a measure that cannot be
+    computed; the message says what is missing.
     """
     name, bare = named_there(text), text.strip().removeprefix(NEGATED).strip()
     if name is None:
@@ -83,7 +86,10 @@ def recognised(text: str) -> GivenMetric | None:
 
 
 def provider_of(measure: Any, where: str) -> Any:
-    """What computes a measure; MetricError names what to install where that is not there."""
+    """Return the ir_measures provider that computes a measure.
+
+    Raise MetricError that says what to install without one.
+    """
     import ir_measures
 
     able = [each for each in ir_measures.DefaultPipeline.providers if each.supports(measure)]
@@ -96,7 +102,10 @@ def provider_of(measure: Any, where: str) -> Any:
 
 
 def values(metric: GivenMetric, judged: ByQuery, ranking: ByQuery) -> dict[str, float]:
-    """query_id -> value of every judged query, more being better; MetricError where ir_measures cannot say it."""
+    """Return the value of the measure by query, negated if lower is better.
+
+    Raise MetricError if it cannot be computed.
+    """
     import ir_measures
 
     where = f"metric {metric.name!r}"
@@ -111,7 +120,7 @@ def values(metric: GivenMetric, judged: ByQuery, ranking: ByQuery) -> dict[str, 
 
 
 def whole_grades(grades: Mapping[str, float], query: str, where: str) -> dict[str, int]:
-    """The grades as whole numbers, which ir_measures takes alone."""
+    """Return the grades as integers, which ir_measures requires; raise MetricError for a grade with a fraction."""
     for document, grade in grades.items():
         if not float(grade).is_integer():
             raise MetricError(

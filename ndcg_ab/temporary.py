@@ -1,7 +1,7 @@
-"""The one place that makes temporary folders: each this user's alone, locked by its process, cleared by the next one.
+"""Create temporary folders that only the current user can read, and remove those of processes that ended.
 
-They lie in one folder of the user among temporary files (`usual`), or in one that the user names.  Nobody else can read
-them or plant anything in them, and what a process that was killed left is gone once another begins.
+The folders lie in one folder of the user among the temporary files (`usual`), or in a folder that the user names.  Each
+is locked by its process.  A folder that a killed process left is removed by the next process.
 """
 
 import atexit
@@ -35,20 +35,21 @@ _is_ending = False  # from then on no thread begins a folder
 
 
 def temporary_root() -> Path:
-    """Where everybody's temporary files are."""
+    """Return the folder of temporary files that all users share."""
     return Path(tempfile.gettempdir())
 
 
 def usual() -> Path:
-    """The user's folder among temporary files: its name is not somebody else's on a shared machine."""
+    """Return the current user's own folder among the temporary files."""
     return temporary_root() / f"{USUAL}-{os.geteuid()}"
 
 
 class Folder:
-    """A folder of this process alone, to be closed with `with`.
+    """A temporary folder of this process; a context manager.
 
-    above: the folder that it lies in, made where it is missing; by default `usual`, which is the user's alone.
-    Raises OSError where it cannot be made, InputError where `usual` is somebody else's.
+    above: the folder in which it is created; by default `usual`.  Raises OSError if it cannot be created, and
+        InputError if
+    `usual` belongs to another user.
     """
 
     def __init__(self, above: Path | None = None) -> None:
@@ -72,7 +73,7 @@ class Folder:
         self.close()
 
     def close(self) -> None:
-        """Removes it, and the folder above where that was not there before and nothing else is in it."""
+        """Remove the folder, and the folder above it if that was created for it and is empty."""
         if self._lock < 0:
             return
         for _ in range(ATTEMPTS):  # another thread may go on making files
@@ -112,7 +113,7 @@ class Folder:
 
 
 def refuse_others(folder: Path) -> None:
-    """Refuses a folder of a known name that others made, or could change; one of ours is closed to them."""
+    """Raise InputError for a folder that belongs to another user or is a link, and make it private otherwise."""
     about = os.lstat(folder)
     problem = ""
     if not stat.S_ISDIR(about.st_mode):
@@ -128,9 +129,11 @@ def refuse_others(folder: Path) -> None:
 
 
 def clear_abandoned(above: Path | None = None) -> None:
-    """Removes the folders of processes that died; by default in `usual`, which goes with the last of them.
+    """Remove the temporary folders of processes that ended.
 
-    A folder that is not ours, or is locked, stays; so does everything of another name.
+    above: the folder to clear; by default `usual`, which is removed too if it becomes empty.  Locked folders, folders
+        of
+    other users and files with other names stay.
     """
     folder = above or usual()
     try:
@@ -154,7 +157,7 @@ def clear_abandoned(above: Path | None = None) -> None:
 
 @contextlib.contextmanager
 def held(path: Path) -> Iterator[bool]:
-    """Whether a lock is a file of ours that nobody else holds; inside, it is held here."""
+    """Yield whether a lock file belongs to this user and no other process holds it; hold the lock in the block."""
     lock = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         about = os.fstat(lock)
@@ -165,20 +168,20 @@ def held(path: Path) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """A folder for a while; InputError where none can be made."""
+    """Yield a temporary folder that exists during the block; raise InputError if none can be created."""
     with made() as folder:
         yield folder.path
 
 
 @functools.cache
 def folder_of_process() -> Path:
-    """A folder that is there until the process ends, the same at every call; InputError where none can be made."""
+    """Return the temporary folder that exists until this process ends; raise InputError if none can be created."""
     atexit.register(remove_open_folders)
     return made().path
 
 
 def remove_open_folders() -> None:
-    """Remove every temporary folder of a process that ends, also those in which another thread is at work."""
+    """Remove every temporary folder of this process when it ends, also those that another thread is using."""
     global _is_ending
     _is_ending = True
     if BEGINNING.acquire(timeout=PATIENCE):  # by then what another thread began is open, and is removed
@@ -200,7 +203,10 @@ def made() -> Folder:
 
 
 def write_kept(text: str, prefix: str, suffix: str) -> Path:
-    """Write a file of this user's alone among temporary files, and remove the oldest of its kind beyond MOST_KEPT."""
+    """Write a private file among the temporary files, and remove the oldest of its kind beyond MOST_KEPT.
+
+    prefix, suffix: the beginning and end of the file name, which define the kind.
+    """
     with tempfile.NamedTemporaryFile(
         "w", prefix=prefix, suffix=suffix, delete=False, encoding="utf-8", errors="backslashreplace"
     ) as file:

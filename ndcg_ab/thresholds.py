@@ -1,7 +1,7 @@
-"""The numbers of rows at which a table is read, made or compared in another way, with the same result.
+"""The numbers of rows from which tables are read, built or compared by another method with equal results.
 
-Every module looks its number up here when it runs, so that tests can lower each of them. Numbers beyond which something
-is left out or shortened are no such thresholds: each of those stands beside what it limits.
+Every module looks up its number here at run time, so that tests can lower it. Limits beyond which something is left out
+or shortened stand beside the code that they limit.
 """
 
 # DuckDB

@@ -1,7 +1,7 @@
-"""Text from data as a terminal may show it: what would move its cursor, reverse or hide text is written out.
+r"""Make text from data safe to print: characters that move the cursor, reverse or hide text are escaped.
 
-An id such as ``a\\x1b[2Jb`` clears the screen of whoever prints it, and a bidirectional override shows ``exe.txt`` for
-``txt.exe``.  `visible` shows such characters as Python writes them.  Files that machines read keep them.
+An id such as ``a\x1b[2Jb`` clears the screen of a terminal that prints it, and a bidirectional override shows
+``exe.txt`` for ``txt.exe``.  `visible` shows such characters as Python escapes.  Files for machines keep them.
 """
 
 import dataclasses
@@ -26,17 +26,17 @@ LEAST_WIDTH, MOST_WIDTH = 20, 10_000  # columns that lines are broken for, whate
 
 
 def printable_width(columns: int) -> int:
-    """Return the number of columns to break lines for; a narrower terminal breaks the lines itself."""
+    """Return the number of columns at which to break lines, within the limits for readable lines."""
     return max(LEAST_WIDTH, min(columns, MOST_WIDTH))
 
 
 def visible(text: str) -> str:
-    """The text with `\\x1b`, `\\u202e` and their like written out."""
+    r"""Return the text with control characters such as `\x1b` and `\u202e` escaped."""
     return WRITTEN_OUT.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def formulas(texts: Iterable[object]) -> list[str]:
-    """The texts that a spreadsheet takes for formulas: they begin as one does, and are no number."""
+    """Return the texts that a spreadsheet would interpret as formulas: they start like one and are no number."""
     return [text for text in texts if isinstance(text, str) and text[:1] in FORMULA and not is_number(text)]
 
 
@@ -49,14 +49,14 @@ def is_number(text: str) -> bool:
 
 
 def visible_but_colours(text: str) -> str:
-    """The same for a whole output, which may set colours and nothing else of a terminal."""
+    """Return terminal output with control characters escaped, except the sequences that set colours."""
     if "\x1b" not in text:
         return visible(text)
     return "".join(part if at % 2 else visible(part) for at, part in enumerate(COLOURED.split(text)))
 
 
 def visible_json(text: str) -> str:
-    """JSON of the same content, in which no such character stands; they occur in its strings alone."""
+    """Return JSON text of equal content in which control characters are escaped."""
     return WRITTEN_OUT.sub(lambda found: "".join(map(json_escape, found[0])), text)
 
 
@@ -68,7 +68,10 @@ def json_escape(character: str) -> str:
 
 
 def visible_record(record: Record) -> Record:
-    """A copy of records, lists, mappings and paths in which every text is visible; where all are, the same objects."""
+    """Return a copy of nested records, lists, mappings and paths with every text escaped.
+
+    Unchanged parts are not copied.
+    """
     return _visible(record)  # type: ignore[no-any-return]
 
 
