@@ -1,4 +1,4 @@
-"""Where judgments, queries and rankings come from: one module per kind of place, behind `pull_source`."""
+"""Read judgments, queries and rankings: one module for each kind of source, behind `pull_source`."""
 
 from ndcg_ab.sources.base import Pulled
 from ndcg_ab.sources.judgments.gathering import pull_judgments

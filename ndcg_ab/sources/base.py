@@ -1,4 +1,4 @@
-"""What a source is: a place that gives a table, and can say where in it something stands."""
+"""The interface of a source: a place that returns a table and can say where in it a row stands."""
 
 import dataclasses
 import functools
@@ -23,10 +23,13 @@ REMARKS, FAILED, STAYING = b"ndcg_ab.remarks", b"ndcg_ab.failed", b"ndcg_ab.else
 
 @dataclasses.dataclass(frozen=True)
 class Remark:
-    """What a source noticed and reads all the same: a code of docs/findings.md, how often, and up to five examples.
+    """An observation about data that a source could still read, with a count and examples.
 
-    An example is a place and what is there: ``run.txt, line 7: tag 'b'``.  told: the sentence, where the code and
-    the count do not say all of it.  total: how many rows the source read, of a remark that says it.
+    code: from docs/findings.md.  examples: up to five, each a place and the content: ``run.txt, line 7: tag 'b'``.
+        told: the
+    sentence for the user, if code and count do not say everything.  total: the number of rows that the source read, if
+    the
+    remark refers to it.
     """
 
     code: str
@@ -37,7 +40,7 @@ class Remark:
 
 
 def with_remarks(table: pa.Table, remarks: Sequence[Remark]) -> pa.Table:
-    """The table with what its source noticed in its metadata, which Parquet keeps."""
+    """Return the table with the remarks of its source in the schema metadata, which Parquet files keep."""
     if not remarks:
         return table
     return table.replace_schema_metadata({**(table.schema.metadata or {}), **remarks_metadata(remarks)})
@@ -49,27 +52,30 @@ def remarks_metadata(remarks: Sequence[Remark]) -> dict[bytes, bytes]:
 
 
 def read_remarks(table: pa.Table) -> tuple[Remark, ...]:
-    """What a source noticed, of its table."""
+    """Return the remarks that `with_remarks` put into the metadata of a table."""
     rows = json.loads((table.schema.metadata or {}).get(REMARKS, b"[]"))
     return tuple(Remark(**row | {"examples": tuple(row["examples"])}) for row in rows)
 
 
 def with_failed_queries(table: pa.Table, query_ids: Sequence[str]) -> pa.Table:
-    """The table with the queries that its place failed on in its metadata: they are missing, not empty."""
+    """Return the table with the ids of the queries that its source failed on in the metadata.
+
+    The results of such queries are missing; an empty result would be a valid answer.
+    """
     return table.replace_schema_metadata({**(table.schema.metadata or {}), FAILED: json.dumps(query_ids).encode()})
 
 
 def remote_place_table(table: pa.Table, place: RemoteTable) -> pa.Table:
-    """A row for each query of what stays elsewhere, with the place in the metadata."""
+    """Return a table with one row per query of a remote table, with the place of the remote table in the metadata."""
     return table.replace_schema_metadata({**(table.schema.metadata or {}), STAYING: place.to_json().encode()})
 
 
 @dataclasses.dataclass(frozen=True)
 class CostsAsked:
-    """What is recorded of every request.
+    """Settings for recording the costs of the requests of a source.
 
-    names: of costs. warm_up: requests before those that are counted. seed: of the order of asking.
-    all_cold: whether none of a pull is counted, since everything is asked again.
+    names: of the costs. warm_up: number of requests before those that are counted. seed: of the order of the requests.
+    all_cold: whether no request counts, because all requests are repeated later.
     """
 
     names: tuple[str, ...]
@@ -80,13 +86,13 @@ class CostsAsked:
 
 @dataclasses.dataclass(frozen=True)
 class PullRequest:
-    """What is asked of a source that needs the queries.
+    """A request to a source that needs the queries.
 
-    texts: query_id -> text.  attributes: query_id -> {column: value}, of the columns that it names.
-    folder: where it may keep answers while the run lasts, so that a second attempt need not ask again; None: nowhere.
-    keep: where rows go.
-    costs: what is recorded of every request; None: nothing, and the order of asking is that of the queries.
-    resources: what a source may use that computes; None: everything.
+    texts: query_id -> text.  attributes: query_id -> {column: value}, of the columns that the source names.
+    folder: where the source may keep answers during the run, so that a retry need not ask again; None: nowhere.
+    keep: the writer that receives the rows.
+    costs: what is recorded of every request; None: nothing, and queries are asked in their order.
+    resources: the threads and memory that the source may use; None: everything.
     """
 
     texts: Mapping[str, str]
@@ -99,11 +105,11 @@ class PullRequest:
 
 @dataclasses.dataclass(frozen=True)
 class PullResult:
-    """What a source gave.
+    """The rows that a source returned, with titles and costs if the source has them.
 
     table: the rows, in memory or `TableOnDisk`.  documents: titles and addresses of documents in the columns of
-    `DOCUMENT`, where they came along; they change no result and no digest.  costs: of every request, in the columns of
-    `ndcg_ab.sources.costs.COST`, where they are asked for and the source records them; they change no digest.
+    `DOCUMENT`; they change no result and no digest.  costs: of every request, in the columns of
+    `ndcg_ab.sources.costs.COST`, if the request asked for them and the source records them; they change no digest.
     """
 
     table: Any
@@ -117,59 +123,87 @@ Ask = Callable[[str], RequestCosts]  # asks for a query by its id
 
 
 class Source(ABC):
-    """A place that judgments, queries or rankings come from; every kind has a module and a line in `registry`.
+    """A place that judgments, queries or rankings come from; the base class of all kinds of sources.
 
-    origin: the place in messages: a path, module:function, an argument's name.
-    door: the row of `BOUNDS` that bounds it.
-    What describes it in a configuration (`ndcg_ab.config.model.evaluation`) says whether it needs the queries.
+    Attributes
+    ----------
+    origin : str
+        The place in messages: a path, ``module:function``, or the name of an argument.
+    door : str
+        The key in `BOUNDS` of the limits for this source.
+
+    Notes
+    -----
+    Every kind of source has a module and a line in `registry`.  The model that describes the source in a configuration
+    (`ndcg_ab.config.model.evaluation`) says whether the source needs the queries.
     """
 
     origin: str
     door: str
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        """Return everything that the place has, in the columns of `layout`; queries: query_id -> text.
+        """Return all rows of the source in the columns of a layout.
 
-        Raises InputError, which says what breaks a rule and where; SilentError where the place did not answer, and may
-        later.
+        Parameters
+        ----------
+        layout : Layout
+            The columns to return.
+        queries : mapping of str to str
+            Query id -> text.
+
+        Returns
+        -------
+        pyarrow.Table
+            The rows.
+
+        Raises
+        ------
+        InputError
+            If the data break a rule; the message says which rule and where.
+        SilentError
+            If the source did not answer, and a retry may succeed.
         """
         return self.answer(layout, PullRequest(queries)).table
 
     def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
-        """Pull for a request; a source has a method of its own for this one, or for `pull` if it needs only texts."""
+        """Return the result of a request.
+
+        A source overrides this method, or `pull` if it only needs the texts of queries.
+        """
         return PullResult(self.pull(layout, asked.texts))
 
     def check(self, layout: Layout) -> None:
-        """Raise InputError for what is wrong with the place; a file is looked at without reading its rows."""
+        """Raise InputError if the source cannot be read; the rows of a file are not read for this."""
         self.pull(layout, {})
 
     def reduce(
         self, layout: Layout, wanted: WantedPlaces, threads: int | None, keep: TableWriter = IN_MEMORY
     ) -> ReducedRanking | None:
-        """Return the ranking as far as a comparison looks at it; None if it must be read whole."""
+        """Return the part of a ranking that a comparison looks at, or None if the ranking must be read completely."""
         return None
 
     def asking(self, asked: PullRequest) -> AbstractContextManager[Ask]:
-        """Asks for single queries when it is told to, of a source that is asked.
+        """Yield a function that asks the source about a single query and returns the costs of the request.
 
-        Raises InputError or SilentError at the first query too many that fails.
+        Raises InputError or SilentError as soon as more queries failed than allowed, and if the source cannot be asked
+        again.
         """
         raise InputError(f"{self.origin}: cannot be asked again, as costs.by_turns needs: take by_turns out")
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
-        """Where a document of a query stands, for a message: ``run.txt, lines 7 and 9``."""
+        """Return where a document of a query stands, for a message: ``run.txt, lines 7 and 9``."""
         return self.origin
 
 
 @dataclasses.dataclass(frozen=True)
 class Pulled:
-    """What a source gave: the rows, in the columns of `layout`, and titles and addresses that came along.
+    """The data of one source: rows in the columns of `layout`, and optional titles, single judgments and costs.
 
-    given: the rows, in memory or `TableOnDisk`; of rows that stay on a cluster (`elsewhere`) one for each query, with
-    its lowest document; of a ranking that was reduced the function that reads all of them.
-    singles: of judgments by several judges, or of several files, each of them (`SINGLE_JUDGMENT`).
-    costs: what requests cost (`ndcg_ab.sources.costs.COST`).
-    reduced: what was read instead of all rows; what the source noticed is in the metadata of its rows.
+    given: the rows, in memory or `TableOnDisk`; if the rows stay on a cluster (`elsewhere`), one row per query with the
+    lowest document id; if a ranking was reduced, a function that reads all rows.
+    singles: each judgment before several judges or files are combined (`SINGLE_JUDGMENT`).
+    costs: the costs of requests (`ndcg_ab.sources.costs.COST`).
+    reduced: the part of the ranking that was read instead of all rows; its rows carry the remarks of the source.
     """
 
     given: Any
@@ -182,61 +216,62 @@ class Pulled:
 
     @functools.cached_property
     def table(self) -> Any:
-        """All rows, which are read now if the ranking was reduced."""
+        """All rows, which are read now if only a part of the ranking was read."""
         return self.given() if self.reduced else self.given
 
     @property
     def origin(self) -> str:
-        """The source's place, for messages."""
+        """The place of the source, for messages."""
         return self.source.origin
 
     @property
     def at_hand(self) -> Any:
-        """The rows as far as they were read: of a reduced ranking those that are kept."""
+        """The rows that have been read: the kept part of a reduced ranking, else all rows."""
         return self.reduced.rows if self.reduced else self.table
 
     def whole(self) -> "Pulled":
-        """Return it with every row."""
+        """Return the data with every row, reading the rows that were left out."""
         return dataclasses.replace(self, given=self.table, reduced=None) if self.reduced else self
 
     @property
     def elsewhere(self) -> RemoteTable | None:
-        """Where the rows stay; None where they are all here."""
+        """The remote table that holds the rows, or None if the rows are on this machine."""
         told = (self.at_hand.schema.metadata or {}).get(STAYING)
         return RemoteTable.from_json(told) if told else None
 
     @property
     def count(self) -> int:
-        """The number of rows, here or elsewhere."""
+        """The number of rows, on this machine or in the remote table."""
         if self.reduced:
             return self.reduced.count
         return self.elsewhere.rows if self.elsewhere else int(self.table.num_rows)
 
     @property
     def query_ids(self) -> list[str]:
-        """Every query once, in the order of the rows."""
+        """The ids of the queries, each once, in the order of the rows."""
         return distinct_texts(self.reduced.answers if self.reduced else self.table, "query_id")
 
     def lacks(self, column: str) -> bool:
-        """Whether the rows have no score, or no rank."""
+        """Return whether a column, such as score or rank, is empty in some row."""
         return count_nulls(self.at_hand, column) > 0
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
-        """What the source noticed while it read."""
+        """The remarks that the source made while reading."""
         return read_remarks(self.at_hand)
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """The queries that the source failed on: they are missing, not empty."""
+        """The ids of the queries that the source failed on, whose results are missing."""
         return tuple(json.loads((self.at_hand.schema.metadata or {}).get(FAILED, b"[]")))
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the content, 32 hex digits: the same for any order of rows and any file format.
+        """The first 32 hex digits of the SHA-256 of the content, which do not depend on row order or file format.
 
-        Queries that failed are a part of it: without them a query that found nothing would be the same.
-        Of rows that stay elsewhere it is another one, made there.
+        The ids of failed queries are included, so that a failed query differs from one without results.  The digest of
+        a
+        remote table is computed where the rows are.
         """
         if self.elsewhere:
             return self.elsewhere.digest
@@ -246,12 +281,15 @@ class Pulled:
         return counted.hexdigest()[:32]
 
     def place_of(self, query_id: str, doc_id: str) -> str:
-        """Where a document of a query stands, for a message."""
+        """Return where a document of a query stands, for a message."""
         return self.source.locate(self.table, self.layout, query_id, doc_id)
 
 
 def places_text(places: Iterable[str]) -> str:
-    """Return ``line 7``, ``rows 7 and 9``; the first of places that are no lines or rows, nothing if there is none."""
+    """Return the places of rows as one text: ``line 7``, ``rows 7 and 9``.
+
+    Places that are no lines or rows are not joined: the first one is returned.  Without places the text is empty.
+    """
     found = list(dict.fromkeys(places))
     words = {place.partition(" ")[0] for place in found}
     if len(found) < 2 or not words <= {"line", "row"}:

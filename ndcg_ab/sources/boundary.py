@@ -1,4 +1,4 @@
-"""The bounds of what comes from outside: bytes, rows, seconds and the largest whole number, for each door."""
+"""The limits for data from outside (bytes, rows, seconds, largest integer) by kind of source."""
 
 import contextlib
 import math
@@ -19,11 +19,11 @@ EXACT = 2**53  # a double cannot hold every whole number beyond it
 
 
 class Bounds(NamedTuple):
-    """The most that may come through one door.
+    """The limits for data from one kind of source.
 
-    bytes: of one file, one answer, or the rows of one query.  rows: of one table.  seconds: until all of it is there;
-    infinite for what has an end from the beginning.  remedy: what to do if more is meant.  largest: of whole numbers.
-    pace: bytes that must come in a second.
+    bytes: of one file, one answer, or the rows of one query.  rows: of one table.  seconds: until all data are there;
+    infinite for data of known length.  remedy: what to do if more is meant.  largest: largest integer.
+    pace: least number of bytes per second.
     """
 
     bytes: int
@@ -56,7 +56,7 @@ BOUNDS = {
 
 
 class Passage:
-    """Data on their way through one door, refused as soon as they exceed its bounds."""
+    """A counter for data from one source, which raises InputError as soon as they exceed the limits."""
 
     def __init__(self, bounds: Bounds, place: str) -> None:
         self.bounds, self.place = bounds, place
@@ -64,7 +64,7 @@ class Passage:
         self.bytes = self.rows = 0
 
     def count(self, *, size: int = 0, rows: int = 0) -> None:
-        """Add bytes and rows that came; raise InputError if they are too many or too late."""
+        """Add bytes and rows that arrived; raise InputError if they are too many or too late."""
         self.bytes, self.rows = self.bytes + size, self.rows + rows
         for name in ("bytes", "rows"):
             if getattr(self, name) > (most := getattr(self.bounds, name)):
@@ -73,7 +73,7 @@ class Passage:
             self.refuse_late()
 
     def seconds(self) -> float:
-        """Return the seconds that may pass until the next bytes."""
+        """Return how many seconds may pass before the next bytes arrive."""
         most, pace = self.bounds.seconds, self.bounds.pace
         return min(most, START + self.bytes / pace) if pace else most
 
@@ -87,20 +87,20 @@ class Passage:
         raise InputError(f"{self.place}: {what}, the most that is allowed: {self.bounds.remedy}")
 
     def wait(self, work: Callable[[], T]) -> T:
-        """Return the result of work, done in a thread that is left behind if its time is over."""
+        """Return the result of `work`, which runs in a thread that is abandoned if its time is over."""
         try:
             return BackgroundTask(work).wait(self.is_overdue)
         except OverdueError:
             self.refuse_late()
 
     def each(self, pieces: Iterable[Any]) -> Iterator[Any]:
-        """Yield the pieces of a table, and count them."""
+        """Yield the pieces of a table while counting them."""
         for piece in pieces:
             self.count(size=getattr(piece, "nbytes", 0), rows=getattr(piece, "num_rows", 0))
             yield piece
 
     def await_each(self, pieces: Pieces) -> Pieces:
-        """Yield the pieces of a table, each of which is waited for with `wait`, and count them."""
+        """Yield the pieces of a table while counting them, and wait for each piece no longer than allowed."""
         try:
             yield from self.each(iter(lambda: self.wait(lambda: next(pieces, None)), None))
         finally:

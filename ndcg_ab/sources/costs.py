@@ -1,6 +1,6 @@
-"""What requests cost: recorded where a source is asked, or in columns of the rows that it has.
+"""Record the costs of requests, such as latencies, or read them from columns of the rankings.
 
-A cost comes along with a ranking, as titles do: it is no part of the ranking's rows, nor of their digest.
+A cost accompanies a ranking, as titles do: it is no part of the rows of the ranking, nor of their digest.
 """
 
 import dataclasses
@@ -33,21 +33,21 @@ COST = pa.schema(
     ]
 )
 CostRow = tuple[str, str, float | None, bool, bool]
-"""query_id, cost, value (None: not known), whether the request warmed up, whether it failed.
+"""query_id, cost, value (None: unknown), whether the request was a warm-up, whether it failed.
 
-The time of a request that failed is that until it was given up: an answer would have taken at least so long.
+The latency of a failed request is the time until it was given up: an answer would have taken at least that long.
 """
 
 
 @dataclasses.dataclass
 class CostRecord:
-    """The costs of one system's requests while they are asked."""
+    """The costs of the requests to one system, collected while the system is asked."""
 
     asked: CostsAsked
     rows: list[CostRow] = dataclasses.field(default_factory=list)
 
     def add(self, query_id: str, costs: Mapping[str, float], is_failed: bool = False, *, is_cold: bool = False) -> None:
-        """A request that counts has a row for every cost, known or not; a cold one for what is known of its answer."""
+        """Add the costs of one request; a counted request gets a row for every cost, a warm-up only for known ones."""
         cold = is_cold or self.asked.all_cold
         if not cold:
             self.rows += [(query_id, name, costs.get(name), False, is_failed) for name in self.asked.names]
@@ -59,7 +59,7 @@ class CostRecord:
 
 
 def cost_table(rows: Sequence[CostRow], measured: str) -> pa.Table:
-    """measured: a clause that says how."""
+    """Return the table of costs; measured: a clause that says how they were measured."""
     columns = [[row[at] for row in rows] for at in range(len(COST))]
     return pa.table(columns, schema=COST).replace_schema_metadata({MEASURED: json.dumps(measured).encode()})
 
@@ -69,14 +69,14 @@ def how_measured(table: pa.Table) -> str:
 
 
 def in_random_order(requests: Sequence[T], seed: int) -> list[T]:
-    """The same for the same seed and number of requests."""
+    """Return the requests in a random order that depends only on the seed and the number of requests."""
     return random.Random(seed).sample(list(requests), len(requests))
 
 
 def ask_by_turns(asks: Sequence[Ask], query_ids: Sequence[str], names: Sequence[str], seed: int) -> list[CostRecord]:
-    """What every query costs each system: one request at a time, the systems by turns.
+    """Return the costs of asking each system every query, one request at a time and the systems alternating.
 
-    In each turn every system is asked one query, in random order; each has its own random order of the queries.
+    In each turn every system is asked one query; the order of the systems and, per system, of the queries is random.
     """
     chance = random.Random(seed)
     orders = [chance.sample(list(query_ids), len(query_ids)) for _ in asks]
@@ -88,7 +88,7 @@ def ask_by_turns(asks: Sequence[Ask], query_ids: Sequence[str], names: Sequence[
 
 
 def refuse_unrecorded(described: Any, names: Iterable[str], where: str) -> None:
-    """InputError for a cost that this kind of place does not have."""
+    """Raise InputError for a cost that a source of this kind cannot record."""
     if isinstance(described, FileSource | DatabaseSource):  # whose columns are looked for when they are read
         return
     known: list[str] = []
@@ -106,7 +106,7 @@ def refuse_unrecorded(described: Any, names: Iterable[str], where: str) -> None:
 
 
 def cost_columns(described: Any, names: Sequence[str]) -> tuple[Layout, Any]:
-    """The columns of a ranking that costs are read from, and the place with the names of those columns alone."""
+    """Return the columns of a ranking that hold costs, and the source with only those columns mapped."""
     if isinstance(described, FileSource) and isinstance(getattr(described.given, "data", None), Mapping):
         raise InputError(f"{described.shown}: costs are columns of a table, and dictionaries have none: give a table")
     layout = Layout(
@@ -118,12 +118,12 @@ def cost_columns(described: Any, names: Sequence[str]) -> tuple[Layout, Any]:
 
 
 def without_cost_columns(described: Any, names: Sequence[str]) -> Any:
-    """The place without the names of columns that hold costs: they are no fields of a ranking."""
+    """Return the source without the mapped columns that hold costs, which are no fields of a ranking."""
     return with_columns(described, lambda field: field not in names)
 
 
 def with_columns(described: Any, is_kept: Callable[[str], bool]) -> Any:
-    """The place with the names of some of the columns that it maps."""
+    """Return the source with only those of its mapped columns that `is_kept` accepts."""
     mapped = getattr(described, "columns", None)
     if not mapped or all(map(is_kept, mapped)):
         return described
@@ -131,9 +131,9 @@ def with_columns(described: Any, is_kept: Callable[[str], bool]) -> Any:
 
 
 def costs_of_rows(table: pa.Table, names: Sequence[str], origin: str) -> pa.Table:
-    """One row for each query and cost, without a value where the cells of a query are empty.
+    """Return one row per query and cost; the value is null if the cells of a query are empty.
 
-    InputError for a cost below 0 or too large, and where the rows of a query differ.
+    Raises InputError for a cost that is negative or too large, and if the rows of a query differ.
     """
     found: dict[tuple[str, str], float | None] = {}
     query_ids = table["query_id"].to_pylist()

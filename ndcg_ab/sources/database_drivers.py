@@ -1,4 +1,4 @@
-"""The door to databases: which driver an address needs, how it is opened, and what its errors mean."""
+"""Open databases: find the driver for an address, run a query, and translate the errors of drivers."""
 
 import contextlib
 import importlib
@@ -59,10 +59,10 @@ Answering = tuple[str, Pieces]
 
 @contextlib.contextmanager
 def query_database(described: DatabaseSource, directory: Path, memory: Memory | None = None) -> Iterator[Answering]:
-    """Yield the place for messages, and the answer to the query: its schema first, and then its batches.
+    """Yield the place for messages, and an iterator of the schema and then the batches of the query.
 
-    memory: the limit for a database file; by default none.  Raises InputError for what is wrong or exceeds the bounds
-    of its door, SilentError if the database did not answer, and may later.
+    memory: the limit for a database file; by default none.  Raises InputError for an invalid source or an answer beyond
+    its limits, and SilentError if the database did not answer and a retry may succeed.
     """
     place, door, answer = answer_query(described, directory, memory)
     bounds = BOUNDS[door]._replace(seconds=described.database.timeout)
@@ -74,7 +74,7 @@ def query_database(described: DatabaseSource, directory: Path, memory: Memory | 
 
 
 def answer_query(described: DatabaseSource, directory: Path, memory: Memory | None) -> tuple[str, str, Pieces]:
-    """Return the place for messages, the door, and the answer to the query, which begins when it is iterated over."""
+    """Return the place for messages, the key of its limits, and the answer to the query, which starts when iterated."""
     database = described.database
     uri = reveal_secrets(database.uri, "database", directory)
     options = {
@@ -98,7 +98,7 @@ def answer_query(described: DatabaseSource, directory: Path, memory: Memory | No
 
 
 def database_file(uri: str, driver: str | None, directory: Path) -> Path | None:
-    """The file of a database that is one: `sqlite:///lists.db`, `warehouse.duckdb`; None for an address."""
+    """Return the file of a database such as `sqlite:///lists.db` or `warehouse.duckdb`, or None for a server."""
     scheme, mark, rest = uri.partition("://")
     if mark and scheme not in FILES:
         return None
@@ -109,7 +109,10 @@ def database_file(uri: str, driver: str | None, directory: Path) -> Path | None:
 
 
 def file_database_kind(file: Path) -> str:
-    """What kind of database a file is, by its first bytes."""
+    """Return the kind of a database file, "duckdb" or "sqlite", by its first bytes.
+
+    Raise InputError for other files.
+    """
     if not file.is_file():
         raise InputError(
             f"{file}: there is no such database file; a server's address is like postgresql://host/database"
@@ -153,7 +156,7 @@ def driver_for(uri: str | None, place: str) -> str:
 
 
 def driver_parameters(driver: str, uri: str | None, options: dict[str, str]) -> dict[str, str]:
-    """What the driver is told, in its own names."""
+    """Return the connection parameters of a driver, by the names that the driver uses."""
     if uri is None:
         return options
     if driver == "snowflake":
@@ -173,7 +176,7 @@ def driver_parameters(driver: str, uri: str | None, options: dict[str, str]) -> 
 
 
 def driver_library(driver: str, directory: Path) -> str:
-    """The path of a driver's library; its name where the driver manager may know it."""
+    """Return the path of the library of a driver, or the name of the driver if the driver manager may know it."""
     if "/" in driver:
         return str(directory / Path(driver).expanduser())
     if find_spec(f"adbc_driver_{driver}") is None:
@@ -203,9 +206,10 @@ def query_by_sqlite(file: Path, options: dict[str, str], query: str, seconds: fl
 def query_by_adbc(
     driver: str, place: str, told: dict[str, str], query: str, seconds: float, directory: Path = Path()
 ) -> Pieces:
-    """Yield the schema and the batches, through the plain interface: that of PEP 249 imports pandas and polars, 60 MB.
+    """Yield the schema and the batches of a query through the ADBC driver manager.
 
-    seconds: after which a server ends the query; who waits gives up a little sooner.
+    seconds: after which a server ends the query.  The PEP 249 interface is avoided because it imports pandas and
+        polars.
     """
     import adbc_driver_manager as adbc
     from adbc_driver_manager._reader import AdbcRecordBatchReader  # its errors have a SQLSTATE, pyarrow's have none
@@ -235,7 +239,7 @@ def query_by_adbc(
 
 
 def secret_texts(told: dict[str, str]) -> Iterator[str]:
-    """What is secret in an address, as it is written and as it is meant."""
+    """Yield the secret parts of an address and of connection parameters, as written and decoded."""
     uri = told.get("uri", "")
     with contextlib.suppress(ValueError):
         if password := urlsplit(uri).password:
@@ -246,7 +250,7 @@ def secret_texts(told: dict[str, str]) -> Iterator[str]:
 
 @contextlib.contextmanager
 def convert_driver_error(place: str, driver: str, told: dict[str, str], what: str) -> Iterator[None]:
-    """An error of the driver's as ours: in one sentence, without secrets, silent where the server may answer later."""
+    """Raise errors of a database driver as InputError without secrets, or as SilentError if a retry may succeed."""
     from adbc_driver_manager import Error
 
     try:
@@ -272,7 +276,7 @@ def convert_driver_error(place: str, driver: str, told: dict[str, str], what: st
 
 
 def is_away(error: Exception, driver: str) -> bool:
-    """Whether the server did not answer, or cannot at the moment; a file always answers."""
+    """Return whether an error means that the database is temporarily unreachable or locked."""
     text = str(error)
     if driver in FILES:
         return "locked" in text
@@ -285,7 +289,7 @@ def is_away(error: Exception, driver: str) -> bool:
 
 
 def driver_error_text(error: Exception, told: dict[str, str], place: str) -> str:
-    """What the driver says, in one line: the server's own words where it gives some."""
+    """Return the message of a driver, or the words of the server in it, on one line and without secrets."""
     text = str(error)
     found = SAID.search(text)
     text = found["said"] if found else re.sub(r"^[A-Z_]+: ", "", text)
@@ -306,11 +310,11 @@ RULE = "it must be one statement that reads: SELECT, WITH, VALUES or TABLE"
 
 
 def read_only_statement(query: str, place: str) -> str:
-    """Return a query without what follows its last semicolon; raise InputError if it is not one that only reads.
+    """Return a query without the text after its last semicolon; raise InputError if the query is not read-only.
 
     Notes
     -----
-    A line end is added: drivers put a query between parentheses, and a last comment would take the closing one along.
+    A line end is added: drivers put a query between parentheses, and a final comment would swallow the closing one.
     """
     code = HIDDEN.sub(lambda found: " " * len(found[0]), query)
     statement, _, rest = code.partition(";")

@@ -1,6 +1,6 @@
-"""Databases: the rows of a query, batch by batch, never as Python objects but where a batch breaks a rule.
+"""Read the rows of a database query in batches, converting to Python objects only batches that break a rule.
 
-A batch is brought to the columns of the layout as it comes: what is kept of five million rows is one copy.
+Each batch is converted to the columns of the layout as it arrives, so that one copy of the rows is kept.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ ID_TYPES = {b"text", b"varchar", PADDED, b"name", b"char", b"uuid", b"int2", b"i
 
 
 class DatabaseQuery(Source):
-    """What a database answers a query with."""
+    """A source that reads the rows of a database query."""
 
     door = "database"
 
@@ -52,9 +52,9 @@ def read_batches(
     columns: dict[str, str],
     unrated: Noticed,
 ) -> Iterator[pa.Table]:
-    """Yield the rows in the columns of `layout` that the query gives, batch by batch.
+    """Yield the rows of a query in batches, in the columns of `layout`.
 
-    columns maps a field to the query's name for it. unrated: receives judgments without a grade.
+    columns: field -> column name in the query. unrated: counts judgments without a grade.
     Raises InputError for anything that breaks a rule.
     """
     chosen = layout.check_columns(place, schema.names, columns, column_hint)
@@ -76,12 +76,12 @@ def read_batches(
 
 
 def column_hint(_kind: str, mapping: Mapping[str, str]) -> str:
-    """How columns are named in the query itself."""
+    """Return the advice to name columns in the query itself."""
     return "in the query: select " + ", ".join(f"{column} as {field}" for field, column in mapping.items())
 
 
 def refuse_type(given: pa.Field, field: Field, place: str) -> None:
-    """Columns of a type that cannot be meant."""
+    """Raise InputError if the type of a column cannot hold the field."""
     kind, name = given.type, (given.metadata or {}).get(POSTGRESQL_TYPE)
     kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -111,9 +111,9 @@ def convert_batch(
     before: int,
     unrated: Noticed,
 ) -> pa.Table:
-    """A batch in the types of its fields; row by row where a value breaks a rule.
+    """Return a batch in the types of its fields, converted row by row if a value breaks a rule.
 
-    place, before: what a row is called in messages, and how many rows came before.
+    place, before: what a row is called in messages, and the number of rows before the batch.
     """
     plain = {field.name: plain_column(batch, chosen[field.name]) for field in fields}
 
@@ -135,7 +135,7 @@ def convert_batch(
 
 
 def plain_column(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """A column as texts and numbers: without padding, uuids as they are written, decimals as the field needs them."""
+    """Return a column as texts or numbers: without padding, and uuids as text."""
     place = batch.schema.get_field_index(name)
     column, described = batch.column(place), batch.schema.field(place)
     if isinstance(described.type, pa.UuidType):
@@ -148,12 +148,12 @@ def plain_column(batch: pa.RecordBatch, name: str) -> pa.Array:
 
 
 def empty_columns(part: pa.Table) -> set[str]:
-    """The columns that hold nothing."""
+    """Return the names of the columns that contain only nulls."""
     return {name for name in part.column_names if part[name].null_count == part.num_rows}
 
 
 def refuse_gaps(first: set[str], here: set[str], where: str) -> None:
-    """Raise InputError if a column that is empty in the first rows is not empty here, or the other way round."""
+    """Raise InputError if a column is empty in the first rows and filled here, or the other way round."""
     if odd := first ^ here:
         name = sorted(odd)[0]
         if name in here:

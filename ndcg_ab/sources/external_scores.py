@@ -1,4 +1,4 @@
-"""Values per query that another tool computed: tables, and what trec_eval and others write."""
+"""Read per-query metric values that another tool computed, such as the output of trec_eval or ir_measures."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +43,7 @@ Places = Callable[[Mapping[str, str]], str]  # the places of a field -> value in
 
 
 class Scores(Source):
-    """One file of scores, or scores given as an argument."""
+    """A source of per-query values, in a file or given as an argument."""
 
     door = "file"
 
@@ -84,7 +84,7 @@ class Scores(Source):
         return self.of_table(names, read, places, has_means=reading.format == "jsonl")
 
     def reading(self) -> Reading:
-        """Return how the file is read: as it is told, else by its form, else by its name."""
+        """Return how the file is read: by the configured format, else by its content, else by its name."""
         told, sample = self.described.format, Sample.of_file(self.path, self.described.columns)
         if told in READINGS:
             return READINGS[told]
@@ -112,7 +112,10 @@ class Scores(Source):
     # ---- as a table
 
     def of_table(self, names: Sequence[str], read: Read, places: Places, *, has_means: bool = False) -> pa.Table:
-        """Return a table as one of PULLED; ir_measures writes its means into JSON Lines."""
+        """Return a table of values in the columns of PULLED; raise InputError if a value is repeated.
+
+        has_means: whether rows may be means over all queries, which ir_measures writes into JSON Lines.
+        """
         columns, system = self.described.columns, self.described.system
         SCORE.refuse_unknown(str(self.described.file), columns)
         found = find_value_columns(names, columns)
@@ -128,7 +131,7 @@ class Scores(Source):
         return self.completed(read(layout, columns), keys, places, has_means=has_means and layout is OF_ONE_SYSTEM)
 
     def of_columns(self, found: ValueColumns, read: Read) -> pa.Table:
-        """Return a table with a column for each metric or system in the columns of SCORE."""
+        """Return a table that has one column per metric or per system in the columns of SCORE."""
         system = self.described.system
         if system is None and found.system_id is None and not found.are_systems:
             self.refuse_without_system()
@@ -146,9 +149,9 @@ class Scores(Source):
         return pa.concat_tables(parts)
 
     def completed(self, table: pa.Table, keys: Sequence[str], places: Places, *, has_means: bool = False) -> pa.Table:
-        """Return a table of SCORE as one of PULLED; raise InputError if a value is twice.
+        """Return a table of SCORE in the columns of PULLED; raise InputError if a value is repeated.
 
-        keys: the columns of the input that tell the place of a value.
+        keys: the columns of the input that identify a value.
         """
         if "system_id" not in table.column_names:
             owner = pa.scalar(self.described.system, pa.string())
@@ -185,7 +188,7 @@ class Scores(Source):
         )
 
     def of_records(self, records: Callable[[], Records]) -> pa.Table:
-        """Return the records of the one system that the input is of, as a table of PULLED."""
+        """Return records of a single system as a table in the columns of PULLED."""
         if self.described.system is None:
             self.refuse_without_system()
 
@@ -202,12 +205,12 @@ class Scores(Source):
 
 
 def key_of(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the ids of a row, with its metric's name in our spelling."""
+    """Return the ids of a row, with the metric name in canonical spelling."""
     return {name: canonical_name(str(value)) if name == "metric" else str(value) for name, value in row.items()}
 
 
 def repeated_keys(counted: pa.Table) -> list[dict[str, Any]]:
-    """Return the keys that stand more than once, in order."""
+    """Return the keys that occur more than once, in order."""
     twice = counted.filter(pc.greater(counted["count_all"], 1)).sort_by([(name, "ascending") for name in KEY])
     return list(twice.to_pylist())
 

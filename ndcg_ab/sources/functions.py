@@ -1,22 +1,23 @@
-"""A Python function as a source: it is given the queries, and returns documents with scores.
+"""Use a Python function as a source of rankings: the function receives queries and returns documents with scores.
 
     def search(queries: Mapping[str, str], **arguments) -> Mapping[str, Iterable[tuple[str, float]]]
     def search(queries: Mapping[str, str], **arguments) -> Iterator[tuple[str, Iterable[tuple[str, float]]]]
     def search(text: str, **arguments) -> Iterable[tuple[str, float]]                 # with per_query: true
 
 `queries` maps query_id to text.  The result maps query_id to (doc_id, score) pairs in any order, or yields such
-entries one by one; a query that finds nothing may be left out.  With `per_query` the function is called for each query
-with its text, so that every error names the query.  Any search engine can be pulled from this way.
-An OSError that the function raises (ConnectionError, TimeoutError, …) may pass: the flow tries again.
+entries one by one; a query without results may be left out.  With `per_query` the function is called once per query
+with the text of the query, so that every error names the query.
+If the function raises an OSError (ConnectionError, TimeoutError, …), the flow retries.
 
-A module of the user's, beside a configuration, is found while it is imported and while its functions run.  A kind of
-place that an installed package adds is an entry point of the group ``ndcg_ab.sources``:
+Modules of the user beside a configuration can be imported while they are loaded and while their functions run.
+
+An installed package adds another kind of source by an entry point of the group ``ndcg_ab.sources``:
 
     def read(contents: str, queries: Mapping[str, str], directory: Path, **arguments) -> table or dictionaries
 
-contents: ``judgment``, ``ranking`` or ``query``: what is wanted.  queries: query_id -> text, as far as the evaluation
-has texts.  directory: what relative paths start from.  Returns what the Python API takes: a table of any library that
-speaks Arrow, or dictionaries (docs/python.md); its rows keep the rules of files.
+contents: ``judgment``, ``ranking`` or ``query``, the table to return.  queries: query_id -> text, as far as the
+evaluation has texts.  directory: the folder from which relative paths start.  The function returns data that the
+Python API accepts: a table with the Arrow PyCapsule interface, or dictionaries (docs/python.md).
 """
 
 import contextlib
@@ -52,7 +53,7 @@ Called = Callable[[Any], Any]  # the function with its arguments: of all queries
 
 
 class Function(Source):
-    """A function of the user's, found beside the configuration or installed."""
+    """A source that calls a function of the user, from a module beside the configuration or an installed package."""
 
     door = "function"
 
@@ -63,7 +64,7 @@ class Function(Source):
         self.directory = directory
 
     def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
-        """The same, with the time of each call where costs are recorded."""
+        """Return the ranking that the function returns, with the time of each call if costs are recorded."""
         record = CostRecord(asked.costs) if asked.costs else None
         table = self.ranking(layout, asked.texts, record)
         if record is None:
@@ -73,9 +74,11 @@ class Function(Source):
         return PullResult(table, costs=record.table(how))
 
     def ranking(self, layout: Layout, queries: Mapping[str, str], costs: CostRecord | None = None) -> pa.Table:
-        """Return the ranking that the function returns; raise InputError if it fails or returns something else.
+        """Return the ranking that the function returns.
 
-        costs: takes the time of each call.
+        Raise InputError if the function fails or returns something else.
+
+        costs: receives the time of each call.
         """
         with self.loaded() as function, self.saying_where():
             if costs is not None:
@@ -94,13 +97,16 @@ class Function(Source):
 
     @contextlib.contextmanager
     def loaded(self) -> Iterator[Called]:
-        """Give the function with its arguments, while the modules beside it are found first."""
+        """Yield the function with its arguments bound, with the modules in its directory importable."""
         with modules_first_in(self.directory):
             function = load_function(self.origin, self.directory)
             yield partial(function, **reveal_arguments(self.arguments, f"{self.shown}, arguments", self.directory))
 
     def timed(self, function: Called, queries: Mapping[str, str], record: CostRecord) -> list[Entry]:
-        """The results of every query in their order; each call is timed, until the last result of an iterator."""
+        """Return the results of every query, with each call timed until its iterator is exhausted.
+
+        Queries are called in random order, after the warm-up calls, and returned in the given order.
+        """
         order = in_random_order(list(queries), record.asked.seed)
         found: dict[str, Any] = {}
         for at, query_id in enumerate([*order[: record.asked.warm_up], *order]):
@@ -117,13 +123,13 @@ class Function(Source):
 
     @contextlib.contextmanager
     def asking(self, asked: PullRequest) -> Iterator[Ask]:
-        """Calls the function, with the text of the query."""
+        """Yield a function that calls the user's function for one query and returns the costs of the call."""
         with self.loaded() as function:
             texts = asked.texts
             yield lambda query_id: (self.timed_call(function, query_id, texts[query_id])[1], False)
 
     def all_at_once(self, function: Called, queries: Mapping[str, str]) -> Iterator[Entry]:
-        """What a function says of all queries, whole or one after the other."""
+        """Yield each query with its results from a function that answers all queries in one call."""
         with self.saying_where():
             found = function(dict(queries))
         if isinstance(found, Mapping):
@@ -144,7 +150,10 @@ class Function(Source):
             after = f" after query {format_value(entry[0])}"
 
     def checked_rows(self, entries: Iterable[Entry]) -> list[tuple[str, str, float]]:
-        """(query_id, doc_id, score) of all that a function returned; it may still be at work on the results."""
+        """Return the checked (query_id, doc_id, score) rows of the results.
+
+        Raise InputError if a result breaks a rule.
+        """
         rows: list[tuple[str, str, float]] = []
         passage = Passage(BOUNDS[self.door], self.shown)
         for query_id, results in entries:
@@ -155,7 +164,7 @@ class Function(Source):
         return rows
 
     def saying_where(self, place: str = "") -> contextlib.AbstractContextManager[None]:
-        """Whatever the function raises, in one sentence; place: as far as it is known, on which query."""
+        """Translate errors of the function into InputError; place: the query at which it failed, for the message."""
         return translate_foreign_errors(f"{self.shown} failed{place}")
 
 
@@ -196,10 +205,10 @@ OURS = {"ndcg_ab", "ndcg_core"}
 
 @contextlib.contextmanager
 def modules_first_in(directory: Path) -> Iterator[None]:
-    """Modules in `directory` are found first, also by imports inside functions.
+    """Make modules in `directory` take precedence in imports during the block, also in imports inside functions.
 
-    A module of the same name from elsewhere is put aside meanwhile (a folder `flows`, an `engine.py` beside another
-    configuration); it comes back at the end.
+    Loaded modules of equal names from elsewhere (a folder `flows`, an `engine.py` beside another configuration) are put
+    aside during the block and restored afterwards.
     """
     tops = {name.partition(".")[0] for name in list(sys.modules)}
     others = {top for top in tops if is_another(top, directory)}
@@ -216,7 +225,7 @@ def modules_first_in(directory: Path) -> Iterator[None]:
 
 
 def is_another(top: str, directory: Path) -> bool:
-    """Whether an imported module that is in no package, or a package, has a namesake in `directory`."""
+    """Return whether `directory` holds a module of the given top-level name that differs from the loaded one."""
     if top in sys.stdlib_module_names or top in OURS:
         return False
     here = [directory / top / "__init__.py", directory / f"{top}.py"]
@@ -228,7 +237,7 @@ def is_another(top: str, directory: Path) -> bool:
 
 
 def load_function(name: str, directory: Path) -> Callable[..., Any]:
-    """The function that ``module:function`` names; to be called inside `modules_first_in`."""
+    """Import the function that ``module:function`` names; call this inside `modules_first_in`."""
     module_name, _, function_name = name.partition(":")
     with translate_foreign_errors(f"python = {name!r}: importing it failed"):
         try:
@@ -246,7 +255,7 @@ def load_function(name: str, directory: Path) -> Callable[..., Any]:
 
 
 class Extension(Source):
-    """A source of another package, chosen by ``extension:``."""
+    """A source that an installed package adds, chosen by ``extension:``."""
 
     door = "extension"
 
@@ -258,7 +267,7 @@ class Extension(Source):
         self.directory = directory
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        """What the extension returns; raises InputError where it is not installed, fails, or breaks a rule."""
+        """Return the table of the extension; raise InputError if it is not installed, fails, or breaks a rule."""
         read = load_named(SOURCES, self.name, "extension = ")
         arguments = reveal_arguments(self.arguments, f"{self.origin}, arguments", self.directory)
         with translate_foreign_errors(f"{self.origin} failed"):

@@ -1,4 +1,4 @@
-"""Queries with their texts, slices, weights and clusters; documents with their titles and addresses."""
+"""Read queries with texts, slices, weights and clusters, and documents with titles and addresses."""
 
 import dataclasses
 from pathlib import Path
@@ -29,10 +29,10 @@ INTENDED_SCHEMA = pa.schema([("intended_id", pa.string())])
 
 
 class Queries:
-    """What is known about queries; nothing where no file names them.
+    """The queries of an evaluation; empty if no file names them.
 
-    texts: query_id -> text, empty where the file has none.  attributes: the columns to slice by.
-    digest: of the content; None without a file.  intended: the ids that a change was meant for.
+    texts: query_id -> text, empty if the file has no texts.  attributes: the columns to slice by.
+    digest: of the content; None without a file.  intended: the ids of the queries that a change is meant to improve.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Queries:
 
     @property
     def records(self) -> dict[str, dict[str, str]]:
-        """query_id -> {column: value}, of every column beside id, text, weight and cluster."""
+        """The mapping query_id -> {column: value}, without id, text, weight and cluster."""
         if self.pulled is None:
             return {}
         names = [field.name for field in self.pulled.layout.fields if isinstance(field.blank, str)]
@@ -59,7 +59,7 @@ class Queries:
         return self.pulled.digest if self.pulled else None
 
     def without_draws(self) -> "Queries":
-        """The same as if none of them had been drawn."""
+        """Return the queries as if none had been drawn with a probability."""
         if self.pulled is None:
             return self
         fields = tuple(field for field in self.pulled.layout.fields if field not in OF_DRAWS)
@@ -68,7 +68,7 @@ class Queries:
         return Queries(Pulled(table, layout, self.pulled.source), self.attributes, self.intended)
 
     def text_table(self) -> pa.Table:
-        """One row per query, as the SQL reads it."""
+        """Return one row per query, in the columns of the SQL input table."""
         if self.pulled is None:
             return TEXT_SCHEMA.empty_table()
         columns = {name: self.pulled.table[name] for name in self.pulled.table.column_names}
@@ -78,13 +78,13 @@ class Queries:
         return pa.table(columns).select(TEXT_SCHEMA.names).cast(TEXT_SCHEMA)
 
     def intended_table(self) -> pa.Table:
-        """One row per id that a change was meant for."""
+        """Return one row per query that a change is meant to improve."""
         if self.intended is None:
             return INTENDED_SCHEMA.empty_table()
         return pa.table([self.intended.table["query_id"]], schema=INTENDED_SCHEMA)
 
     def attribute_table(self) -> pa.Table:
-        """One row per query and attribute."""
+        """Return one row per query and attribute."""
         if self.pulled is None or not self.attributes:
             return ATTRIBUTE_SCHEMA.empty_table()
         rows = self.pulled.table
@@ -93,7 +93,10 @@ class Queries:
 
 
 def pull_queries(evaluation: Evaluation) -> Queries:
-    """The evaluation's queries; refuses a query_id that comes twice with different values, and weights of 0."""
+    """Return the queries of an evaluation.
+
+    Raise InputError for contradicting rows or invalid weights and probabilities.
+    """
     intended = None
     if evaluation.intended is not None:
         intended = pull_source(evaluation.intended, INTENDED, evaluation.directory)
@@ -113,7 +116,7 @@ def pull_queries(evaluation: Evaluation) -> Queries:
 
 
 def make_query_layout(evaluation: Evaluation) -> Layout:
-    """The columns that the evaluation needs of its queries."""
+    """Return the columns that an evaluation needs of its queries."""
     sources: list[Source] = [] if evaluation.scores else [system.source for system in evaluation.systems]
     sources += [evaluation.judge] if evaluation.judge else []
     naming = [source for source in sources if isinstance(source, HttpSource | JudgeSource)]
@@ -127,7 +130,7 @@ def make_query_layout(evaluation: Evaluation) -> Layout:
 
 
 def unread_columns(queries: Queries, described: Source, directory: Path) -> tuple[str, ...]:
-    """The columns of a file of this machine that were not read of it."""
+    """Return the columns of a local file of queries that were not read."""
     if queries.pulled is None or not isinstance(described, FileSource):
         return ()
     columns = local_columns(described, directory)
@@ -136,7 +139,7 @@ def unread_columns(queries: Queries, described: Source, directory: Path) -> tupl
 
 
 def pull_weights(source: FileSource) -> Queries:
-    """A source of queries, read as `pull_queries` reads it: with weights, or drawn with a probability."""
+    """Return queries with weights or with the probabilities of a draw; raise InputError if neither is there."""
     pulled = pull_source(source, PLAIN, Path())
     rows = distinct_queries(pulled)
     if is_drawn(rows):
@@ -148,19 +151,19 @@ def pull_weights(source: FileSource) -> Queries:
 
 
 def pull_clusters(source: FileSource) -> dict[str, str]:
-    """query_id -> cluster, likewise; the clusters must be there."""
+    """Return the mapping query_id -> cluster; raise InputError if a query has no cluster."""
     layout = query_layout((), needs_text=False, needs_weight=False, needs_cluster=True)
     rows = distinct_queries(pull_source(source, layout, Path()))
     return dict(zip(rows["query_id"].to_pylist(), rows["cluster"].to_pylist(), strict=True))
 
 
 def is_drawn(rows: pa.Table) -> bool:
-    """Whether any query was drawn with a probability."""
+    """Return whether any query was drawn with a probability."""
     return bool(pc.any(pc.greater_equal(rows["probability"], 0.0)).as_py())
 
 
 def refuse_probabilities(rows: pa.Table, origin: str) -> None:
-    """Probabilities and disagreements that `ndcg-ab draw` cannot have written."""
+    """Raise InputError for probabilities and disagreements that `ndcg-ab draw` cannot have written."""
     numbers = [pc.fill_null(rows[field.name], NOT_DRAWN) for field in OF_DRAWS]
     columns = (each.to_pylist() for each in (rows["query_id"], *numbers))
     given = [each for each in numbers if pc.any(pc.not_equal(each, NOT_DRAWN)).as_py()]
@@ -183,7 +186,7 @@ def refuse_probabilities(rows: pa.Table, origin: str) -> None:
 
 
 def refuse_weights(rows: pa.Table, origin: str) -> None:
-    """Weights that are not above 0, or too far from 1 to compute with."""
+    """Raise InputError for weights that are not positive, too extreme, or concentrated on one query."""
     weighed = rows.filter(pc.is_valid(rows["weight"]))
     known = dict(zip(weighed["query_id"].to_pylist(), weighed["weight"].to_pylist(), strict=True))
     for query_id, weight in known.items():
@@ -200,7 +203,7 @@ def refuse_weights(rows: pa.Table, origin: str) -> None:
 
 
 def distinct_queries(pulled: Pulled) -> pa.Table:
-    """One row for each query."""
+    """Return one row per query; raise InputError if rows of a query differ."""
     first: dict[str, tuple[int, tuple[object, ...]]] = {}
     names = [field.name for field in pulled.layout.fields if field.name != "query_id"]
     columns = [pulled.table[name].to_pylist() for name in names]
@@ -216,19 +219,19 @@ def distinct_queries(pulled: Pulled) -> pa.Table:
 
 @dataclasses.dataclass(frozen=True)
 class Documents:
-    """A file of documents, or data in memory that are in its place."""
+    """A source of titles and addresses of documents, in a file or in memory."""
 
     described: FileSource
     directory: Path
 
     def check(self) -> None:
-        """Raise InputError for what can be seen without reading the rows: no such file, missing columns."""
+        """Raise InputError for problems that are visible without reading the rows: no such file, missing columns."""
         file_source(self.described, self.directory).check(DOCUMENT)
 
     def of(self, doc_ids: pa.ChunkedArray) -> pa.Table:
-        """Return the rows of documents: doc_id, title, url (null if it is unknown), in the order of the ids.
+        """Return the rows of the given documents: doc_id, title, url (null if unknown), sorted by id.
 
-        Raises InputError for a row that breaks a rule, and for a document that is there twice with different values.
+        Raises InputError for a row that breaks a rule, and for a document with two different rows.
         """
         source = file_source(self.described, self.directory)
         wanted = TableWriter(only=pc.unique(doc_ids.cast(pa.string())))
@@ -247,12 +250,12 @@ class Documents:
 
 
 def make_documents(evaluation: Evaluation) -> Documents | None:
-    """Return where titles and addresses are; None if the evaluation names no such place."""
+    """Return the source of titles and addresses, or None if the evaluation names none."""
     documents = evaluation.documents
     return Documents(documents, evaluation.directory) if documents and documents.file is not None else None
 
 
 def merge_documents(first: pa.Table, other: pa.Table | None) -> pa.Table:
-    """Return the rows of two tables; of a document that is in both the row of the first."""
+    """Return the rows of two tables of documents; if a document is in both, the row of the first."""
     rest = [] if other is None else [other.filter(pc.invert(pc.is_in(other["doc_id"], pc.unique(first["doc_id"]))))]
     return pa.concat_tables([first, *rest]).sort_by("doc_id")

@@ -1,4 +1,4 @@
-"""The kinds of sources, and the one door to them."""
+"""Create a source from its description in a configuration, and read it."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -54,7 +54,7 @@ def click_source(described: ClicksSource, directory: Path) -> Source:
 
 
 def source_of(module: str, name: str) -> Callable[[Any, Path], Source]:
-    """Return what makes a source of a class; its module, and the library that it needs, are imported then."""
+    """Return a function that creates a source of a class, importing its module on the first call."""
     return lambda described, directory: getattr(import_module(f"ndcg_ab.sources.{module}"), name)(described, directory)
 
 
@@ -72,7 +72,7 @@ SOURCES: dict[type, Callable[[Any, Path], Source]] = {
 
 
 def make_source(described: Described | ScoresSource, directory: Path) -> Source:
-    """The source that a configuration describes; directory: what relative paths start from."""
+    """Return the source that a configuration describes; directory: the folder from which relative paths start."""
     return SOURCES[type(described)](described, directory)
 
 
@@ -92,17 +92,17 @@ def pull_source(
     system: str | None = None,
     rules: DocumentRules = AS_IT_IS,
 ) -> Pulled:
-    """Reads a source whole and holds it to its layout; InputError says what is wrong and where.
+    """Read a source and check the rows against a layout; raise InputError that says what is wrong and where.
 
-    directory: what relative paths start from, and where modules are looked for.
+    directory: the folder from which relative paths start and in which modules are looked for.
     queries: query_id -> text, for sources that need them, and for tables that name queries by their texts.
-    attributes: query_id -> {column: value}, for requests.  keep: where rows go.
-    folder: where answers may be kept while the run lasts; None: nowhere.
-    wanted: what will be looked at of a ranking, if not all of it; threads: that may reduce it to that.
+    attributes: query_id -> {column: value}, for requests.  keep: the writer that receives the rows.
+    folder: where answers may be kept during the run; None: nowhere.
+    wanted: the part of a ranking that will be used, if not all of it; threads: for reducing the ranking to that part.
     costs: what is recorded of every request, or read from columns of the rows.
-    resources: what a source may use that computes; None: everything.
-    system: whose rows are meant, of a table that has those of several.
-    rules: what a document of a ranking is.
+    resources: threads and memory for sources that compute; None: everything.
+    system: the system whose rows are read from a table of several systems.
+    rules: how document ids of a ranking are interpreted.
     """
     is_shared = False
     if layout.kind == RANKING.kind and isinstance(described, FileSource):
@@ -138,7 +138,7 @@ def pull_source(
 
 
 def answer_with_numbers(described: Any, source: Source, layout: Layout, asked: PullRequest) -> PullResult:
-    """Return the answer of a source, with numbers in the place of grades that are words."""
+    """Return the answer of a source, with grades in words replaced by numbers."""
     try:
         found = answer_in_time(source, as_texts(layout) if layout.words else layout, asked)
     except WordGradeError as error:
@@ -147,7 +147,7 @@ def answer_with_numbers(described: Any, source: Source, layout: Layout, asked: P
 
 
 def answer_in_time(source: Source, layout: Layout, asked: PullRequest) -> PullResult:
-    """Return the answer of a source; an extension runs in a thread, which is left behind if its time is over."""
+    """Return the answer of a source; an extension runs in a thread that is abandoned if its time is over."""
     if source.door not in ("function", "extension"):
         return source.answer(layout, asked)
     passage = Passage(BOUNDS[source.door], source.origin)
@@ -158,14 +158,14 @@ def answer_in_time(source: Source, layout: Layout, asked: PullRequest) -> PullRe
 
 
 def count_rows(pulled: Pulled) -> Pulled:
-    """Return what was pulled; raise InputError if it has more rows than the door of its source allows."""
+    """Return the pulled data; raise InputError if there are more rows than the source may have."""
     size = pulled.table.nbytes if pulled.elsewhere else 0  # what came is a row for each query
     Passage(BOUNDS[pulled.source.door], pulled.origin).count(size=size, rows=pulled.count)
     return pulled
 
 
 def read_costs(described: Any, directory: Path, costs: CostsAsked | None) -> pa.Table | None:
-    """What requests cost, in columns of a ranking's rows; None where nothing is asked for."""
+    """Return the costs of requests from columns of a ranking, or None if no costs are recorded."""
     if costs is None:
         return None
     layout, plain = cost_columns(described, costs.names)

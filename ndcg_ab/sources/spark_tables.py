@@ -1,6 +1,6 @@
-"""Tables that Spark reads: of their rows one for each query comes here, with counts and a digest of all.
+"""Read tables in Spark: the rows stay on the cluster, and one row per query with counts and a digest is fetched.
 
-What breaks a rule is looked for there, in the same look at the rows that digests them.
+Values that break a rule are counted by the same Spark query.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,10 @@ RULES = {
 
 
 def make_cluster(spark: Spark, directory: Path) -> Cluster:
-    """The cluster that a configuration describes, its secrets looked up; directory: what relative paths start from."""
+    """Return the Spark cluster that a configuration describes, with secrets looked up.
+
+    directory: the folder from which relative paths start.
+    """
     needs("engine.spark", "pyspark", "sqlglot")
     conf = {key: reveal_secrets(value, f"engine.spark.conf.{key}", directory) for key, value in spark.conf.items()}
     remote = reveal_secrets(spark.remote, "engine.spark.remote", directory)
@@ -38,12 +41,12 @@ def make_cluster(spark: Spark, directory: Path) -> Cluster:
 
 
 def resolve_address(path: str, directory: Path) -> str:
-    """An address as it is, a path from where paths start."""
+    """Return an address unchanged, or a path relative to the directory as an absolute path."""
     return path if ADDRESS.match(path) else str(resolved(directory / Path(path).expanduser()))
 
 
 class ClusterTable(Source):
-    """A table of the catalogue, or Parquet files, on a cluster."""
+    """A source that reads a table of the Spark catalogue, or Parquet files, on a cluster."""
 
     door = "cluster"
 
@@ -75,7 +78,7 @@ class ClusterTable(Source):
         return remote_place_table(found.select(layout.schema.names).cast(layout.schema), place)
 
     def refuse_wrong(self, found: pa.Table, place: RemoteTable) -> None:
-        """Raises InputError for the first column in which a value breaks the rules."""
+        """Raise InputError for the first column in which a value breaks the rules."""
         for column in place.columns:
             if column.source is None:
                 continue

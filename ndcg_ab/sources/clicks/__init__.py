@@ -1,1 +1,1 @@
-"""Events of users, and the grades that click models make of them."""
+"""Read user events (impressions and clicks), and compute grades from them by click models."""

@@ -1,8 +1,8 @@
-"""Judgments that are made of clicks: a source like any other.
+"""A source of judgments that are computed from clicks.
 
-Events are matched with queries (UBI's `query_id` is one search of one user, its `user_query` what they typed), and
-graded by the SQL files of `sql/8_clicks`, one after another, and the position-based model.
-`benchmarks/click_models.py` computes the grades again in plain Python; `tests/sql/test_clicks.py` compares both.
+Events are matched with queries (the `query_id` of UBI is one search of one user, its `user_query` the typed text), and
+graded by the SQL files of `sql/8_clicks` and the position-based click model.  `benchmarks/click_models.py` computes the
+grades independently in plain Python; `tests/sql/test_clicks.py` compares the two.
 """
 
 from collections import Counter, defaultdict
@@ -36,12 +36,13 @@ SMALLEST_CHANGE = 1e-6  # of a probability: a step that moves none further says 
 
 
 class GradedClicks(NamedTuple):
-    """What clicks say.
+    """The grades that a click model gives, with the examination rates and counts behind them.
 
-    table: one row for each document with a grade: query_id, doc_id, grade, impressions, clicks, value, low, high, in
-    the order of the ids. places: place, impressions, clicks, rate of each place. documents: with events, graded or not.
-    queries: with events. change: of the position model, how far a step of expectation maximisation still moves a
-    probability; 0 of other models. remarks: what was noticed.
+    table: one row per graded document: query_id, doc_id, grade, impressions, clicks, value, low, high, in
+    the order of the ids. places: place, impressions, clicks, rate of each place. documents: number of documents with
+    events, graded or not. queries: number of queries with events. change: for the position model, how far one more step
+        of
+    expectation maximisation would move a probability; 0 for other models. remarks: about the events.
     """
 
     table: pa.Table
@@ -53,10 +54,10 @@ class GradedClicks(NamedTuple):
 
 
 def grade_clicks(engine: Engine, events: ReadEvents, described: Clicks, queries: Mapping[str, str]) -> GradedClicks:
-    """The grades by the model that `described` names.
+    """Return the grades of documents by the click model that `described` names.
 
-    engine: with `click_files`, and nothing in it. queries: query_id -> text; without any the text of a search is its
-    query_id. Raises InputError where no search has the text of a query, or no document has impressions enough.
+    engine: with `click_files`, and without tables. queries: query_id -> text; if empty, the text of a search serves as
+    query_id. Raises InputError if no search has the text of a query, or no document has enough impressions.
     """
     texts, unmatched = match_texts(events, queries)
     scale, cuts = described.scale
@@ -90,10 +91,11 @@ def grade_clicks(engine: Engine, events: ReadEvents, described: Clicks, queries:
 
 
 def fit_model(engine: Engine, model: str) -> tuple[float, list[Remark]]:
-    """Put the tables of the position-based model into the engine, empty for other models.
+    """Put the fitted tables of the position-based model into the engine, or empty tables for other models.
 
-    Returns the largest change of a probability by a step of expectation maximisation in SQL, which is none if the core
-    found the greatest likelihood, and a remark if some documents cannot be compared.
+    Returns the largest change of a probability by one further step of expectation maximisation in SQL, which is 0 if
+    the
+    core found the maximum of the likelihood, and a remark if some documents cannot be compared.
     """
     if model != "position":
         engine.put("pulled_attraction", ATTRACTION.empty_table())
@@ -117,7 +119,7 @@ def fit_model(engine: Engine, model: str) -> tuple[float, list[Remark]]:
 
 
 def read_counts(engine: Engine) -> tuple[IntArray, IntArray, PlacedCounts]:
-    """The documents and the places that were shown, in their order, and how often each document was at each place."""
+    """Return the shown documents and places, in order, with the impressions and clicks of each document at each one."""
     rows = engine.read("click_count", ("document", "place", "impressions", "clicks"), order="document, place")
     rows = rows.filter(pc.greater(rows["impressions"], 0))
     documents, document = np.unique(rows["document"].to_numpy(), return_inverse=True)
@@ -131,16 +133,18 @@ OTHER = "\t"  # before the text of a search that is no query of ours: no query_i
 
 
 def folded(text: str) -> str:
-    """Without what people type differently: case, and white space around and between words."""
+    """Return the text in lower case with single spaces, so that texts typed differently compare equal."""
     return " ".join(text.casefold().split())
 
 
 def match_texts(events: ReadEvents, queries: Mapping[str, str]) -> tuple[pa.Table, list[Remark]]:
-    """One row for each text and query that it stands for, and what is to be said of texts that stand for none.
+    """Return one row per search text and matching query, and remarks on texts that match no query.
 
-    queries: query_id -> text. A text stands for the queries with this very text; where there is none, for those whose
-    texts differ in case and white space alone. Without queries a text is its own query_id. is_asked: whether grades
-    are wanted of it.
+    queries: query_id -> text. A text matches the queries with exactly this text, or else those whose texts differ only
+        in
+    case and white space. Without queries a text is its own query_id. The column is_asked says whether grades of the
+    text
+    are wanted.
     """
     counts = Counter[str]()
     for piece in read_batches(events.table, ["text"]):
@@ -173,13 +177,13 @@ def match_texts(events: ReadEvents, queries: Mapping[str, str]) -> tuple[pa.Tabl
 
 
 def text_table(texts: list[str], query_ids: list[str], asked: int | None = None) -> pa.Table:
-    """asked: how many of them, from the first on, are asked for; None: all."""
+    """Return the table of texts and query ids; the first `asked` rows (None: all) have is_asked true."""
     is_asked = np.arange(len(texts)) < (len(texts) if asked is None else asked)
     return pa.table([texts, query_ids, is_asked], schema=TEXTS)
 
 
 class ClickJudgments(Source):
-    """The grades of documents by their clicks; events: where these come from."""
+    """A source that grades documents by their clicks; events: the source of the user events."""
 
     door = "click log"
 
@@ -190,7 +194,11 @@ class ClickJudgments(Source):
         self.origin = f"{self.events.origin} ({self.described.definition})"
 
     def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
-        """The texts of `asked` are those of the searches that count; without any the text is the query_id."""
+        """Grade documents from the click log and return them as a judgment table.
+
+        Only searches with the texts of the requested queries count; without texts, the text of a search is its
+        query_id.
+        """
         found = self.grade(asked.texts, asked.resources)
         columns = {
             field.name: found.table[field.name]
@@ -201,9 +209,9 @@ class ClickJudgments(Source):
         return PullResult(with_remarks(pa.table(columns, schema=layout.schema), found.remarks))
 
     def grade(self, queries: Mapping[str, str], allowed: Resources | None = None) -> GradedClicks:
-        """The same with what stands behind every grade.
+        """Grade documents from the click log and return the grades with the counts behind them.
 
-        queries: query_id -> text. allowed: what it may use; None: everything.
+        queries: query_id -> text. allowed: threads and memory that may be used; None: everything.
         """
         given = allowed or Resources()
         with open_engine(given.threads, given.memory_limit, given.spill, files=click_files()) as engine:

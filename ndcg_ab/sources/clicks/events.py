@@ -1,9 +1,9 @@
-"""Events of users as one table: of User Behavior Insights (UBI 1.3), or counts of what was shown and clicked.
+"""Read user events into one table: User Behavior Insights (UBI 1.3), or counts of impressions and clicks.
 
-UBI's events (o19s/ubi, schema/1.3.0/event.schema.json) are objects in objects: `json_events` reads those. Where they
-stand in the columns of a table, a file's or a database's, the readers of tables do. A place is counted from 0 in UBI
-(`event_attributes.position.ordinal`), from 1 here. The schema leaves the text of the query to the table of queries;
-collectors write it into the event as `user_query`, and it is needed there.
+UBI events (o19s/ubi, schema/1.3.0/event.schema.json) are nested objects, which `json_events` reads.  Events in the
+columns of a table are read like other tables.  UBI counts places from 0 (`event_attributes.position.ordinal`), this
+module from 1.  The schema keeps the text of a query in a separate table; collectors also write it into the event as
+`user_query`, which is required here.
 """
 
 import functools
@@ -69,9 +69,9 @@ NEEDED = ("user_query", "object_id", "ordinal")  # of an impression or a click
 
 
 class ReadEvents(NamedTuple):
-    """Events in the columns of `EVENTS`, where they come from, and what was noticed.
+    """User events in the columns of `EVENTS`, with their origin and remarks.
 
-    table: in memory, or `TableOnDisk`. read: how many events, those among them that say nothing.
+    table: in memory, or `TableOnDisk`. read: number of events read, including those that are not used.
     """
 
     table: Any
@@ -81,10 +81,10 @@ class ReadEvents(NamedTuple):
 
 
 def read_events(described: Clicks, source: Source, directory: Path, keep: TableWriter = IN_MEMORY) -> ReadEvents:
-    """Return the impressions and clicks of a log, which is read a piece at a time.
+    """Return the impressions and clicks of a log, which is read in pieces.
 
-    keep: where they go. Raises InputError, which names the place, the
-    value and the rule, for what cannot be read.
+    keep: the writer that receives the rows. Raises InputError, which names the place, the value and the rule, for data
+    that cannot be read.
     """
     place = described.source
     passage = Passage(BOUNDS["click log"], source.origin)
@@ -104,7 +104,7 @@ def read_events(described: Clicks, source: Source, directory: Path, keep: TableW
 
 
 def file_pieces(place: FileSource, directory: Path) -> Iterator[pa.Table]:
-    """The events of files of JSON Lines."""
+    """Yield the events of JSON Lines files in pieces."""
     with list_parts(place, directory) as parts:
         for part in parts:
             with name_part_in_errors(part):
@@ -112,7 +112,7 @@ def file_pieces(place: FileSource, directory: Path) -> Iterator[pa.Table]:
 
 
 def table_pieces(source: Source, keep: TableWriter) -> Iterator[pa.Table]:
-    """The events in the rows of a table."""
+    """Yield the events of a table in pieces."""
     rows = 0
     for piece in read_batches(source.answer(UBI, PullRequest({}, keep=keep)).table, UBI.schema.names):
         yield with_numbers(piece, source.origin, rows)
@@ -120,7 +120,7 @@ def table_pieces(source: Source, keep: TableWriter) -> Iterator[pa.Table]:
 
 
 def guess_kind(place: Any, directory: Path) -> str:
-    """Return how a file of this machine is read, by its first lines: a table of counts, lines of JSON, or UBI else."""
+    """Return the kind of an event file by its first lines: "table" of counts, JSON "lines", or else "ubi"."""
     if not isinstance(place, FileSource) or not isinstance(place.file, Path):
         return "ubi"
     with list_parts(place, directory) as parts:
@@ -133,7 +133,10 @@ def guess_kind(place: Any, directory: Path) -> str:
 
 
 def with_numbers(table: pa.Table, origin: str, before: int) -> pa.Table:
-    """The places of a table's events as numbers; -1 where there is none. before: rows that stand before."""
+    """Return the events with places as integers, -1 if missing; raise InputError for a place that is no integer.
+
+    before: number of rows before this piece, for messages.
+    """
     given = pc.fill_null(table["ordinal"], NOWHERE)
     right = pc.and_(pc.equal(given, pc.floor(given)), pc.greater_equal(given, NOWHERE))
     if (row := pc.index(right, False).as_py()) >= 0:
@@ -144,9 +147,9 @@ def with_numbers(table: pa.Table, origin: str, before: int) -> pa.Table:
 
 
 class EventFilter:
-    """Selects the impressions and clicks of UBI's events, and counts the other events and those that lack a part.
+    """A filter that selects impressions and clicks of UBI, and counts other and incomplete events.
 
-    clicks: the actions that are clicks, in lower case.
+    clicks: the action names that are clicks, in lower case.
     """
 
     def __init__(self, clicks: tuple[str, ...]) -> None:
@@ -160,7 +163,10 @@ class EventFilter:
         self.deep_rows: list[dict[str, Any]] = []
 
     def select(self, events: pa.Table) -> pa.Table:
-        """Those of a piece in the columns of `EVENTS`; events: in the columns of `UBI`, `ordinal` as whole numbers."""
+        """Return the impressions and clicks of a piece in the columns of `EVENTS`, counting the events left out.
+
+        events: in the columns of `UBI`, `ordinal` as integers.
+        """
         action = pc.utf8_lower(events["action_name"])
         is_shown = pc.equal(action, IMPRESSION)
         is_click = pc.is_in(action, self.clicks)
@@ -196,7 +202,7 @@ class EventFilter:
         return pa.table(columns).cast(EVENTS)
 
     def remarks(self, origin: str) -> tuple[Remark, ...]:
-        """What was noticed; InputError where no event is an impression, or none a click."""
+        """Return remarks on the events that were left out; raise InputError if there is no impression or no click."""
         actions = ", ".join(sorted({*self.others, *self.used})[:5])
         lacking = f", {self.examples[0]}" if self.examples else ""
         if not self.has_shown:
@@ -240,7 +246,10 @@ def deep_remarks(count: int, word: str, rows: Sequence[Mapping[str, Any]]) -> li
 
 
 def read_counts(table: pa.Table, origin: str) -> ReadEvents:
-    """Rows of query, document, place, shown, clicked; raises InputError for counts that cannot be."""
+    """Return a table of counts as events.
+
+    Raise InputError if counts are impossible, such as more clicks than impressions.
+    """
     rules: Mapping[str, tuple[Any, str]] = {
         "place": (pc.less(table["place"], 1), "must be 1 or more: the first place is 1"),
         "shown": (

@@ -1,4 +1,4 @@
-"""What spoils judgments from clicks, and what they are: remarks beside the grades."""
+"""Remarks on judgments from clicks: how the grades were made, and what makes them unreliable."""
 
 from collections.abc import Mapping
 
@@ -21,13 +21,13 @@ CLIENT_RULES: Mapping[str, int | float] = {  # parameters of client_finding
 
 
 def grade_counts(table: pa.Table) -> dict[float, int]:
-    """Grade -> documents that have it, rising."""
+    """Return the number of documents by grade, in rising order of the grades."""
     counted = {row["values"]: row["counts"] for row in pc.value_counts(table["grade"]).to_pylist()}
     return dict(sorted(counted.items()))
 
 
 def grade_remark(table: pa.Table, documents: int, events: int, definition: str) -> Remark:
-    """That grades come from clicks, and what they are."""
+    """Return the remark that grades come from clicks, with their definition and counts."""
     counts = grade_counts(table)
     few = ", ".join(f"{grade:g}: {count:,}" for grade, count in counts.items())
     grades = few if len(counts) <= 10 else f"{len(counts):,} different ones"
@@ -40,7 +40,7 @@ def grade_remark(table: pa.Table, documents: int, events: int, definition: str) 
 
 
 def value_remarks(table: pa.Table) -> list[Remark]:
-    """One value of all documents: grades that tell nothing apart."""
+    """Return a remark if all documents have the same value, so that the grades distinguish nothing."""
     if table.num_rows < 2 or pc.count_distinct(table["value"]).as_py() > 1:
         return []
     told = f"the {table.num_rows:,} documents with a grade all have the value {table['value'][0].as_py():.3g}"
@@ -48,9 +48,9 @@ def value_remarks(table: pa.Table) -> list[Remark]:
 
 
 def joined_remarks(fit: JoinedFit, documents: int, places: IntArray) -> list[Remark]:
-    """Return the share of the log whose clicks cannot be compared with those of the largest part, if any.
+    """Return a remark if a part of the log has clicks that cannot be compared with those of the largest part.
 
-    documents: of the log. places: those of the largest part.
+    documents: number in the log. places: those of the largest part.
     """
     if not fit.left_out:
         return []
@@ -65,13 +65,13 @@ def joined_remarks(fit: JoinedFit, documents: int, places: IntArray) -> list[Rem
 
 
 def event_remarks(engine: Engine, places: pa.Table) -> list[Remark]:
-    """What is odd about the events; places: `click_rate`."""
+    """Return the remarks on suspicious events; places: the table `click_rate`."""
     found = [*place_remarks(places), *movement_remarks(engine), *unlogged_remarks(engine)]
     return [*found, *bot_remarks(engine), *one_client_remarks(engine)]
 
 
 def place_remarks(places: pa.Table) -> list[Remark]:
-    """Places that were never shown, between those that were."""
+    """Return a remark if places between shown places were never shown."""
     shown = {*places.filter(pc.greater(places["impressions"], 0))["place"].to_pylist()}
     gaps = [place for place in range(1, max(shown, default=0)) if place not in shown]
     if not gaps:
@@ -81,7 +81,7 @@ def place_remarks(places: pa.Table) -> list[Remark]:
 
 
 def movement_remarks(engine: Engine) -> list[Remark]:
-    """One ranking alone: no document was ever seen at another place."""
+    """Return a remark if every document was shown at one place only, so that place and quality cannot be separated."""
     documents = engine.count("click_document")
     if documents < engine.count("click_count") or documents < 2:
         return []
@@ -93,7 +93,7 @@ def movement_remarks(engine: Engine) -> list[Remark]:
 
 
 def unlogged_remarks(engine: Engine) -> list[Remark]:
-    """More clicks than impressions of a document at a place."""
+    """Return a remark if documents have more clicks than impressions at a place."""
     names = ("document", "place", "shown_events", "click_events")
     pieces = [
         piece.filter(pc.greater(piece["click_events"], piece["shown_events"]))
@@ -119,7 +119,7 @@ def document_text(query_id: str, doc_id: str) -> str:
 
 
 def bot_remarks(engine: Engine) -> list[Remark]:
-    """Clients with improbably many events."""
+    """Return a remark if clients have improbably many events."""
     odd = engine.read("client_finding", where={"code": "click_bot"}, order="amount desc, client")
     if not odd.num_rows:
         return []
@@ -134,7 +134,7 @@ def bot_remarks(engine: Engine) -> list[Remark]:
 
 
 def one_client_remarks(engine: Engine) -> list[Remark]:
-    """Documents whose clicks come from one client."""
+    """Return a remark if most clicks of some documents come from a single client."""
     odd = engine.read("client_finding", where={"code": "click_one_client"}, order="query_id, doc_id")
     if not odd.num_rows:
         return []

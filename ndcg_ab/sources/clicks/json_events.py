@@ -1,9 +1,9 @@
-"""UBI's events as JSON Lines: objects in objects, by pyarrow's reader where all is plain, else line by line.
+"""Read UBI events from JSON Lines, with the pyarrow reader if all lines are regular, else line by line.
 
-The lines that an engine takes in bulk are read, too, and those of queries, which have the texts.
+Lines of bulk files of search engines, and lines of queries, which have the texts, are read as well.
 
-A field is at a path of keys with dots between, or under one key that has the dots in its name, or under its last key
-alone: the same event, flattened.
+A field is found at a path of keys with dots between, under one key with dots in its name, or under the last key of the
+path alone (a flattened event).
 """
 
 import math
@@ -46,9 +46,9 @@ def is_json(described: FileSource) -> bool:
 
 
 def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]:
-    """The events of a file, some at a time, in the columns of `SCHEMA`: "" for a text that is missing, -1 for a place.
+    """Yield the events of a file in pieces, in the columns of `SCHEMA`; a missing text is "", a missing place -1.
 
-    columns: field -> the path of its keys. Raises InputError with the line of what breaks a rule.
+    columns: field -> the path of its keys. Raises InputError with the line that breaks a rule.
     """
     refuse_no_file(path)
     rows = 0
@@ -67,7 +67,7 @@ def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Tab
 
 
 def rows_after(rows: int, pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """What comes after so many rows: both ways make one row of each line."""
+    """Yield the tables without their first `rows` rows."""
     for piece in pieces:
         rest = piece.slice(rows)
         rows -= piece.num_rows - rest.num_rows
@@ -78,13 +78,13 @@ def rows_after(rows: int, pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
 
 
 def ways(field: str, columns: Mapping[str, str]) -> list[tuple[str, ...]]:
-    """The paths at which a field may be; the first that has a value counts."""
+    """Return the paths of keys at which a field may stand, in the order in which they are tried."""
     path = columns.get(field, DEFAULTS[field])
     return list(dict.fromkeys([tuple(path.split(".")), (path,), (path if field in columns else field,)]))
 
 
 def nested_type(paths: Mapping[tuple[str, ...], pa.DataType]) -> list[pa.Field]:
-    """The fields of a struct that has every path."""
+    """Return the fields of an Arrow struct that contains every path."""
     inner: dict[str, dict[tuple[str, ...], pa.DataType]] = {}
     for path, kind in paths.items():
         inner.setdefault(path[0], {})[path[1:]] = kind
@@ -92,7 +92,7 @@ def nested_type(paths: Mapping[tuple[str, ...], pa.DataType]) -> list[pa.Field]:
 
 
 def plain_events(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]:
-    """The events where every line is one object with the types of UBI; raises one of `UNCLEAR` where one is not."""
+    """Yield the events of a file in which each line is one regular object; raise one of `UNCLEAR` if one is not."""
     identifiers = [pa.string(), pa.int64()]  # the types that ids of documents may have, the one of the last block first
     rows = 0
     with JsonObjectStream(open_bytes(path)) as objects:
@@ -109,7 +109,7 @@ def plain_events(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Table]:
 
 
 def parse_block(block: bytes, columns: Mapping[str, str], identifiers: pa.DataType) -> pa.Table:
-    """The events of whole lines; identifiers: the type of documents' ids."""
+    """Return the events of a block of complete lines; identifiers: the Arrow type of document ids."""
     kinds = {"ordinal": pa.int64(), "object_id": identifiers}
     paths = {way: kinds.get(field, pa.string()) for field in DEFAULTS for way in ways(field, columns)}
     options = pajson.ParseOptions(pa.schema(nested_type(paths)), False, "ignore")
@@ -128,7 +128,7 @@ def first_value(table: pa.Table, paths: list[tuple[str, ...]]) -> pa.ChunkedArra
 
 
 def is_odd(table: pa.Table) -> bool:
-    """Whether an action is missing, a place below 0, an id too long, or a text holds a control character."""
+    """Return whether an action is missing, a place is negative, an id is too long, or a text has control characters."""
     texts = [chunk for name in table.column_names if name != "ordinal" for chunk in table[name].chunks]
     return (
         table["action_name"].null_count > 0
@@ -148,7 +148,7 @@ def filled(table: pa.Table) -> pa.Table:
 
 
 def placed_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each object of a file with its place."""
+    """Yield the place and the content of each JSON object of a file."""
     for place, row in json_objects(path):
         yield f"{path}, {place}", row
 
@@ -156,7 +156,7 @@ def placed_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def careful_events(
     path: Path, columns: Mapping[str, str], texts: Mapping[str, str] | None = None
 ) -> Iterator[pa.Table]:
-    """Yield the events of a file, some at a time; raise InputError with the line of what breaks a rule.
+    """Yield the events of a file in pieces, read line by line; raise InputError with the line that breaks a rule.
 
     texts: query_id -> text, for a file that has other lines than events.
     """
@@ -183,7 +183,10 @@ def careful_events(
 
 
 def find_value(event: Mapping[str, Any], paths: list[tuple[str, ...]], where: str) -> Any:
-    """The first value that is there; InputError where a key on the way leads to no object."""
+    """Return the first value found at one of the paths.
+
+    Raise InputError if a path leads through something but an object.
+    """
     for path in paths:
         here: Any = event
         for depth, key in enumerate(path):

@@ -1,1 +1,1 @@
-"""The fast way through plain rankings, of which only the top places are kept."""
+"""Read regular ranking files quickly, keeping only the top places."""

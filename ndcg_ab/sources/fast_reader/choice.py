@@ -1,12 +1,11 @@
-"""Is this file plain? A plain ranking is reduced while it is read, in a fraction of the time that a table of it takes.
+"""Reduce a regular ranking file to its top places while it is read, which is several times faster than a full table.
 
-Plain is a file of this machine in TREC text, packed or not, or in Parquet, in which every query's rows stand together,
-once, scores do not rise and ranks rise by 1 within a query, no document comes twice in one, and nothing needs a second
-look: `plain_text` has the rules.  Anything else is not plain, and is read from its
-start by the careful ways of `files`, which say what is wrong, or accept what is only unusual: no rule is kept here that
-they do not know.
+A file is regular if it is a local TREC text, compressed or not, or Parquet; the rows of every query are together;
+within a query scores do not rise, ranks rise by 1 and no document is repeated; and no value needs interpretation
+(`plain_text` has the rules).  Other files are read from the start by the modules of `files`, which report what is wrong
+or accept what is only unusual; there are no further rules here.
 
-Slices of whole queries are reduced by threads, each in itself; across slices no query may come twice.
+Slices of complete queries are reduced in threads, each independently; no query may occur in two slices.
 """
 
 import os
@@ -51,10 +50,10 @@ def reduce_file(
     size: int = SLICE,
     keep: TableWriter = IN_MEMORY,
 ) -> ReducedRanking | None:
-    """The ranking reduced; None where the file is not plain.
+    """Return the reduced ranking, or None if the file is not regular.
 
-    reading: how its rows are read.  threads: by default one for every processor.
-    size: bytes of a slice.  keep: where the rows that are kept go.
+    reading: how its rows are read.  threads: by default one per processor.
+    size: bytes of a slice.  keep: the writer that receives the kept rows.
     """
     if ranking_reader is None or (reading.format == "parquet" and is_packed(path)):
         return None
@@ -71,7 +70,10 @@ def reduce_file(
 
 @contextmanager
 def open_slices(path: Path, reading: Reading, size: int) -> Iterator[tuple[Iterator[Any], Callable[..., Any]]]:
-    """Give the slices of a file, and what reduces one of them; raise NotPlainError if it is no such file."""
+    """Yield the slices of a file and the function that reduces one of them.
+
+    Raise NotPlainError for an irregular file.
+    """
     if reading.format == "parquet":
         yield read_queries(path, dict(reading.columns)), reduce_queries
         return
@@ -84,7 +86,7 @@ def open_slices(path: Path, reading: Reading, size: int) -> Iterator[tuple[Itera
 def work_in_threads(
     work: Callable[[Slice], Made], given: Iterable[Slice], threads: int | None = None
 ) -> Iterator[Made]:
-    """What threads make of each slice, in order; a few slices are there at a time."""
+    """Yield the results of `work` for each input, computed by threads, in order and with few inputs in memory."""
     workers = threads or count_processors()
     if workers == 1:
         yield from map(work, given)
@@ -104,12 +106,15 @@ def work_in_threads(
 
 
 def count_processors() -> int:
-    """How many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def join_slices(found: Iterable[ReducedRanking], keep: TableWriter = IN_MEMORY) -> ReducedRanking:
-    """Return one ranking of its slices; raise NotPlainError if a query is in two, some lack ranks, or there is none."""
+    """Return one ranking from its slices.
+
+    Raise NotPlainError if a query is in two slices, only some rows have ranks, or there is no row.
+    """
     answers: list[pa.Table] = []
     count = 0
 
@@ -136,7 +141,7 @@ MOST_ROWS = 1 << 22  # of one query
 
 
 def read_queries(path: Path, columns: dict[str, str]) -> Iterator[tuple[pa.Table, dict[str, str]]]:
-    """Yield tables of whole queries, as long as the rows of each query are together, and field -> column."""
+    """Yield tables of complete queries with the mapping field -> column, while the rows of each query are together."""
     waiting: list[pa.Table] = []
     with open_table(path) as file:
         chosen = RANKING.check_columns(str(path), file.schema_arrow.names, columns)
@@ -162,6 +167,6 @@ def read_queries(path: Path, columns: dict[str, str]) -> Iterator[tuple[pa.Table
 
 
 def reduce_queries(table: pa.Table, chosen: dict[str, str], wanted: WantedPlaces) -> ReducedRanking:
-    """Return what is kept of whole queries; raise NotPlainError if one is not plain."""
+    """Return the reduced ranking of complete queries; raise NotPlainError if a query is not regular."""
     ranking = cast_columns(table, RANKING, chosen, "", validate=False).combine_chunks()
     return reduce_ranking(ranking, wanted)

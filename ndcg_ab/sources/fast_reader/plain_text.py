@@ -1,10 +1,11 @@
-"""Plain TREC text: slices of whole queries, each of which is reduced in one pass by the extension `ranking_reader`.
+"""Reduce slices of regular TREC text in one pass each, by the compiled extension `ranking_reader`.
 
-A slice is plain where its bytes below 33 are five delimiters and a line end for every line, no field is empty or
-longer than 512 bytes, every line has the file's tag, it is UTF-8, no query begins with "#", scores are decimal numbers
-that do not rise, ranks are written as digits and rise by 1, and no document comes twice in a query.
+A slice is regular if every line has six fields with single delimiters, no field is empty or longer than 512 bytes,
+every line has the tag of the file, the text is UTF-8, no query id begins with "#", scores are decimal numbers
+that do not rise, ranks are written as digits and rise by 1, and no document is repeated in a query.
 
-The extension, which reduces whole queries of any columns, is not there if no compiler was: then there is no fast way.
+The extension also reduces whole queries of other tables.  It is missing if no compiler was available at installation;
+files are then read by the general readers.
 """
 
 import re
@@ -39,7 +40,7 @@ except ImportError:  # there was no compiler
 
 
 def reduce_text(text: bytes | bytearray, length: int, line_end: bytes, wanted: WantedPlaces) -> ReducedRanking:
-    """What is kept of lines of text, each of which ends with line_end; NotPlainError where they are not plain."""
+    """Return the reduced ranking of lines that end with `line_end`; raise NotPlainError if they are not regular."""
     found = make_reduced(ranking_reader.reduce(text, length, line_end, wanted.depth, wanted.ids), wanted)
     is_large = any(may_be_inexact(found.answers[name]) for name in ("lowest_score", "highest_score"))
     if is_large and LONG_NUMBER.search(text, 0, length):
@@ -48,9 +49,9 @@ def reduce_text(text: bytes | bytearray, length: int, line_end: bytes, wanted: W
 
 
 def reduce_ranking(ranking: pa.Table, wanted: WantedPlaces) -> ReducedRanking:
-    """Reduce the columns of a ranking; raise NotPlainError if they are not plain, or there is no compiled pass.
+    """Return the reduced ranking of a table; raise NotPlainError if it is not regular or the extension is missing.
 
-    The column of query ids may be a dictionary.
+    The column of query ids may be dictionary-encoded.
     """
     if ranking_reader is None:
         raise NotPlainError
@@ -65,7 +66,10 @@ def reduce_ranking(ranking: pa.Table, wanted: WantedPlaces) -> ReducedRanking:
 
 
 def make_reduced(found: tuple[bytes, ...] | None, wanted: WantedPlaces, has_ranks: bool = True) -> ReducedRanking:
-    """The rows that are kept, and the answers; NotPlainError where there is nothing, or a query comes twice."""
+    """Return the kept rows and the answers from buffers of the extension.
+
+    Raise NotPlainError if a query is repeated.
+    """
     if found is None:
         raise NotPlainError
     head_ends, heads, lengths, given_rows, kept_rows, first_ranks, highest, lowest, doc_ends, docs, scores, ranks = (
@@ -99,7 +103,7 @@ def make_reduced(found: tuple[bytes, ...] | None, wanted: WantedPlaces, has_rank
 
 
 def text_buffers(texts: pa.Array) -> tuple[pa.Buffer, pa.Buffer]:
-    """Where each text begins and ends, and the bytes of all."""
+    """Return the offsets and the bytes of the texts of an Arrow array."""
     _, ends, content = texts.buffers()
     return ends.slice(4 * texts.offset, 4 * (len(texts) + 1)), content or pa.py_buffer(b"")
 
@@ -109,7 +113,7 @@ def numbers(values: pa.Array) -> pa.Buffer:
 
 
 def text_column(ends: bytes, content: bytes) -> pa.Array:
-    """Texts of their bytes, and of where each begins and ends in them: nothing is copied."""
+    """Return an Arrow array of texts from their offsets and bytes, without copying."""
     count = len(ends) // 4 - 1
     return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(content))
 
@@ -128,7 +132,7 @@ LONGEST_TAG = 256  # bytes, with the delimiter before it and the end of the line
 
 
 class LineForm:
-    """What all lines of a file share: the delimiter, and the tag with what stands around it."""
+    """The delimiter, line end and tag that all lines of a regular file share."""
 
     def __init__(self, first_line: bytes) -> None:
         self.delimiter = b"\t" if b"\t" in first_line and b" " not in first_line.strip() else b" "
@@ -138,9 +142,9 @@ class LineForm:
 
 
 def read_slices(file: BinaryIO, size: int = SLICE) -> Iterator[tuple[bytes, int, bytes]]:
-    """The file in texts of whole queries, as long as each one's rows stand together, for `reduce_text`.
+    """Yield slices of whole queries for `reduce_text`, as long as the rows of each query are together.
 
-    Yields a text, its length, beyond which it goes on, and the end of each of its lines.
+    Each item is a text, the length up to which it belongs to the slice, and the end of each line.
     """
     form: LineForm | None = None
     rest = b""
@@ -162,7 +166,7 @@ def read_slices(file: BinaryIO, size: int = SLICE) -> Iterator[tuple[bytes, int,
 
 
 def start_of_last_query(text: bytes, length: int, delimiter: bytes) -> int:
-    """Where the rows of the last whole line's query begin; 0 where they go back to the beginning."""
+    """Return where the query of the last complete line begins, or 0 if it begins at the start of the text."""
     end = text.rfind(b"\n", 0, length)
     start = text.rfind(b"\n", 0, max(end, 0)) + 1
     if end < 0 or not start:

@@ -1,1 +1,1 @@
-"""Files and object stores: which files are meant, and the careful way through them."""
+"""Read files of this machine and of object stores: find the files, unpack them, and parse them record by record."""

@@ -1,4 +1,4 @@
-"""Arrow's own files (IPC, Feather) and streams, read as Parquet files are."""
+"""Read Arrow IPC (Feather) files and streams through the interface that is used for Parquet files."""
 
 import contextlib
 import struct
@@ -20,10 +20,10 @@ RefuseDense = Callable[[int, int, int], None]  # of rows, columns, bytes
 
 
 class ArrowTable:
-    """An Arrow file or stream, with what is used of ``pyarrow.parquet.ParquetFile``.
+    """An Arrow file or stream with the used part of the interface of ``pyarrow.parquet.ParquetFile``.
 
-    A file holds a stream, and its footer is not needed.  What its messages promise is added up before any of them is
-    unpacked; refuse_dense: raises InputError if it is too much.
+    A file contains a stream, and its footer is not read.  The sizes in the headers of all messages are summed before
+    anything is unpacked; refuse_dense: raises InputError if the sum is too large.
     """
 
     metadata: Any = None
@@ -42,7 +42,7 @@ class ArrowTable:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[pa.NativeFile]:
-        """Give the file at the beginning of its stream, and whatever the library raises over it in a sentence."""
+        """Yield the file at the beginning of its stream; errors of the library become an InputError."""
         try:
             with self.source() as file:
                 file.seek(HEAD if file.read(len(FILE)) == FILE else 0)
@@ -70,7 +70,7 @@ class ArrowTable:
         self.close()
 
     def close(self) -> None:
-        """Nothing is open between the batches."""
+        """Do nothing: no file is open between batches."""
 
 
 def longest_shared(column: pa.Array) -> int:
@@ -89,9 +89,9 @@ def longest_shared(column: pa.Array) -> int:
 
 
 def promised(message: Any) -> tuple[int, int]:
-    """Return the rows of a message, and the bytes that it unpacks to, of which each packed buffer says its own.
+    """Return the rows of an Arrow message and the bytes that it unpacks to, by the message's header.
 
-    Its head is a FlatBuffer (Message.fbs of Arrow): of a table, the place of a field is found through its vtable.
+    The header is a FlatBuffer (Message.fbs of Arrow), in which the place of a field is found through a vtable.
     """
     head, body = message.metadata, message.body
 

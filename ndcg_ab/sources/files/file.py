@@ -1,8 +1,8 @@
-"""Files: TREC, CSV, TSV, JSON Lines and Parquet, plain or packed.
+"""Read TREC, CSV, TSV, JSON Lines and Parquet files, plain or compressed.
 
-Two ways through a file.  The fast one is pyarrow's own readers, which use every core; it must give a clean
-table.  Where it gives up, or gives something that breaks a rule, `rows` reads the file again record by
-record: it accepts what is only unusual, and names the line of what is wrong.
+There are two readers.  The fast one uses pyarrow on every core and must produce a clean table.  If it gives up, or a
+value breaks a rule, `rows` reads the file again record by record: it accepts what is only unusual, and reports the
+line of an error.
 """
 
 import dataclasses
@@ -69,7 +69,7 @@ ANY_TEXT = pa.dictionary(pa.int32(), pa.string())  # each text is kept once, how
 
 
 class File(Source):
-    """A file of judgments, queries or one system's rankings."""
+    """A source that reads a file of judgments, of queries or of the rankings of one system."""
 
     def __init__(self, described: FileSource, directory: Path) -> None:
         is_path = isinstance(described.file, Path)
@@ -95,7 +95,7 @@ class File(Source):
         self.map_parts(layout, check_part)
 
     def map_parts(self, layout: Layout, work: Callable[[Part, Reading, int | None], T]) -> list[T]:
-        """Return what work gives for each file; it gets the number of the file, or None if there is one alone."""
+        """Return the results of `work` for each file; it receives the number of the file, or None for a single file."""
         layout.refuse_unknown(str(self.described.file), self.described.columns)
         made = []
         with list_parts(self.described, self.directory) as parts:
@@ -109,7 +109,7 @@ class File(Source):
     def reduce(
         self, layout: Layout, wanted: WantedPlaces, threads: int | None, keep: TableWriter = IN_MEMORY
     ) -> ReducedRanking | None:
-        """Of one file of this machine, where it is plain."""
+        """Return the reduced ranking if the source is a single regular file of this machine, else None."""
         described = self.described
         if not isinstance(described.file, Path) or not (path := self.directory / described.file).is_file():
             return None
@@ -117,7 +117,7 @@ class File(Source):
         return reduce_file(path, self.reading(path, layout), wanted, threads, keep=keep)
 
     def reading(self, path: Path, layout: Layout, folders: Mapping[str, str | None] = {}) -> Reading:
-        """Return how one of its files is read; folders: the columns that folders above it give, with their values."""
+        """Return how one of the files is read; folders: columns and values that the names of folders give."""
         columns = self.described.columns
         wanted = {columns.get(field.name, field.name) for field in layout.fields}
         values = {name: value for name, value in folders.items() if name in wanted}
@@ -140,7 +140,7 @@ class File(Source):
 
 
 def form_remarks(pulled: Pulled) -> list[Remark]:
-    """Return what a file of this machine was read as, if that is neither plain TREC nor a table with our own names."""
+    """Return a remark on the recognised form of a file, unless it is plain TREC or a table with the standard names."""
     source = pulled.source
     if not isinstance(source, File) or not (path := Path(source.origin)).is_file():
         return []
@@ -150,7 +150,7 @@ def form_remarks(pulled: Pulled) -> list[Remark]:
 
 
 def join_tables(tables: list[Any], layout: Layout, origin: str, keep: TableWriter) -> Any:
-    """Return one table of its parts; raise InputError if some have a column that others lack."""
+    """Return one table made of parts; raise InputError if only some parts have a column."""
     for field in layout.fields if keep.only is None else ():
         kinds = {count_nulls(table, field.name) == table.num_rows for table in tables}
         if len(kinds) > 1:
@@ -163,23 +163,23 @@ def join_tables(tables: list[Any], layout: Layout, origin: str, keep: TableWrite
 
 
 def read_file(path: Path, layout: Layout, reading: Reading, keep: TableWriter = IN_MEMORY) -> Any:
-    """Return the file's table in the columns of a layout; absent optional columns are null.
+    """Return the table of a file in the columns of a layout, with nulls for absent optional columns.
 
     Parameters
     ----------
     path : Path
-        The file, which is there and not empty.
+        The file, which exists and is not empty.
     layout : Layout
         The columns.
     reading : Reading
-        How its rows are read.
+        How the rows are read.
     keep : TableWriter
-        Takes the rows, piece by piece.
+        The writer that receives the rows in pieces.
 
     Raises
     ------
     InputError
-        If anything breaks a rule.
+        If the content breaks a rule.
     """
     refuse_reading(path, layout, reading)
     try:
@@ -194,7 +194,7 @@ def read_file(path: Path, layout: Layout, reading: Reading, keep: TableWriter = 
 
 
 def refuse_reading(path: Path, layout: Layout, reading: Reading) -> None:
-    """Raise InputError if a file of this form cannot hold the layout, or the columns that are mapped."""
+    """Raise InputError if a file of this form cannot hold the layout or the mapped columns."""
     is_trec = reading.format == "trec"
     if is_trec and layout.kind == COSTS:
         names = ", ".join(field.name for field in layout.fields[1:])
@@ -208,7 +208,7 @@ def refuse_reading(path: Path, layout: Layout, reading: Reading) -> None:
 
 
 def read_if_clean(path: Path, layout: Layout, reading: Reading, keep: TableWriter = IN_MEMORY) -> Any:
-    """The table by the fast way; None where there is none, it gives up, or gives something that breaks a rule."""
+    """Return the table read by the fast reader, or None if there is none, it gives up, or a value breaks a rule."""
     tags: dict[str, int] = {}
     for pieces in fast_ways(path, layout, reading, tags):
         rules = TableRules(spaces=reading.format == "trec", from_text=reading.format != "parquet")
@@ -220,9 +220,10 @@ def read_if_clean(path: Path, layout: Layout, reading: Reading, keep: TableWrite
 
 
 def fast_ways(path: Path, layout: Layout, reading: Reading, tags: dict[str, int]) -> list[Iterator[pa.Table]]:
-    """Return the rows by each fast way, which raises one of UNCLEAR where it gives up; tags: receives those of TREC.
+    """Return iterators over the rows, one per fast reader to try; each raises one of UNCLEAR if it gives up.
 
-    Fields of TREC stand between single spaces or single tabs, or any other white space is made even first.
+    tags: receives the tags of TREC lines.  The first TREC reader expects single spaces or tabs between fields, the
+    second normalises other white space.
     """
     if reading.records is not None:
         return []
@@ -236,7 +237,7 @@ def fast_ways(path: Path, layout: Layout, reading: Reading, tags: dict[str, int]
 
 
 def refuse_no_file(path: Path) -> None:
-    """What is not there, is no file, holds nothing, or is by its first bytes what nobody reads here."""
+    """Raise InputError if a path is missing, is no file, is empty, or has the first bytes of an unsupported format."""
     if not path.exists():
         raise InputError(f"{path}: there is no such file{similar_file_hint(path)}")
     if not path.is_file():
@@ -254,7 +255,7 @@ def refuse_no_file(path: Path) -> None:
 
 
 def arrow_types(layout: Layout, chosen: dict[str, str]) -> dict[str, pa.DataType]:
-    """Types for the reader; queries repeat on many lines and are kept once each."""
+    """Return the Arrow types for the reader; query ids of rankings are dictionary-encoded because they repeat."""
     types = {chosen[field.name]: field.type for field in layout.fields if field.name in chosen}
     if "rank" in chosen:
         types[chosen["rank"]] = pa.float64()  # read as a whole number, 0x1F would be one
@@ -266,7 +267,7 @@ def arrow_types(layout: Layout, chosen: dict[str, str]) -> dict[str, pa.DataType
 def trec_pieces(
     path: Path, layout: Layout, names: Sequence[str], prepare: Callable[[bytes], bytes], tags: dict[str, int]
 ) -> Iterator[pa.Table]:
-    """Raises ArrowInvalid where a field that nobody needs is empty or holds white space: the others are shifted."""
+    """Yield the rows of a TREC file; raise ArrowInvalid if an unused field is empty or holds white space."""
     with open_bytes(path) as file:
         line = file.readline(1 << 20)
     delimiter = "\t" if prepare is bytes and b"\t" in line and b" " not in line.strip() else " "
@@ -298,7 +299,7 @@ def trec_pieces(
 
 
 def read_blocks(read: Callable[[bytes], pa.Table], blocks: Iterator[bytes]) -> Iterator[pa.Table]:
-    """Yield the table that each block of a text gives, in order; threads read them."""
+    """Yield the table of each block of text, in order; threads parse the blocks."""
     return work_in_threads(read, blocks, min(MOST_THREADS, count_processors()))
 
 

@@ -1,11 +1,10 @@
-"""The files that a `file:` stands for, as files of this machine: one, the parts of one table, or copies of objects.
+"""List the files that a `file:` key stands for: one file, the parts of one table, or copies of remote objects.
 
-A folder of Parquet files is one table, as the tools that write such folders mean it; of other files, and of several
-that a pattern matches, it must be said (`parts: true`), because two nights side by side look alike.
+A folder of Parquet files is one table.  For folders of other files, and for patterns that match several files, the
+configuration must say `parts: true`, because files of two nights look alike.
 
-What their content is, is told without reading it.  Of files every byte is digested, for a date and a size prove
-nothing; of objects the mark that their store gives each content (ETag, generation) is believed.  Web servers,
-databases, search engines and functions tell nothing before they are asked.
+A key of the content is computed without parsing it: from a digest of every byte of local files, and from the version
+mark (ETag, generation) of objects in stores.  Web servers, databases, search engines and functions have no such key.
 """
 
 import contextlib
@@ -42,7 +41,10 @@ NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """One file to read. name: what it is called in messages. values: what folders above it say, as day=2026-11-20."""
+    """One file to read.
+
+    name: in messages. values: columns given by the names of folders, such as day=2026-11-20.
+    """
 
     path: Path
     name: str
@@ -51,7 +53,7 @@ class Part:
 
 @contextlib.contextmanager
 def list_parts(described: FileSource, directory: Path) -> Iterator[list[Part]]:
-    """The files that are read for it; copies, which lie in a temporary folder, are gone afterwards."""
+    """Yield the list of files to read; downloaded copies lie in a temporary folder and are removed afterwards."""
     if not isinstance(described.file, str):
         yield local_parts(described, described.file, directory)
         return
@@ -72,7 +74,7 @@ def local_parts(described: FileSource, file: Path, directory: Path) -> list[Part
 
 
 def local_columns(described: Any, directory: Path) -> Sequence[str]:
-    """Return the columns of a table in files of this machine, by the first of its parts; of other places none."""
+    """Return the column names of a table in local files, by the first part; empty for other sources."""
     place = getattr(described, "file", None)
     if not isinstance(place, Path) or not ((directory / place).exists() or described.parts):
         return ()
@@ -81,7 +83,7 @@ def local_columns(described: Any, directory: Path) -> Sequence[str]:
 
 
 def data_files_in(described: FileSource, path: Path) -> list[Part]:
-    """The data files in it and below it, by name; hidden ones and marks such as _SUCCESS are none."""
+    """Return the data files in and below a folder, by name, without hidden files and markers such as _SUCCESS."""
     names = [each.relative_to(path) for each in sorted(files_below(path))]
     if not names:
         raise InputError(f"{path}: is not a file, and there is none in the folder")
@@ -92,7 +94,10 @@ def data_files_in(described: FileSource, path: Path) -> list[Part]:
 
 
 def files_below(path: Path) -> list[Path]:
-    """The files in a folder and below it, but hidden ones; InputError where they are too many to be one table."""
+    """Return the files in and below a folder, without hidden ones.
+
+    Raise InputError if there are too many for one table.
+    """
     found: list[Path] = []
     for place, folders, files in os.walk(path):
         folders[:] = [name for name in folders if is_data(Path(name))]
@@ -107,13 +112,13 @@ def is_data(name: Path) -> bool:
 
 
 def partition_values(name: Path) -> dict[str, str | None]:
-    """{"day": "2026-11-20"} for day=2026-11-20/part-0.parquet."""
+    """Return {"day": "2026-11-20"} for the path day=2026-11-20/part-0.parquet."""
     pairs = (part.partition("=") for part in name.parts[:-1] if re.match(r"[^=]+=", part))
     return {unquote(key): None if value == NO_PARTITION else unquote(value) for key, _, value in pairs}
 
 
 def fetch_objects(described: FileSource, directory: Path, folder: Path) -> list[Part]:
-    """Copies of the objects that an address stands for."""
+    """Download the objects that an address stands for and return the copies."""
     store = open_store(described, directory)
     names = object_names(store, described)
     found = []
@@ -146,13 +151,13 @@ def object_names(store: Store, described: FileSource) -> list[str]:
 
 
 def are_parquet(described: FileSource, names: Iterable[str | Path]) -> bool:
-    """Return whether files are read as Parquet, by what is said of them or by their names."""
+    """Return whether files are read as Parquet, by the configured format or by their names."""
     return described.format == "parquet" or all(Path(name).suffix.lower() in PARQUET for name in names)
 
 
 @contextlib.contextmanager
 def name_part_in_errors(part: Part) -> Iterator[None]:
-    """What is said of a copy is said of what it is a copy of."""
+    """Replace the path of a downloaded copy by the address of the original in each InputError raised in the block."""
     try:
         yield
     except InputError as error:
@@ -171,16 +176,18 @@ READING = 3  # to be raised with every change of how bytes become rows
 
 @dataclass(frozen=True)
 class Content:
-    """key: of the content together with all that decides how it is read.  places: where it is, for messages."""
+    """A key of the content of a source and of how it is read, with the places of the files for messages."""
 
     key: str
     places: tuple[str, ...]
 
 
 def read_content_key(described: Any, layout: Layout, directory: Path, program: str) -> Content | None:
-    """The content of a source now; None where only its answer tells it.
+    """Return the key of the current content of a source, or None if the source must be read to know it.
 
-    program: the version that reads it.  Raises InputError and OSError for what is not there or cannot be read.
+    program: the version of the program that reads it.  Raises InputError and OSError for files that are missing or
+        cannot
+    be read.
     """
     if not isinstance(described, FileSource) or described.given is not None:
         return None
@@ -202,13 +209,13 @@ def read_content_key(described: Any, layout: Layout, directory: Path, program: s
 
 
 def digest_of_file(path: Path) -> str:
-    """SHA-256 of the bytes: a gigabyte a second."""
+    """Return the SHA-256 of the bytes of a file, as hex digits."""
     with named(path), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def object_marks(described: FileSource, directory: Path) -> list[tuple[str, dict[str, str | None], str]] | None:
-    """Return the address, the partition values and the store's mark of each object; None if one has no mark."""
+    """Return the address, the partition values and the version mark of each object; None if an object has no mark."""
     store = open_store(described, directory)
     if not isinstance(store, ObjectStore):
         return None

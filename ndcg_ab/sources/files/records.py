@@ -1,4 +1,4 @@
-"""The careful way through a file: record by record, with the line of everything that breaks a rule."""
+"""Read a file record by record, reporting the line of everything that breaks a rule."""
 
 import csv
 import json
@@ -39,9 +39,9 @@ KNOWN_NAMES = frozenset(chain.from_iterable(NAMES.values()))
 
 
 def read_rows(path: Path, layout: Layout, reading: Reading, keep: TableWriter = IN_MEMORY) -> Any:
-    """Return the file's table; raise InputError that names the first line that breaks a rule.
+    """Return the table of a file; raise InputError that names the first line that breaks a rule.
 
-    A TREC ranking is without ranks if one of them is no number.
+    The ranks of a TREC ranking are dropped if one of them is no number.
     """
     watched = FormatWatch(path)
     found = read_records(path, layout, reading, watched.comments.add)
@@ -63,7 +63,7 @@ def gather_records(
     keep: TableWriter = IN_MEMORY,
     remarks: Callable[[], Sequence[Remark]] = tuple,
 ) -> Any:
-    """Return one table of records, each with its place; judgments without a grade are left out and counted."""
+    """Return one table of records with their places; judgments without a grade are left out and counted."""
     unrated = Noticed("unrated_row")
     if layout.kind == JUDGMENT.kind:
         placed = rated_rows(placed, unrated, layout.words)
@@ -72,18 +72,18 @@ def gather_records(
 
 
 def records_table(placed: Records, layout: Layout) -> pa.Table:
-    """The table of records, each with the place where it is; InputError for the first that breaks a rule."""
+    """Return the table of records with their places; raise InputError for the first record that breaks a rule."""
     return pa.concat_tables(record_pieces(placed, layout))
 
 
 def record_pieces(placed: Records, layout: Layout) -> Iterator[pa.Table]:
-    """The same in pieces of `PIECE` rows, at least one: a number of Python takes far more memory than one of Arrow."""
+    """Yield tables of `PIECE` records each, at least one, because Python objects take far more memory than Arrow."""
     values: dict[str, list[Any]] = {field.name: [] for field in layout.fields}
     present: tuple[str, ...] | None = None
     unseen = {field.name for field in layout.fields if field.may_lack and not isinstance(field.blank, str)}
 
     def piece() -> pa.Table:
-        """A column of numbers that no row has is no column of blanks."""
+        """Return the collected values as a table; a numeric column that no row has is null instead of blank."""
         return pa.table({name: [None] * len(each) if name in unseen else each for name, each in values.items()}, schema)
 
     schema = layout.schema
@@ -110,7 +110,7 @@ def record_pieces(placed: Records, layout: Layout) -> Iterator[pa.Table]:
 def read_records(
     path: Path, layout: Layout, reading: Reading, comment: Callable[[str], object] = lambda place: None
 ) -> Records:
-    """Yield each record with its place; comment: receives the place of each line that is left out as one."""
+    """Yield each record with its place; comment: receives the place of each line that is left out as a comment."""
     if reading.records is not None:
         with prefix_errors(str(path)):
             yield from reading.records(text_lines(path) if reading.format == "lines" else load_document(path))
@@ -125,7 +125,7 @@ def read_records(
 
 
 def text_lines(path: Path, longest: int | None = LONGEST_LINE) -> Iterator[tuple[int, str]]:
-    """(number, line with its end) of a text file, packed or not; refuses what is not UTF-8, and lines without end."""
+    """Yield (number, line with its end) of a text file, compressed or not; raise InputError if a line is not UTF-8."""
     number = 0
     try:
         with named(path), open_bytes(path) as file:
@@ -182,7 +182,7 @@ def trec_records(path: Path, layout: Layout, names: Sequence[str], comment: Call
 
 
 def is_row(parts: Sequence[str], places: Mapping[str, int], width: int) -> bool:
-    """Return whether a line that begins with # has the fields of a row: a query id may begin so."""
+    """Return whether a line that begins with # has the fields of a row, since a query id may begin with #."""
     numbers = [parts[place] for name, place in places.items() if name in ("grade", "score") and place < len(parts)]
     return len(parts) == width and parts[0] != COMMENT and all(map(is_plain_number, numbers))
 
@@ -223,9 +223,9 @@ def delimited_records(path: Path, layout: Layout, reading: Reading) -> Records:
 def object_records(
     name: str, objects: Records, layout: Layout, columns: Mapping[str, str], say: SayColumns = columns_option
 ) -> Records:
-    """Yield one record an object.
+    """Yield one record per object.
 
-    name: of the file or the argument, for messages. say: how columns with other names are mapped, for the hint.
+    name: of the file or the argument, for messages. say: writes the hint on how to map columns with other names.
     """
     named, chosen = dict(columns), dict[str, str]()
     keys: tuple[str, ...] = ()
@@ -239,7 +239,7 @@ def object_records(
 
 
 def json_objects(path: Path) -> Records:
-    """Yield the objects of JSON Lines, or of one list."""
+    """Yield the place and the content of each object in JSON Lines or in one JSON list."""
     lines = ((number, line) for number, line in text_lines(path, None) if line.strip())
     first = next(lines, None)
     if first and first[1].lstrip().startswith("["):
@@ -250,7 +250,7 @@ def json_objects(path: Path) -> Records:
 
 
 def listed_objects(name: str, entries: Iterable[Any]) -> Records:
-    """Yield the objects of a list; name: of the file or the argument, for messages."""
+    """Yield the place and the content of each object in a list; name: of the file or the argument, for messages."""
     for number, row in enumerate(entries, 1):
         if not isinstance(row, Mapping):
             raise InputError(f"{name}, entry {number}: {format_value(row)}: every entry of the list must be an object")
@@ -259,7 +259,7 @@ def listed_objects(name: str, entries: Iterable[Any]) -> Records:
 
 @contextmanager
 def prefix_errors(place: str) -> Iterator[None]:
-    """Name the place in the errors of a form, which knows its own value alone."""
+    """Put the place in front of the message of each InputError raised in the block that does not name it."""
     try:
         yield
     except InputError as error:
@@ -267,7 +267,7 @@ def prefix_errors(place: str) -> Iterator[None]:
 
 
 def load_document(path: Path) -> Any:
-    """Return the value of a JSON document, or the list of those of JSON Lines."""
+    """Return the value of a JSON document, or the list of the values of JSON Lines."""
     text = "".join(line for _, line in text_lines(path, None))
     rows = split_lines(text) if text.lstrip().startswith("{") else []
     try:
@@ -279,7 +279,7 @@ def load_document(path: Path) -> Any:
 
 
 def parse_json(where: str, text: str) -> Any:
-    """Return the value of a JSON text; raise JSONDecodeError, or InputError if it is JSON that cannot be read."""
+    """Return the value of a JSON text; raise JSONDecodeError, or InputError if valid JSON cannot be read."""
     try:
         return DECODER.decode(text)
     except json.JSONDecodeError:
@@ -301,7 +301,7 @@ def json_row(path: Path, number: int, line: str) -> dict[str, Any]:
 
 @contextmanager
 def explain_broken_parquet(path: Path, what: str = "the Parquet file is broken, write it again") -> Iterator[None]:
-    """Whatever the library raises over the bytes of a Parquet file, in a sentence."""
+    """Raise InputError that names the file instead of any error of the Parquet library."""
     try:
         yield
     except (InputError, PermissionError):
@@ -322,7 +322,7 @@ def parquet_records(path: Path, layout: Layout, reading: Reading) -> Records:
 def parquet_batches(
     path: Path, layout: Layout, reading: Reading, size: int = PIECE
 ) -> Iterator[tuple[pa.RecordBatch, dict[str, str]]]:
-    """Yield the rows of a Parquet or Arrow file, some at a time, and field -> column."""
+    """Yield the rows of a Parquet or Arrow file in batches, each with the mapping field -> column."""
     with explain_broken_parquet(path, "is not a Parquet file"):
         opened = open_table(path)
     with opened as file:
@@ -340,7 +340,7 @@ def parquet_batches(
 
 
 def parquet_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """The rows; where a text is not UTF-8, texts are left as bytes."""
+    """Return the rows of a batch; texts are returned as bytes if one is not UTF-8."""
     try:
         return cast(list[dict[str, Any]], batch.to_pylist())
     except UnicodeDecodeError:

@@ -1,7 +1,7 @@
-"""The door to object stores and web servers: what they hold is copied to a file, a piece at a time.
+"""Download objects from object stores and web servers into files, in pieces and within limits.
 
-Credentials come from where every tool of a store takes them (AWS_…, GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_…),
-and from `storage:` where a configuration says them by reference.
+Credentials come from the usual environment variables (AWS_…, GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_…), or from
+references in the `storage:` key of a configuration.
 """
 
 import contextlib
@@ -36,14 +36,14 @@ TRANSIENT = (408, 425, 429)
 
 
 def door_of(file: Path | str) -> str:
-    """Return the door in `BOUNDS` that a file, or what is at an address, comes through."""
+    """Return the key in `BOUNDS` of the limits for a path or an address."""
     if isinstance(file, Path):
         return "file"
     return "web server" if file.lower().startswith(("http://", "https://")) else "object store"
 
 
 class Store(ABC):
-    """A place of objects. path: of the object, or the pattern. shown: the address without secrets."""
+    """An object store or web server. path: of the object, or the pattern. shown: the address without secrets."""
 
     def __init__(self, address: str, path: str) -> None:
         self.path = path
@@ -53,17 +53,17 @@ class Store(ABC):
         return self.shown.removesuffix(self.path) + name
 
     def fetch(self, name: str, target: Path) -> None:
-        """Copy an object to a file; raise InputError if it is not there, is refused, changes, or exceeds its bounds."""
+        """Download an object; raise InputError if it is missing, refused, changing, or beyond the limits."""
         passage = Passage(BOUNDS[door_of(self.shown)], self.address_of(name))
         passage.wait(lambda: self.copy(name, target, passage))
 
     @abstractmethod
     def copy(self, name: str, target: Path, passage: Passage) -> None:
-        """Copy an object to a file, and count its bytes."""
+        """Download an object to a file, counting its bytes."""
 
 
 def open_store(described: FileSource, directory: Path) -> Store:
-    """The store that an address is of."""
+    """Return the store of an address; raise InputError for an unknown scheme."""
     address = str(reveal_secrets(str(described.file), "file", directory))
     scheme = address.partition("://")[0].lower()
     with contextlib.suppress(ValueError):
@@ -83,7 +83,7 @@ def open_store(described: FileSource, directory: Path) -> Store:
 
 
 class ObjectStore(Store):
-    """S3, Google Cloud Storage or Azure, through pyarrow."""
+    """S3, Google Cloud Storage or Azure, accessed through pyarrow."""
 
     def __init__(self, address: str, given: dict[str, Any]) -> None:
         scheme, _, rest = address.partition("://")
@@ -111,13 +111,13 @@ class ObjectStore(Store):
             return bool(self.system.get_file_info(name).type == fs.FileType.File)
 
     def mark(self, name: str) -> str | None:
-        """Return what the store calls this content of an object; None if it has no name for it."""
+        """Return the version mark of the current content of an object, or None if the store has none."""
         with self.meaning(), self.system.open_input_stream(name, compression=None) as stream:
             etag, *others, generation, size = object_mark(stream.metadata())
         return repr((etag, *others, generation, size)) if etag or generation else None
 
     def below(self, name: str) -> list[str]:
-        """Return the objects whose path begins with a folder's."""
+        """Return the paths of the objects below a folder, sorted."""
         from pyarrow import fs
 
         with self.meaning():
@@ -126,7 +126,7 @@ class ObjectStore(Store):
 
     @contextlib.contextmanager
     def meaning(self) -> Iterator[None]:
-        """An error of the store's as ours, silent where it may answer later."""
+        """Raise errors of the object store as InputError, or as SilentError if a retry may succeed."""
         try:
             yield
         except FileNotFoundError:
@@ -143,7 +143,7 @@ class ObjectStore(Store):
 
 
 def object_mark(metadata: dict[Any, Any]) -> tuple[Any, ...]:
-    """What tells one content of an object from another."""
+    """Return the metadata that change with the content of an object: etag, lengths, dates and generation."""
     known = {(key.decode() if isinstance(key, bytes) else str(key)).lower(): value for key, value in metadata.items()}
     return tuple(known.get(name) for name in ("etag", "content-length", "last-modified", "generation", "size"))
 
@@ -202,7 +202,7 @@ OPENED = {
 
 
 class WebStore(Store):
-    """One file of a web server, by GET."""
+    """One file of a web server, downloaded by GET."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -246,9 +246,9 @@ class WebStore(Store):
 
 
 def last_answer(client: Any, address: str) -> Any:
-    """The answer behind all redirects, whose own content nobody reads: httpx would unpack all of it.
+    """Return the response after all redirects, without reading the contents of the redirecting responses.
 
-    Raises httpx.TooManyRedirects, as httpx does.
+    Raises httpx.TooManyRedirects.
     """
     import httpx
 

@@ -1,6 +1,6 @@
-"""Text as bytes: what would cost memory without end, or mislead a reader, is seen here.
+"""Split and check text as bytes before a fast reader parses it: over-long lines, control bytes, quotes and braces.
 
-JSON is read strictly: no key may come twice in an object.
+JSON is read strictly: a key that is repeated in an object is an error.
 """
 
 import codecs
@@ -25,26 +25,29 @@ QUOTE, ENDS = ord('"'), (ord("\n"), ord("\r"))
 
 
 def split_lines(text: str) -> list[str]:
-    """Return the lines of a text; a sign that only Unicode takes for a line end stays in its line."""
+    """Return the lines of a text, split at CR and LF only, not at other Unicode line separators."""
     return re.split("\r\n|\n|\r", text)
 
 
 def split_fields(line: str) -> list[str]:
-    """Return the fields of a line of TREC text, between `BLANKS`; none of a blank line."""
+    """Return the fields of a line of TREC text, split at `BLANKS`; empty for a blank line."""
     inner = line.strip(f"{BLANKS}\n")
     return re.split(f"[{BLANKS}]+", inner) if inner else []
 
 
 class UnusualError(Exception):
-    """The fast readers might take this text otherwise than it is meant; the careful way decides."""
+    """Raised if a fast reader might misread a text, so that it must be read record by record."""
 
 
 class LongLineError(UnusualError):
-    """A line is longer than `LONGEST_LINE`."""
+    """Raised if a line is longer than `LONGEST_LINE`."""
 
 
 def line_blocks(file: BinaryIO, longest: int | None = LONGEST_LINE) -> Iterator[bytes]:
-    """The bytes in blocks that end where lines end; LongLineError for a line of more bytes than `longest`."""
+    """Yield the bytes of a file in blocks that end at line ends.
+
+    Raise LongLineError for a line beyond `longest` bytes.
+    """
     rest = b""
     while block := file.read(BLOCK):
         if block.endswith(b"\r"):
@@ -75,7 +78,7 @@ def quoted_blocks(file: BinaryIO) -> Iterator[bytes]:
 
 
 class FileStream(io.RawIOBase):
-    """A stream over another one, which it closes."""
+    """A stream over another stream, which is closed with it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
@@ -89,9 +92,9 @@ class FileStream(io.RawIOBase):
 
 
 class ValidatingStream(FileStream):
-    """A text on its way to a fast reader, which raises UnusualError, or UnicodeDecodeError, for what only looks alike.
+    """A stream that raises UnusualError or UnicodeDecodeError for text that a fast reader might misread.
 
-    Zero bytes, bytes that are not UTF-8 (also where nobody needs the column), and what the subclasses know.
+    Zero bytes and bytes that are not UTF-8 are refused, also in unused columns; subclasses check more.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -114,14 +117,17 @@ class ValidatingStream(FileStream):
         return block
 
     def look(self, text: bytes) -> None:
-        """Raises UnusualError for what is in a text; its first and its last byte are the others' surroundings."""
+        """Raise UnusualError for a problem in a piece of text.
+
+        The first and last byte are context from the neighbours.
+        """
 
     def finish(self) -> None:
-        """Raises UnusualError where the text cannot end so."""
+        """Raise UnusualError if the text cannot end at this point."""
 
 
 class QuotedTextStream(ValidatingStream):
-    """CSV with its header first: every quote begins a field, ends one, or is one of two."""
+    """A stream of CSV in which every quote must begin a field, end a field, or be one of a pair."""
 
     def __init__(self, file: BinaryIO, delimiter: str) -> None:
         super().__init__(file)
@@ -148,7 +154,7 @@ class QuotedTextStream(ValidatingStream):
 
 
 class JsonObjectStream(ValidatingStream):
-    """JSON Lines: every line begins and ends with a brace, and opens few brackets; `lines` counts them."""
+    """A stream of JSON Lines in which every line must be one flat object; `lines` counts the lines."""
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__(file)
@@ -172,12 +178,12 @@ class JsonObjectStream(ValidatingStream):
 
 
 def is_end(signs: npt.NDArray[np.uint8]) -> Any:
-    """Which of the signs end a line."""
+    """Return which of the bytes are line ends, as a boolean array."""
     return (signs == ENDS[0]) | (signs == ENDS[1])
 
 
 def even_spaces(text: bytes) -> bytes:
-    """The text with every run of white space inside a line as one space, and none at its ends."""
+    """Return the text with every run of white space in a line replaced by one space, and none at line ends."""
     text = text.replace(b"\r\n", b"\n").translate(bytes.maketrans(b"\r\t\v\f", b"\n   "))
     while b"  " in text:
         text = text.replace(b"  ", b" ")
@@ -185,14 +191,14 @@ def even_spaces(text: bytes) -> bytes:
 
 
 class RepeatedKeyError(ValueError):
-    """A key that comes twice in one object of JSON."""
+    """Raised if a key is repeated in one JSON object."""
 
     def __init__(self, key: object) -> None:
         super().__init__(f"key {format_value(key)} comes twice in one object: a key must come once")
 
 
 def load_strictly(text: str | bytes) -> Any:
-    """Return the value of a JSON text; raise RepeatedKeyError if a key comes twice in one of its objects."""
+    """Return the value of a JSON text; raise RepeatedKeyError if a key is repeated in one of its objects."""
     return json.loads(text, object_pairs_hook=make_strict_object)
 
 

@@ -1,12 +1,12 @@
-"""The one way of unpacking files: within bounds, a piece at a time.
+"""Decompress files in pieces and within limits.
 
-A few kilobytes can unpack to gigabytes.  What is packed is read in pieces, each of which may unpack to so many times
-its size, and all of it to `GRACE` bytes more: what does not fit is not unpacked, into memory or to disk.
+A few kilobytes can unpack to gigabytes.  A compressed file is read in pieces, each of which may unpack to a fixed
+multiple of its size, plus `GRACE` bytes for the whole file; nothing beyond is unpacked, into memory or to disk.
 
-The ratios were measured.  As dense as they come (the same documents for every query, one score, padded ids, long tags)
-judgments and rankings are by gzip 3 to 24 times smaller, by zstd 4 to 129 times, by lz4 up to 13, by bzip2 up to 81, by
-xz up to 179 times, as Parquet up to 241 times of eight bytes a value.  Repeated lines come to 135 to 1030 by gzip, to
-214 by lz4, to thousands by the others and as Parquet.
+The ratios were measured.  For the most compressible judgments and rankings (equal documents for every query, one score,
+padded ids, long tags) gzip saves a factor of 3 to 24, zstd 4 to 129, lz4 up to 13, bzip2 up to 81, xz up to 179,
+and Parquet up to 241 relative to eight bytes a value.  Repeated lines reach 135 to 1030 with gzip,
+214 with lz4, and thousands with the others and Parquet.
 """
 
 import bz2
@@ -54,18 +54,19 @@ BROKEN: tuple[type[Exception], ...] = (
 
 
 class ArchiveError(Exception):
-    """An archive does not hold exactly one file that can be read. Its text says what it holds."""
+    """Raised if an archive does not contain exactly one readable file; the text says what it contains."""
 
 
 class DenseError(Exception):
-    """An archive says that it unpacks to more than is allowed."""
+    """Raised if an archive declares that it unpacks to more than allowed."""
 
 
 class Packing(NamedTuple):
-    """A way of packing.
+    """A compression format.
 
-    starts: the first bytes of what is packed.  ratio: bytes that a packed one may unpack to.  remedy: the command that
-    unpacks it.  open: gives what is in a file.
+    starts: the first bytes of such files.  ratio: the bytes that one compressed byte may unpack to.  remedy: the
+        command
+    that decompresses.  open: returns a stream of the content of a file.
     """
 
     name: str
@@ -76,7 +77,7 @@ class Packing(NamedTuple):
 
 
 def open_gzip(file: BinaryIO) -> Any:
-    """A gzip file over a file; by a reader that takes a third of the time, where it is installed."""
+    """Return a stream of the content of a gzip file, by the faster library isal if it is installed."""
     kind = gzip.GzipFile if igzip is None else igzip.IGzipFile
     return kind(fileobj=file, mode="rb")
 
@@ -91,7 +92,7 @@ def open_by_arrow(codec: str) -> Callable[[BinaryIO], Any]:
 
 
 def open_zip(file: BinaryIO) -> Any:
-    """Open the one file of a ZIP archive; folders, hidden files and what a Mac adds (__MACOSX) do not count."""
+    """Return a stream of the only file in a ZIP archive; folders, hidden files and __MACOSX entries do not count."""
     archive = zipfile.ZipFile(file)
     members = [member for member in archive.infolist() if not re.search(r"(^|/)([._]|$)", member.filename)]
     if len(members) != 1:
@@ -121,7 +122,10 @@ SHOWN = 3  # files in a message
 
 
 def allowed_ratio(usual: int) -> int:
-    """How many times its size something may unpack to; InputError where the environment says it wrongly."""
+    """Return the allowed compression ratio: `usual`, or the value of an environment variable.
+
+    Raises InputError if the variable is no positive integer.
+    """
     written = os.environ.get(SETTING, "").strip()
     if not written:
         return usual
@@ -131,7 +135,7 @@ def allowed_ratio(usual: int) -> int:
 
 
 class MeteredFile(FileStream):
-    """A file of which little is read at a time. count: how much was."""
+    """A file stream with small reads that counts how many bytes were read."""
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__(file)
@@ -152,10 +156,10 @@ class MeteredFile(FileStream):
 
 
 class UnpackedFile(io.RawIOBase):
-    """A packed file, unpacked as it is read; what is broken or too dense is an InputError.
+    """A stream that decompresses a file; raises InputError if the file is broken or too dense.
 
-    A stretch may be denser than the ratio by `GRACE` bytes, wherever it stands: what was sparse before buys no more.
-    outer: of a file that is packed twice the outer layer, whose bytes are counted, and file, what that unpacks to.
+    A stretch may exceed the ratio by `GRACE` bytes in total; sparse stretches before it do not compensate.
+    outer, file: for a file that is compressed twice, the outer layer, whose bytes are counted, and its content.
     """
 
     def __init__(
@@ -211,12 +215,12 @@ class UnpackedFile(io.RawIOBase):
 
 
 def packing_of(content: bytes) -> Packing | None:
-    """Return how bytes are packed, by the first of them; None if they are not."""
+    """Return the compression format by the first bytes of a file, or None."""
     return next((packing for packing in PACKINGS if content.startswith(packing.starts)), None)
 
 
 def find_packing(path: Path) -> Packing | None:
-    """How a file is packed, by its first bytes, whatever its name says; None where it is not."""
+    """Return the compression format of a file by its first bytes, whatever its name, or None."""
     with path.open("rb") as file:
         return packing_of(file.read(LONGEST_START))
 
@@ -226,7 +230,7 @@ def is_packed(path: Path) -> bool:
 
 
 def open_bytes(path: Path) -> BinaryIO:
-    """The file's bytes, unpacked; InputError where they are broken, or where few of them unpack to many."""
+    """Open a file as a stream of decompressed bytes; raise InputError if the file is broken or too dense."""
     packing = find_packing(path)
     if packing is None:
         return path.open("rb")
@@ -246,11 +250,12 @@ def open_bytes(path: Path) -> BinaryIO:
 
 
 def open_table(path: Path) -> "ParquetFile | ArrowTable":
-    """Open a Parquet or Arrow file; raise InputError if its counts disagree, or promise more than it may unpack to.
+    """Open a Parquet or Arrow file; raise InputError if its counts disagree or it declares too much data.
 
-    The checksums of its pages, if it has any, are held against the pages that are read.
-    What it unpacks to are its pages, or its rows at eight bytes for every value: some bytes can say "a billion times".
-    Raises whatever the library does over broken bytes.
+    Page checksums, if there are any, are verified while reading.  The size is that of the pages, or eight bytes per
+    value
+    and row, since a few bytes can declare a billion repetitions.  Errors of the library over broken bytes are passed
+    on.
     """
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
@@ -281,16 +286,16 @@ def open_table(path: Path) -> "ParquetFile | ArrowTable":
 
 
 def is_shared(kind: Any) -> bool:
-    """Return whether a column of this type may keep a text once that many rows have."""
+    """Return whether a column of this Arrow type may store a text once for many rows."""
     import pyarrow as pa
 
     return any(is_kind(kind) for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary))
 
 
 def longest_shared_text(file: "ParquetFile", names: Sequence[str]) -> int:
-    """Return the bytes of the longest text among those that many rows may share, if it is longer than an id may be.
+    """Return the bytes of the longest text that many rows may share, or 0 if it is no longer than an id may be.
 
-    The first row of each group comes with the whole dictionary of its group.
+    The first row of each row group is read, which brings the whole dictionary of the group.
     """
     from ndcg_ab.sources.files.arrow_tables import longest_shared
 
@@ -313,11 +318,12 @@ def refuse_dense_table(path: Path, kind: str, rows: int, columns: int, unpacked:
 def whole_batches(
     path: Path, file: "ParquetFile | ArrowTable", columns: Sequence[str] | None = None, size: int = 1 << 16
 ) -> Iterator[Any]:
-    """Yield the rows of a table in some or all columns, so many at a time.
+    """Yield the rows of a table in batches of `size` rows, in some or all columns.
 
-    Raises InputError, and closes the file, if it promises another number of rows than it holds.  The footer of Parquet
-    promises rows for the file, for each group, and values for each flat column.  What it says of a column that was not
-    read is left alone: a broken footer can end the process there.
+    Raises InputError, and closes the file, if the number of rows differs from what the file declares.  The footer of
+    Parquet declares rows for the file and for each group, and values for each flat column.  Footer entries of columns
+    that
+    were not read are not used, because a broken footer can crash the process there.
     """
     rows = 0
     for batch in file.iter_batches(size, columns=columns):
@@ -353,7 +359,10 @@ PACKED = {  # how a file begins -> what it is, what to do
 
 
 def filter_command(path: Path, program: str, number: str = "") -> str:
-    """Return the command that sends a file, unpacked, through a program; number: of the new file among several."""
+    """Return the shell command that pipes a file, decompressed, through a program.
+
+    Number: of the new file if several.
+    """
     file = shlex.quote(str(path))
     packing = find_packing(path)
     new = f"NEW{number}" + next((end for end in path.suffixes if end.lower() in (".csv", ".tsv")), "")
@@ -361,7 +370,7 @@ def filter_command(path: Path, program: str, number: str = "") -> str:
 
 
 def packed_hint(path: Path, start: bytes) -> str | None:
-    """What a file is by its first bytes that cannot be read here, and what to do."""
+    """Return what an unsupported file is by its first bytes, and how to convert it; None for other files."""
     if path.suffix.lower() in (".xlsx", ".xlsm", ".ods") and start.startswith(b"PK"):
         return "is a spreadsheet, which is not read here; export its sheet as CSV"
     for magic, (what, remedy) in PACKED.items():
@@ -371,6 +380,6 @@ def packed_hint(path: Path, start: bytes) -> str | None:
 
 
 def folder_hint(path: Path) -> str:
-    """``; name one of its files, such as runs/old.run``"""
+    """Return the advice ``; name one of its files, such as runs/old.run``, or an empty text for an empty folder."""
     names = sorted(each.name for each in path.iterdir() if each.is_file() and not each.name.startswith("."))
     return f"; name one of its files, such as {path / names[0]}" if names else ""

@@ -1,1 +1,1 @@
-"""Forms of files, each an entry of a table, and their recognition by the first lines of a file."""
+"""Recognise the forms of files (layouts of tools such as Quepid, ranx or trec_eval) by their first lines."""

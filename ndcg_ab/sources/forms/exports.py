@@ -1,4 +1,4 @@
-"""What tools for judging export as JSON: Quepid, Elasticsearch and OpenSearch, Rated Ranking Evaluator (RRE)."""
+"""Read JSON exports of judging tools: Quepid, Elasticsearch and OpenSearch, Rated Ranking Evaluator (RRE)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -30,7 +30,7 @@ def has_objects(value: Any, name: str, fields: set[str]) -> bool:
 
 
 def judged(query_id: Any, doc_id: Any, grade: Any, judge: Any = None) -> tuple[str, dict[str, Any]]:
-    """Return the record of a judgment with its place; judge: who gave the grade, if it is known."""
+    """Return the place and the record of a judgment; judge: who gave the grade, if known."""
     record = {"query_id": query_id, "doc_id": doc_id, "grade": grade}
     return place_of(query_id, doc_id), record | ({"judge": judge} if judge else {})
 
@@ -43,7 +43,7 @@ def is_empty(rating: Object) -> bool:
 
 
 def read_case(value: Any) -> Records:
-    """Yield the record of each rating of a Quepid case; one that is empty is no judgment."""
+    """Yield the record of each rating of a Quepid case, without empty ratings."""
     for place, query in read_objects(value["queries"], "queries"):
         text = query.get("query_text")
         if text is None:
@@ -57,7 +57,7 @@ def read_case(value: Any) -> Records:
 
 
 def read_book(value: Any) -> Records:
-    """Yield the record of each rating of a Quepid book; one that is empty, or called unrateable, is no judgment."""
+    """Yield the record of each rating of a Quepid book, without empty and unrateable ones."""
     for _, pair in read_objects(value["query_doc_pairs"], "query_doc_pairs"):
         query_id, doc_id = pair.get("query_text"), pair.get("doc_id")
         for _, rating in read_objects(pair.get("judgements") or [], f"{place_of(query_id, doc_id)}, judgements"):
@@ -66,7 +66,7 @@ def read_book(value: Any) -> Records:
 
 
 def is_snapshot(value: Any) -> bool:
-    """Return whether a document is a Quepid snapshot; its queries come last: the beginning of a large file has none."""
+    """Return whether a document is a Quepid snapshot; in the beginning of a large file its queries may be missing."""
     docs = value.get("docs") if is_object(value) else None
     if not is_object(docs) or not {"queries", "has_snapshot_file", "time"} & value.keys():
         return False
@@ -75,7 +75,7 @@ def is_snapshot(value: Any) -> bool:
 
 
 def read_snapshot(value: Any) -> Records:
-    """Yield the record of each document that a search returned; those that are only rated it did not."""
+    """Yield the record of each document that a search returned, without documents that are only rated."""
     queries = [query for _, query in read_objects(value.get("queries") or [], "queries")]
     texts = {str(query.get("query_id", query.get("id"))): query.get("query_text") for query in queries}
     for number, entries in read_queries(value["docs"]):
@@ -93,7 +93,7 @@ def read_snapshot(value: Any) -> Records:
 
 
 def requests_of(value: Any) -> Any:
-    """Return the list of requests of _rank_eval, which may be the whole document."""
+    """Return the list of requests in a _rank_eval document, or the document itself if it is the list."""
     return value.get("requests") if is_object(value) else value
 
 
@@ -107,14 +107,14 @@ def are_requests(value: Any) -> bool:
 
 
 def read_requests(value: Any) -> Records:
-    """Yield the record of each rating; the query is called as its request."""
+    """Yield the record of each rating of a _rank_eval document; the query id is the id of the request."""
     for place, request in read_objects(requests_of(value), "requests"):
         for _, rating in read_objects(request.get("ratings"), f"{place}, ratings"):
             yield judged(request.get("id"), rating.get("_id"), rating.get("rating"))
 
 
 def unwrap(value: Any) -> Object:
-    """Return the ratings of the workbench within the answer of an engine; an empty object if they are not just once."""
+    """Return the object with ratings inside a search engine's response; an empty object unless there is exactly one."""
     while is_object(value) and not any(key in value for key in KEYS):
         inner = value.get("_source") or value.get("hits")
         value = inner[0] if is_list(inner) and len(inner) == 1 else inner
@@ -139,7 +139,7 @@ def read_workbench(value: Any) -> Records:
 
 
 def is_rated(value: Any) -> bool:
-    """Return whether relevant documents are at a level of topics, groups and queries."""
+    """Return whether an RRE document has relevant documents at any level of topics, groups and queries."""
     if not is_object(value):
         return False
     inner = [entry for level in LEVELS if is_list(value.get(level)) for entry in value[level]]
@@ -147,7 +147,7 @@ def is_rated(value: Any) -> bool:
 
 
 def read_rated(value: Any) -> Records:
-    """Yield the record of each document of each query; all queries of a group have the same documents."""
+    """Yield the record of each document of each query; all queries of an RRE group share the group's documents."""
     rule = 'must be {grade: [documents]} or {document: {"gain": grade}}'
     for query_id, documents in rated_queries(value, None, "the document"):
         for key, rated in read_object(documents, f"{place_of(query_id)}, {RELEVANT}", rule).items():
@@ -158,7 +158,7 @@ def read_rated(value: Any) -> Records:
 
 
 def rated_queries(value: Object, documents: Any, place: str) -> Iterator[tuple[Any, Any]]:
-    """Yield (query, its relevant documents) of all levels within; documents: those of the group around."""
+    """Yield each query at any level with its relevant documents; documents: those of the enclosing group."""
     documents = value.get(RELEVANT, documents)
     inner = [found for level in LEVELS if level in value for found in read_objects(value[level], level)]
     for place_within, each in inner:
@@ -168,7 +168,7 @@ def rated_queries(value: Object, documents: Any, place: str) -> Iterator[tuple[A
 
 
 def name_query(value: Object, place: str) -> Any:
-    """Return the text of a query, else its name."""
+    """Return the text of an RRE query, or else its name."""
     placeholders = value.get("placeholders") or {}
     texts = [text for key, text in placeholders.items() if key == "$query"] or [*placeholders.values()]
     name = value.get("name")

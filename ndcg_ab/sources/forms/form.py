@@ -1,4 +1,4 @@
-"""Forms of files: how a form is recognised, and how the rows of a file are read."""
+"""The records that describe a form of files: how it is recognised, and how its rows are read."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
@@ -12,28 +12,28 @@ Records = Iterator[tuple[str, dict[str, Any]]]  # the place of a record within i
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """How the rows of a file are read.
+    """The description of how the rows of a file are read.
 
     Attributes
     ----------
     kind : str
-        What the file holds: a constant of this module.
+        The content of the file: a constant of this module.
     format : str
         ``trec`` (fields between white space), ``delimited``, ``jsonl``, ``parquet``, ``lines`` or ``json``.
     columns : mapping of str to str
-        Field -> column, for columns that are not called as the field.
+        Field -> column, for columns whose name differs from the field.
     names : tuple of str
         The columns in order, for text without a header; empty if the first line is the header.
     delimiter, decimal : str
-        The signs between fields and within numbers, of delimited text.
+        The signs between fields and within numbers, for delimited text.
     records : callable, optional
-        Gives the records, for the format ``lines`` of (number, line), for ``json`` of the value of the document.
+        Returns the records, for the format ``lines`` from (number, line), for ``json`` from the value of the document.
     words : str
         The name of the form, for notes.
     is_doubtful : bool
-        Whether another kind is likelier: the reading counts only if the kind is known, or nothing else fits.
+        Whether another kind of content is likelier: the reading counts only if the kind is known, or nothing else fits.
     values : mapping of str to str
-        Column -> the value of all rows, for columns that the names of folders above a Parquet file give.
+        Column -> value in all rows, for columns that the names of folders above a Parquet file give.
     """
 
     kind: str
@@ -60,13 +60,13 @@ class Form(NamedTuple):
     Attributes
     ----------
     words : str
-        Its name in notes and in the list of forms.
+        The name of the form in notes and in the list of forms.
     kind : str
-        What such a file holds: a constant of this module.
+        The content of such a file: a constant of this module.
     sample : str
         A small file of the form.
     sniff : callable
-        Returns how a file is read whose first lines are a sample of it; None if it has another form.
+        Returns the `Reading` for a sample of a file, or None if the file has another form.
     """
 
     words: str

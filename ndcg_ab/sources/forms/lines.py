@@ -1,4 +1,4 @@
-"""Forms of text without a header: fields that are known by their places, and lines of queries or of users."""
+"""Recognise text without a header: TREC-like fields in fixed order, and lines of queries or of users."""
 
 import csv
 import re
@@ -34,8 +34,8 @@ def make_form(
 ) -> Form:
     """Return the form of lines without a header.
 
-    names: of the fields in their order. fits: whether the values of the fields are plausible. doubts: whether another
-    kind is likelier.
+    names: of the fields in order. fits: whether the values of the fields are plausible. doubts: whether another
+    kind of content is likelier.
     """
 
     def sniff(sample: Sample) -> Reading | None:
@@ -53,13 +53,13 @@ def make_form(
 
 
 def have_grades(columns: Columns) -> bool:
-    """Return whether documents differ, and their grades are plausible numbers."""
+    """Return whether document ids differ and grades are plausible numbers."""
     grades = columns["grade"]
     return vary(columns["doc_id"]) and numbers(rated(grades)) is not None and are_grades(grades)
 
 
 def have_falling_fractions(columns: Columns) -> bool:
-    """Return whether grades fall within queries, and are not all whole: scores do."""
+    """Return whether grades fall within queries and are not all integers, as scores would be."""
     grades = numbers(columns["grade"])
     return grades is not None and fall(columns["query_id"], grades) and not all(grade.is_integer() for grade in grades)
 
@@ -69,14 +69,14 @@ def have_ranks(columns: Columns) -> bool:
 
 
 def have_q0(columns: Columns) -> bool:
-    """Return whether there are ranks, and the second field is the same everywhere."""
+    """Return whether there are ranks and the second field is constant."""
     return have_ranks(columns) and len(set(columns["unused_1"])) == 1
 
 
 def are_ranked_scores(
     query_ids: Sequence[str], doc_ids: Sequence[str], ranks: Sequence[str], scores: Sequence[str]
 ) -> bool:
-    """Return whether lines are of documents, each once in a query, with rising ranks and falling scores."""
+    """Return whether lines are a ranking: documents once per query, rising ranks and falling scores."""
     found = numbers(scores)
     are_ids = len(set(zip(query_ids, doc_ids, strict=True))) == len(doc_ids)
     return are_ids and are_ranks(query_ids, ranks) and found is not None and fall(query_ids, found)
@@ -89,7 +89,7 @@ def have_scores(columns: Columns) -> bool:
 
 
 def may_be_grades(columns: Columns) -> bool:
-    """Return whether scores are whole, or few that do not fall within queries."""
+    """Return whether scores may be grades: integers, or few values that do not fall within queries."""
     scores = numbers(columns["score"]) or []
     is_falling = fall(columns["query_id"], scores) or len(set(scores)) > MOST_GRADES
     return not is_falling or all(score.is_integer() for score in scores)
@@ -152,7 +152,10 @@ def sniff_lists(sample: Sample) -> Reading | None:
 
 
 def read_lists(lines: Iterable[tuple[int, str]], delimiter: str, sign: str | None) -> Records:
-    """Yield a record for each document of each line after the first; the sign divides them, or white space."""
+    """Yield a record for each document in each line after the header.
+
+    Sign: the separator of documents, None: white space.
+    """
     for number, parts in enumerate(csv.reader((line for _, line in lines), delimiter=delimiter), 1):
         if number > 1 and parts:
             query_id, documents = (*parts, "")[:2]

@@ -1,7 +1,4 @@
-"""Forms of JSON: the shapes of values, and queries with the list of their documents.
-
-The documents of a query may be hits, results, or within the answer of an engine; ratings if they are judged.
-"""
+"""Recognise nested JSON: queries with lists of documents, as hits, results, ratings or a search engine's response."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
@@ -33,18 +30,18 @@ def is_id(value: Any) -> bool:
 
 
 def most(values: Iterable[Any], fits: Callable[[Any], Any]) -> bool:
-    """Return whether more than half of the values fit: the last may be cut, and a wrong one is refused by its place."""
+    """Return whether `fits` holds for more than half of the values."""
     found = [bool(fits(value)) for value in values]
     return 2 * sum(found) > len(found)
 
 
 def value_of(sample: Sample) -> Any:
-    """Return the first entries of a JSON document or of JSON Lines; None for other files, and if columns are named."""
+    """Return the first entries of a JSON document or of JSON Lines; None for other files or if columns are mapped."""
     return None if sample.columns else sample.value
 
 
 def json_form(words: str, kind: str, example: str, fits: Callable[[Any], bool], read: Callable[[Any], Records]) -> Form:
-    """Return the form of JSON values that `fits` accepts, and of which `read` yields the records."""
+    """Return the form of JSON values that `fits` accepts and whose records `read` yields."""
 
     def sniff(sample: Sample) -> Reading | None:
         return Reading(kind, "json", records=read) if fits(value_of(sample)) else None
@@ -71,13 +68,13 @@ def read_list(value: Any, place: str, rule: str) -> Sequence[Any]:
 
 
 def read_objects(value: Any, name: str) -> Iterator[tuple[str, Object]]:
-    """Yield (place, object) of the list of this name: ``queries, entry 1``."""
+    """Yield (place, object) for each object of a list, with places such as ``queries, entry 1``."""
     for number, each in enumerate(read_list(value, name, "must be a list of objects"), 1):
         yield f"{name}, entry {number}", read_object(each, f"{name}, entry {number}", "must be an object")
 
 
 def read_queries(value: Any) -> Iterable[tuple[Any, Any]]:
-    """Return the pairs of query_id and what it leads to."""
+    """Return the (query_id, value) pairs of a mapping."""
     return read_object(value, "the document", "must be an object").items()
 
 
@@ -85,7 +82,7 @@ def read_queries(value: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def query_of(row: Object) -> Any:
-    """Return the id of a query's object, or its text if it has no id; None if it has neither."""
+    """Return the id of a query object, or the text if it has no id, or None."""
     ids = {name: value for name, value in row.items() if isinstance(name, str) and is_id(value)}
     column = field_column("query_id", [*ids])
     if column is not None:
@@ -96,7 +93,7 @@ def query_of(row: Object) -> Any:
 
 
 def find_documents(row: Any, depth: int = MOST_DEPTH) -> Sequence[Any] | None:
-    """Return the list of documents in a query's object, or in the answer of an engine within; None without a list."""
+    """Return the list of documents in a query object or in a search engine's response within it, or None."""
     if not is_object(row) or depth == 0:
         return None
     by_bare = {bare_name(name): value for name, value in row.items() if isinstance(name, str)}
@@ -116,7 +113,7 @@ def find_documents(row: Any, depth: int = MOST_DEPTH) -> Sequence[Any] | None:
 
 
 def keys_of(entry: Object, kind: str) -> Mapping[str, str]:
-    """Return field -> key of a document's object."""
+    """Return the mapping field -> key of a document object."""
     return field_keys(FIELDS[kind], tuple(name for name in entry if isinstance(name, str)))
 
 
@@ -124,7 +121,7 @@ field_keys = lru_cache(maxsize=1000)(match_columns)
 
 
 def is_document(entry: Any, kind: str) -> bool:
-    """Return whether a document is given by its id, or by an object with it and without a query of its own."""
+    """Return whether an entry is a document: an id, or an object with an id and without a query of its own."""
     if not is_object(entry):
         return kind == RANKING and is_id(entry)
     names = [name for name in entry if isinstance(name, str)]
@@ -146,9 +143,9 @@ def are_documents(entries: Sequence[Any], kind: str) -> bool:
 
 
 def read_documents(query_id: Any, entries: Any, kind: str) -> Records:
-    """Yield the record of each document of a query: an id, or an object with it.
+    """Yield the record of each document of a query: an id, or an object with an id.
 
-    A ranking without scores and ranks is in the order of its places.
+    A ranking without scores and ranks is ranked in the order of the list.
     """
     rule = "must be a list of documents: ids, or objects with doc_id and " + " or ".join(FIELDS[kind][1:])
     found = read_list(entries, place_of(query_id), rule)
@@ -166,7 +163,7 @@ def read_documents(query_id: Any, entries: Any, kind: str) -> Records:
 
 
 def values_of(entry: Any, kind: str) -> dict[str, Any]:
-    """Return field -> value of the fields that a document has."""
+    """Return the mapping field -> value of the fields that a document has."""
     if not is_object(entry):
         return {"doc_id": entry}
     return {field: entry[key] for field, key in keys_of(entry, kind).items() if entry[key] is not None}
@@ -187,13 +184,13 @@ def have_documents(value: Any, kind: str) -> bool:
 
 
 def is_columns(value: Any) -> bool:
-    """Return whether lists are the columns of a table, or its columns and rows."""
+    """Return whether a mapping of lists holds the columns of a table, or its column names and rows."""
     names = [str(name) for name in value]
     return len(match_columns(("query_id", "doc_id"), names)) > 1 or {"columns", "data"} <= {*names}
 
 
 def rows_of(value: Any) -> Iterator[Any]:
-    """Yield the object of each query: of a list, of one query alone, of {query: answer} or {query: documents}."""
+    """Yield the object of each query: from a list, a single query, {query: answer} or {query: documents}."""
     if is_list(value):
         yield from value
     elif query_of(value) is not None and find_documents(value) is not None:

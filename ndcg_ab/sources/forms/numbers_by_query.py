@@ -1,6 +1,6 @@
-"""Numbers of documents or measures by query, as ranx and pytrec_eval keep them: {query: {name: number}}.
+"""Recognise numbers of documents or measures by query, as ranx and pytrec_eval keep them: {query: {name: number}}.
 
-The numbers of documents may be in pairs, too: {query: [[document, number]]}.
+The numbers of documents may also be in pairs: {query: [[document, number]]}.
 """
 
 from collections import Counter
@@ -30,7 +30,10 @@ KINDS = {"qrels": JUDGMENTS, "run": RANKING}  # one key around all queries, whic
 
 
 def sniff_judgments(sample: Sample) -> Reading | None:
-    """Grades are few and small; those that are fractions and fall from document to document are likelier scores."""
+    """Return how judgments by query are read, or None if the numbers are not few and small enough for grades.
+
+    Fractions that fall from document to document are marked as doubtful, because they are likelier scores.
+    """
     queries = values_by_query(sample, JUDGMENTS)
     values = list(chain.from_iterable(queries))
     found = numbers(values)
@@ -45,7 +48,10 @@ def sniff_judgments(sample: Sample) -> Reading | None:
 
 
 def sniff_ranking(sample: Sample) -> Reading | None:
-    """Scores are many, or fractions, or fall from document to document; whole numbers are likelier grades."""
+    """Return how scores by query are read, or None if the values are no numbers.
+
+    Few integers that do not fall from document to document are marked as doubtful, because they are likelier grades.
+    """
     queries = values_by_query(sample, RANKING)
     if numbers(chain.from_iterable(queries)) is None:
         return None
@@ -58,7 +64,7 @@ def sniff_ranking(sample: Sample) -> Reading | None:
 
 
 def unwrap(value: Any) -> tuple[Any, str | None]:
-    """Return the queries within a wrapper or in the lines of JSON Lines, and the kind that a wrapper names."""
+    """Return the queries inside a wrapper or in JSON Lines, and the kind of content that the wrapper names, or None."""
     if is_list(value) and all(is_object(each) and all(map(is_query, each.values())) for each in value):
         merged = dict(chain.from_iterable(each.items() for each in value))
         return (merged if 2 * len(merged) > len(value) else value), None
@@ -68,7 +74,7 @@ def unwrap(value: Any) -> tuple[Any, str | None]:
 
 
 def values_by_query(sample: Sample, kind: str) -> Queries:
-    """Return the values of each query; none if the document has another shape, or keys that are measures."""
+    """Return the values of each query; empty if the document has another shape or its keys are measures."""
     value, named = unwrap(value_of(sample))
     if named not in (None, kind) or not is_object(value) or not most(value.values(), is_query_or_pairs):
         return []
@@ -109,7 +115,7 @@ def has_fractions(queries: Queries) -> bool:
 
 
 def falls(queries: Queries) -> bool:
-    """Return whether numbers fall from document to document within every query, and one has several."""
+    """Return whether numbers fall strictly within every query, and some query has several numbers."""
     found = [numbers(texts) or [] for texts in queries]
     is_falling = all(after < before for texts in found for before, after in pairwise(texts))
     return is_falling and max(map(len, found)) > 1
@@ -129,7 +135,7 @@ def read_numbers(value: Any, field: str) -> Records:
 
 
 def sniff_values(sample: Sample) -> Reading | None:
-    """Keys that are no measures are likelier documents."""
+    """Return how metric values by query are read, or None; doubtful if the keys are no known measures."""
     value = value_of(sample)
     if not is_object(value) or not most(value.values(), is_query):
         return None

@@ -1,4 +1,4 @@
-"""The names of columns, and values that are plausible in them: no form is recognised by a name alone."""
+"""Match columns by name, and check that their values are plausible: no form is recognised by a name alone."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ def bare_name(name: str) -> str:
 
 
 def field_column(field: str, names: Sequence[str]) -> str | None:
-    """Return the column of a field, by its own name or a name of other tools; None if no column has one."""
+    """Return the column of a field, by the field's name or a name that other tools use, or None."""
     if field in names:
         return field
     by_bare = {bare_name(name): name for name in reversed(names)}
@@ -36,12 +36,12 @@ def field_column(field: str, names: Sequence[str]) -> str | None:
 
 
 def query_column(names: Sequence[str]) -> str | None:
-    """Return the column with the ids in a file that has one row for each query."""
+    """Return the column with the query ids in a file that has one row per query."""
     return field_column("query_id", names) or field_column("id", names)
 
 
 def match_columns(fields: Iterable[str], names: Sequence[str]) -> dict[str, str]:
-    """Return field -> column for the fields that have a column; no column serves two fields."""
+    """Return the mapping field -> column for the fields that have a column; no column serves two fields."""
     found: dict[str, str] = {}
     for field in fields:
         column = field_column(field, [name for name in names if name not in found.values()])
@@ -51,7 +51,7 @@ def match_columns(fields: Iterable[str], names: Sequence[str]) -> dict[str, str]
 
 
 def guess_column(field: str, names: Iterable[str]) -> str | None:
-    """Return the column that a message proposes for a field: a known name, or one that is nearly the field's."""
+    """Return the column that a message proposes for a field: a known name or a similar one, or None."""
     given = list(names)
     by_bare = {bare_name(name): name for name in reversed(given)}
     near = get_close_matches(bare_name(field), by_bare, n=1, cutoff=0.7)
@@ -73,18 +73,18 @@ def is_plain_number(text: str) -> bool:
 
 
 def numbers(values: Iterable[str], decimal: str = ".") -> list[float] | None:
-    """Return the values as numbers; None if one is none."""
+    """Return the values as numbers, or None if a value is no number."""
     texts = [value.strip().replace(decimal, ".") for value in values]
     return [float(text) for text in texts] if texts and all(map(is_plain_number, texts)) else None
 
 
 def rated(values: Iterable[str]) -> list[str]:
-    """Return the values that are neither empty nor a word for none."""
+    """Return the values that are neither empty nor a word for "no grade"."""
     return [value for value in values if value.strip() and value.strip() not in NO_GRADE]
 
 
 def are_grades(values: Sequence[str], decimal: str = ".") -> bool:
-    """Return whether values are few different numbers of grades, or words; empty ones are no judgment."""
+    """Return whether values are plausible grades: few different small numbers or words; empty values are ignored."""
     given = rated(values)
     found = numbers(given, decimal)
     if found is None:
@@ -93,7 +93,7 @@ def are_grades(values: Sequence[str], decimal: str = ".") -> bool:
 
 
 def are_ranks(query_ids: Sequence[str], values: Sequence[str]) -> bool:
-    """Return whether values count from 0 or 1 within each query, and reach the second place in one."""
+    """Return whether values count up from 0 or 1 within each query, and some query has several."""
     found = numbers(values)
     if found is None:
         return False
@@ -112,12 +112,12 @@ def are_times(values: Sequence[str]) -> bool:
 
 
 def vary(values: Sequence[str]) -> bool:
-    """Return whether values are not all the same, as ids of documents are not; a single one may be."""
+    """Return whether values differ, as document ids do; up to two values may be equal."""
     return len(set(values)) > 1 or len(values) < 3
 
 
 def fall(query_ids: Sequence[str], values: Sequence[float]) -> bool:
-    """Return whether values never rise within a query, and are not all the same in each."""
+    """Return whether values never rise within a query, and fall in some query."""
     pairs = [
         (before, after) for before, after in pairwise(zip(query_ids, values, strict=True)) if before[0] == after[0]
     ]

@@ -1,4 +1,4 @@
-"""The recognition of forms: the one list of them, and the choice among them."""
+"""Recognise the form of a file among all known forms, and choose how the file is read."""
 
 import dataclasses
 import textwrap
@@ -56,19 +56,19 @@ SUFFIXES = {
 
 
 def recognise(sample: Sample, kind: str | None = None) -> Reading | None:
-    """Return how a file is read; None if it has no form that is known.
+    """Return how a file is read, or None if no known form fits.
 
     Parameters
     ----------
     sample : Sample
         The beginning of the file.
     kind : str, optional
-        What the file is said to hold.
+        The content that the file is said to have.
 
     Raises
     ------
     InputError
-        If nothing is said, and the file may be read as two kinds.
+        If no kind is given and the file fits two kinds.
     """
     found: dict[str, Reading] = {}
     for form in FORMS:
@@ -82,12 +82,12 @@ def recognise(sample: Sample, kind: str | None = None) -> Reading | None:
 
 
 def recognise_file(path: Path, kind: str | None = None) -> Reading | None:
-    """Return how a file is read, by its beginning; None if it has no form that is known."""
+    """Return how a file is read by its beginning, or None if no known form fits."""
     return recognise(Sample.of_file(path), kind)
 
 
 def list_forms() -> str:
-    """Return all forms with their samples, as Markdown: a list for each kind."""
+    """Return all forms with samples as Markdown, with a list for each kind of content."""
     parts = []
     for kind, option in OPTIONS.items():
         parts.append(f"{kind.capitalize()} (`{option}`):")
@@ -100,7 +100,7 @@ def list_forms() -> str:
 
 
 def refuse_unknown_form(path: Path) -> NoReturn:
-    """Raise the InputError for a file of which nobody says what it holds, and that has no form that is known."""
+    """Raise the InputError for a file whose content is not named and whose form is unknown."""
     sample = Sample.of_file(path)
     names = sample.column_names
     if sample.is_parquet and not names:
@@ -116,22 +116,22 @@ def refuse_unknown_form(path: Path) -> NoReturn:
 
 
 def find_reading(path: Path, layout: str, told: str | None = None, columns: Mapping[str, str] | None = None) -> Reading:
-    """Return how a file is read: by its form, and without a known form by its name.
+    """Return how a file is read: by its form, or by its name if no known form fits.
 
     Parameters
     ----------
     path : Path
         The file.
     layout : str
-        The kind of the layout of its rows.
+        The kind of layout of the rows.
     told, columns
-        The format and the columns that an option or a configuration names: forms that contradict them are not taken.
+        The format and the columns that an option or a configuration names; forms that contradict them are not used.
     """
     return choose_reading(Sample.of_file(path, columns), layout, told)
 
 
 def choose_reading(sample: Sample, layout: str, told: str | None = None) -> Reading:
-    """Return how a file, or data in memory, are read; layout: the kind of the layout of their rows."""
+    """Return how a file or data in memory are read; layout: the kind of layout of the rows."""
     kind = KINDS.get(layout)
     found = recognise(sample, kind) if kind else None
     plain = plain_reading(sample, layout, told)
@@ -143,7 +143,7 @@ def choose_reading(sample: Sample, layout: str, told: str | None = None) -> Read
 
 
 def refuse_other_kind(sample: Sample, kind: str) -> None:
-    """Raise InputError if a file has a form of another kind than the one that is needed."""
+    """Raise InputError if a file has the form of another kind of content than needed."""
     likely = (JUDGMENTS, RANKING) if kind == QUERIES else OPTIONS  # queries have columns of any kind
     others = [recognise(sample, each) for each in likely if each != kind]
     other = next((each for each in others if each and not each.is_doubtful), None)
@@ -156,14 +156,14 @@ def refuse_other_kind(sample: Sample, kind: str) -> None:
 
 
 def is_told(found: Reading, plain: Reading) -> bool:
-    """Return whether a form has the format that is told."""
+    """Return whether a recognised form has the format that was configured."""
     families = {"json": "jsonl"}
     same = families.get(found.format, found.format) == families.get(plain.format, plain.format)
     return same and (found.format != "delimited" or found.delimiter == plain.delimiter)
 
 
 def plain_reading(sample: Sample, layout: str, told: str | None = None) -> Reading:
-    """Return how a file is read whose format is told, or shown by its first bytes, its first line or its name."""
+    """Return how a table is read by its configured format, or by its first bytes, first line or name."""
     found = told or ("parquet" if sample.is_parquet else format_by_name(sample.path))
     if not told and found in ("trec", *TOLD) and (sign := find_header_delimiter(sample, found, layout)):
         return Reading(KINDS.get(layout, layout), "delimited", delimiter=sign)
@@ -181,7 +181,7 @@ def plain_reading(sample: Sample, layout: str, told: str | None = None) -> Readi
 
 
 def find_header_delimiter(sample: Sample, by_name: str, layout: str) -> str:
-    """Return the sign between the columns of the first line; empty if TREC lines, or the name's own sign, fit it."""
+    """Return the delimiter of a header line; empty if TREC lines, or the delimiter implied by the file name, fit."""
     line = "" if sample.is_json else next(iter(sample.lines), "")
     if by_name in TOLD:
         is_plain = len(sample.head(TOLD[by_name][1])) > 1
@@ -198,7 +198,7 @@ def is_nested(value: Any) -> bool:
 
 
 def refuse_document(value: Any, layout: str) -> Records:
-    """Raise the InputError for a JSON document of no form that is known."""
+    """Raise the InputError for a JSON document without a known form."""
     number = {"judgment": "grade", "ranking": "score"}.get(layout)
     ways = "give a list of objects, one object a line"
     ways += f", or one object as {{query_id: {{doc_id: {number}}}}}" if number else ""
@@ -206,6 +206,6 @@ def refuse_document(value: Any, layout: str) -> Records:
 
 
 def format_by_name(path: Path) -> str:
-    """Return the format by the ending of a file's name: trec for every other ending."""
+    """Return the format by the suffix of a file name; "trec" for every unknown suffix."""
     suffixes = (suffix for suffix in reversed(Path(path.name.lower()).suffixes) if suffix not in PACKED_SUFFIXES)
     return SUFFIXES.get(next(suffixes, ""), "trec")

@@ -1,4 +1,4 @@
-"""The first lines of a file, by which its form is recognised."""
+"""The beginning of a file, from which the form of the file is recognised."""
 
 import csv
 import functools
@@ -35,7 +35,7 @@ class Sample:
     columns : mapping of str to str
         Field -> column, as an option or a configuration names them.
     start : bytes
-        Its first bytes, unpacked.
+        The first bytes of the file, decompressed.
     """
 
     def __init__(self, path: Path, start: bytes = b"", columns: Mapping[str, str] | None = None) -> None:
@@ -52,25 +52,28 @@ class Sample:
 
     @classmethod
     def of_value(cls, name: str, value: Any, columns: Mapping[str, str] | None = None) -> "Sample":
-        """Take data in memory, called by a name in messages, for the value of a JSON document."""
+        """Return the sample of data in memory, which are treated as the value of a JSON document.
+
+        name: what messages call the data.
+        """
         sample = cls(Path(name), columns=columns)
         sample.__dict__ |= {"document": value, "is_json": True}
         return sample
 
     @property
     def is_parquet(self) -> bool:
-        """Whether it is a table with a schema: Parquet or Arrow."""
+        """Whether the file is Parquet or Arrow, which have a schema."""
         return self.start.startswith((b"PAR1", FILE, STREAM))
 
     @functools.cached_property
     def text(self) -> str:
-        """The beginning as text; empty for what is none."""
+        """The beginning as text; empty for binary files."""
         found = self.start.decode("utf-8-sig", errors="replace")
         return "" if self.is_parquet or "\0" in found else DELIMITER_LINE.sub("", found)
 
     @functools.cached_property
     def lines(self) -> list[str]:
-        """The first whole lines that are not blank."""
+        """The first complete lines that are not blank."""
         whole = self.text if len(self.start) < FIRST_BYTES else self.text.rpartition("\n")[0]
         return [line for line in split_lines(whole)[: 2 * FIRST_LINES] if line.strip()][:FIRST_LINES]
 
@@ -80,20 +83,20 @@ class Sample:
 
     @functools.cached_property
     def objects(self) -> list[dict[str, Any]]:
-        """The objects of JSON Lines; empty for another file."""
+        """The objects of JSON Lines; empty for other files."""
         found = [parse(line) for line in self.lines if self.is_json]
         return found if all(isinstance(each, dict) for each in found) else []
 
     @property
     def object_keys(self) -> list[str]:
-        """The keys of the first objects of JSON Lines."""
+        """The keys of the first objects of JSON Lines, each once."""
         return list(dict.fromkeys(key for each in self.objects for key in each))
 
     @functools.cached_property
     def document(self) -> Any:
-        """The beginning of a JSON document, as a value of Python; None for another file.
+        """The beginning of a JSON document as a Python value, or None for other files.
 
-        What the first bytes do not hold to its end is left out of it.
+        Entries that do not end within the first bytes are left out.
         """
         if not self.is_json or len(self.objects) > 1:
             return None
@@ -101,12 +104,15 @@ class Sample:
 
     @functools.cached_property
     def value(self) -> Any:
-        """The first entries of a JSON document or of JSON Lines, at every depth; None for another file."""
+        """The first entries, at every depth, of a JSON document or of JSON Lines; None for other files."""
         return first_entries(self.objects if len(self.objects) > 1 else self.document)
 
     @functools.cached_property
     def parquet_columns(self) -> Mapping[str, Sequence[str]]:
-        """The columns of a Parquet file with their first values; none if it is broken, which its reader says."""
+        """The columns of a Parquet file with their first values.
+
+        Empty if the file is broken, which the reader reports.
+        """
         try:
             with open_table(self.path) as file:
                 names = file.schema_arrow.names
@@ -117,7 +123,7 @@ class Sample:
 
     @property
     def column_names(self) -> Sequence[str]:
-        """The columns of a table with a header, by its first line, its schema or its first objects."""
+        """The column names of a table, from the header line, the schema or the keys of the first objects."""
         if self.is_parquet:
             return list(self.parquet_columns)
         if self.is_json:
@@ -132,10 +138,10 @@ class Sample:
 
     @functools.cached_property
     def rows(self) -> tuple[str, list[list[str]]]:
-        """The delimiter and the fields of each line, for text whose lines have the same number of fields.
+        """The delimiter and the fields of each line, for text in which all lines have equally many fields.
 
-        The delimiter is a space for any white space. Lines that begin with # and have another number of fields are
-        comments. Without one number of fields for all lines there are no rows.
+        A space as delimiter stands for any white space. Lines that begin with # and have another number of fields are
+        comments. If lines have different numbers of fields there are no rows.
         """
         if self.is_json:
             return "", []
@@ -148,7 +154,7 @@ class Sample:
         return (" " if is_plain else delimiter), rows
 
     def split(self, delimiter: str) -> list[list[str]]:
-        """The fields of the lines; none if lines have different numbers of fields."""
+        """Return the fields of the lines; empty if lines have different numbers of fields."""
         parts = [split_fields(line) for line in self.lines] if delimiter == " " else list(self.cells(delimiter))
         plain = [part for part in parts if part and not part[0].startswith(COMMENT)] or parts
         width = Counter(map(len, plain)).most_common(1)[0][0] if plain else 0
@@ -156,24 +162,24 @@ class Sample:
         return kept if all(len(part) == width for part in kept) else []
 
     def cells(self, delimiter: str) -> Iterator[list[str]]:
-        """The fields of each line of CSV; none of lines that are no CSV."""
+        """Yield the fields of each line of CSV; nothing if the lines are not CSV."""
         try:
             yield from csv.reader(self.lines, delimiter=delimiter, strict=True)
         except csv.Error:
             return
 
     def head(self, delimiter: str) -> list[str]:
-        """The fields of the first line."""
+        """Return the fields of the first line."""
         return next(self.cells(delimiter), [])
 
 
 def as_texts(values: Iterable[Any]) -> list[str]:
-    """Return values as text has them: empty for none."""
+    """Return the values as texts, with an empty text for None."""
     return ["" if value is None else str(value) for value in values]
 
 
 def parse(text: str) -> Any:
-    """Return the value of a JSON text; None if it is none."""
+    """Return the value of a JSON text, or None if it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -181,7 +187,7 @@ def parse(text: str) -> Any:
 
 
 def first_entries(value: Any, depth: int = MOST_DEPTH) -> Any:
-    """Return the first entries of a value, and of the objects and lists within; deeper ones are empty."""
+    """Return a value with only the first entries of each object and list, down to a maximal depth."""
     most = FIRST_LINES if depth else 0
     if isinstance(value, Mapping):
         return {key: first_entries(value[key], depth - 1) for key in islice(value, most)}
@@ -189,7 +195,7 @@ def first_entries(value: Any, depth: int = MOST_DEPTH) -> Any:
 
 
 def whole_prefix(text: str) -> str:
-    """Return the beginning of a JSON text that is cut, up to its last whole value, with all brackets closed."""
+    """Return the beginning of a truncated JSON text, up to the last complete value, with all brackets closed."""
     closing: list[str] = []
     whole, end = "", 0
     for found in TOKEN.finditer(text):

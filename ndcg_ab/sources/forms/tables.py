@@ -1,7 +1,7 @@
-"""Tables with a header, of any tool, by the names of their columns, and values of metrics by query.
+"""Recognise tables with a header by the names of their columns, and tables or lines of metric values by query.
 
-Tables are CSV and its kin, objects of JSON, and Parquet.  Values are lines of trec_eval -q and ir_measures -q, or a
-table with a row for each value, or with a column for each metric or system.
+Tables are CSV and similar text, JSON objects, and Parquet.  Metric values are lines of trec_eval -q and ir_measures -q,
+or a table with one row per value, or with one column per metric or system.
 """
 
 import dataclasses
@@ -36,14 +36,14 @@ OF_QUERIES = ("weight", "cluster", "probability", "disagreement")  # columns of 
 
 
 class Table(NamedTuple):
-    """The columns of a table with the values of its first rows, and how it is written."""
+    """The columns of a table with the values of the first rows, the file format and the delimiter."""
 
     format: str
     delimiter: str
     columns: Mapping[str, Sequence[str]]
 
     def reading(self, kind: str, found: Mapping[str, str]) -> Reading:
-        """Return how its rows are read; found: field -> column."""
+        """Return how the rows of the table are read; found: field -> column."""
         decimals = rated(value for name in NUMBERS if name in found for value in self.columns[found[name]])
         is_comma = self.delimiter != "," and numbers(decimals) is None and numbers(decimals, ",") is not None
         renamed = {field: column for field, column in found.items() if field != column}
@@ -52,7 +52,7 @@ class Table(NamedTuple):
 
 
 def tables(sample: Sample) -> Iterator[Table]:
-    """Yield the table that a file is, in each way in which it may be one."""
+    """Yield the table that a file holds, in each way in which the file can be parsed as a table."""
     if sample.is_parquet:
         yield Table("parquet", "", sample.parquet_columns)
     elif sample.is_json:
@@ -69,7 +69,7 @@ def tables(sample: Sample) -> Iterator[Table]:
 
 
 def rows_of(document: Any) -> Sequence[Any]:
-    """Return the list of objects that a JSON document is, or that it holds beside single values under one name."""
+    """Return the list of objects in a JSON document: the document itself, or its only nested value."""
     if is_object(document):
         held = [value for value in document.values() if is_object(value) or is_list(value)]
         document = held[0] if len(held) == 1 else None
@@ -77,7 +77,7 @@ def rows_of(document: Any) -> Sequence[Any]:
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return the values of each column as texts; columns that hold objects or lists are left out."""
+    """Return the values of each column as texts, without columns that hold objects or lists."""
     names = dict.fromkeys(name for row in rows for name in row)
     values = {str(name): [row.get(name) for row in rows] for name in names}
     return {
@@ -100,7 +100,7 @@ def sniff_judgments(sample: Sample) -> Reading | None:
 
 
 def sniff_beir(sample: Sample) -> Reading | None:
-    """The grade of BEIR's judgments is called score."""
+    """Return how BEIR judgments are read, whose grade column is called score, or None."""
     for table in tables(sample):
         by_bare = {bare_name(name): name for name in table.columns}
         if {*by_bare} == {"queryid", "corpusid", "score"}:
@@ -110,7 +110,10 @@ def sniff_beir(sample: Sample) -> Reading | None:
 
 
 def sniff_scored_judgments(sample: Sample) -> Reading | None:
-    """The grade of ranx's judgments is called score, as the score of its rankings is: whole numbers may be grades."""
+    """Return how ranx judgments are read, whose grade column is called score as in rankings, or None.
+
+    Always doubtful.
+    """
     for table in tables(sample):
         found = match_columns(("query_id", "doc_id", "score"), [*table.columns])
         if not sample.columns and len(found) == len(table.columns) == 3:
@@ -142,7 +145,7 @@ def sniff_queries(sample: Sample) -> Reading | None:
 
 
 def choose(sample: Sample, kind: str, is_plausible: Callable[[Table, Mapping[str, str]], bool]) -> Reading | None:
-    """Return how a table of this kind is read; None if a column is missing or holds something else."""
+    """Return how a table of this kind is read, or None if a column is missing or holds implausible values."""
     for table in tables(sample):
         named = {field: column for field, column in sample.columns.items() if column in table.columns}
         free = [name for name in table.columns if name not in named.values()]
@@ -160,7 +163,7 @@ def grades_are(table: Table, found: Mapping[str, str]) -> bool:
 
 
 def is_ordered(table: Table, found: Mapping[str, str]) -> bool:
-    """Return whether a table without grades has scores or ranks."""
+    """Return whether a table has scores or ranks and no grades."""
     is_graded = field_column("grade", [name for name in table.columns if name not in found.values()]) is not None
     return bool({"score", "rank"} & {*found}) and not is_graded
 
@@ -176,10 +179,10 @@ ONE_METRIC = "value"  # what a metric is called if columns are systems
 
 
 class ValueColumns(NamedTuple):
-    """The columns of a table of values.
+    """The columns of a table of metric values.
 
-    query_id, system_id: the columns of ids; no system_id if columns are systems, or all values are of one system.
-    values: the columns of values, one for each metric or system; none if each row names its metric.
+    query_id, system_id: the id columns; system_id is None if columns are systems, or all values are of one system.
+    values: the value columns, one for each metric or system; empty if each row names its metric.
     """
 
     query_id: str
@@ -188,7 +191,7 @@ class ValueColumns(NamedTuple):
 
     @property
     def are_systems(self) -> bool:
-        """Whether each column is of a system: there are several, and they are not called as measures."""
+        """Whether each value column belongs to a system: there are several, and their names are no measures."""
         return self.system_id is None and len(self.values) > 1 and not are_measures(self.values)
 
 
@@ -203,17 +206,20 @@ def sniff_lines(sample: Sample) -> Reading | None:
 
 
 def are_named(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether one of the first two fields of every line is the name of a measure."""
+    """Return whether the first or the second field of every line is the name of a measure."""
     return are_measures(row[0].strip() for row in rows) or are_measures(row[1].strip() for row in rows)
 
 
 def split_values(line: str) -> list[str]:
-    """Return the fields of a line, between tabs where it has one, whose fields may be padded with blanks."""
+    """Return the fields of a line, split at tabs if there are any, else at white space."""
     return [field.strip() for field in line.strip("\r\n").split("\t")] if "\t" in line else split_fields(line)
 
 
 def guess_writer(rows: Sequence[Sequence[str]]) -> str | None:
-    """Return which tool printed lines, by their means over all queries, else by the names of the measures."""
+    """Return which tool printed lines of values, trec_eval or ir_measures, or None if that cannot be decided.
+
+    The place of the means over all queries decides, or else the spelling of the measures.
+    """
     firsts, seconds = ({row[place] for row in rows} for place in (0, 1))
     if (ALL in firsts) != (ALL in seconds):
         return "ir_measures" if ALL in firsts else "trec_eval"
@@ -225,7 +231,7 @@ def guess_writer(rows: Sequence[Sequence[str]]) -> str | None:
 
 
 def read_lines(lines: Iterable[tuple[int, str]], writer: str | None = None) -> Records:
-    """Yield the record of each line; writer: the tool that printed them, if it is known."""
+    """Yield the record of each line of values; writer: the tool that printed the lines, if known."""
     rows = [(number, split_values(line)) for number, line in lines if line.strip()]
     for number, fields in rows:
         if len(fields) != 3:
@@ -256,7 +262,10 @@ def sniff_table(sample: Sample) -> Reading | None:
 
 
 def find_value_columns(names: Sequence[str], columns: Mapping[str, str]) -> ValueColumns | None:
-    """Return the columns of a table of values, or None if it is none; columns: field -> column, as they are named."""
+    """Return the columns of a table of metric values, or None if it is no such table.
+
+    Columns: mapped field -> column.
+    """
     query_id = columns.get("query_id") or field_column("query_id", names)
     if query_id is None or query_id not in names or (field_column("doc_id", names) and not columns):
         return None
@@ -273,7 +282,7 @@ def find_value_columns(names: Sequence[str], columns: Mapping[str, str]) -> Valu
 
 
 def are_values(columns: Mapping[str, Sequence[str]], found: ValueColumns) -> bool:
-    """Return whether the columns of values hold numbers."""
+    """Return whether the value columns hold numbers."""
     values = found.values or ("value",)
     return all(numbers(columns.get(name, ())) is not None for name in values)
 
@@ -294,7 +303,7 @@ OTHER_MEASURES = re.compile(r"(ndcg|dcg|map|mrr|rr|precision|recall|hit_rate|hit
 
 
 def are_measures(names: Iterable[str]) -> bool:
-    """Return whether names are those that trec_eval, ir_measures or ranx have for measures."""
+    """Return whether all names are measures of trec_eval, ir_measures or ranx."""
     given = [*names]
     patterns = (TREC_EVAL, IR_MEASURES, OTHER_MEASURES)
     return bool(given) and all(any(pattern.fullmatch(name) for pattern in patterns) for name in given)

@@ -1,6 +1,7 @@
-"""Events of users as User Behavior Insights keeps them: JSON Lines, or the lines that an engine takes in bulk.
+"""Recognise and read user events in User Behavior Insights format: JSON Lines, or the bulk format of search engines.
 
-In bulk a line says where the next one goes. Lines of queries may stand between those of events: they have the text.
+In bulk format, a line names the target index of the next line. Query lines, which have the query texts, may stand
+between event lines.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +23,7 @@ def sniff(sample: Sample) -> Reading | None:
 
 
 def are_events(rows: Any) -> bool:
-    """Return whether rows are events of users, among them lines of a bulk file and of queries."""
+    """Return whether rows are user events, among which lines of a bulk file and query lines may stand."""
     if not isinstance(rows, Sequence) or not all(map(is_object, rows)):
         return False
     found = [row for row in rows if not is_bulk_action(row)]
@@ -31,7 +32,7 @@ def are_events(rows: Any) -> bool:
 
 
 def is_bulk_action(row: Mapping[str, Any]) -> bool:
-    """Return whether an object is the line before a document: ``{"index": {"_index": "ubi_events"}}``."""
+    """Return whether an object is an action line of the bulk format: ``{"index": {"_index": "ubi_events"}}``."""
     return len(row) == 1 and next(iter(row)) in ACTIONS and is_object(next(iter(row.values())))
 
 
@@ -45,12 +46,12 @@ def is_query(row: Mapping[str, Any]) -> bool:
 
 
 def is_mixed(sample: Sample) -> bool:
-    """Return whether a file of events has other lines: of a bulk file, or of queries."""
+    """Return whether a file of events has bulk action lines or query lines as well."""
     return are_events(sample.objects) and any(is_bulk_action(row) or is_query(row) for row in sample.objects)
 
 
 def query_texts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
-    """Return query_id -> text of the queries among (place, object); raise InputError if one has two texts."""
+    """Return the mapping query_id -> text of the query lines; raise InputError if a query has two texts."""
     found: dict[str, str] = {}
     for place, row in rows:
         if is_query(row) and row[TEXT] not in (None, ""):
@@ -64,7 +65,7 @@ def query_texts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]
 
 
 def read_events(value: Any) -> Records:
-    """Yield each event of an object or a list of them, with the text of its query."""
+    """Yield each event of an object or list of objects, with the text of the query."""
     placed = list(read_objects(value if is_list(value) else [value], "events"))
     texts = query_texts(placed)
     for place, row in placed:

@@ -1,1 +1,1 @@
-"""Search engines that are asked over HTTP."""
+"""Query search engines over HTTP."""

@@ -1,7 +1,7 @@
-"""Asks a search engine: several requests at a time, within bounds, again where that may help.
+"""Send the queries to a search engine concurrently, within limits, and retry if that may help.
 
-Everything runs in an event loop in a thread of its own, because the caller may have one already (a notebook, Prefect).
-A request as a whole has a time, however slowly its bytes come; so have all of them together.
+Everything runs in an event loop in a separate thread, because the caller may have a loop already (a notebook, Prefect).
+Each request has a total time limit, and so have all requests together.
 """
 
 import asyncio
@@ -28,11 +28,15 @@ POLL = 0.2  # seconds after which the waiting thread looks whether it was interr
 
 
 class DeadlineError(Exception):
-    """The time for all queries is over."""
+    """Raised if the time for all queries is over."""
 
 
 class Client:
-    """Asks for one system; failures: query_id -> why it has no answer.  costs: names of those that are told of each."""
+    """A client that sends the requests of one system.
+
+    failures: query_id -> the error of each query without an answer.  costs: names of the costs that are read from
+        answers.
+    """
 
     def __init__(self, described: HttpRequest, reader: AnswerReader, costs: Sequence[str] = ()) -> None:
         self.costs = costs
@@ -42,9 +46,9 @@ class Client:
         self.next_turn = 0.0
 
     def ask(self, requests: Sequence[Request], answered: Answered) -> None:
-        """Every request; `answered` is given each answer as it comes.
+        """Send every request and pass each answer to `answered` as it arrives.
 
-        Ends early when more queries failed than may.  Raises DeadlineError.
+        Stops early if more queries failed than allowed.  Raises DeadlineError.
         """
         with background_loop() as run:
             run(self.ask_all(requests, answered))
@@ -78,7 +82,7 @@ class Client:
 
     @contextlib.contextmanager
     def one_by_one(self) -> Iterator[Callable[[Request], RequestCosts]]:
-        """Asks when it is told to, over connections that stay open: what the request cost."""
+        """Yield a function that sends one request over a kept-open connection and returns the costs of the request."""
         with background_loop() as run:
 
             def ask(request: Request) -> RequestCosts:
@@ -99,7 +103,7 @@ class Client:
         return len(self.failures) > self.described.allow_failed_queries
 
     async def work(self, waiting: Iterator[Request], answered: Answered) -> None:
-        """Takes one request after the other, until there is none or too many failed."""
+        """Send requests one after the other until there is none left or too many failed."""
         for request in waiting:
             try:
                 answered(request, *await self.answer(request))
@@ -109,10 +113,11 @@ class Client:
                 return
 
     async def answer(self, request: Request) -> tuple[list[Hit], dict[str, float]]:
-        """The hits for one query and what it cost; it is asked again where that may help.
+        """Return the hits and the costs of one query, retrying if that may help.
 
-        The time is that of the request that was answered, from its begin to the last byte. QueryError has the time
-        until the last request was given up, which is `timeout` where that is why.
+        The latency is that of the answered request, from its start to the last byte. A QueryError has the time until
+        the last
+        request was given up, which is `timeout` if the request timed out.
         """
         attempt = 1
         while True:
@@ -145,7 +150,7 @@ class Client:
             attempt += 1
 
     def pause(self, error: QueryError, attempt: int) -> float:
-        """Seconds before the next attempt: what the engine asks for, else twice as long every time."""
+        """Return the seconds until the next attempt: what the engine asks for, else twice as long each time."""
         if error.pause is not None:
             self.next_turn = max(self.next_turn, asyncio.get_running_loop().time() + error.pause)
             return 0.0
@@ -153,7 +158,7 @@ class Client:
         return float(longest * random.uniform(0.5, 1.0))
 
     async def turn(self) -> None:
-        """Wait until another request may begin."""
+        """Wait until the rate limit allows another request."""
         now = asyncio.get_running_loop().time
         while (left := self.next_turn - now()) > 0:  # which another request may have put off meanwhile
             await asyncio.sleep(left)
@@ -161,7 +166,7 @@ class Client:
             self.next_turn = now() + 1 / self.described.per_second
 
     async def body(self, request: Request) -> bytes:
-        """The content of an answer whose status is good."""
+        """Return the content of a successful response; raise QueryError for any other response."""
         url = httpx.URL(request.url)
         if request.parameters:
             url = url.copy_with(params=httpx.QueryParams([*url.params.multi_items(), *request.parameters]))
@@ -186,12 +191,12 @@ class Client:
 
 
 def failure_costs(error: QueryError) -> RequestCosts:
-    """Of a request that failed: the time until it was given up, which an answer would have taken at least."""
+    """Return the costs of a failed request: the time until it was given up, which an answer would have exceeded."""
     return ({} if error.seconds is None else {LATENCY: 1000 * error.seconds}), True
 
 
 def refuse_status(response: httpx.Response, content: bytes) -> NoReturn:
-    """Raise the QueryError for an answer with another status than success."""
+    """Raise the QueryError for a response with a status other than success."""
     status, message = response.status_code, f"status {response.status_code}"
     if response.has_redirect_location:
         place = redact(response.headers["location"].partition("?")[0])
@@ -207,9 +212,9 @@ def refuse_status(response: httpx.Response, content: bytes) -> NoReturn:
 
 @contextlib.contextmanager
 def background_loop() -> Iterator[Callable[[Coroutine[Any, Any, T]], T]]:
-    """Yield a function that runs a coroutine in an event loop of a thread of its own, and returns its result.
+    """Yield a function that runs a coroutine in an event loop in a separate thread and returns the result.
 
-    The coroutine is cancelled when the caller is interrupted.
+    The coroutine is cancelled if the caller is interrupted.
     """
     started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 

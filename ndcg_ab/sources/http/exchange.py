@@ -1,7 +1,7 @@
-"""What goes to a search engine and comes back: requests, and answers with their hits.
+"""Build the requests to a search engine and read the hits in its answers.
 
-Requests are a template whose secrets are looked up once, and that is filled for each query.  Hits are found by
-JMESPath; each one is checked.
+Requests come from a template whose secrets are looked up once and which is filled for each query.  Hits are found by
+JMESPath expressions, and each hit is checked.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ NOTHING = object()  # the value of an empty attribute: its key is left out
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What is sent for one query; key: a digest of it that secrets are no part of."""
+    """The HTTP request for one query; key: a digest of the request without secrets."""
 
     query_id: str
     method: str
@@ -42,7 +42,7 @@ class Request:
 
 
 class Template:
-    """The request of a configuration with its secrets, ready to be filled."""
+    """The request of a configuration with secrets looked up, ready to be filled with a query."""
 
     def __init__(self, described: HttpRequest, directory: Path, where: str) -> None:
         self.described = described
@@ -62,7 +62,7 @@ class Template:
     def filled(self, query_id: str, text: str, attributes: Mapping[str, str]) -> Request:
         """Return the request for one query.
 
-        attributes: the columns of the queries' file that the template names.
+        attributes: the columns of the file of queries that the template names.
         """
         values = {"query": text, "text": text, "query_id": query_id, "depth": self.described.depth}
         values |= {name: None if value in ("", NO_VALUE) else value for name, value in attributes.items()}
@@ -90,13 +90,13 @@ class Template:
 
 @dataclasses.dataclass(frozen=True)
 class TemplateFiller:
-    """Puts the values of one query into a template; where: for messages."""
+    """The values of one query, to be put into a template; where: the place for messages."""
 
     values: Mapping[str, Any]
     where: str
 
     def structure(self, content: Any) -> Any:
-        """The same with its placeholders filled; a key whose value is an empty attribute is left out."""
+        """Return nested content with placeholders filled; a key whose value is an empty attribute is left out."""
         if isinstance(content, dict):
             found = {key: self.structure(value) for key, value in content.items()}
             return {key: value for key, value in found.items() if value is not NOTHING}
@@ -105,7 +105,7 @@ class TemplateFiller:
         return self.value(content) if isinstance(content, str) else content
 
     def value(self, text: str) -> Any:
-        """A text that is one placeholder and nothing else is the value itself; others are texts."""
+        """Return the filled text, or the value itself (such as a number) if the text is a single placeholder."""
         whole = PLACEHOLDER.fullmatch(text)
         if whole is None or whole["name"] not in self.values:
             return self.text(text)
@@ -115,7 +115,7 @@ class TemplateFiller:
         return number_value(value, f"{self.where}: {text}") if whole["number"] else value
 
     def text(self, text: str, safe: bool = False) -> str:
-        """Fill the placeholders of a text; safe: with values that are percent-encoded."""
+        """Return the text with placeholders filled; safe: whether values are percent-encoded."""
 
         def filled(found: re.Match[str]) -> str:
             if found["name"] is None:
@@ -142,19 +142,19 @@ def number_value(value: Any, where: str) -> int | float:
 
 
 def without_nulls(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Without the keys at the top that a null takes away from a preset."""
+    """Return the mapping without the keys that are null, which a configuration uses to remove keys of a preset."""
     return {key: value for key, value in content.items() if value is not None}
 
 
 def parameter_pairs(parameters: Mapping[str, Any]) -> Any:
-    """What comes after ? in the address; a list gives its key several times."""
+    """Yield the (name, text) pairs of the query string; a list gives its name several times."""
     for name, value in parameters.items():
         for each in value if isinstance(value, list) else [value]:
             yield str(name), as_text(each)
 
 
 def as_text(value: Any) -> str:
-    """A value as a text: true and false as JSON has them, mappings as JSON."""
+    """Return a value as text: texts unchanged, everything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -166,10 +166,10 @@ ENOUGH = 1 << 16  # bytes of it that are looked at for that
 
 
 class QueryError(Exception):
-    """Why one query has no answer.
+    """Raised if one query has no answer; the text says why.
 
-    may_pass: whether asking again may help. seconds: from sending the last request until it was given up; None if
-    nothing was sent. pause: seconds for which the engine asks to be left alone.
+    may_pass: whether a retry may help. seconds: from sending the last request until it was given up; None if
+    nothing was sent. pause: seconds that the engine asks to wait.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class QueryError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Hit:
-    """One result; score: None where the order as returned counts."""
+    """One result of a query; score: None if the order of the results counts."""
 
     doc_id: str
     score: float | None
@@ -190,7 +190,7 @@ class Hit:
 
 
 class AnswerReader:
-    """Reads answers by the paths of a configuration."""
+    """A reader that extracts hits and costs from answers by the paths of a configuration."""
 
     def __init__(self, described: HttpRequest, where: str) -> None:
         self.depth = described.depth
@@ -205,7 +205,7 @@ class AnswerReader:
         }
 
     def hits_in(self, answer: Any) -> list[Hit]:
-        """Return the hits of an answer; raise QueryError if something is wrong with it."""
+        """Return the hits of an answer; raise QueryError if the answer is invalid."""
         if error := self.found("error", answer):
             raise QueryError(f"the answer holds an error: {excerpt(error)}")
         hits = self.found("hits", answer)
@@ -222,7 +222,7 @@ class AnswerReader:
         return [self.hit(hit, place) for place, hit in enumerate(hits, start=1)]
 
     def costs_in(self, answer: Any, names: Container[str]) -> dict[str, float]:
-        """What the answer says of its costs; one that it does not say, or as null, is left out."""
+        """Return the named costs that an answer states; missing ones and nulls are left out."""
         found = {}
         for name, (written, path) in self.costs.items():
             value = search(path, answer, f"costs.{name} = {written!r}") if name in names else None
@@ -241,7 +241,7 @@ class AnswerReader:
         return Hit(doc_id, score, self.words("title", hit), self.words("url", hit))
 
     def value(self, field: Field, path: str, hit: Any, where: str) -> str | float:
-        """Return the id or the score of a hit; raise QueryError if it breaks a rule of all tables."""
+        """Return the id or the score of a hit; raise QueryError if it breaks a rule for values of tables."""
         try:
             return read_value(field, self.found(path, hit), f"{where}: {self.path_text(path)}")
         except InputError as error:
@@ -249,7 +249,7 @@ class AnswerReader:
             raise QueryError(f"{error}{hint}; the hit {keys_text(hit)}") from None
 
     def words(self, field: str, hit: Any) -> str | None:
-        """A title or an address, the first of several; None where there is none."""
+        """Return the title or address of a hit, the first one of a list, or None."""
         value = self.found(field, hit)
         if isinstance(value, list):
             value = value[0] if value else None
@@ -266,7 +266,7 @@ class AnswerReader:
 
 
 def search(path: Any, content: Any, written: str) -> Any:
-    """What a compiled path finds."""
+    """Return the value that a compiled JMESPath expression finds; raise QueryError if the expression fails."""
     import jmespath.exceptions
 
     try:
@@ -287,7 +287,7 @@ def compile_path(path: str, where: str) -> Any:
 
 
 def parse_answer(content: bytes) -> Any:
-    """The JSON of an answer."""
+    """Return the JSON value of an answer; raise QueryError if it is not JSON."""
     try:
         return load_strictly(content)
     except RecursionError:
@@ -305,7 +305,7 @@ def parse_answer(content: bytes) -> Any:
 
 
 def keys_text(content: Any) -> str:
-    """``has the keys took, hits``: what there is instead of what was looked for; never a value."""
+    """Return a description of content for an error message, such as ``has the keys took, hits``, without any value."""
     if isinstance(content, dict):
         keys = [shortened(str(key), 40) for key in islice(content, MOST_KEYS + 1)]
         return f"has the keys {', '.join([*keys[:MOST_KEYS], *['…'] * (len(keys) > MOST_KEYS)]) or '(none)'}"
@@ -320,6 +320,6 @@ def json_type(value: Any) -> str:
 
 
 def excerpt(value: Any) -> str:
-    """The begin of what an engine said, on one line, without the secrets that are known here."""
+    """Return the beginning of an engine's message on one line, without known secrets."""
     text = on_one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), EXCERPT)
     return text if text.isprintable() else shortened(ascii(text)[1:-1], EXCERPT)

@@ -1,7 +1,7 @@
-"""A search engine behind HTTP as a source: one request for each query, described in the configuration alone.
+"""Use a search engine behind HTTP as a source: one request per query, described only in the configuration.
 
-A query that fails is never an empty result: it fails the pull, or, where `allow_failed_queries` admits it, is missing
-data, which no comparison counts.
+A failed query is never an empty result: it makes the pull fail or, if `allow_failed_queries` permits, counts as
+missing data, which no comparison includes.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ ANSWERS = "answers.jsonl"
 
 
 class SearchEngine(Source):
-    """What is asked over HTTP."""
+    """A source that queries a search engine over HTTP."""
 
     door = "search engine"
 
@@ -45,7 +45,7 @@ class SearchEngine(Source):
         self.directory = directory
 
     def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
-        """The ranking of every query, with the titles and addresses that came along."""
+        """Return the ranking of every query, with the titles and addresses of documents if hits contain them."""
         needs(f"{self.origin}: asking a search engine over HTTP", "httpx", "jmespath")
         from ndcg_ab.sources.http.client import Client, DeadlineError, failure_costs
 
@@ -99,14 +99,17 @@ class SearchEngine(Source):
         return PullResult(table, make_documents(found), costs)
 
     def requests(self, asked: PullRequest) -> list[Request]:
-        """Return what is sent for each query."""
+        """Return the request for each query."""
         template = Template(self.described, self.directory, f"{self.origin}: http")
         attributes = asked.attributes
         return [template.filled(query_id, text, attributes.get(query_id, {})) for query_id, text in asked.texts.items()]
 
     @contextlib.contextmanager
     def asking(self, asked: PullRequest) -> Iterator[Ask]:
-        """Over HTTP, with the attempts and the allowance of a pull."""
+        """Yield a function that sends the request of one query and returns its costs.
+
+        Retries and limits are those of a pull.
+        """
         from ndcg_ab.sources.http.client import Client
 
         requests = self.requests(asked)
@@ -127,7 +130,7 @@ class SearchEngine(Source):
             yield ask
 
     def measured(self, asked: CostsAsked) -> str:
-        """How the times were measured."""
+        """Return the clause that says how the latencies were measured."""
         at_once = self.described.concurrency
         pace = "one request at a time" if at_once == 1 else f"up to {at_once} requests at the same time"
         rate = f", at most {self.described.per_second:g} a second" if self.described.per_second else ""
@@ -135,7 +138,7 @@ class SearchEngine(Source):
         return f"asked over HTTP, {pace}{rate}{warm}, queries in random order (seed {asked.seed})"
 
     def refuse(self, failures: Mapping[str, QueryError], asked: int) -> None:
-        """Raises for more failed queries than may be, and where none is left."""
+        """Raise InputError or SilentError if more queries failed than allowed, or all of them failed."""
         allowed = self.described.allow_failed_queries
         if not failures or (len(failures) <= allowed and len(failures) < asked):
             return
@@ -147,9 +150,9 @@ class SearchEngine(Source):
 
 
 class AnswerFile:
-    """The answers of this run so far, in a file: when the pull begins again, nobody is asked twice.
+    """The answers of the current run, in a file, so that a retry of the pull does not repeat requests.
 
-    They hold what was read of them, never the request or a secret.
+    The file holds the hits and costs that were read, never the request or a secret.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -177,7 +180,7 @@ def failure_remarks(failures: Mapping[str, QueryError]) -> list[str]:
 
 
 def make_ranking(found: Mapping[str, list[Hit]], layout: Layout) -> pa.Table:
-    """A row for each hit; ranks where the order as returned counts, else scores."""
+    """Return a table with one row per hit, with scores or, if the order of the results counts, ranks."""
     rows = [(query_id, rank, hit) for query_id, hits in found.items() for rank, hit in enumerate(hits, start=1)]
     columns = [
         [query_id for query_id, _, _ in rows],
@@ -189,7 +192,7 @@ def make_ranking(found: Mapping[str, list[Hit]], layout: Layout) -> pa.Table:
 
 
 def make_documents(found: Mapping[str, list[Hit]]) -> pa.Table | None:
-    """One row for each document that has a title or an address, by id; None where no document has."""
+    """Return one row per document with a title or an address, sorted by id, or None if there is none."""
     known: dict[str, dict[str, str | None]] = {}
     for hits in found.values():
         for hit in hits:

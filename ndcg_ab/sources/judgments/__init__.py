@@ -1,1 +1,1 @@
-"""Judgments of several files, judges and functions: one grade for each document."""
+"""Combine the judgments of several files, judges and functions into one grade for each document."""

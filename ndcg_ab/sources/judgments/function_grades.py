@@ -1,14 +1,15 @@
-"""A Python function that judges: it is given a query and a document, and returns a grade.
+"""Let a Python function judge documents: it receives a query and a document, and returns a grade.
 
     def grade(query: ndcg_ab.Query, document: ndcg_ab.Document, **arguments) -> float | int | None
 
-None says that it cannot tell.  What it returned for the same content is not asked again (`GradeCache`): for the
-source of its module, its name and arguments, the query and the document.  A function in memory that no module has under
-its name (a lambda, one inside another, a notebook's) is asked every time: no source tells what it does.  An OSError
-that the function raises may pass: the flow tries again, and asks what is not known yet.
+None means that the function cannot tell.  Answers are cached (`GradeCache`) by the source of the function's module, its
+name and arguments, the query and the document.  A function that is no attribute of a module (a lambda, a nested
+function,
+one in a notebook) is called every time, because no source identifies it.  If the function raises an OSError, the flow
+retries and asks only for grades that are still unknown.
 
-Answers are kept among the user's caches: a grade of a model costs money and time, so that each is written as it
-arrives, and one file serves every command and notebook.
+The cache is among the user's caches, in one file for every command and notebook.  Each answer is written as it arrives,
+because the grades of a model cost money and time.
 """
 
 import contextlib
@@ -38,9 +39,16 @@ KEYS = 1  # to be raised with every change of what a key is made from
 
 @dataclasses.dataclass(frozen=True)
 class Query:
-    """The query that a document is judged for.
+    """A query for which a document is judged.
 
-    attributes: column -> value, of those that the configuration names (in Python: those sliced by).
+    Attributes
+    ----------
+    query_id : str
+        Id of the query.
+    text : str
+        Text of the query.
+    attributes : mapping of str to str
+        Column -> value, of the columns that the configuration names (in Python: the columns to slice by).
     """
 
     query_id: str
@@ -50,7 +58,17 @@ class Query:
 
 @dataclasses.dataclass(frozen=True)
 class Document:
-    """The document that is judged; title, url: None where they are not known."""
+    """A document that is judged.
+
+    Attributes
+    ----------
+    doc_id : str
+        Id of the document.
+    title : str, optional
+        Title, or None if it is unknown.
+    url : str, optional
+        Address, or None if it is unknown.
+    """
 
     doc_id: str
     title: str | None = None
@@ -61,7 +79,7 @@ Pair = tuple[Query, Document]
 
 
 class AskedFunction:
-    """The function that a configuration names, or that was given in memory."""
+    """A judge function that a configuration names or that was given in memory."""
 
     def __init__(self, described: JudgeSource, directory: Path) -> None:
         self.origin = described.python
@@ -70,11 +88,11 @@ class AskedFunction:
         self.workers = described.workers or 1
 
     def grades_of(self, pairs: Sequence[Pair], say: Say, since: float | None = None) -> tuple[list[float | None], int]:
-        """Return the grade of every pair (None: the function cannot say), and how many were known without asking.
+        """Return the grade of every pair (None: the function cannot tell), and how many came from the cache.
 
-        It is asked for what is not known, `workers` at a time.
-        since: seconds since 1970, answers before which do not count.  Raises InputError where the function fails or
-        returns no grade, SilentError where that may pass; what it said until then stays known.
+        The function is called for uncached pairs, by `workers` threads.
+        since: seconds since 1970, cached answers from before do not count.  Raises InputError if the function fails or
+        returns no grade, or SilentError if a retry may succeed; answers until then stay cached.
         """
         given = self.described.given
         with (
@@ -100,7 +118,7 @@ class AskedFunction:
         return grades, len(pairs) - len(asked)
 
     def keys_of(self, function: Callable[..., Any], pairs: Sequence[Pair], source: str | None) -> list[str] | None:
-        """What the answers are known by; None where no source tells what the function does."""
+        """Return the cache key of each pair, or None if no source code identifies the function."""
         if source is None:
             return None
         name = getattr(function, "__qualname__", self.described.judge)
@@ -111,7 +129,7 @@ class AskedFunction:
     def answers(
         self, function: Callable[..., Any], asked: Sequence[tuple[int, Query, Document]], arguments: Mapping[str, Any]
     ) -> Iterator[tuple[int, float | None]]:
-        """Each place with its grade, as they arrive."""
+        """Yield the index of each pair with its grade, as grades arrive."""
 
         def ask(query: Query, document: Document) -> float | None:
             return self.checked(function, query, document, arguments)
@@ -152,7 +170,10 @@ class AskedFunction:
 
 
 def source_text(function: Callable[..., Any], is_named: bool) -> str | None:
-    """Return the source of a function's module; None if the function has to be there under its name, and is not."""
+    """Return the source of a function's module, or None if it is unavailable.
+
+    is_named: whether the function must be an attribute of the module; None is returned if it is not.
+    """
     module: Any = sys.modules.get(getattr(function, "__module__", None) or "")
     if not is_named:
         module = inspect.getmodule(inspect.unwrap(function))
@@ -164,7 +185,7 @@ def source_text(function: Callable[..., Any], is_named: bool) -> str | None:
 
 
 def answer_key(about: "hashlib._Hash", query: Query, document: Document) -> str:
-    """What is asked, as a digest."""
+    """Return the cache key of the answer for a query and a document; about: the digest of the function."""
     content = [query.query_id, query.text, dict(query.attributes), document.doc_id, document.title, document.url]
     digest = about.copy()
     digest.update(json.dumps(content, sort_keys=True).encode())
@@ -177,9 +198,9 @@ TABLE = "create table if not exists said (key text primary key, grade real, at r
 
 
 class GradeCache:
-    """Answers by their keys; an answer is a grade, or None: it could not be said.
+    """A cache of the answers of judge functions by key; an answer is a grade, or None for "cannot tell".
 
-    Without a folder for caches, and after an error of the file, it forgets them at its end. say: told of errors.
+    Without a folder for caches, and after an error of the file, answers are kept in memory only. say: receives errors.
     """
 
     def __init__(self, say: Say) -> None:
@@ -191,7 +212,7 @@ class GradeCache:
             self.give_up(error)
 
     def take(self, keys: Sequence[str], since: float | None = None) -> dict[str, float | None]:
-        """Return what is known of these keys; since: seconds since 1970, answers before which do not count."""
+        """Return the cached answers by key; since: seconds since 1970, answers from before do not count."""
         text = "select key, grade from said where key = ? and at >= ?"
         try:
             return dict(row for key in keys for row in self.connection.execute(text, [key, since or 0.0]))
@@ -200,7 +221,7 @@ class GradeCache:
             return {}
 
     def keep(self, key: str, grade: float | None) -> None:
-        """Write an answer down at once."""
+        """Write an answer to the cache at once."""
         try:
             self.connection.execute("insert or replace into said values (?, ?, ?)", [key, grade, time.time()])
         except sqlite3.Error as error:
@@ -216,9 +237,9 @@ class GradeCache:
 
 
 def connect_database(path: Path | None) -> sqlite3.Connection:
-    """Open the file, which is made if it is missing, or a database in memory.
+    """Open the cache file, creating it if it is missing, or a database in memory if there is no path.
 
-    Every answer is there once it is written, whatever becomes of the process: the log of SQLite holds it.
+    SQLite's write-ahead log makes each answer durable once it is written, even if the process is killed.
     """
     if path is not None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -233,7 +254,7 @@ def connect_database(path: Path | None) -> sqlite3.Connection:
 
 
 def cache_folder() -> Path | None:
-    """``$XDG_CACHE_HOME/ndcg-ab``, by default ``~/.cache/ndcg-ab``; None where there is no such place."""
+    """Return ``$XDG_CACHE_HOME/ndcg-ab``, by default ``~/.cache/ndcg-ab``, or None if there is no home directory."""
     try:
         above = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
     except RuntimeError:

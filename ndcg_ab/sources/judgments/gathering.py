@@ -1,7 +1,7 @@
-"""Judgments as the evaluation reads them: of one file or several, by one judge or several, one grade for each document.
+"""Read judgments from one or several files and judges, and combine them into one grade per document.
 
-`pull_judgments_place` reads one place, `gather_judgments` makes one table of several. What says more than a grade
-(who judged, where the judgment came from, in which file it stands) travels beside it as `Pulled.singles`.
+`pull_judgments_place` reads one source, `gather_judgments` combines several. Columns beyond the grade (judge, source,
+file) are kept in `Pulled.singles`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,15 +42,17 @@ NO_NAME = ""  # the judge of judgments that name none
 
 
 def judgments_layout(place: JudgmentSource, evaluation: Evaluation) -> Layout:
-    """The columns that are looked for; a table that stays on a cluster has the three that the SQL reads.
+    """Return the columns to read from a source of judgments.
 
-    A place that names no words for grades has those of `judgments`.
+    A table that stays on a cluster has only the three for SQL.
+
+    A source that gives no numbers for grades in words uses those of `judgments`.
     """
     return JUDGMENT if isinstance(place.source, SparkSource) else with_words(JUDGED, place, evaluation.judgments)
 
 
 def layout_found(names: Iterable[str]) -> Layout:
-    """The columns that were found, of a table that was pulled."""
+    """Return the layout of a judgment table with the given columns."""
     there = set(names)
     fields = tuple(field for field in JUDGED.fields if field.name in there)
     return JUDGMENT if len(fields) == len(JUDGMENT.fields) else Layout(JUDGED.kind, fields, order=JUDGED.order)
@@ -63,9 +65,9 @@ def pull_judgments_place(
     resources: Resources | None = None,
     layout: Layout = JUDGED,
 ) -> Pulled:
-    """The judgments of one place, with the columns judge and source where it has them.
+    """Return the judgments of one source, with the columns judge and source if there are any.
 
-    texts: query_id -> text, which a place may need.  resources: what it may use; None: everything.
+    texts: query_id -> text, which the source may need.  resources: threads and memory for the source; None: everything.
     """
     pulled = pull_source(described, layout, directory, texts, resources=resources)
     if pulled.layout is JUDGMENT:
@@ -81,12 +83,12 @@ def pull_judgments_place(
 
 
 def is_told(column: pa.ChunkedArray) -> bool:
-    """Whether any row says something there."""
+    """Return whether a column holds a text that is not empty."""
     return bool(pc.any(pc.greater(pc.binary_length(column), 0)).as_py())
 
 
 def pull_judgments(evaluation: Evaluation, texts: Mapping[str, str] | None = None) -> Pulled:
-    """All judgments of an evaluation's files as one table; there are some.  texts: query_id -> text."""
+    """Return the judgments of all files of an evaluation as one table; texts: query_id -> text."""
     resources = allowed_resources(evaluation)
     parts = [
         pull_judgments_place(place.source, evaluation.directory, texts, resources, judgments_layout(place, evaluation))
@@ -96,14 +98,14 @@ def pull_judgments(evaluation: Evaluation, texts: Mapping[str, str] | None = Non
 
 
 def allowed_resources(evaluation: Evaluation) -> Resources:
-    """What an evaluation may use, with the folder to spill to as it is found from here."""
+    """Return the threads and memory for an evaluation, with the path of the spill folder resolved."""
     return evaluation.resources.model_copy(update={"spill": evaluation.spill_folder})
 
 
 def add_function_grades(parts: Sequence[Pulled], by_function: Pulled | None, evaluation: Evaluation) -> Pulled:
-    """One table of the files' judgments, and of what a function says of documents that these do not judge.
+    """Return one table of the files' judgments and of a function's grades for documents that the files do not judge.
 
-    Raises InputError where there is no grade at all.
+    Raises InputError if there is no grade at all.
     """
     if by_function is None:
         return gather_judgments(parts, evaluation)
@@ -119,9 +121,9 @@ def add_function_grades(parts: Sequence[Pulled], by_function: Pulled | None, eva
 
 
 def named_judgments(evaluation: Evaluation) -> list[str]:
-    """What the places of judgments are called: by their files, with a number where a name comes again.
+    """Return the names of the sources of judgments, by their files, with numbers for repeated names.
 
-    A function that judges comes last.
+    A judge function comes last.
     """
     names = [source.shown for source in (*evaluation.judgment_sources, evaluation.judge) if source]
     return [
@@ -130,7 +132,7 @@ def named_judgments(evaluation: Evaluation) -> list[str]:
 
 
 def gather_judgments(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
-    """One table of the parts, in their order; of a single one that names no judge and no source, that one itself."""
+    """Return one table that combines the given judgment tables; a single table without judges is returned unchanged."""
     if len(parts) == 1 and parts[0].layout is JUDGMENT:
         return parts[0]
     names = named_judgments(evaluation)[: len(parts)]
@@ -155,7 +157,7 @@ def gather_judgments(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
 
 
 class SeveralPlaces(Source):
-    """The places that judgments were gathered from."""
+    """A source that stands for the several places that judgments were combined from."""
 
     def __init__(self, parts: Sequence[Pulled]) -> None:
         self.parts = tuple(parts)
@@ -166,7 +168,7 @@ class SeveralPlaces(Source):
         return self.table
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
-        """In every file that judges the document."""
+        """Return the places of a document's judgments in every file that judges it."""
         found = [
             part.place_of(query_id, doc_id)
             for part in self.parts
@@ -178,9 +180,9 @@ class SeveralPlaces(Source):
 
 
 def single_judgments(part: Pulled, name: str, precedence: str) -> pa.Table:
-    """One row for each judgment of a file, in the columns of `SINGLE_JUDGMENT`.
+    """Return one row per judgment of a file, in the columns of `SINGLE_JUDGMENT`.
 
-    Where files are beside each other, one that names no judges is a judge of its name.
+    If precedence is "together", a file that names no judges counts as one judge of the file's name.
     """
     table = part.table
     columns: dict[str, Any] = {each: table[each].cast(pa.string()) for each in ("query_id", "doc_id")}
@@ -195,7 +197,7 @@ def single_judgments(part: Pulled, name: str, precedence: str) -> pa.Table:
 
 
 def make_units(singles: pa.Table, names: Sequence[str]) -> tuple[JudgmentCodes, pa.Table]:
-    """The judgments as numbers, and the documents (query_id, doc_id) that their keys stand for, by first appearance."""
+    """Return the judgments as integer codes, and the table of (query_id, doc_id) that the codes index."""
     queries, documents = (codes_of(singles[name]) for name in ("query_id", "doc_id"))
     pairs = queries * (int(documents.max()) + 1) + documents
     _, first, key = np.unique(pairs, return_index=True, return_inverse=True)
@@ -213,8 +215,9 @@ def make_units(singles: pa.Table, names: Sequence[str]) -> tuple[JudgmentCodes, 
 class ByJudge:
     """The latest judgment of each document by each judge.
 
-    judges: their names, empty for none.  keys: query_id, doc_id of each document.  key, judge, grade: of each judgment
-    the places of its document and its judge, and what it says.
+    judges: names of the judges, empty for an unnamed one.  keys: query_id, doc_id of each document.  key, judge, grade:
+        per
+    judgment, the index of the document, the index of the judge, and the grade.
     """
 
     judges: tuple[str, ...]
@@ -224,14 +227,14 @@ class ByJudge:
     grade: Any
 
     def of(self, name: str) -> pa.Table:
-        """The judgments of one judge, in the columns of `JUDGMENT`."""
+        """Return the judgments of one judge, in the columns of `JUDGMENT`."""
         mine = self.judge == self.judges.index(name)
         table = self.keys.take(pa.array(self.key[mine])).append_column("grade", pa.array(self.grade[mine]))
         return table.cast(JUDGMENT.schema)
 
 
 def split_by_judge(singles: pa.Table, precedence: str) -> ByJudge:
-    """What each judge says, of `Pulled.singles`; not what a file says that another one corrects."""
+    """Return the judgments by judge, without those that another file overrides."""
     names = pc.unique(singles["file"]).to_pylist()
     units, keys = make_units(singles, names)
     key, judge, file, grade, _ = units.grouped()
@@ -244,7 +247,7 @@ def split_by_judge(singles: pa.Table, precedence: str) -> ByJudge:
 
 
 def refuse_contradictions(singles: pa.Table, units: JudgmentCodes, keys: pa.Table, source: SeveralPlaces) -> None:
-    """Two grades of one document by one judge in one file."""
+    """Raise InputError if a judge gives a document two grades in one file."""
     odd = units.contradictions()
     if not odd:
         return
@@ -263,7 +266,7 @@ def refuse_contradictions(singles: pa.Table, units: JudgmentCodes, keys: pa.Tabl
 def refuse_disagreement(
     keys: pa.Table, units: JudgmentCodes, source: SeveralPlaces, key: int, grades: list[tuple[int, float]], count: int
 ) -> NoReturn:
-    """Raise the InputError that says who disagrees on which document, and how to say what counts."""
+    """Raise the InputError that names the judges who disagree on a document, and the options that decide."""
     query_id, doc_id = (keys[name][key].as_py() for name in ("query_id", "doc_id"))
     (low, lowest), (high, highest) = (choose(grades, key=lambda pair: pair[1]) for choose in (min, max))
     raise InputError(
@@ -279,7 +282,7 @@ def judge_text(name: str) -> str:
 
 
 def count_repeated(singles: pa.Table, source: SeveralPlaces) -> list[Remark]:
-    """Judgments that are in their file more than once, as those of a single file are told by the SQL."""
+    """Return a remark on judgments that are repeated within a file."""
     columns = ["query_id", "doc_id", "judge", "source", "file"]
     counted = singles.group_by(columns, use_threads=False).aggregate([([], "count_all")])
     twice = counted.filter(pc.greater(counted["count_all"], 1)).sort_by([(name, "ascending") for name in columns[:2]])
@@ -292,7 +295,7 @@ def count_repeated(singles: pa.Table, source: SeveralPlaces) -> list[Remark]:
 
 
 def file_remarks(files: Sequence[LaterFile], names: Sequence[str], precedence: str, keys: pa.Table) -> list[Remark]:
-    """What each later file changed."""
+    """Return a remark on each later file with the numbers of judgments that it added and changed."""
     remarks = []
     for name, later in zip(names[1:], files, strict=True):
         examples = [

@@ -1,6 +1,6 @@
-"""Grades: words that have numbers, times and ids that are refused, and one grade for each document.
+"""Convert grades: numbers for words, checks for timestamps and ids, and one grade per document.
 
-A document may have grades by several files and several judges.
+A document may have grades from several files and several judges.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ Combine = str | Refuse
 
 
 def majority_grade(grades: Sequence[float]) -> float:
-    """The grade that most judges give; of several such the lowest."""
+    """Return the most frequent grade, the lowest of several."""
     counts = Counter(grades)
     most = max(counts.values())
     return min(grade for grade, count in counts.items() if count == most)
@@ -54,10 +54,10 @@ CHOSEN: dict[str, Callable[[Array, Array], Array]] = {  # of the grade before an
 
 @dataclass(frozen=True, eq=False)
 class JudgmentCodes:
-    """Judgments as numbers, one row each.
+    """Judgments as arrays of integer codes, with one element per judgment.
 
-    keys: which document, 0 to count - 1. judge: place in `judges`. files: which file, 0 the first. grades: what each
-    says.
+    keys: index of the document, 0 to count - 1. judge: index in `judges`. files: index of the file, 0 for the first.
+    grades: the grade.
     """
 
     keys: Array
@@ -68,7 +68,7 @@ class JudgmentCodes:
     count: int
 
     def grouped(self) -> tuple[Array, Array, Array, Array, Array]:
-        """Key, judge, file, lowest and highest grade of what each judge says of a document in a file, in that order."""
+        """Return document, judge, file, lowest and highest grade of each group of judgments, in sorted order."""
         files = int(self.files.max()) + 1
         units = (self.keys.astype(np.int64) * len(self.judges) + self.judge) * files + self.files
         found, inverse = np.unique(units, return_inverse=True)
@@ -80,7 +80,10 @@ class JudgmentCodes:
         return key, judge, file, lowest, highest
 
     def contradictions(self) -> list[tuple[int, float, float, int, int]]:
-        """Key, lowest and highest grade, judge and file, where one judge says two things in one file."""
+        """Return the documents that a judge grades differently within one file.
+
+        Each item is (document, lowest grade, highest grade, judge, file).
+        """
         key, judge, file, lowest, highest = self.grouped()
         odd = np.flatnonzero(lowest < highest)
         columns = (key[odd], lowest[odd], highest[odd], judge[odd], file[odd])
@@ -89,7 +92,7 @@ class JudgmentCodes:
 
 @dataclass(frozen=True)
 class LaterFile:
-    """What a later file did: grades added, changed and left as they were; (key, before, after) of some changed."""
+    """The numbers of grades that a later file added, changed and confirmed; examples: (document, before, after)."""
 
     added: int
     changed: int
@@ -100,11 +103,11 @@ class LaterFile:
 def combine_judgments(
     units: JudgmentCodes, precedence: str, combine: Combine
 ) -> tuple[Array, list[LaterFile], int, int]:
-    """Return the grade of every document, and what each file but the first did.
+    """Return the grade of every document, the effect of each file but the first, and two counts.
 
-    Return also how many grades are made of several judges', and how many of these disagree.
-    combine: the key of a rule, or what is called with a document, its judges and their grades, and the number of such
-    documents, if judges disagree; it raises the error.
+    The counts are of the grades that combine several judges, and of those on which judges disagree.
+    combine: the name of a rule, or a function that raises the error if judges disagree; it receives a document, its
+    judges with their grades, and the number of such documents.
     """
     key, judge, file, grade, _ = units.grouped()
     now = np.full(units.count, math.nan)
@@ -121,7 +124,7 @@ def combine_judgments(
 
 
 def latest_rows(key: Array, judge: Array, file: Array, most: int) -> Array:
-    """The rows of each judge's latest judgment of a document in the files up to one; rows are in this order."""
+    """Return the rows of each judge's latest judgment of a document in the files up to `most`."""
     rows = np.flatnonzero(file <= most)
     pairs = np.stack([key[rows], judge[rows]])
     is_last = np.append(np.any(pairs[:, 1:] != pairs[:, :-1], axis=0), True)
@@ -129,7 +132,7 @@ def latest_rows(key: Array, judge: Array, file: Array, most: int) -> Array:
 
 
 def deciding_rows(key: Array, file: Array, count: int, *, last: bool) -> Array:
-    """The rows of the last (or the first) file that judges each document; count: of documents."""
+    """Return the rows of the last (or first) file that judges each document; count: number of documents."""
     signed = file if last else -file
     best = np.full(count, signed.min())
     np.maximum.at(best, key, signed)
@@ -137,7 +140,10 @@ def deciding_rows(key: Array, file: Array, count: int, *, last: bool) -> Array:
 
 
 def combine_judges(key: Array, judge: Array, grade: Array, combine: Combine) -> tuple[Array, Array, int, int]:
-    """Keys and their grades, and how many of them several judges grade, and grade otherwise; rows by their keys."""
+    """Return the documents and their combined grades, and how many have several judges and differing grades.
+
+    Rows must be sorted by document.
+    """
     found, start, counts = np.unique(key, return_index=True, return_counts=True)
     values = grade[start].copy()
     lowest, highest = np.minimum.reduceat(grade, start), np.maximum.reduceat(grade, start)
@@ -151,7 +157,7 @@ def combine_judges(key: Array, judge: Array, grade: Array, combine: Combine) -> 
 
 
 def compare_later_file(own: Array, before: Array, now: Array) -> LaterFile:
-    """What a file that judges the keys `own` did."""
+    """Return the effect of a file that judges the documents `own`."""
     is_new = np.isnan(before[own])
     changed = own[~is_new & (before[own] != now[own])]
     examples = tuple((key, float(before[key]), float(now[key])) for key in changed[:MOST_EXAMPLES].tolist())
@@ -163,21 +169,21 @@ MOST_WORDS = 20  # more different texts are no grades
 
 
 def with_words(layout: Layout, *places: JudgmentSource | None) -> Layout:
-    """Return the layout with the words that the first place names, of those that name any."""
+    """Return the layout with the numbers for words of the first source that gives any."""
     named = (place.grades for place in places if place is not None and isinstance(place.grades, dict))
     return dataclasses.replace(layout, words=tuple(words.items())) if (words := next(named, None)) else layout
 
 
 def as_texts(layout: Layout) -> Layout:
-    """Return the layout with grades as they are written."""
+    """Return the layout with grades as text."""
     fields = (dataclasses.replace(each, type=pa.string(), is_word=True) for each in layout.fields[2:3])
     return dataclasses.replace(layout, fields=(*layout.fields[:2], *fields, *layout.fields[3:]))
 
 
 def number_words(table: pa.Table, layout: Layout, source: Source) -> pa.Table:
-    """Return the judgments with the number of every word; numbers that are no word stand for themselves.
+    """Return the judgments with the number of every grade in words; a number that is no word stands for itself.
 
-    Raises InputError for another word, with its place.
+    Raises InputError for an unknown word, with its place.
     """
     words = dict(layout.words)
     by_number = {float(word): number for word, number in words.items() if is_plain_number(word)}
@@ -198,7 +204,7 @@ def number_words(table: pa.Table, layout: Layout, source: Source) -> pa.Table:
 
 
 def naming_hint(described: Any, source: Source, layout: Layout, asked: PullRequest) -> str:
-    """Return how the words of judgments are given numbers; empty if they are too many to be grades."""
+    """Return the advice on how to give numbers to grades in words; empty if there are too many words for grades."""
     texts = pc.unique(source.answer(as_texts(layout), asked).table["grade"].cast(pa.string())).to_pylist()
     words = sorted({text.strip() for text in texts if not is_plain_number(text.strip())})
     if len(words) > MOST_WORDS:
@@ -220,7 +226,7 @@ FIRST_ROWS = 1_000  # usually enough of them to see more documents than that
 
 
 def refuse_ratings(pulled: Pulled) -> None:
-    """Raise InputError if a grade is beyond 1,000, or if documents are a few small numbers with grades like ids."""
+    """Raise InputError if a grade is beyond ±1,000, or if documents and grades seem to be swapped."""
     table = pulled.table
     worst = max(pc.min_max(table["grade"]).as_py().values(), key=abs)
     if abs(worst) > MOST_GRADE:
@@ -240,7 +246,7 @@ def refuse_ratings(pulled: Pulled) -> None:
 
 
 def has_ids_as_grades(table: pa.Table) -> bool:
-    """Return whether documents are up to ten numbers from 0 to 10, and grades more numbers, all of them whole."""
+    """Return whether documents are at most ten numbers from 0 to 10 while the grades are more, and all integers."""
     if len(pc.unique(table["doc_id"].slice(0, FIRST_ROWS))) > MOST_RATINGS:
         return False
     documents, grades = pc.unique(table["doc_id"]), pc.unique(table["grade"])

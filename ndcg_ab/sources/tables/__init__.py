@@ -1,1 +1,1 @@
-"""Tables that were read: their rules, where they are, and what they hold."""
+"""Check tables that were read, keep them in memory or on disk, and compute digests of their content."""

@@ -1,4 +1,4 @@
-"""Columns of tables in the types of a layout, and whether their values keep its rules."""
+"""Convert table columns to the types of a layout, and check their values."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +18,7 @@ FREE = ("title", "url")  # texts that no result depends on
 
 
 def select_columns(table: pa.Table, layout: Layout, chosen: dict[str, str]) -> pa.Table:
-    """The table with this layout's columns by name, null where the file has none."""
+    """Return the table with the columns of the layout, null if the file has no such column."""
     arrays = {}
     for field in layout.fields:
         if field.name in chosen:
@@ -32,10 +32,10 @@ def select_columns(table: pa.Table, layout: Layout, chosen: dict[str, str]) -> p
 def cast_columns(
     table: pa.Table, layout: Layout, chosen: dict[str, str], where: str, *, validate: bool = True
 ) -> pa.Table:
-    """A table's chosen columns in the types of the layout, whole numbers as texts where ids are.
+    """Return the chosen columns of a table in the types of the layout, with integer ids as text.
 
-    validate: that texts are UTF-8, which a writer need not have seen to.
-    Raises InputError for a column of a type that cannot be meant, and what pyarrow raises for a value.
+    validate: whether texts are checked for valid UTF-8.
+    Raises InputError for a column of an impossible type, and the errors of pyarrow for a value.
     """
     check_types(table.schema, layout, chosen, where)
     for field in layout.fields:
@@ -51,7 +51,7 @@ def cast_columns(
 
 
 def cast_values(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
-    """Return a column in another type; raise UnusualError if doubles may not hold its whole numbers."""
+    """Return a column in another type; raise UnusualError if an integer may be too large for a double."""
     made = pc.cast(column, kind)
     if pa.types.is_floating(kind) and not pa.types.is_floating(column.type) and may_be_inexact(made):
         raise UnusualError("a number beyond 2^53")
@@ -59,18 +59,18 @@ def cast_values(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.Chu
 
 
 def may_be_inexact(column: pa.ChunkedArray | pa.Array) -> bool:
-    """Return whether a double is so large that the whole number it was made of may have been another one."""
+    """Return whether a double is so large that it may be a rounded integer."""
     return bool(pc.any(pc.greater_equal(pc.abs(column), float(MOST_RANK))).as_py())
 
 
 def holds_byte_below(limit: int, chunk: pa.Array) -> bool:
-    """Whether any text in it has such a byte: one look at the bytes of all of them."""
+    """Return whether any text in an Arrow array contains a byte below the limit."""
     text = chunk.buffers()[2]
     return text is not None and bool((np.frombuffer(text, dtype=np.uint8) < limit).any())
 
 
 def breaks_text_rule(column: pa.ChunkedArray, *, spaces: bool) -> bool:
-    """Whether a text is empty or holds a control character, which tells of lost quotes (or of white space)."""
+    """Return whether a text is empty or contains a control character (spaces: or white space)."""
     return any(
         pc.any(pc.equal(pc.binary_length(chunk), 0)).as_py() or holds_byte_below(33 if spaces else 32, chunk)
         for chunk in distinct_texts(column)
@@ -83,19 +83,19 @@ def holds_long_text(column: pa.ChunkedArray) -> bool:
 
 
 def distinct_texts(column: pa.ChunkedArray) -> list[pa.Array]:
-    """The texts in it, each once where it is a dictionary."""
+    """Return the chunks of a text column; for a dictionary-encoded column, the dictionaries."""
     is_dictionary = pa.types.is_dictionary(column.type)
     return [chunk.dictionary if is_dictionary else chunk for chunk in column.chunks]
 
 
 class BrokenRuleError(UnusualError):
-    """A value is missing, empty, not finite or suspicious."""
+    """Raised if a value is missing, empty, not finite or suspicious."""
 
 
 class TableRules:
-    """What holds of every table; a column that may be absent is not where it holds nothing at all.
+    """The rules for the values of every table; an optional column may be null throughout.
 
-    spaces: that white space in a text is suspicious too. from_text: that its numbers were written as text.
+    spaces: whether white space in a text is suspicious too. from_text: whether numbers were written as text.
     """
 
     def __init__(self, *, spaces: bool, from_text: bool = False) -> None:
@@ -105,7 +105,7 @@ class TableRules:
         self.nulls = Counter[str]()
 
     def each(self, pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """The pieces of a table; BrokenRuleError where one breaks a rule, or all together do."""
+        """Yield the pieces of a table; raise BrokenRuleError if a piece, or all of them together, break a rule."""
         for piece in pieces:
             self.look(piece)
             yield piece
@@ -142,7 +142,7 @@ class TableRules:
 
 
 def table_if_clean(make: Callable[[], pa.Table]) -> pa.Table | None:
-    """Return the table that is made; None if a value cannot be read, or is missing, empty, not finite or suspicious."""
+    """Return the table that `make` creates, or None if it raises an error or a value breaks a rule."""
     try:
         (table,) = TableRules(spaces=False).each([make()])
         return table

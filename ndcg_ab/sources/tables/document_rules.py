@@ -1,6 +1,6 @@
-"""What ids of a ranking mean: texts of queries become their ids, chunks their documents.
+"""Interpret the ids of a ranking: query texts become query ids, and chunk ids become document ids.
 
-Copies, and the query's own document, are left out where that is asked for.
+If configured, repeated documents and the query's own document are left out.
 """
 
 from collections import Counter
@@ -25,10 +25,10 @@ CHUNK, COPY, OWN = "document_chunk", "document_copy", "own_document_left_out"  #
 
 
 class DocumentRules(NamedTuple):
-    """What a document is, of the rankings of one system.
+    """The rules for document ids in the rankings of one system.
 
-    prefix: the sign at which ids are cut; None: nowhere. first: whether a repeated document counts at its first place,
-    and is not refused. drops_own: whether the document whose id is that of the query is left out.
+    prefix: the separator at which ids are cut; None: ids are not cut. first: whether a repeated document counts at its
+    first place instead of being an error. drops_own: whether the document whose id equals the query id is left out.
     """
 
     prefix: str | None = None
@@ -40,14 +40,14 @@ AS_IT_IS = DocumentRules()
 
 
 def document_rules(evaluation: Evaluation, system: System) -> DocumentRules:
-    """Return what a document is, of the rankings of one system."""
+    """Return the rules for document ids in the rankings of one system."""
     place = evaluation.documents
     prefix, own = (place.prefix, place.own) if place else (None, None)
     return DocumentRules(prefix, system.duplicates == "first", own == "drop")
 
 
 def apply_rules(table: Any, rules: DocumentRules, keep: TableWriter, origin: str) -> Any:
-    """Return a ranking with the documents that the rules leave; keep: its writer."""
+    """Return a ranking after the document rules; keep: the writer of the ranking."""
     if rules == AS_IT_IS:
         return table
     counts = Counter[str]()  # ids that were cut, and rows that were left out, by the reason
@@ -63,7 +63,7 @@ def apply_rules(table: Any, rules: DocumentRules, keep: TableWriter, origin: str
 
 
 def pieces_by_query(table: Any) -> Iterator[pa.Table]:
-    """Yield the rows of a table, those of a query together: all at once in memory, else those of some queries."""
+    """Yield the rows of a table in pieces that contain whole queries: a single piece if the table is in memory."""
     if not isinstance(table, TableOnDisk):
         yield table
         return
@@ -74,7 +74,7 @@ def pieces_by_query(table: Any) -> Iterator[pa.Table]:
 
 
 def piece_by_rules(table: pa.Table, rules: DocumentRules, counts: Counter[str]) -> pa.Table:
-    """Return the rows of whole queries that the rules leave, and count the others."""
+    """Return the rows of whole queries that remain after the rules, and count the others."""
     before = table.num_rows
     ids = cut = table["doc_id"].combine_chunks()
     if rules.prefix is not None:
@@ -107,13 +107,13 @@ def piece_by_rules(table: pa.Table, rules: DocumentRules, counts: Counter[str]) 
 
 
 def cut_ids(ids: pa.Array, sign: str) -> pa.Array:
-    """Return ids up to the first occurrence of a sign; an id that begins with it stays."""
+    """Return ids up to the first occurrence of a separator; an id that begins with the separator is kept."""
     cut = pc.list_element(pc.split_pattern(ids, pattern=sign, max_splits=1), 0)
     return pc.if_else(pc.equal(cut, ""), ids, cut)
 
 
 def cut_documents(documents: pa.Table | None, rules: DocumentRules) -> pa.Table | None:
-    """Return titles and addresses of documents in the place of those of chunks, the first of each document."""
+    """Return the titles and addresses by document instead of by chunk, using the first chunk of each document."""
     if documents is None or rules.prefix is None:
         return documents
     ids = cut_ids(documents["doc_id"].combine_chunks(), rules.prefix)
@@ -122,14 +122,14 @@ def cut_documents(documents: pa.Table | None, rules: DocumentRules) -> pa.Table 
 
 
 def codes_of(column: pa.ChunkedArray) -> Codes:
-    """Return a number for each text."""
+    """Return an integer code for each text."""
     encoded = pc.dictionary_encode(column.cast(pa.string()).combine_chunks())
     found: Codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return found
 
 
 def first_rows(table: pa.Table, query: Codes, document: Codes, kept: npt.NDArray[np.bool_]) -> Codes:
-    """Return the best row of each document of a query, among those that are kept: by score, without scores by rank."""
+    """Return the best row of each document of a query among the kept rows: by score, or by rank without scores."""
     rows = np.flatnonzero(kept)
     by_rank = table["score"].null_count > 0
     worse = table["rank"].to_numpy() if by_rank else -table["score"].to_numpy()
@@ -141,7 +141,7 @@ def first_rows(table: pa.Table, query: Codes, document: Codes, kept: npt.NDArray
 
 
 def renumbered_ranks(query: Codes, rank: npt.NDArray[Any], kept: npt.NDArray[np.bool_]) -> Codes:
-    """Return ranks of the rows that are kept without the gaps of the others; each query begins where it began."""
+    """Return the ranks of the kept rows without gaps, starting from the lowest rank of each query."""
     lowest = np.full(int(query.max()) + 1, np.iinfo(np.int64).max)
     np.minimum.at(lowest, query, rank)
     query, rank = query[kept], rank[kept]
@@ -156,7 +156,7 @@ def renumbered_ranks(query: Codes, rank: npt.NDArray[Any], kept: npt.NDArray[np.
 
 
 def remarks_of(rules: DocumentRules, counts: Counter[str]) -> list[Remark]:
-    """Return what the rules changed."""
+    """Return remarks on the numbers of ids and rows that the rules changed."""
     cut, chunks, copies, own = (counts[name] for name in ("cut", "chunks", "copies", "own"))
     cuts = f"{cut:,} ids are cut at {rules.prefix!r}, and {chunks:,} further chunks of a document left out"
     found = (
@@ -171,14 +171,14 @@ NEARLY = 0.9  # share of the queries of a table that are meant by all
 
 
 def match_texts(query_ids: Sequence[str], texts: Mapping[str, str]) -> tuple[Mapping[str, str], list[Remark]]:
-    """Return text -> id of the queries that a table names by their texts, and what to say of it.
+    """Return the mapping text -> id for queries that a table names by their texts, and remarks on it.
 
     Parameters
     ----------
     query_ids : sequence of str
         The queries of the table, each once.
     texts : mapping of str to str
-        query_id -> text, of the file of queries.
+        query_id -> text, from the file of queries.
     """
     known = sum(query_id in texts for query_id in query_ids)
     if known > NEARLY * len(query_ids):
@@ -200,7 +200,7 @@ def match_texts(query_ids: Sequence[str], texts: Mapping[str, str]) -> tuple[Map
 
 
 def name_queries(table: Any, ids: Mapping[str, str], noticed: Sequence[Remark], keep: TableWriter) -> Any:
-    """Return a table with the ids of its queries and what was noticed (`match_texts`); keep: its writer."""
+    """Return a table with query ids instead of query texts, and with remarks; keep: the writer of the table."""
     if not noticed:
         return table
     pieces = with_ids(read_batches(table, table.column_names), ids)
@@ -209,7 +209,7 @@ def name_queries(table: Any, ids: Mapping[str, str], noticed: Sequence[Remark], 
 
 
 def with_ids(tables: Iterable[pa.Table], ids: Mapping[str, str]) -> Iterator[pa.Table]:
-    """Yield tables whose queries have the ids instead of their texts."""
+    """Yield the tables with query ids instead of query texts."""
     texts, found = (pa.array(list(each), pa.string()) for each in (ids, ids.values()))
     for table in tables:
         column = table["query_id"]

@@ -1,4 +1,4 @@
-"""What is noticed about a file of rankings that is read all the same: remarks, by which findings are made."""
+"""Remarks on ranking files that are unusual but can be read; findings are made from them."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,9 +14,9 @@ MOST_EXAMPLES = 5
 
 
 def tag_remarks(path: Path, first: Mapping[str, int]) -> list[Remark]:
-    """What several tags in one file tell: rankings after one another, or a last tag that is cut short.
+    """Return remarks on several tags in one file, which suggest concatenated rankings or a truncated last line.
 
-    first: tag -> the row that has it first.
+    first: tag -> the first row with that tag.
     """
     if len(first) < 2:
         return []
@@ -31,7 +31,7 @@ def tag_remarks(path: Path, first: Mapping[str, int]) -> list[Remark]:
 
 
 def ends_inside_a_line(path: Path) -> bool:
-    """Whether the last byte of a file is no line end; of a packed one nobody knows without unpacking it."""
+    """Return whether a file does not end with a line end; always False for compressed files."""
     if is_packed(path):
         return False
     with named(path), path.open("rb") as file:
@@ -40,7 +40,7 @@ def ends_inside_a_line(path: Path) -> bool:
 
 
 class Noticed:
-    """The count of something that is read all the same, and the first examples of it."""
+    """A counter for one kind of remark, with the first examples."""
 
     def __init__(self, code: str) -> None:
         self.code, self.count = code, 0
@@ -56,9 +56,9 @@ class Noticed:
 
 
 class FormatWatch:
-    """TREC records on their way to a table, and what is noticed about them.
+    """A filter that passes TREC records on and collects remarks on them.
 
-    unread: the ranks that are no numbers; a 0 is in the place of each, if the record has a score.
+    unread: ranks that are no numbers; such a rank is replaced by 0 if the record has a score.
     """
 
     def __init__(self, path: Path) -> None:
@@ -80,9 +80,9 @@ class FormatWatch:
 
 
 def rated_rows(placed: Records, unrated: Noticed, words: Iterable[tuple[str, float]]) -> Records:
-    """Yield the records of judgments with a grade, each with its place.
+    """Yield the judgments that have a grade, each with its place.
 
-    unrated: receives those whose grade is empty, or a word for none that is not among the words with a number.
+    unrated: counts judgments whose grade is empty, or a word for "no grade" that has no number.
     """
     absent = {*NO_GRADE} - dict(words).keys()
     for where, record in placed:

@@ -1,9 +1,9 @@
-"""Data in memory: tables of any library that speaks Arrow, and dictionaries and lists as JSON files hold them.
+"""Read data in memory: Arrow tables of any library, and dictionaries and lists in the shapes of JSON files.
 
     {query_id: {doc_id: score}}     [{"query_id": …, "doc_id": …, "grade": …}]     {query_id: text, or {column: value}}
 
-They keep the rules of files, and like files they have two ways in: a fast one for what is clean, and the careful one,
-record by record, which accepts what is only unusual and names the row or the key of what is wrong.
+The rules are those of files.  Clean data are converted at once; other data are read record by record, which accepts
+what is only unusual and reports the row or key of an error.
 """
 
 import dataclasses
@@ -41,17 +41,17 @@ DIRECT = (int, float, np.floating, np.integer)  # numbers that pyarrow takes as 
 
 
 def is_table(data: Any) -> bool:
-    """Whether it speaks the Arrow PyCapsule interface."""
+    """Return whether data have the Arrow PyCapsule interface."""
     return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
 
 
 def is_readable(data: Any) -> bool:
-    """Return whether data are of a type that is read: a table, dictionaries or a list."""
+    """Return whether data are of a supported type: a table, dictionaries or a list."""
     return isinstance(data, Mapping) or is_list(data) or is_table(data)
 
 
 def to_readable(name: str, data: Any) -> Any:
-    """Return dictionaries for what gives them (ranx), and a list of mappings for records (ir_measures); else the data.
+    """Return objects of ranx as dictionaries, and records such as those of ir_measures as mappings; else the data.
 
     name: of the argument, for messages. An iterator is read to its end.
     """
@@ -70,7 +70,7 @@ def to_readable(name: str, data: Any) -> Any:
 
 
 def as_mapping(entry: Any) -> Any:
-    """Return the fields of a named tuple or a dataclass; anything else as it is."""
+    """Return the fields of a named tuple or a dataclass as a mapping; anything else unchanged."""
     if hasattr(entry, "_asdict"):
         return entry._asdict()
     if dataclasses.is_dataclass(entry) and not isinstance(entry, type):
@@ -79,7 +79,7 @@ def as_mapping(entry: Any) -> Any:
 
 
 class InMemorySource(Source):
-    """A table, dictionaries or a list, given as an argument."""
+    """A source that reads a table, dictionaries or a list given as an argument."""
 
     door = "file"
 
@@ -101,9 +101,9 @@ class InMemorySource(Source):
 
 
 def read_given(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> pa.Table:
-    """The data in the columns of `layout` (absent optional ones are null).
+    """Return data in memory as a table in the columns of `layout`, with nulls for absent optional columns.
 
-    columns maps a field to the table's name for it.  Raises InputError for anything that breaks a rule.
+    columns: field -> the column name in the data.  Raises InputError for anything that breaks a rule.
     """
     with translate_foreign_errors(f"{given.name}: cannot be read"):
         table = (read_table if is_table(given.data) else read_nested)(given, layout, columns)
@@ -126,12 +126,12 @@ def read_table(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> 
 
 
 def name_columns(argument: str, kind: str, mapping: Mapping[str, str]) -> str:
-    """Return how columns with other names are given."""
+    """Return the advice on how to map columns with other names by an argument."""
     return f"{'columns' if kind == 'ranking' else f'{argument}_columns'}={dict(mapping)}"
 
 
 def column_names(given: InMemoryData) -> Sequence[str]:
-    """Return the columns of a table or of a list of objects; none of other data."""
+    """Return the column names of a table or of a list of objects; empty for other data."""
     is_columnar = is_table(given.data)
     return (
         list(arrow_table(given).schema.names) if is_columnar else Sample.of_value(given.name, given.data).column_names
@@ -151,7 +151,7 @@ def arrow_table(given: InMemoryData) -> pa.Table:
 
 
 def type_name(data: Any) -> str:
-    """``pandas.DataFrame``"""
+    """Return the name of the type of data for a message, such as ``pandas.DataFrame``."""
     return f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}".removeprefix("builtins.")
 
 
@@ -167,7 +167,7 @@ def placed_rows(name: str, table: pa.Table, chosen: dict[str, str]) -> Placed:
 
 
 def read_nested(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> pa.Table:
-    """Return the table of dictionaries and lists, which have the forms of JSON files."""
+    """Return dictionaries and lists as a table."""
     if not given.data:
         return layout.schema.empty_table()
     if isinstance(given.data, Mapping):
@@ -181,7 +181,7 @@ def read_nested(given: InMemoryData, layout: Layout, columns: dict[str, str]) ->
 
 
 def placed_records(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> Placed:
-    """Yield each record with its place: ``judgments, query 'q1', document 'd1'``."""
+    """Yield each record with its place, such as ``judgments, query 'q1', document 'd1'``."""
     reading = choose_reading(Sample.of_value(given.name, given.data, columns), layout.kind)
     with prefix_errors(given.name):
         if reading.records is not None:
@@ -194,7 +194,7 @@ def placed_records(given: InMemoryData, layout: Layout, columns: dict[str, str])
 
 
 def table_of_plain_dictionaries(data: Mapping[Any, Any], layout: Layout) -> pa.Table | None:
-    """The table where every key is text and every value a number; None where one may be something else."""
+    """Return a table if all keys are texts and all values numbers, else None."""
     if not all(isinstance(documents, Mapping) for documents in data.values()):
         return None
     doc_ids = list(chain.from_iterable(data.values()))
@@ -219,7 +219,7 @@ def table_of_plain_dictionaries(data: Mapping[Any, Any], layout: Layout) -> pa.T
 
 
 def records_by_key(given: InMemoryData, layout: Layout) -> pa.Table:
-    """Return one record for each key, which is the id: a mapping of its columns, or its text alone."""
+    """Return one record per key, which is the id; each value is a mapping of columns, or a text alone."""
     refuse_like_keys(given, layout.fields[0].name, layout.kind)
     key, text = (field.name for field in (layout.fields * 2)[:2])
     found: list[tuple[str, dict[str, Any]]] = []
@@ -238,7 +238,7 @@ def records_by_key(given: InMemoryData, layout: Layout) -> pa.Table:
 
 
 def refuse_like_keys(given: InMemoryData, name: str = "query_id", kind: str = "query") -> None:
-    """Raise InputError for two keys of one text, such as 1 and '1'."""
+    """Raise InputError for two keys with equal texts, such as 1 and '1'."""
     known: dict[str, Any] = {}
     for key in given.data:
         if known.setdefault(str(key), key) != key:
@@ -249,5 +249,5 @@ def refuse_like_keys(given: InMemoryData, name: str = "query_id", kind: str = "q
 
 
 def python_number(value: Any) -> Any:
-    """A number of numpy's, and what is made like one, as Python's."""
+    """Return a numpy scalar as a Python number; anything else unchanged."""
     return value.item() if type(value).__module__ != "builtins" and hasattr(value, "item") else value

@@ -1,6 +1,6 @@
-"""Tables in memory, or in a Parquet file of ours so that no more of them is in memory than is looked at.
+"""Keep large tables in Parquet files instead of memory, and compute digests of the content of tables.
 
-What a table holds is digested: the same for any order of rows, in memory and in files alike.
+The digest of a table does not depend on the order of the rows, nor on whether it is in memory or in a file.
 """
 
 import hashlib
@@ -23,9 +23,9 @@ AT_ONCE = 1 << 16  # rows that are looked at together
 
 
 class TableOnDisk:
-    """A table in a file: what `pa.Table` is to those who ask for few columns or rows at a time.
+    """A table in a Parquet file that is read by a few columns or rows at a time, with an interface like `pa.Table`.
 
-    schema: with what its source noticed in the metadata.  memory: what reading it may take.
+    schema: with the remarks of the source in the metadata.  memory: the limits for reading the file.
     """
 
     def __init__(self, path: Path, memory: Memory) -> None:
@@ -43,13 +43,13 @@ class TableOnDisk:
         return self.select([name])[name]
 
     def select(self, names: Sequence[str]) -> pa.Table:
-        """Some columns, whole; ids of queries are kept once each."""
+        """Return some columns completely; query ids are dictionary-encoded."""
         import pyarrow.parquet as papq
 
         return papq.read_table(self.path, columns=list(names), read_dictionary=self.repeated)
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.Table]:
-        """The rows as they stand, some at a time."""
+        """Yield the rows of some columns in their order, in batches."""
         import pyarrow.parquet as papq
 
         with papq.ParquetFile(self.path, read_dictionary=self.repeated) as file:
@@ -57,7 +57,7 @@ class TableOnDisk:
                 yield pa.Table.from_batches([batch])
 
     def null_count(self, name: str) -> int:
-        """How many rows have no value in a column, by what the file says of itself."""
+        """Return the number of nulls in a column, from the metadata of the file."""
         import pyarrow.parquet as papq
 
         about = papq.read_metadata(self.path)
@@ -67,9 +67,9 @@ class TableOnDisk:
 
 
 class TableWriter:
-    """The place where a table goes while it is read: memory, or a file if the rows are many.
+    """A writer that keeps a table in memory, or in a file if there are many rows.
 
-    path, memory: of the file, and what reading it again may take; without them rows stay in memory.
+    path, memory: the file, and the limits for reading it again; without them rows stay in memory.
     only: the documents whose rows are kept; by default all.
     """
 
@@ -77,11 +77,11 @@ class TableWriter:
         self.path, self.memory, self.only = path, memory, only
 
     def part(self, at: int) -> "TableWriter":
-        """Where one of several parts goes."""
+        """Return the writer for one of several parts."""
         return self.beside(f"part{at}")
 
     def beside(self, name: str) -> "TableWriter":
-        """Where something else of the same source goes."""
+        """Return the writer for another table of the source."""
         return self if self.path is None else TableWriter(self.path.with_name(f"{self.path.name}.{name}"), self.memory)
 
     def write(
@@ -91,10 +91,10 @@ class TableWriter:
         metadata: Callable[[], dict[bytes, bytes]] = dict,
         names: Sequence[str] = ("query_id",),
     ) -> Any:
-        """Return the table of the pieces: a `TableOnDisk`, or a `pa.Table` if it stays in memory.
+        """Return the table made of the pieces: a `TableOnDisk`, or a `pa.Table` if it stays in memory.
 
-        metadata: asked when all pieces are there.  names: of columns whose texts repeat.  Raises InputError where there
-        is no room for the file.
+        metadata: called after the last piece.  names: of columns whose texts repeat.  Raises InputError if the disk is
+            full.
         """
         if self.only is not None:
             pieces = (piece.filter(pc.is_in(piece["doc_id"], value_set=self.only)) for piece in pieces)
@@ -123,9 +123,9 @@ class TableWriter:
         schema: pa.Schema,
         metadata: Callable[[], dict[bytes, bytes]] = dict,
     ) -> Any:
-        """Return the pieces that were made of a table that this writer wrote, in its place.
+        """Return the table made of the pieces, which replaces a table of this writer.
 
-        metadata: what is added to that of the table, asked when all pieces are there.
+        metadata: called after the last piece; the result is added to the metadata of the replaced table.
         """
         own = {name: value for name, value in (table.schema.metadata or {}).items() if name.startswith(b"ndcg_ab.")}
         found = self.beside("rewritten").write(pieces, schema, lambda: {**own, **metadata()})
@@ -138,7 +138,7 @@ IN_MEMORY = TableWriter()
 
 
 def group_pieces(pieces: Iterable[pa.Table], most: float) -> Iterator[pa.Table]:
-    """Yield the rows of pieces in tables of at least so many rows; the last one has the rest."""
+    """Yield the rows of the pieces in tables of at least `most` rows; the last table has the rest."""
     waiting: list[pa.Table] = []
     count = 0
     for piece in pieces:
@@ -155,12 +155,12 @@ def group_pieces(pieces: Iterable[pa.Table], most: float) -> Iterator[pa.Table]:
 
 
 def table_or_file(table: Any) -> Any:
-    """The file that a table is in, or the table where it is in memory."""
+    """Return the path of a table on disk, or the table if it is in memory."""
     return table.path if isinstance(table, TableOnDisk) else table
 
 
 def read_batches(table: Any, names: Sequence[str]) -> Iterator[pa.Table]:
-    """Some columns of the rows as they stand, some rows at a time."""
+    """Yield the rows of some columns in their order, in batches."""
     return table.batches(names) if isinstance(table, TableOnDisk) else iter([table.select(list(names))])
 
 
@@ -175,7 +175,7 @@ def first_text(table: Any, name: str) -> str:
 
 
 def distinct_texts(table: Any, name: str) -> list[str]:
-    """The different texts of a column, in the order in which they come."""
+    """Return the distinct texts of a column in the order of first occurrence."""
     found: dict[str, None] = {}
     for batch in read_batches(table, [name]):
         found |= dict.fromkeys(pc.unique(batch[name]).cast(pa.string()).to_pylist())
@@ -183,7 +183,7 @@ def distinct_texts(table: Any, name: str) -> list[str]:
 
 
 def select_queries(table: Any, query_ids: Iterable[str]) -> pa.Table:
-    """The rows of some queries."""
+    """Return the rows of some queries."""
     wanted = pa.array(list(query_ids), pa.string())
     found = [
         batch.filter(pc.is_in(batch["query_id"], value_set=wanted)) for batch in read_batches(table, table.column_names)
@@ -192,7 +192,7 @@ def select_queries(table: Any, query_ids: Iterable[str]) -> pa.Table:
 
 
 def content_digest(table: Any, schema: pa.Schema, order: Sequence[str]) -> "hashlib._Hash":
-    """SHA-256 of a table's rows as CSV, put in order by some columns."""
+    """Return the SHA-256 hash object of the rows of a table as CSV, sorted by some columns."""
     counted = DigestingFile()
     with pacsv.CSVWriter(pa.PythonFile(counted, mode="w"), schema) as writer:
         for rows in ordered_batches(table, schema, order):
@@ -201,7 +201,7 @@ def content_digest(table: Any, schema: pa.Schema, order: Sequence[str]) -> "hash
 
 
 def ordered_batches(table: Any, schema: pa.Schema, order: Sequence[str]) -> Iterator[pa.Table]:
-    """The rows of a table in this order, some at a time: no second copy of a large table is made."""
+    """Yield the rows of a table sorted by some columns, in batches, without a second copy of a large table."""
     if isinstance(table, TableOnDisk):
         from ndcg_ab.engines.duckdb.files import sorted_rows  # DuckDB is loaded for tables alone that exceed memory
 
@@ -224,7 +224,7 @@ def ordered_batches(table: Any, schema: pa.Schema, order: Sequence[str]) -> Iter
 
 
 class DigestingFile(io.RawIOBase):
-    """A file whose content is digested, and not kept."""
+    """A file object that hashes what is written to it and stores nothing."""
 
     def __init__(self) -> None:
         self.hash = hashlib.sha256()
@@ -238,7 +238,7 @@ class DigestingFile(io.RawIOBase):
 
 
 def whole_column(column: pa.ChunkedArray) -> pa.Array | None:
-    """A column in one piece; None where it holds nothing."""
+    """Return a column as one array, or None if all values are null."""
     if column.null_count == len(column) and len(column):
         return None
     if pa.types.is_dictionary(column.type):
@@ -247,7 +247,7 @@ def whole_column(column: pa.ChunkedArray) -> pa.Array | None:
 
 
 def sort_keys(column: pa.Array) -> pa.Array:
-    """A column to sort by: the texts, or where each is kept once, numbers in the order of the texts."""
+    """Return keys that sort like the column: the texts, or for a dictionary-encoded column their ranks."""
     if not pa.types.is_dictionary(column.type):
         return column
     order = pc.rank(column.dictionary, tiebreaker="dense").cast(pa.int32())

@@ -1,4 +1,4 @@
-"""Tables in which the rankings of several systems stand below each other: each system takes its own rows."""
+"""Read the rows of one system from a table that holds the rankings of several systems."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,7 @@ Make = Callable[[FileSource, Path], Source]  # makes the source of a description
 
 
 def systems_in(described: FileSource, directory: Path, make: Make) -> tuple[str | None, list[str]]:
-    """Return the column of a ranking that names systems, and the systems in it; None and nothing if it has none."""
+    """Return the column of a ranking that names systems, and the systems in it; None and an empty list without one."""
     with contextlib.suppress(InputError, OSError):  # whoever reads the ranking itself says what is wrong
         data = getattr(described.given, "data", None)  # a reader without a length can be read once alone
         given = described.given if hasattr(data, "__len__") else None
@@ -39,7 +39,7 @@ def systems_in(described: FileSource, directory: Path, make: Make) -> tuple[str 
 
 
 def has_several_systems(described: FileSource, directory: Path, name: str | None, make: Make) -> bool:
-    """Return whether a ranking has the rows of several systems; raise InputError if none of them has the name."""
+    """Return whether a ranking has rows of several systems; raise InputError if none of them has the given name."""
     column, systems = systems_in(described, directory, make)
     if "" in systems and len(systems) > 1:
         rule = "name the system in each row, or in none"
@@ -58,7 +58,7 @@ def rows_of_system(table: Any, name: str) -> Iterator[pa.Table]:
 
 
 def spread_systems(systems: Sequence[NamedFile], make: Make) -> list[NamedFile]:
-    """Return the name and file of each system: a file without a name of its own stands for all systems in it."""
+    """Return the name and file of each system; a file without a given name stands for all systems in it."""
     found = []
     for each in systems:
         inside = []

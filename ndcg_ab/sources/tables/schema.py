@@ -1,4 +1,4 @@
-"""What a table of judgments, rankings or queries holds, and the rules that each value must keep."""
+"""The columns of tables of judgments, rankings and queries, and the rules for their values."""
 
 import dataclasses
 import math
@@ -15,14 +15,14 @@ from ndcg_ab.sources.forms.plausible import guess_column, is_plain_number, match
 from ndcg_core.measures.writing import nearest_hint
 
 SayColumns = Callable[[str, Mapping[str, str]], str]
-"""How a mapping field -> column is written, for a kind of table."""
+"""A function that writes the advice to map columns: it takes the kind of table and the mapping field -> column."""
 
 
 MAPPING = {"judgment": "--judgments-columns", "ranking": "--columns"}
 
 
 def columns_option(kind: str, mapping: Mapping[str, str]) -> str:
-    """``--columns doc_id=url``, and the same for a configuration."""
+    """Return the advice to map columns, as the option ``--columns doc_id=url`` and as a configuration key."""
     mapping = {field: shortened(column) for field, column in mapping.items()}
     key = f"columns: {{{', '.join(f'{field}: {column}' for field, column in mapping.items())}}}"
     if kind not in MAPPING:
@@ -33,10 +33,11 @@ def columns_option(kind: str, mapping: Mapping[str, str]) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """One column: its name here, its type, whether a table can do without it, and what an empty value stands for.
+    """A column of a table.
 
-    other: a name by which it is known, too, where no column has its own.
-    is_word: whether its text may be written as a number.
+    required: whether every table must have the column.  blank: the value that an empty cell stands for; None: cells may
+    not be empty.  other: an alternative name, used if no column has the field's name.  is_word: whether the text may be
+    written as a number.
     """
 
     name: str
@@ -48,18 +49,18 @@ class Field:
 
     @property
     def may_lack(self) -> bool:
-        """Whether it may be empty in some rows and not in others."""
+        """Whether the field may be empty in some rows and filled in others."""
         return not self.required and self.blank is not None
 
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """One kind of table.
+    """The columns of one kind of table.
 
-    kind: the word for one of its rows in messages.
-    fields: its columns.
-    order: the columns by which rows are put in order before their content is digested.
-    words: of judgments whose grades are words, each word and its number.
+    kind: the word for a row in messages.
+    fields: the columns.
+    order: the columns by which rows are sorted before the content is hashed.
+    words: for judgments with grades in words, each word and its number.
     """
 
     kind: str
@@ -72,7 +73,7 @@ class Layout:
         return pa.schema([(field.name, field.type) for field in self.fields])
 
     def refuse_unknown(self, where: str, columns: Mapping[str, str]) -> None:
-        """Columns that are mapped to what is no field."""
+        """Raise InputError if columns are mapped to a name that is no field."""
         known = [field.name for field in self.fields]
         for name in sorted(set(columns) - set(known)):
             hint = nearest_hint(name, known)
@@ -82,7 +83,7 @@ class Layout:
             raise InputError(f"{where}: columns: {format_value(name)} is no field of {kind} ({', '.join(known)}){hint}")
 
     def names_in(self, found: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
-        """Return field -> the name of its column: the one that is told, its own, or one that other tools use."""
+        """Return the mapping field -> column: the configured name, the field's name, or one that other tools use."""
         names = {field.name: columns.get(field.name, field.name) for field in self.fields}
         lacking = [field for field in self.fields if field.name not in columns and field.name not in found]
         others = {field.name: field.other for field in lacking if field.other and field.other in found}
@@ -95,11 +96,11 @@ class Layout:
     def check_columns(
         self, where: str, found: list[str], columns: dict[str, str], say: SayColumns = columns_option
     ) -> dict[str, str]:
-        """Return field -> column name in the file, for the fields that it has.
+        """Return the mapping field -> column name for the fields that a file has.
 
-        say: how columns with other names are mapped, for the hint.
-        Raises InputError for a column that is mapped or required and not there, or there twice; names that differ in
-        upper and lower case alone are the same one, unless `columns` says which is meant.
+        say: writes the advice on how to map columns with other names.
+        Raises InputError for a mapped or required column that is missing or repeated; names that differ only in
+        case count as repeated, unless `columns` says which is meant.
         """
         chosen: dict[str, str] = {}
         missing: list[Field] = []
@@ -146,7 +147,7 @@ class Layout:
 
 
 def names_text(columns: Sequence[str]) -> str:
-    """The names of columns in a message, the first of them where there are many."""
+    """Return the names of columns as text for a message, shortened if there are many."""
     return ", ".join([*map(shortened, columns[:MOST_COLUMNS]), *["…"] * (len(columns) > MOST_COLUMNS)]) or "none"
 
 
@@ -201,7 +202,10 @@ def query_layout(
     needs_weight: bool,
     needs_cluster: bool = False,
 ) -> Layout:
-    """Queries: an id, a text, a weight, a cluster, how they were drawn, attributes to slice by, others of requests."""
+    """Return the layout of queries: id, text, weight, cluster, columns of a draw, attributes to slice by, and others.
+
+    named: further columns, which requests use.
+    """
     blanks = dict.fromkeys(attributes, NO_VALUE) | {name: "" for name in named if name not in attributes}
     texts = (Field(name, pa.string(), blank=blank) for name, blank in blanks.items())
     weight = Field("weight", pa.float64(), required=needs_weight)
@@ -217,11 +221,11 @@ MOST_RANK = EXACT  # the ranks below it are exact in every tool
 
 
 class WordGradeError(InputError):
-    """A grade is a word."""
+    """Raised if a grade is a word without a number."""
 
 
 def read_value(field: Field, value: object, where: str) -> str | float | int:
-    """A value as its field's type; raises InputError with the place, the value and the rule."""
+    """Return a value in the type of its field; raise InputError with the place, the value and the rule."""
     if field.blank is not None and value in (None, "", b""):
         return field.blank
     if value is None:
@@ -266,7 +270,7 @@ def read_value(field: Field, value: object, where: str) -> str | float | int:
 
 
 def is_written(value: object) -> bool:
-    """Return whether a value is a text that is not empty, and that UTF-8 can hold."""
+    """Return whether a value is a text that is not empty and can be encoded as UTF-8."""
     try:
         return isinstance(value, str) and len(value.encode()) > 0
     except UnicodeEncodeError:
@@ -290,7 +294,7 @@ def read_text(field: Field, value: object, where: str) -> str:
 
 
 def check_types(schema: pa.Schema, layout: Layout, chosen: Mapping[str, str], where: str) -> None:
-    """Refuses a column of a type that cannot be meant: only text and whole numbers are ids, only those are numbers."""
+    """Raise InputError for a column of an impossible type: ids must be texts or integers, other fields numbers."""
     for field in layout.fields:
         if field.name not in chosen:
             continue

@@ -1,15 +1,16 @@
-"""A ranking as far as a comparison looks at it: the first rows of every query, and what the others come to.
+"""The part of a ranking that a comparison uses: the first rows of every query, and summaries of the other rows.
 
-Of every query whose rows stand by falling score there are kept the first `depth`, with all that tie with the last of
-them, and of some queries all rows.  Nothing that is left out can be in a place that a metric with a cutoff looks at:
+For every query whose rows are sorted by falling score, the first `depth` rows are kept with all rows that tie with the
+last of them, and for some queries all rows.  No row that is left out can be in a place that a metric with a cutoff
+uses:
 
-- a sort by score, by document id among equal scores, or by ranks that rise by 1, takes its first places from them;
-- what ties with the last place in 64 or in 32 bits, or lies 1e-6 of it below, as `sensitive_doc` looks, is among them;
-- how many documents a query has, and the ends of its ranks and scores, are in `answers`, which `answered_query` takes
-  as they are; `odd_answer`, `returned`, `finding` and all that asks for depths read those;
-- the parity check looks at whole queries, which are kept whole; for `met_query` judged documents are counted;
-- a document that comes twice, rows that rise, a value that is no number: such a file is never reduced;
-- who asks for anything else (`Pulled.table`) has the file read whole.
+- a sort by score, by document id among equal scores, or by ranks that rise by 1, takes its first places from kept rows;
+- rows that tie with the last place in 64 or 32 bits, or are up to 1e-6 below it, as in `sensitive_doc`, are kept;
+- the number of documents of a query and the extremes of its ranks and scores are in `answers`, from which
+  `answered_query` is made; `odd_answer`, `returned`, `finding` and everything about depths read those;
+- the parity check uses whole queries, which are kept completely; judged documents are counted for `met_query`;
+- a file with repeated documents, rising scores, or values that are no numbers is never reduced;
+- a caller that needs other rows (`Pulled.table`) reads the whole file.
 """
 
 import dataclasses
@@ -38,14 +39,15 @@ Real = npt.NDArray[np.float64]
 
 
 class NotPlainError(Exception):
-    """A file is no plain one: it is read whole, by the way that says what is wrong."""
+    """Raised if a file is not regular, so that it must be read by the general reader."""
 
 
 @dataclasses.dataclass(frozen=True)
 class WantedPlaces:
-    """What is kept. depth: of every query so many rows. whole: the queries of which every row is kept.
+    """The part of a ranking to keep.
 
-    judged: of the queries in which judged documents are counted at any depth, their ids.
+    depth: number of rows per query. whole: the queries of which every row is kept.
+    judged: query -> ids of judged documents, for the queries in which judged documents are counted at any depth.
     """
 
     depth: int
@@ -54,16 +56,16 @@ class WantedPlaces:
 
     @functools.cached_property
     def ids(self) -> bytes:
-        """The queries that are needed whole, whether they are kept so or not, a line feed after each."""
+        """The ids of the queries that must be read completely, each followed by a line feed."""
         return b"".join(each.encode() + b"\n" for each in self.whole | self.judged.keys() if "\n" not in each)
 
 
 @dataclasses.dataclass(frozen=True)
 class ReducedRanking:
-    """A reduced ranking.
+    """The kept part of a ranking.
 
-    rows: the columns of a ranking, in memory or `TableOnDisk`.  answers: one row for each query.  count: of all rows.
-    ranks: of relevant documents (`KNOWN_RANK`), for the page; None: they are not known.
+    rows: the columns of a ranking, in memory or `TableOnDisk`.  answers: one row per query.  count: number of all rows.
+    ranks: of relevant documents (`KNOWN_RANK`), for the HTML page; None if unknown.
     """
 
     rows: Any
@@ -73,7 +75,7 @@ class ReducedRanking:
 
 
 def make_table(columns: Sequence[pa.Array | npt.NDArray[Any] | list[int | None] | None], schema: pa.Schema) -> pa.Table:
-    """A table of columns; None stands for one without values, which is not the first."""
+    """Return a table of columns; None stands for a column of nulls, except for the first column."""
     count = len(cast(pa.Array, columns[0]))
     arrays = [
         pa.nulls(count, field.type) if column is None else pa.array(column, field.type)
@@ -83,15 +85,16 @@ def make_table(columns: Sequence[pa.Array | npt.NDArray[Any] | list[int | None] 
 
 
 def query_starts(query_ids: pa.Array) -> Whole:
-    """The first row of each run of one query."""
+    """Return the first row of each run of rows of one query."""
     differs = pc.not_equal(query_ids[1:], query_ids[:-1]).to_numpy(zero_copy_only=False)
     return np.concatenate([[0], np.flatnonzero(differs) + 1])
 
 
 def places_of_scores(queries: Whole, scores: Real) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """The first and the last place, from 1 on, of each row's score in its query.
+    """Return the first and the last place, counted from 1, that rows of equal score share in their query.
 
-    queries: a number for each row's query, whose rows stand together from its first place on; scores: never rise in it.
+    queries: an integer for the query of each row, with the rows of each query together; scores: never rising in a
+        query.
     """
     begins = np.ones(len(queries), dtype=bool)
     begins[1:] = queries[1:] != queries[:-1]
@@ -104,6 +107,6 @@ def places_of_scores(queries: Whole, scores: Real) -> tuple[npt.NDArray[np.int32
 
 
 def refuse_apart(heads: pa.Array) -> None:
-    """A query that heads several runs of rows."""
+    """Raise NotPlainError if the rows of a query are not together; heads: the query of each run of rows."""
     if len(heads.unique()) < len(heads):
         raise NotPlainError
