@@ -1,1 +1,1 @@
-"""From inputs to scores: load, score, recompute a sample, score again by other judgments."""
+"""Turn inputs into scores: load tables, score them in SQL, verify a sample, read scores of other tools."""

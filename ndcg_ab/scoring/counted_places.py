@@ -1,9 +1,9 @@
-"""The places of judged documents in long rankings, counted while the results go by: no object is made of each.
+"""Count the ranks of judged documents in long rankings while reading them in pieces, without an object per result.
 
-A document that nobody judged gains nothing, wherever it stands.  All that a measure needs of those is how many stand
-above each judged one, and how many tie with it.  The results are read twice: first the judged ones are found, then the
-others are counted.  Nothing is taken from the ranks that the SQL made, nor from
-`ndcg_core.measures.score.order_results`.
+An unjudged document gains nothing at any rank. A measure only needs the number of unjudged documents above each judged
+one, and the number that tie with it. The results are read twice: first to find the judged documents, then to count the
+others. Neither the ranks of the SQL nor `ndcg_core.measures.score.order_results` are used, so that this is an
+independent check.
 """
 
 from bisect import bisect_right
@@ -29,9 +29,10 @@ UNJUDGED = Placed("", 0)  # stands for every document that nobody judged: no id 
 
 
 class Order(NamedTuple):
-    """What orders results, higher first. by_rank: the rank that they came with, with the sign reversed.
+    """The key that orders results, higher first.
 
-    in_single: the score as a 32-bit number.
+    by_rank: whether the key is the given rank with the sign reversed, not the score. in_single: whether the score is
+        compared as a 32-bit number.
     """
 
     by_rank: bool
@@ -44,7 +45,7 @@ def order_of(metric: Metric) -> Order:
 
 
 class Group:
-    """The results that tie with judged documents in one order: how many there are, and are above or before them."""
+    """The results that tie with judged documents in one order: their number, and how many are above and between."""
 
     def __init__(self, doc_ids: Iterable[str]) -> None:
         self.doc_ids = sorted(doc_ids)
@@ -52,12 +53,12 @@ class Group:
         self.between = [0] * (len(self.doc_ids) + 1)  # results whose id comes after as many of `doc_ids`
 
     def before(self) -> list[int]:
-        """How many of its results have a lower id than each of `doc_ids`."""
+        """Return, for each judged document, how many results of the group have a lower id."""
         return list(accumulate(self.between))[:-1]
 
 
 class LongAnswer:
-    """What one system returned for one query, without the results themselves; grades: of the query's judgments."""
+    """The judged results that one system returned for one query, with counts of its other results."""
 
     def __init__(self, grades: Mapping[str, float], orders: Iterable[Order]) -> None:
         self.grades = grades
@@ -68,14 +69,14 @@ class LongAnswer:
         self.groups: dict[Order, dict[float, Group]] = {order: {} for order in orders}
 
     def find(self, rows: pa.Table) -> None:
-        """Takes in some results: those that are judged."""
+        """Add the judged results of a piece to the known ones, and count all results (first reading)."""
         self.returned += rows.num_rows
         self.unscored += rows["score"].null_count
         judged = rows.filter(pc.is_in(rows["doc_id"], value_set=self.judged_ids))
         self.found += map(Result, *(column.to_pylist() for column in judged.columns))
 
     def begin_to_count(self) -> None:
-        """When all judged results are known; ValueError where only some results have a score."""
+        """Form the groups of tied judged results; raise ValueError if only some results have a score."""
         if self.unscored not in (0, self.returned):
             raise ValueError("some results have a score and some have none")
         for order, groups in self.groups.items():
@@ -87,7 +88,7 @@ class LongAnswer:
             self.groups[order] = dict(sorted(groups.items()))
 
     def count(self, rows: pa.Table) -> None:
-        """Takes in the same results again: how many are above each judged one, and which tie with it."""
+        """Count the results of a piece that are above each judged result or tie with it (second reading)."""
         for order, groups in self.groups.items():
             values, each = np.array(list(groups), dtype=np.float64), list(groups.values())
             keys = keys_in(rows, order)
@@ -107,7 +108,7 @@ class LongAnswer:
                 group.between[bisect_right(group.doc_ids, doc_id)] += 1
 
     def places(self, metric: Metric) -> list[Placed]:
-        """The whole ranking in the metric's order."""
+        """Return the whole ranking in the metric's order, with a placeholder for every unjudged document."""
         if metric.unjudged == "condense":  # what nobody judged is taken out, and the judged results are all here
             return arrange_places(metric, self.found, self.grades)
         places = [UNJUDGED] * self.returned
@@ -125,7 +126,7 @@ RESULT = pa.schema([("doc_id", pa.string()), ("score", pa.float64()), ("rank_giv
 
 
 def keys_in(rows: pa.Table, order: Order) -> Keys:
-    """What orders each result, higher first; ValueError where there is no rank and one is needed."""
+    """Return the key of each result in an order, higher first; raise ValueError if a required rank is missing."""
     scores: Keys = rows["score"].cast(pa.float64()).to_numpy()
     if order.by_rank or np.isnan(scores).any():
         if rows["rank_given"].null_count:
@@ -140,7 +141,10 @@ def keys_in(rows: pa.Table, order: Order) -> Keys:
 def count_long_answers(
     pieces: Pieces, answers: Iterable[Answer], grades: Mapping[str, Mapping[str, float]], metrics: Sequence[Metric]
 ) -> dict[Answer, LongAnswer]:
-    """Each of some answers, counted.  pieces: begins to read their results, and perhaps those of others."""
+    """Return the counted long answer of each (system_id, query_id).
+
+    pieces: starts reading the results of these answers, and perhaps of others, from the beginning.
+    """
     orders = dict.fromkeys(order_of(metric) for metric in metrics if metric.unjudged != "condense")
     found = {answer: LongAnswer(grades[answer[1]], orders) for answer in answers}
     for answer, rows in split_answers(pieces(), found):
@@ -154,7 +158,7 @@ def count_long_answers(
 
 
 def split_answers(pieces: Iterable[pa.Table], answers: Mapping[Answer, object]) -> Iterator[tuple[Answer, pa.Table]]:
-    """The results of each piece, answer by answer."""
+    """Yield the results of each piece separately for each of the answers."""
     for piece in pieces:
         if not piece.num_rows:
             continue

@@ -1,4 +1,4 @@
-"""Scores of another tool in the tables that ours would be in, so that everything after scoring is the same."""
+"""Load scores that another tool computed into the tables of computed scores, so that all later steps are equal."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
@@ -54,7 +54,7 @@ Values = dict[str, float]  # query_id -> value
 
 
 def with_systems_of_scores(evaluation: Evaluation, pulled: Sequence[Pulled]) -> Evaluation:
-    """The evaluation with its systems and its primary metric, where the scores alone say which there are."""
+    """Return the evaluation with systems and a primary metric from the scores, unless it names its own."""
     table = combine_scores(pulled)
     origins = " and ".join(dict.fromkeys(each.origin for each in pulled))
     refuse_two_definitions(table, origins)
@@ -92,7 +92,7 @@ def with_systems_of_scores(evaluation: Evaluation, pulled: Sequence[Pulled]) -> 
 
 
 def refuse_several_metrics(metrics: Sequence[str], values: pa.Table, origins: str) -> NoReturn:
-    """Raise the InputError for values of several metrics, of which nobody says which one decides."""
+    """Raise InputError because the scores hold several metrics and the configuration names no primary one."""
     owners = values.group_by(["system_id"]).aggregate([("metric", "distinct")]).to_pylist()
     of_all = [name for name in metrics if all(name in row["metric_distinct"] for row in owners)]
     if not of_all:
@@ -107,7 +107,7 @@ def refuse_several_metrics(metrics: Sequence[str], values: pa.Table, origins: st
 
 
 def named_system(name: str) -> System:
-    """A system that is a name alone."""
+    """Return a system that consists of a name only; raise InputError if the name cannot be printed on one line."""
     before = READING_SCORES.set(True)
     try:
         return System(name=name)
@@ -120,7 +120,7 @@ def named_system(name: str) -> System:
 
 
 def combine_scores(pulled: Sequence[Pulled]) -> pa.Table:
-    """All of the values in one table; refuses what is in two places."""
+    """Return all scores as one table; raise InputError for a value that occurs in two inputs."""
     table = pa.concat_tables([each.table.replace_schema_metadata() for each in pulled])
     for row in repeated_keys(table.group_by(KEY).aggregate([([], "count_all")])):
         key = [row[name] for name in KEY]
@@ -138,7 +138,7 @@ def value_keys(table: pa.Table, query_id: str) -> list[list[object]]:
 
 
 def refuse_two_definitions(table: pa.Table, origins: str) -> None:
-    """Values of one name that bear two hashes were computed by two definitions."""
+    """Raise InputError if the values of one metric name have two definition hashes."""
     known: dict[str, str | None] = {}
     for row in table.group_by(["metric", "metric_hash"]).aggregate([]).to_pylist():
         first = known.setdefault(row["metric"], row["metric_hash"])
@@ -157,9 +157,9 @@ def list_names(names: Sequence[str]) -> str:
 
 
 def load_scores(engine: Engine, evaluation: Evaluation, pulled: Sequence[Pulled], queries: Queries) -> list[Finding]:
-    """Puts the scores where the SQL finds ours; what is worth knowing of them.
+    """Put the scores into the engine's tables, and return findings about them.
 
-    evaluation: settled.  Raises InputError where two systems that are compared share no query.
+    evaluation: with systems and primary metric filled in. Raises InputError if two compared systems share no query.
     """
     metrics = [metric for metric in evaluation.metric_list if isinstance(metric, GivenMetric)]
     systems = [system.name for system in evaluation.systems]
@@ -217,7 +217,7 @@ def values_by_system(table: pa.Table) -> dict[tuple[str, str], Values]:
 
 
 def metric_table(metrics: Sequence[GivenMetric]) -> pa.Table:
-    """Names and places; every choice of a definition is null."""
+    """Return the metrics as a table of names and positions; every choice of a definition is null."""
     schema = SCHEMAS["pulled_metric"]
     rows = [
         dict.fromkeys(schema.names)
@@ -228,12 +228,12 @@ def metric_table(metrics: Sequence[GivenMetric]) -> pa.Table:
 
 
 def drawn_queries(named: Mapping[str, Mapping[str, Any]]) -> set[str] | None:
-    """The ids of those that were drawn to be judged; None where none was."""
+    """Return the ids of the queries that were drawn for judging, or None if none was."""
     return {query_id for query_id, row in named.items() if row["probability"]} or None
 
 
 def query_table(scored: Sequence[str], named: Mapping[str, Mapping[str, Any]]) -> pa.Table:
-    """The scored queries, which stand for the judged ones, and those that the queries name besides."""
+    """Return the table of the scored queries, which count as judged, and of other queries named by the query file."""
     known, drawn = set(scored), drawn_queries(named)
     rows = [
         {
@@ -261,7 +261,7 @@ def check_negated(metrics: Sequence[GivenMetric]) -> Iterator[Finding]:
 def check_shared(
     evaluation: Evaluation, metrics: Sequence[GivenMetric], values: dict[tuple[str, str], Values]
 ) -> Iterator[Finding]:
-    """Counts what a system lacks; refuses two that are compared and share nothing."""
+    """Yield findings on values that a system lacks; raise InputError if two compared systems share no query."""
     systems, baseline = [system.name for system in evaluation.systems], evaluation.baseline_name
     for metric in metrics:
         of_system = {name: values.get((name, metric.source_name), {}) for name in systems}
@@ -293,7 +293,7 @@ def check_means(
     values: dict[tuple[str, str], Values],
     means: dict[tuple[str, str], Values],
 ) -> Iterator[Finding]:
-    """Says where the tool's own mean over all queries is not that of its values: by more than its digits explain."""
+    """Yield findings on means given by the tool that differ from those of the values by more than rounding."""
     for metric in metrics:
         for system in systems:
             key = (system, metric.source_name)
@@ -314,7 +314,7 @@ def check_means(
 def check_rounding(
     systems: Sequence[str], metrics: Sequence[GivenMetric], values: dict[tuple[str, str], Values]
 ) -> Iterator[Finding]:
-    """Says where values were rounded before they were written: small differences are lost then."""
+    """Yield findings on values rounded so far that small differences are lost."""
     for metric in metrics:
         found = [value for name in systems for value in values.get((name, metric.source_name), {}).values()]
         digits = count_decimals(np.array(found))
@@ -328,5 +328,5 @@ def check_rounding(
 
 
 def count_decimals(values: NDArray[np.float64]) -> int:
-    """The least number of decimals that all of the values can be written with; 15 where it takes more."""
+    """Return the least number of decimals that represents all values exactly; 15 if more are needed."""
     return next((digits for digits in range(15) if bool(np.all(np.round(values, digits) == values))), 15)

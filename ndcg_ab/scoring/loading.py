@@ -1,4 +1,4 @@
-"""What was pulled, put where the SQL finds it (sql/0x)."""
+"""Load the inputs that were read into the tables that the SQL reads (sql/0_load)."""
 
 import contextlib
 import gc
@@ -39,7 +39,7 @@ def load_tables(
     rankings: Mapping[str, Pulled],
     evaluation: Evaluation,
 ) -> None:
-    """Puts what was pulled, and the metrics, where the SQL finds them (sql/0x)."""
+    """Put judgments, queries, rankings, costs and metrics into the tables that the SQL reads."""
     if documents := make_documents(evaluation):
         documents.check()
     if engine.memory and not judgments.elsewhere:
@@ -74,7 +74,7 @@ def load_tables(
 
 
 def put_metrics(engine: Engine, metrics: Sequence[Metric]) -> None:
-    """The definitions and their rules, and how deep they look."""
+    """Put the definitions of the metrics, their rules, and the depths to which they read, into the engine's tables."""
     tables = metric_tables(metrics)
     for column in ("metric_id", "rank_rule", "gain_rule", "discount_rule"):
         holding = (table[column] for table in tables.values() if column in table.column_names)
@@ -89,7 +89,7 @@ def put_metrics(engine: Engine, metrics: Sequence[Metric]) -> None:
 
 
 def query_ids_of(judgments: Pulled, queries: Queries, rankings: Mapping[str, Pulled]) -> set[str]:
-    """Every query that anything pulled names; none where some of it stays elsewhere."""
+    """Return every query id of the inputs; an empty set if an input is not in memory."""
     pulled = [judgments, *rankings.values()]
     if any(each.elsewhere for each in pulled):
         return set()
@@ -98,9 +98,9 @@ def query_ids_of(judgments: Pulled, queries: Queries, rankings: Mapping[str, Pul
 
 
 def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> list[Any]:
-    """All rankings as one table, as far as they were read; those in files are read there.
+    """Put all rankings into one table, and return the table of each.
 
-    Returns the table of each; none where some are in files.
+    Rankings in files are read by the engine. The result is empty if any ranking is in a file.
     """
     rows = {name: pulled.at_hand for name, pulled in rankings.items()}
     in_files = any(isinstance(each, TableOnDisk) for each in rows.values())
@@ -115,9 +115,9 @@ def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> list[Any]:
 
 
 def put_places(engine: Engine, rankings: Sequence[pa.Table], metrics: Sequence[Metric]) -> None:
-    """The same rankings with the places of every score, where many results are ordered by these alone.
+    """Put the rankings with the first and last rank of every score, if there are many results that only scores order.
 
-    rankings: reduced ones, whose rows stand in the order of their places; none where not all of them are.
+    rankings: reduced rankings, whose rows are in rank order; empty if not all rankings are reduced.
     """
     are_many = sum(table.num_rows for table in rankings) >= thresholds.PLACED_ROWS
     by_score = [metric.ties == "doc_id_desc" and metric.score_precision == "double" for metric in own_metrics(metrics)]
@@ -134,7 +134,7 @@ def put_places(engine: Engine, rankings: Sequence[pa.Table], metrics: Sequence[M
 
 
 def with_places(ranking: pa.Table) -> pa.Table:
-    """A reduced ranking with the first and the last place of every score."""
+    """Return a reduced ranking with the first and the last rank of each row's score."""
     queries = ranking["query_id"].combine_chunks().indices.to_numpy()
     first, last = places_of_scores(queries, ranking["score"].to_numpy())
     columns = ranking.select(["system_id", "query_id", "doc_id", "score"])
@@ -142,14 +142,14 @@ def with_places(ranking: pa.Table) -> pa.Table:
 
 
 def answer_table(rankings: Mapping[str, Pulled]) -> pa.Table:
-    """How many documents each reduced ranking held for each query, and the ends of its ranks and scores."""
+    """Return, per reduced ranking and query, the number of documents and the extremes of ranks and scores."""
     return stack_by_system(
         ANSWER, {name: pulled.reduced.answers for name, pulled in rankings.items() if pulled.reduced}
     )
 
 
 def stack_by_system(schema: pa.Schema, tables: Mapping[str, pa.Table]) -> pa.Table:
-    """Tables of one schema under each other, with the system's name in every row."""
+    """Return the tables, which share a schema, as one table with the system's name in every row."""
     schema = pa.schema([("system_id", pa.string()), *schema])
     found = [schema.empty_table()]
     for name, table in tables.items():
@@ -159,7 +159,7 @@ def stack_by_system(schema: pa.Schema, tables: Mapping[str, pa.Table]) -> pa.Tab
 
 
 def put_costs(engine: Engine, rankings: Mapping[str, Pulled], evaluation: Evaluation) -> None:
-    """What requests cost, and which statistics are said of it."""
+    """Put the recorded costs of requests, and the statistics to compute, into the engine's tables."""
     recorded = {name: pulled.costs for name, pulled in rankings.items() if pulled.costs is not None}
     engine.put("pulled_query_cost", stack_by_system(COST, recorded))
     how = {"system_id": list(recorded), "measured": [how_measured(table) for table in recorded.values()]}
@@ -172,7 +172,7 @@ def put_costs(engine: Engine, rankings: Mapping[str, Pulled], evaluation: Evalua
 
 
 def document_table(rankings: Mapping[str, Pulled]) -> pa.Table:
-    """Titles and addresses that came along with rankings: a row for each document, of the first system that has it."""
+    """Return titles and addresses that rankings contain, one row per document, from the first system that has it."""
     known: dict[str, dict[str, Any]] = {}
     for pulled in rankings.values():
         for row in pulled.documents.to_pylist() if pulled.documents is not None else ():
@@ -181,7 +181,7 @@ def document_table(rankings: Mapping[str, Pulled]) -> pa.Table:
 
 
 def with_system_column(system_id: str, pulled: Pulled) -> pa.Table | RemoteTable:
-    """A system's ranking with its name in every row (kept once)."""
+    """Return a system's ranking with its name in every row, stored once."""
     if pulled.elsewhere:
         return pulled.elsewhere.named(system_id)
     table = pulled.at_hand
@@ -198,14 +198,14 @@ def with_system_column(system_id: str, pulled: Pulled) -> pa.Table | RemoteTable
 
 
 def repeat_text(text: str, count: int) -> pa.Array:
-    """The same text in every row, kept once."""
+    """Return an array that repeats a text, stored once."""
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, dtype=np.int8)), [text])
 
 
 def read_by_system(
     engine: Engine, name: str, columns: Sequence[str], where: Mapping[str, Value] | None = None
 ) -> dict[str, pa.Table]:
-    """system_id -> its rows of a table, in any order; systems without rows are not there."""
+    """Return the rows of a table for each system_id, in any order; systems without rows are absent."""
     table = engine.read(name, ("system_id", *columns), where=where)
     codes, system_ids = number_ids(table["system_id"])
     order = np.argsort(codes, kind="stable")
@@ -215,18 +215,18 @@ def read_by_system(
 
 
 def edges_of(codes: NDArray[np.integer[Any]]) -> list[int]:
-    """Return where each run of equal codes begins, and where the last one ends."""
+    """Return the index at which each run of equal codes begins, and the index after the last run."""
     return [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)] if len(codes) else [0]
 
 
 def rows_of(tables: Mapping[str, pa.Table], system_id: str) -> list[tuple[Any, ...]]:
-    """A system's rows as Python's objects."""
+    """Return a system's rows as tuples of Python objects; an empty list if it has none."""
     table = tables.get(system_id)
     return [] if table is None else list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
 def number_ids(ids: pa.ChunkedArray) -> tuple[NDArray[np.int32], list[str]]:
-    """A number for every id, and the ids that the numbers stand for."""
+    """Return a number for every id, and the ids that the numbers stand for."""
     whole = ids.unify_dictionaries().combine_chunks()
     encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
     return encoded.indices.to_numpy().astype(np.int32), encoded.dictionary.to_pylist()
@@ -234,7 +234,7 @@ def number_ids(ids: pa.ChunkedArray) -> tuple[NDArray[np.int32], list[str]]:
 
 @contextlib.contextmanager
 def paused_garbage_collection() -> Iterator[None]:
-    """Stops Python's search for circles of objects meanwhile: there are none, and looking costs more than the work."""
+    """Disable the garbage collector within a context that creates no reference cycles: collecting would cost more."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""A metric's definition as rows of tables: what to compute; how is in the SQL."""
+"""Represent metrics as rows of tables that tell the SQL what to compute, and run metrics of other tools."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -35,31 +35,31 @@ SCHEMAS = {
 
 
 def rank_rule(metric: Metric) -> str:
-    """The name of how documents are ordered: ``doc_id_desc/double/zero``."""
+    """Return the name of the rule that orders a metric's documents, such as ``doc_id_desc/double/zero``."""
     least = ">=0" if metric.negative == "unjudged" else ""
     return f"{metric.ties}/{metric.score_precision}/{metric.unjudged}{least}"
 
 
 def gain_rule(metric: Metric) -> str:
-    """The name of what a grade is worth: ``linear``, ``binary>=2``, ``{1:1, 2:3}``, ``judged``."""
+    """Return the name of a metric's gain rule: ``linear``, ``binary>=2``, ``{1:1, 2:3}`` or ``judged``."""
     least = "" if metric.relevant_from is None else f">={format_number(metric.relevant_from)}"
     return written(metric.effective_gain) + least
 
 
 def relevance_rule(metric: Metric) -> str:
-    """The name of the gain rule that says which queries have something to find."""
+    """Return the name of the gain rule that decides whether a query has relevant documents."""
     gain = metric.effective_gain
     return (GAINS[gain].relevance if isinstance(gain, str) else None) or gain_rule(metric)
 
 
 def discount_rule(metric: Metric) -> str:
-    """The name of the factor of a rank: ``log2``, ``jarvelin_kekalainen/2``, ``geometric/0.8``, ``none``."""
+    """Return the name of a metric's discount rule, such as ``log2``, ``jarvelin_kekalainen/2`` or ``none``."""
     is_made_with = bool(DISCOUNTS[metric.effective_discount].choices)
     return metric.effective_discount + f"/{format_number(metric.discount_number)}" * is_made_with
 
 
 def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
-    """The definitions, and every rule that they are put together from, once each."""
+    """Return the tables of metric definitions and of the distinct rules that the definitions refer to."""
     rows: dict[str, dict[Any, dict[str, Any]]] = {name: {} for name in SCHEMAS}
     # Coverage (judged@k) is computed for every metric.
     rows["pulled_gain_rule"] = {"judged": {"gain_rule": "judged", "kind": "judged"}}
@@ -115,7 +115,7 @@ def metric_row(metric: Metric, place: int) -> dict[str, Any]:
 
 
 def shows_everything(metric: Metric) -> Metric:
-    """Return the metric with unjudged results in the ranking, if it takes them out; else the metric."""
+    """Return the metric with unjudged results kept in the ranking."""
     if metric.unjudged != "condense":
         return metric
     negative = "zero" if metric.negative == "unjudged" else metric.negative
@@ -123,34 +123,34 @@ def shows_everything(metric: Metric) -> Metric:
 
 
 def depth_of(metrics: Sequence[Metric]) -> int:
-    """How many ranks the deepest metric looks at."""
+    """Return the number of ranks that the deepest metric reads."""
     return max(metric.depth or EVERYTHING for metric in metrics)
 
 
 def deepest_cutoff(metrics: Sequence[Metric]) -> int:
-    """The largest cutoff; where a metric has none, as deep as rankings go."""
+    """Return the largest cutoff; a metric without a cutoff counts as deep as rankings go."""
     return max(metric.cutoff or EVERYTHING - 1 for metric in metrics)
 
 
 def looks_beyond(metric: Metric) -> bool:
-    """Whether a metric's value can depend on results that are below its cutoff in the whole ranking."""
+    """Return whether a metric's value can depend on results below its cutoff in the whole ranking."""
     return metric.cutoff is None or metric.has_deeper_ideal or metric.unjudged == "condense"
 
 
 def measured_elsewhere(metrics: Sequence[Metric]) -> list[GivenMetric]:
-    """Those of the metrics that another tool computes from our rankings and judgments."""
+    """Return the metrics that another tool computes from the rankings and judgments."""
     return [metric for metric in metrics if isinstance(metric, GivenMetric) and metric.tool]
 
 
 def own_metrics(metrics: Sequence[Metric]) -> list[Metric]:
-    """The others, which SQL and core compute."""
+    """Return the metrics that the SQL and `ndcg_core` compute."""
     return [metric for metric in metrics if not isinstance(metric, GivenMetric)]
 
 
 def add_measured(engine: Engine, metrics: Sequence[GivenMetric]) -> None:
-    """Computes every system's values, and adds them to the tables of scores.
+    """Compute the values of another tool's metrics, and add them to the score tables of the engine.
 
-    Counted are the queries with a grade above 0, and as everywhere not those on which a system's place failed.
+    Queries with a grade above 0 count, except those on which a system's request failed.
     """
     if not metrics:
         return
@@ -184,13 +184,13 @@ def add_measured(engine: Engine, metrics: Sequence[GivenMetric]) -> None:
 
 
 def plain_texts(table: pa.Table) -> pa.Table:
-    """The same with texts instead of an engine's own types."""
+    """Return a score table with plain strings and numbers instead of an engine's own types."""
     types = {"value": pa.float64(), "judged": pa.float64(), "is_answered": pa.bool_(), "is_relevant": pa.bool_()}
     return table.cast(pa.schema([(name, types.get(name, pa.string())) for name in table.column_names]))
 
 
 def append_rows(table: pa.Table, rows: Sequence[tuple[object, ...]]) -> pa.Table:
-    """The table, with rows in the order of its columns."""
+    """Return a score table with further rows, whose values are in the order of its columns."""
     first = plain_texts(table)
     columns = list(zip(*rows, strict=True)) or [()] * first.num_columns
     return pa.concat_tables([first, pa.table([pa.array(each) for each in columns], schema=first.schema)])

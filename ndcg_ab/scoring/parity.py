@@ -1,4 +1,4 @@
-"""The SQL against the core: a sample of queries is computed again, and a difference stops the evaluation."""
+"""Verify the SQL against `ndcg_core`: recompute a sample of queries, and stop the evaluation at a difference."""
 
 import hashlib
 import math
@@ -30,18 +30,21 @@ SOMETHING = (Result("", 0.0),)  # stands for the results of an answer whose plac
 
 
 def sample_queries(query_ids: Sequence[str], systems: int) -> list[str]:
-    """The same queries on every run: those with the lowest hash of their id, at most `sample_size`."""
+    """Return at most `sample_size` queries, always those with the lowest hashes of their ids."""
     by_hash = sorted(query_ids, key=lambda query_id: hashlib.sha256(query_id.encode()).digest())
     return sorted(by_hash[: sample_size(systems)])
 
 
 def sample_size(systems: int) -> int:
-    """`SAMPLE` queries of up to 20 systems; of more systems as many as make `ANSWERS` answers, at least `LEAST`."""
+    """Return the number of queries to recompute: `SAMPLE` for up to 20 systems, else fewer, at least `LEAST`.
+
+    For more than 20 systems the sample has about `ANSWERS` pairs of system and query.
+    """
     return min(SAMPLE, max(LEAST, ANSWERS // max(1, systems)))
 
 
 class Recomputed:
-    """What is recomputed of a sample, and compared: judgments, the values of the SQL, and ideals that answers share."""
+    """The judgments of a sample, the values of the SQL, and the ideals that answers share, for recomputing values."""
 
     def __init__(self, engine: Engine, metrics: Sequence[Metric], sample: Sequence[str]) -> None:
         sampled = {"query_id": sample}
@@ -57,9 +60,9 @@ class Recomputed:
         self.by_rule = [list(own) for _, own in groupby(sorted(metrics, key=ranking_rule), key=ranking_rule)]
 
     def compare(self, answer: Answer, results: Sequence[Result], places_of: Callable[[Metric], list[Placed]]) -> None:
-        """Every metric's value of one answer; ParityError where it is not that of the SQL.
+        """Recompute every metric's value of one answer; raise ParityError if it differs from that of the SQL.
 
-        places_of: the order of the results by a metric's rules, made once for each of them.
+        places_of: returns the order of the results by a metric's rules; called once for each ranking rule.
         """
         system_id, query_id = answer
         grades = self.judgments[query_id]
@@ -77,11 +80,11 @@ class Recomputed:
 
 @paused_garbage_collection()
 def recompute_sample(engine: Engine, metrics: Sequence[Metric]) -> int:
-    """Recomputes the sample with `ndcg_core`; the number of queries compared.  What ir_measures computed is left out.
+    """Recompute a sample of queries with `ndcg_core`, and return the number of queries compared.
 
-    Of long answers the places of judged documents are counted, of others results are made, one answer at a time, so
-    that memory does not depend on how many there are.
-    Raises ParityError with query, system, metric and both values at the first difference above 1e-9.
+    Metrics of ir_measures are left out. Answers are processed one at a time, and for long answers only the places of
+    judged documents are counted, so that memory does not depend on the number of answers.
+    Raises ParityError with query, system, metric and the two values at the first difference above 1e-9.
     """
     metrics = own_metrics(metrics)
     if not metrics:
@@ -124,16 +127,16 @@ def recompute_sample(engine: Engine, metrics: Sequence[Metric]) -> int:
 
 
 def ranking_rule(metric: Metric) -> tuple[str, ...]:
-    """What the order of a ranking depends on."""
+    """Return the choices of a metric that determine the order of a ranking."""
     return metric.ties, metric.score_precision, metric.unjudged, metric.negative, metric.duplicates
 
 
 def in_batches(
     returned: Mapping[Answer, int], systems: Sequence[str], *, is_uniform: bool
 ) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
-    """Yield systems and queries that together have about `BATCH_RESULTS` results at most, unless one answer has more.
+    """Yield systems and queries with at most about `BATCH_RESULTS` results together, unless one answer has more.
 
-    returned: how many results of each answer these are.  is_uniform: several systems can be read together.
+    returned: number of results of each answer. is_uniform: whether several systems can be read together.
     """
     by_system: dict[str, list[str]] = {}
     for system_id, query_id in returned:
@@ -155,9 +158,9 @@ def in_batches(
 def read_results(
     engine: Engine, systems: Sequence[str], sample: Sequence[str], metrics: Sequence[Metric]
 ) -> Iterator[tuple[tuple[str, str], list[Result]]]:
-    """Each system and sampled query that it answers, with the results that any of the metrics may look at.
+    """Yield each system and sampled query with the results that may affect any of the metrics.
 
-    Which these are is not taken from the ranks that the SQL made.
+    The results are chosen without the ranks that the SQL made.
     """
     columns = ("system_id", "query_id", *RESULT.names)
     places = looked_at_places(metrics)
@@ -175,12 +178,15 @@ def read_results(
 
 
 def looked_at_places(metrics: Sequence[Metric]) -> int | None:
-    """How many first places any of the metrics looks at; None where that is all of them."""
+    """Return how many top ranks affect any of the metrics; None for all ranks."""
     return None if any(looks_beyond(metric) for metric in metrics) else deepest_cutoff(metrics)
 
 
 def reachable_results(rows: pa.Table, places: int | None) -> pa.Table:
-    """Answer by answer the results that can be in its first places; of a part of an answer all that can be in it."""
+    """Return the results that can be within the first `places` ranks of their answer.
+
+    rows: sorted by answer. For a part of an answer, all results are kept that can be within these ranks of the part.
+    """
     codes = answer_codes(rows)
     order = np.argsort(codes, kind="stable")
     rows = rows.combine_chunks().take(pa.array(order))
@@ -195,16 +201,16 @@ def reachable_results(rows: pa.Table, places: int | None) -> pa.Table:
 
 
 def answer_codes(rows: pa.Table) -> NDArray[np.int64]:
-    """A number for each system and query."""
+    """Return a number for the system and query of each row."""
     systems, (queries, query_ids) = number_ids(rows["system_id"])[0], number_ids(rows["query_id"])
     codes: NDArray[np.int64] = systems.astype(np.int64) * max(1, len(query_ids)) + queries
     return codes
 
 
 def order_keys(results: pa.Table) -> list[NDArray[np.floating[Any]]]:
-    """What may order the results, higher first: the scores as 32-bit floats, the ranks with the sign reversed.
+    """Return the keys that may order the results, higher first: scores as 32-bit floats, and negated ranks.
 
-    Not a number where there is none.
+    A missing score or rank is NaN.
     """
     scores, ranks = (results[name].cast(pa.float64()).to_numpy() for name in ("score", "rank_given"))
     with np.errstate(over="ignore"):
@@ -212,10 +218,10 @@ def order_keys(results: pa.Table) -> list[NDArray[np.floating[Any]]]:
 
 
 def reachable_places(keys: Sequence[NDArray[np.floating[Any]]], places: int) -> NDArray[np.bool_]:
-    """Which results of a query can be in its first places: by score, or by the rank that they came with.
+    """Return which results of a query can be within the first ranks, by score or by given rank.
 
-    keys: of the query's results.  Scores are compared as 32-bit floats, so that whatever ties with the last place in
-    any precision is among them.
+    keys: of the query's results. Scores are compared as 32-bit floats, so that results that tie with the last rank in
+        any precision are included.
     """
     found = np.zeros(len(keys[0]), dtype=bool)
     for values in keys:
@@ -228,9 +234,9 @@ def reachable_places(keys: Sequence[NDArray[np.floating[Any]]], places: int) -> 
 
 
 def refuse_disagreement(about: str, sql: float | None, core: float | None, whole: str = "evaluation") -> None:
-    """Raise ParityError if the SQL and the core have other values; about: what the values are of.
+    """Raise ParityError if the SQL and the core have different values.
 
-    whole: what cannot be believed then.
+    about: names the values in the message. whole: names what cannot be trusted because of the difference.
     """
     if sql == core:
         return

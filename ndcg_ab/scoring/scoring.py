@@ -1,4 +1,4 @@
-"""From what was read to scores in the tables of an engine: opened, scored."""
+"""Open an engine for an evaluation, and compute its scores from the inputs that were read."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,11 +19,12 @@ STEPS = ("graded_doc", "judged_doc", "dcg_by_rank", "ideal_by_rank", "own_ideal_
 
 
 class PulledInputs(NamedTuple):
-    """The inputs of an evaluation as they were read.
+    """The inputs of an evaluation, as they were read.
 
-    judgments, rankings (by the names of the systems): None and none where another tool computed the scores.
-    proxy: the proxy judgments; None where there are none. unseen: ids of `careful_unseen`.
-    files, by_function: where a function judges, the judgments of each file, and all that it said.
+    judgments: None if another tool computed the scores. rankings: by system name; empty if another tool computed the
+        scores. scores: of other tools. proxy: the proxy judgments, or None. files, by_function: if a function judges,
+        the judgments of each file, and the judgments of the function. unseen: the query ids of `careful_unseen`, or
+        None.
     """
 
     judgments: Pulled | None
@@ -39,9 +40,9 @@ class PulledInputs(NamedTuple):
 def open_engine_for(
     evaluation: Evaluation | None, spill: Path | None = None, resources: Resources | None = None
 ) -> Engine:
-    """The engine that an evaluation asks for, with what it may use.
+    """Open the engine that an evaluation configures, with its limits of threads and memory.
 
-    spill: where what does not fit goes, if not where the evaluation says.  resources: where there is no evaluation.
+    spill: folder for temporary files; None for the evaluation's folder. resources: limits if there is no evaluation.
     """
     if evaluation is None:
         given = resources or Resources()
@@ -52,7 +53,7 @@ def open_engine_for(
 
 
 def score_metrics(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool = True) -> None:
-    """Ranks, grades and scores every metric at once; summed_up: with what there is to say of each system by itself."""
+    """Rank, grade and score all metrics in SQL. summed_up: whether each system's summary tables are computed, too."""
     refuse_missing_gains(engine, metrics)
     engine.build("query_score", *["coverage"] * summed_up, passing=STEPS)
     add_measured(engine, measured_elsewhere(metrics))
@@ -60,7 +61,7 @@ def score_metrics(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool 
 
 
 def refuse_missing_gains(engine: Engine, metrics: Sequence[Metric]) -> None:
-    """A gain table must know every grade above 0 that occurs, and every gain must be a number to add up."""
+    """Raise InputError if a gain table lacks a grade above 0 that occurs, or if a gain is too large to sum."""
     impossible = engine.rows("impossible_gain", ("gain_rule", "grade", "gain"), order="gain_rule, grade")
     for gain_rule, grade in (row[:2] for row in impossible if row[2] is not None):
         raise InputError(

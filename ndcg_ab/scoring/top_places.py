@@ -1,4 +1,4 @@
-"""What an evaluation looks at in a ranking: whether it can be reduced while it is read, or afterwards, and to what."""
+"""Decide which part of a ranking an evaluation needs, and reduce rankings to that part."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -20,9 +20,11 @@ LOOKED_AT = FIRST_QUERIES + 100  # judged queries in which ids are counted that 
 
 
 def wanted_places(metrics: Sequence[Metric], judgments: Pulled, systems: int) -> WantedPlaces | None:
-    """What the metrics and the checks look at, if that is not everything; systems: how many are compared.
+    """Return the part of the rankings that metrics and checks need; None if they need everything.
 
-    The parity check takes whole queries, the look for ids that never meet takes a number for each.
+    systems: number of compared systems. The part includes one rank more than any metric counts (to show a tie at the
+        last rank), all results of the queries that the parity check samples, and documents to find ids that never
+        match.
     """
     if judgments.elsewhere or any(looks_beyond(metric) or metric.depth is None for metric in metrics):
         return None
@@ -33,7 +35,7 @@ def wanted_places(metrics: Sequence[Metric], judgments: Pulled, systems: int) ->
 
 
 def judged_documents(judgments: Pulled, query_ids: Sequence[str]) -> dict[str, pa.Array]:
-    """query_id -> the documents that have a judgment."""
+    """Return the judged documents of each query id."""
     rows = select_queries(judgments.table, query_ids).select(["query_id", "doc_id"])
     rows = rows.cast(pa.schema([("query_id", pa.string()), ("doc_id", pa.string())])).sort_by("query_id")
     rows = rows.combine_chunks()
@@ -48,7 +50,10 @@ def judged_documents(judgments: Pulled, query_ids: Sequence[str]) -> dict[str, p
 
 
 def holds_enough(pulled: Pulled, judgments: Pulled) -> bool:
-    """Whether the first judged queries that it answers, in which `met_query` counts, are among those looked at."""
+    """Return whether the queries with looked-up judged documents include enough queries that a ranking answers.
+
+    The table `met_query` counts matches on the first `FIRST_QUERIES` of these queries.
+    """
     judged = sorted(judgments.query_ids)
     if len(judged) <= LOOKED_AT:
         return True
@@ -56,9 +61,9 @@ def holds_enough(pulled: Pulled, judgments: Pulled) -> bool:
 
 
 def reduce_pulled(pulled: Pulled, judgments: Pulled, metrics: Sequence[Metric], systems: int) -> ReducedRanking | None:
-    """A ranking that was read whole, reduced, with the ranks of relevant documents in the order of the first metric.
+    """Return a ranking in memory reduced to what metrics need, with the first metric's ranks of relevant documents.
 
-    systems: how many are compared.  None where everything must be looked at, or not all of it is in memory.
+    systems: number of compared systems. The result is None if everything is needed, or if the ranking is not in memory.
     """
     wanted = wanted_places(metrics, judgments, systems)
     if wanted is None or pulled.elsewhere or isinstance(pulled.table, TableOnDisk):
@@ -78,9 +83,9 @@ def reduce_pulled(pulled: Pulled, judgments: Pulled, metrics: Sequence[Metric], 
 
 
 def relevant_ranks(table: pa.Table, judgments: pa.Table, metric: Metric) -> pa.Table:
-    """The ranks of the relevant documents of a ranking that can be reduced: its rows are in order but for ties.
+    """Return the ranks of the relevant documents of a ranking whose rows are in order except for ties.
 
-    table: one piece for each column.
+    table: has one chunk per column.
     """
     keys = ["query_id", "doc_id"]
     relevant = judgments.filter(pc.greater(judgments["grade"], 0)).select(keys).group_by(keys).aggregate([])
