@@ -1,1 +1,1 @@
-"""Findings: what the data check notices, one module for each group."""
+"""Check inputs before scoring, and report findings; one module for each group of checks."""

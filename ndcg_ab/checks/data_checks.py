@@ -1,4 +1,4 @@
-"""Findings about the judgments and about what scores cannot be made from, as sentences."""
+"""Check judgments and rankings before anything is scored, and word the findings."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -48,10 +48,10 @@ def check_tables(
     *,
     one_query: bool = False,
 ) -> list[Finding]:
-    """What is worth knowing before anything is scored; InputError on what makes scores meaningless.
+    """Check the loaded tables and return findings; raise InputError for input that makes scores meaningless.
 
-    Severities are the usual ones (`severities.apply_severities` makes them those of the evaluation).
-    one_query: the rankings hold a single query, so that other queries are not missed.
+    Severities are the defaults (`apply_severities` makes them those of the evaluation).
+    one_query: whether the rankings hold a single query, so that other queries are not reported as missing.
     """
     metrics = evaluation.metric_list
     refuse_contradictions(engine, judgments)
@@ -78,7 +78,7 @@ def check_tables(
 
 
 def note_remote_tables(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
-    """Says whose rows stay on a cluster, so that some checks are not made."""
+    """Return notes on tables that stay on a cluster, for which some checks are skipped."""
     staying = ["the judgments"] * bool(judgments.elsewhere)
     staying += [f"system {name}" for name, pulled in rankings.items() if pulled.elsewhere]
     if not staying:
@@ -93,7 +93,7 @@ def check_loaded_rows(
     rankings: Mapping[str, Pulled],
     evaluation: Evaluation,
 ) -> list[Finding]:
-    """Findings about the judgments, and about which queries were answered."""
+    """Return findings about the judgments, and about answered and unanswered queries."""
     found = []
     wants_integers = evaluation.judgments is not None and evaluation.judgments.grades == "integer"
     for (code, subject), row in noticed.items():
@@ -116,7 +116,7 @@ def check_loaded_rows(
 
 
 def texts_hint(ranking: Pulled, judgments: Pulled, evaluation: Evaluation) -> str:
-    """Return how queries meet by text, if only one of the two names them by ids of several words."""
+    """Return a hint to match queries by text, if only one of ranking and judgments uses texts as ids."""
     are_texts = [sum(" " in each for each in ids) > len(ids) / 2 for ids in (ranking.query_ids, judgments.query_ids)]
     if evaluation.queries is not None or are_texts[0] == are_texts[1]:
         return ""
@@ -124,14 +124,14 @@ def texts_hint(ranking: Pulled, judgments: Pulled, evaluation: Evaluation) -> st
 
 
 def agreeing_words(count: int) -> dict[str, str]:
-    """Nouns and verbs that agree with a count."""
+    """Return nouns and verbs that agree with a count in number."""
     plural = {"queries": "query", "results": "result", "judgments": "judgment", "have": "has", "are": "is"}
     plural |= {"they_are": "it is", "they_gain": "it gains"}
     return plural if count == 1 else {word: word.replace("_", " ") for word in plural}
 
 
 def unanswered_policies(metrics: Sequence[Metric], count: int) -> dict[str, str]:
-    """What the metrics do with queries that nobody answered, or that have nothing to find, in words."""
+    """Return, in words, how the metrics treat queries that nobody answered or that have nothing relevant."""
     they_are, each = agreeing_words(count)["they_are"], "it" if count == 1 else "each"
     unanswered = {metric.unanswered for metric in metrics}
     scores = f"{each} scores 0" if "zero" in unanswered else f"{they_are} left out"
@@ -144,7 +144,7 @@ def unanswered_policies(metrics: Sequence[Metric], count: int) -> dict[str, str]
 
 
 def check_scored(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
-    """Says which metrics find nothing to count in queries that do have grades above 0."""
+    """Return findings on metrics that count nothing as relevant in queries with grades above 0."""
     found = []
     uncounted = engine.rows("uncounted_query", ("metric_id", "query_id"), order="query_id")
     for metric in metrics:
@@ -162,7 +162,7 @@ def check_scored(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
 
 
 def note_left_out_queries(findings: Sequence[Finding], metrics: Sequence[Metric]) -> list[Finding]:
-    """Says so where a metric forgives what a system did not answer."""
+    """Return the findings with a note on each metric that leaves out queries that a system did not answer."""
     names = [metric.name for metric in metrics if metric.unanswered == "exclude"]
     unanswered = sum(finding.count for finding in findings if finding.code == "unanswered_query")
     if not names or not unanswered:
@@ -186,7 +186,7 @@ def refuse_contradictions(engine: Engine, judgments: Pulled) -> None:
 
 
 def refuse_grades(engine: Engine, judgments: Pulled, metrics: Sequence[Metric]) -> None:
-    """Grades that a metric does not take: below 0, or above the highest that it names."""
+    """Raise InputError for grades that a metric refuses: below 0, or above its highest grade."""
     strict = next((metric for metric in metrics if metric.negative == "error"), None)
     capped = [metric for metric in metrics if metric.max_grade is not None]
     limits: list[tuple[Metric, float, float, str, str]] = []
@@ -205,7 +205,7 @@ def refuse_grades(engine: Engine, judgments: Pulled, metrics: Sequence[Metric]) 
 
 
 def refuse_missing_ranks(rankings: Mapping[str, Pulled], metrics: Sequence[Metric]) -> None:
-    """ties = given orders by the rankings' own ranks: they must be there."""
+    """Raise InputError if a metric has ties = given and a ranking lacks ranks."""
     for metric in metrics:
         if metric.ties == "given":
             for name, pulled in rankings.items():
@@ -217,7 +217,7 @@ def refuse_missing_ranks(rankings: Mapping[str, Pulled], metrics: Sequence[Metri
 
 
 def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Sequence[Metric]) -> list[Finding]:
-    """A document twice in one ranking would gain twice; it is looked up where a quick look cannot rule that out."""
+    """Return findings on documents that occur twice in a ranking; raise InputError if a metric refuses duplicates."""
     found = []
     for system_id, pulled in rankings.items():
         if pulled.reduced:  # it was looked at
@@ -261,7 +261,7 @@ def copies_hint(pulled: Pulled) -> str:
 
 
 def check_queries(engine: Engine, evaluation: Evaluation) -> list[Finding]:
-    """Warns where the file of queries is used, and names none of the judged ones: the two spell their ids otherwise."""
+    """Return a warning if the file of queries names no judged query, since ids are probably spelt differently."""
     if evaluation.queries is None:
         return []
     rows = engine.rows("query", ("query_id", "is_judged", "is_named", "weight"), order="query_id")
@@ -285,14 +285,15 @@ EVERY_QUERY = 2**62
 
 
 class WholeNeededError(Exception):
-    """Rankings that were reduced must be read whole."""
+    """A reduced ranking is not enough for a check: the rankings must be read completely."""
 
 
 def check_judged_results(
     engine: Engine, rankings: Mapping[str, Pulled], explained: Collection[str | None]
 ) -> list[Finding]:
-    """Report systems of whose results none is judged; explained: systems of which another finding says why.
+    """Return findings on systems none of whose results are judged.
 
+    explained: systems for which another finding gives the reason, left out here.
     Raises WholeNeededError if rankings were reduced and none of the first results is judged.
     """
     none = [name for name, (*_, met) in count_judged(engine, FIRST_QUERIES).items() if not met]
@@ -321,7 +322,7 @@ def check_judged_results(
 
 
 def count_judged(engine: Engine, queries: int) -> dict[str, tuple[str, int, int, int]]:
-    """Return, for each system, its first judged query, the number of these, of its results, and of judged results."""
+    """Return, per system, its first judged query and the numbers of such queries, results and judged results."""
     found: dict[str, tuple[str, int, int, int]] = {}
     columns = ("system_id", "query_id", "returned", "met")
     for name, query_id, returned, met in engine.rows("met_query", columns, queries=queries):
@@ -331,9 +332,9 @@ def count_judged(engine: Engine, queries: int) -> dict[str, tuple[str, int, int,
 
 
 def run_added_checks(engine: Engine, evaluation: Evaluation) -> list[Finding]:
-    """What they find, in the order of `checks`; the code of a finding is its check's name.
+    """Run the configured checks of extensions, in order, and return their findings, coded by the check's name.
 
-    Raises InputError for a check that is not installed, fails, or gives something else than findings.
+    Raises InputError for a check that is not installed, fails, or returns anything other than findings.
     """
     found = []
     for name in evaluation.checks:
@@ -349,7 +350,7 @@ def run_added_checks(engine: Engine, evaluation: Evaluation) -> list[Finding]:
 
 
 def load_and_check(engine: Engine, read: PulledInputs, evaluation: Evaluation) -> list[Finding]:
-    """The tables, and the data check's findings; where these need more than reduced rankings hold, they are read."""
+    """Load the tables and return the findings of the data check; rankings are read completely if a check needs it."""
     assert read.judgments is not None
     rankings = read.rankings
     load_tables(engine, read.judgments, read.queries, rankings, evaluation)

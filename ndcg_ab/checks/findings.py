@@ -1,4 +1,4 @@
-"""How findings are made, with examples, and how grave they are in one evaluation (`strict`, `findings`)."""
+"""Make findings with examples, and apply the severities of an evaluation (`strict`, `findings`)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from ndcg_ab.sources.tables.on_disk import select_queries
 
 
 def apply_severities(findings: Sequence[Finding], evaluation: Evaluation) -> list[Finding]:
-    """The findings as grave as the configuration has them, the gravest first."""
+    """Return the findings with the severities of the configuration, the most severe first."""
     chosen = [replace(finding, severity=chosen_severity(finding, evaluation)) for finding in findings]
     return sorted(chosen, key=lambda finding: Severity(finding.severity).traits.rank)
 
@@ -27,7 +27,7 @@ def chosen_severity(finding: Finding, evaluation: Evaluation) -> str:
 def refuse_errors(
     findings: Sequence[Finding], evaluation: Evaluation, origins: Mapping[str, str] | None = None
 ) -> None:
-    """InputError that names every finding which is an error in this evaluation; origins: system -> its place."""
+    """Raise InputError that names every finding of severity error. origins: source of each system, by name."""
     errors = [finding for finding in apply_severities(findings, evaluation) if finding.severity == "error"]
     if not errors:
         return
@@ -64,9 +64,9 @@ def query_examples(query_ids: Sequence[str]) -> tuple[str, ...]:
 
 
 def examples_of(pulled: Pulled, places: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Of (query_id, doc_id) each: ``run.txt, line 7: query 'q1', document 'd3'``; without the line in large tables.
+    """Return texts such as ``run.txt, line 7: query 'q1', document 'd3'``, without line in large tables.
 
-    An empty doc_id stands for the query, whose first line is reported.
+    places: (query_id, doc_id); an empty doc_id stands for the query, whose first line is given.
     """
     return tuple(example_of(pulled, query_id, doc_id) for query_id, doc_id in list(dict.fromkeys(places))[:MOST])
 

@@ -1,6 +1,6 @@
-"""Findings about ids that match only in another spelling.
+"""Find ids that match those of other tables only in another spelling.
 
-A system whose document ids are spelt otherwise than the judged ones scores 0, and would be said to have regressed.
+A system whose document ids are spelt differently from the judged ones scores 0, and would appear as a regression.
 """
 
 from collections import Counter, defaultdict
@@ -36,7 +36,7 @@ IDS = ("query_id", "doc_id")
 
 
 class Difference(NamedTuple):
-    """How ids of two tables differ that match only in another spelling; is_whole: hardly any match as they are."""
+    """The spelling difference between the ids of two tables. is_whole: whether hardly any id matches unchanged."""
 
     words: str
     spellings: Sequence[Spelling]
@@ -121,7 +121,7 @@ def compare_tables(
 
 
 def find_difference(own: Ids, other: Ids) -> Difference | None:
-    """Return how ids differ that match in another spelling, or None if a single one of several does, or none."""
+    """Return the spelling that makes ids of two tables equal, or None if there is none or several are equally good."""
     spellings, needed = find_alike(own, other)
     is_form = UNICODE_FORMS.issuperset(spellings)
     both = [(ids, other.get(query_id, frozenset())) for query_id, ids in own.items()]

@@ -1,4 +1,4 @@
-"""Spellings of ids, the ids of two tables that are equal in one of them, and commands that write ids so."""
+"""Find spellings in which ids of two tables are equal, and write commands that convert ids."""
 
 import html
 import json
@@ -24,9 +24,10 @@ Ids = Mapping[str, frozenset[str]]  # query_id -> document ids; "" -> query ids
 
 
 class Spelling(NamedTuple):
-    """One way to write an id: in words, as a Python expression that has ``{}`` for the id, and as a function.
+    """One way to write an id.
 
-    option: what makes the program write ids so; empty if nothing does.
+    words: description. expression: Python expression with ``{}`` for the id. respell: the function. option: command
+        option that writes ids so, or empty.
     """
 
     words: str
@@ -36,7 +37,7 @@ class Spelling(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """An id and the id of the other table that is equal to it in some spelling."""
+    """An id of a query, and the id of the other table that equals it in some spelling."""
 
     query_id: str
     own: str
@@ -62,14 +63,14 @@ UNICODE_FORMS = frozenset(SPELLINGS[2:4])
 
 
 def respell(text: str, spellings: Iterable[Spelling]) -> str:
-    """Return an id after several spellings, one after the other."""
+    """Return an id after applying several spellings in order."""
     for spelling in spellings:
         text = spelling.respell(text)
     return text
 
 
 def find_alike(own: Ids, other: Ids) -> tuple[list[Spelling], dict[Pair, tuple[Spelling, ...]]]:
-    """Return spellings in the order of their use, and the pairs of unmatched ids that need some of them to be equal."""
+    """Return spellings in order of application, and the pairs of unmatched ids that some of them make equal."""
     key, spellings = cache(partial(respell, spellings=SPELLINGS)), SPELLINGS
     pairs = equal_pairs(own, other, key)
     taken = {(pair.query_id, text) for pair in pairs for text in (pair.own, pair.other)}
@@ -111,10 +112,10 @@ def needed_spellings(pair: Pair, spellings: tuple[Spelling, ...]) -> tuple[Spell
 
 
 def find_affixes(own: Ids, other: Ids, taken: set[tuple[str, str]], key: Callable[[str], str]) -> list[Spelling]:
-    """Return the removal of the affixes that keys of unmatched ids have beyond the key of an unmatched other id.
+    """Return spellings that remove the affixes by which unmatched ids exceed unmatched other ids, compared by key.
 
-    taken: (query_id, id) that are equal to another id already. If other ids have the affix as well, the two are
-    different documents, as a chapter and its sections are.
+    taken: (query_id, id) that already equal another id. If other ids have the affix as well, the two are different
+        documents, as a chapter and its sections are.
     """
     found = []
     for longer, shorter in ((own, other), (other, own)):
@@ -137,7 +138,7 @@ def find_affixes(own: Ids, other: Ids, taken: set[tuple[str, str]], key: Callabl
 
 
 def each_affix(longer: Iterable[str], shorter: Collection[str]) -> Iterator[tuple[bool, str]]:
-    """Yield what an id has before (True) or after (False) a shorter one."""
+    """Yield the text that an id has before (True) or after (False) a shorter id."""
     lengths = sorted({len(text) for text in shorter} - {0})  # a cut anywhere else gives no shorter id
     for text in longer if lengths else ():
         for length in lengths[: bisect_left(lengths, len(text))]:
@@ -151,7 +152,7 @@ def each_affix(longer: Iterable[str], shorter: Collection[str]) -> Iterator[tupl
 
 
 def remove_affix(is_prefix: bool, text: str) -> Spelling:
-    """Return the removal of one prefix or suffix."""
+    """Return the spelling without one prefix or suffix."""
     kind, remove = ("prefix", str.removeprefix) if is_prefix else ("suffix", str.removesuffix)
     return Spelling(
         f"the {kind} {text!r} is removed", f"{{}}.remove{kind}({literal(text)})", lambda each: remove(each, text)
@@ -159,7 +160,7 @@ def remove_affix(is_prefix: bool, text: str) -> Spelling:
 
 
 def cut_at(is_prefix: bool, sign: str) -> Spelling:
-    """Return the removal of all that stands before the last, or after the first, of a sign."""
+    """Return the spelling without the text before the last, or after the first, occurrence of a character."""
     if is_prefix:
         expression = f"{{}}.rpartition({literal(sign)})[2]"
         return Spelling(f"all up to the last {sign!r} is removed", expression, lambda each: each.rpartition(sign)[2])
@@ -177,9 +178,9 @@ LINES = ("delimited",)  # formats in which a Unicode form of the whole line is o
 
 
 class IdTable(NamedTuple):
-    """Judgments or a ranking, and some of its ids. name: in messages. files: what it was read from.
+    """Judgments or a ranking, with some of their ids.
 
-    read: makes the (query_id, doc_id) of some queries.
+    name: used in messages. files: the files that were read. read: returns the (query_id, doc_id) of some queries.
     """
 
     name: str
@@ -198,9 +199,9 @@ def describe_remedy(
     pairs: int,
     field: str,
 ) -> str:
-    """Return the commands that make pairs of ids equal, or what to do if no command does.
+    """Return the commands that make pairs of ids equal, or other advice if no command does.
 
-    rankings: their ids must change as well if those of the judgments do. pairs: how many ids become equal.
+    rankings: tables whose ids must change as well if those of the judgments do. pairs: number of ids that become equal.
     """
     expected = count_equal(own.ids, other.ids) + pairs
     for changed in ((own,), (other,), (own, other)):
@@ -264,5 +265,5 @@ def write_command(pulled: Pulled, ids: Ids, spellings: Sequence[Spelling], field
 
 
 def is_broken(text: str) -> bool:
-    """Return whether a text is no field of a TREC line, or begins a comment."""
+    """Return whether a text cannot be a field of a TREC line, or would begin a comment."""
     return text.split() != [text] or text.startswith("#")

@@ -1,4 +1,4 @@
-"""How far a value depends on the order of equal scores, and on whether scores or ranks are believed."""
+"""Check how far a value depends on the order of equal scores, and on ordering by scores or by given ranks."""
 
 import dataclasses
 from collections import Counter, defaultdict
@@ -25,7 +25,7 @@ BOUNDED = 200_000  # results that are ordered again and again to bound what ties
 
 @dataclasses.dataclass(frozen=True)
 class _Judged:
-    """The judgments of the queries with ties, the highest grade of all, and what queries weigh (None: all alike)."""
+    """The judgments of the queries with ties, the highest grade of all, and weights of queries (None: equal)."""
 
     grades: Mapping[str, Mapping[str, float]]
     highest: float
@@ -33,14 +33,14 @@ class _Judged:
     ideals: dict[tuple[str, str], float | None] = dataclasses.field(default_factory=dict)
 
     def ideal(self, metric: Metric, query_id: str) -> float | None:
-        """What every system's ranking of the query is divided by; None where that depends on the ranking."""
+        """Return the divisor that all systems' rankings of a query share; None if it depends on the ranking."""
         key = (metric.hash, query_id)
         if key not in self.ideals:
             self.ideals[key] = shared_ideal(metric, self.grades[query_id], self.highest)
         return self.ideals[key]
 
     def mean(self, values: Mapping[str, float]) -> float:
-        """The mean over queries, weighted as the tables' means are; 0 of nothing."""
+        """Return the mean of values by query, weighted if queries are weighted; 0 without values."""
         if self.weights is None:
             return mean(list(values.values())) or 0.0
         return weighted_mean(list(values.values()), [self.weights[query] for query in values]) or 0.0
@@ -48,10 +48,9 @@ class _Judged:
 
 @paused_garbage_collection()
 def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str, float] | None = None) -> list[Finding]:
-    """Findings about places decided by ties, and about ranks that disagree with the scores.
+    """Return findings about ranks decided by ties, and about given ranks that disagree with scores.
 
-    Each is about one metric, and what it says does not depend on the others. weights: of the queries, where the means
-    are weighted.
+    Each finding is about one metric and does not depend on the others. weights: of the queries, if means are weighted.
     """
     groups: dict[OrderCheck, list[Metric]] = defaultdict(list)
     for metric in sorted(metrics, key=lambda metric: (metric.cutoff or EVERYTHING, metric.name)):
@@ -71,7 +70,10 @@ def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str,
 
 
 class OrderCheck(NamedTuple):
-    """What metrics have in common that order results alike and look at the same places."""
+    """Key of the metrics that share rank rule and cutoff and are checked together.
+
+    beyond: whether a value can depend on results below the cutoff.
+    """
 
     rule: str
     cutoff: int
@@ -80,27 +82,27 @@ class OrderCheck(NamedTuple):
 
     @property
     def reach(self) -> int:
-        """Judged documents may stand anywhere in the ranking that a condensed one is made from."""
+        """Return the depth to check: everything for a condensed ranking, whose judged documents may stand anywhere."""
         return EVERYTHING - 1 if self.is_condensed else self.cutoff
 
 
 class OwnRanks(NamedTuple):
-    """The first places, by one rule of order, at which a ranking's own ranks are seen to show another order.
+    """The first ranks, by one rank rule, at which given ranks disagree with scores.
 
-    suspicious: (system, query) -> where its ranks are not seen to agree with its scores.  disagreeing: system -> query
-    -> where they show another score.
+    suspicious: by (system, query), the rank from which given ranks are not known to agree with scores. disagreeing: by
+        system and query, the rank at which the given ranks show another score.
     """
 
     suspicious: Mapping[tuple[str, str], int]
     disagreeing: Mapping[str, Mapping[str, int]]
 
     def within(self, reach: int) -> bool:
-        """Whether ranks disagree down to a place."""
+        """Return whether given ranks disagree with scores within the first `reach` ranks."""
         return any(place <= reach for queries in self.disagreeing.values() for place in queries.values())
 
 
 def ranks_of_own_order(engine: Engine, looks: Sequence[OrderCheck]) -> OwnRanks:
-    """Looked at once, as deep as any metric does: further down there is nothing that changes what is above."""
+    """Find the first rank, per system and query, at which given ranks and scores disagree."""
     if not engine.may_hold("reduced", "no"):  # in what was reduced scores fall where ranks rise
         return OwnRanks({}, {})
     reach = max(look.reach for look in looks)
@@ -121,7 +123,7 @@ def ranks_of_own_order(engine: Engine, looks: Sequence[OrderCheck]) -> OwnRanks:
 def check_group(
     engine: Engine, look: OrderCheck, metrics: Sequence[Metric], ranks: OwnRanks, weights: Mapping[str, float] | None
 ) -> list[Finding]:
-    """The findings of metrics that order results alike and look at the same places."""
+    """Return the findings of metrics that share rank rule and cutoff."""
     engine.build("tied_query", cutoff=look.cutoff, rank_rule=look.rule)
     tied = read_by_system(engine, "tied_query", ("query_id", "places"))
     disagree = ranks.within(look.reach)
@@ -155,7 +157,7 @@ def check_group(
 
 
 def is_beyond_bound(engine: Engine, look: OrderCheck) -> bool:
-    """Whether ties decide about more than `BOUNDED` results. No table is made of what surely is too many."""
+    """Return whether ties affect more than `BOUNDED` results, without making a table of them."""
     looked_at = pc.sum(engine.read("tied_query", ("looked_at",))["looked_at"]).as_py()
     if (looked_at or 0) > BOUNDED:
         return True
@@ -172,10 +174,10 @@ def rank_finding(
     ranks: OwnRanks,
     reach: int,
 ) -> list[Finding]:
-    """Says where the ranks that came with the scores order the results in another way, down to the place `reach`.
+    """Return a finding if given ranks order the results differently from the scores within the first `reach` ranks.
 
-    Ordered by ranks is every query whose ranks are not seen to be those of its scores: where scores are tied or ranks
-    repeated, too, because the metric that the advice names orders all of them so.
+    Queries whose given ranks are not known to agree with scores (tied scores, repeated ranks) are ordered by ranks for
+    the comparison, because the metric that the advice names would do so.
     """
     queries = [
         query
@@ -202,7 +204,10 @@ def rank_finding(
 
 
 def score_of_order(by_rank: Metric, grades: Sequence[float | None], judged: Sequence[float], highest: float) -> float:
-    """The value where documents of these grades are in this order (None: unjudged); judged: all of the query."""
+    """Return the value of documents with these grades in this order (None: unjudged).
+
+    judged: all grades of the query.
+    """
     results = [Result(str(place), rank_given=place) for place in range(len(grades))]
     judgments = {str(place): grade for place, grade in enumerate(grades) if grade is not None}
     others = Counter(judged) - Counter(judgments.values())
@@ -218,9 +223,9 @@ def tie_finding(
     judged: _Judged,
     places: Mapping[str, int],
 ) -> Finding:
-    """Says how many places equal scores decide, and between which values their order could move the mean.
+    """Return a finding on how many ranks equal scores decide, and the bounds of the mean over their orders.
 
-    places: how many of the places that the metric looks at ties hold in each query.
+    places: number of tied ranks within the metric's depth, by query.
     """
     decided = sum(places.values())
     where = (f"top-{metric.cutoff} " if metric.cutoff else "") + ("place" if decided == 1 else "places")
@@ -246,7 +251,10 @@ def tie_finding(
 def mean_bounds(
     metric: Metric, known: Mapping[str, float], tied: Mapping[str, Sequence[Result]], judged: _Judged
 ) -> tuple[float, float | None, float]:
-    """The lowest, the expected (of measures that are sums over places) and the highest mean over all orders."""
+    """Return the lowest, expected and highest mean over all orders of ties.
+
+    The expected mean is None for measures that are not sums over places.
+    """
     worst, expected, best = dict(known), dict(known), dict(known)
     for query, results in tied.items():
         if query in known and is_order_seen(metric, results, judged.grades[query]):

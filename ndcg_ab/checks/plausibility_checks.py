@@ -1,4 +1,4 @@
-"""Findings about what looks odd: placeholders for documents, grades turned round, queries that belong together."""
+"""Find implausible input: placeholders for documents, reversed grades, queries that belong together."""
 
 import re
 from collections import Counter, defaultdict
@@ -32,7 +32,7 @@ LEAST_QUERIES, MOST_QUERIES = 10, 0.5  # queries that one unjudged document is i
 
 
 def check_odd_documents(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
-    """Find systems that return placeholders, or the query itself in the first place."""
+    """Return findings on systems that return placeholders, or the query itself at rank 1."""
     if judgments.elsewhere:
         return []
     found = []
@@ -78,7 +78,7 @@ ERRORS = 3.0  # standard errors that this is below 0
 def check_grade_order(
     engine: Engine, metrics: Sequence[Metric], judgments: Pulled, rankings: Mapping[str, Pulled]
 ) -> list[Finding]:
-    """Warns where no grade is 0 or below, and in every system lower grades stand above higher ones."""
+    """Return a warning if no grade is <= 0, and every system ranks lower grades above higher ones."""
     if judgments.elsewhere or any(pulled.elsewhere for pulled in rankings.values()):
         return []
     scale = grade_scale(judgments)
@@ -99,7 +99,7 @@ def check_grade_order(
 
 
 def grade_scale(judgments: Pulled) -> list[float]:
-    """The grades that there are, lowest first; no more than one beyond MOST_GRADES."""
+    """Return the distinct grades, lowest first; at most one more than MOST_GRADES."""
     found: set[float] = set()
     for batch in read_batches(judgments.table, ["grade"]):
         found |= set(pc.unique(batch["grade"]).to_pylist())
@@ -109,7 +109,7 @@ def grade_scale(judgments: Pulled) -> list[float]:
 
 
 def system_orders(engine: Engine, metric: Metric, judgments: Pulled) -> dict[str, list[float]]:
-    """system -> of each query with two grades among its first places, how far their order is that of the grades."""
+    """Return, per system, the `concordance` of each query with two different grades among the first ranks."""
     chosen = sorted(judgments.query_ids)[:QUERIES]
     judged = engine.rows("judgment", ("query_id", "doc_id", "grade"), where={"query_id": chosen})
     grades = {(query, doc): grade for query, doc, grade in judged}
@@ -131,13 +131,16 @@ def system_orders(engine: Engine, metric: Metric, judgments: Pulled) -> dict[str
 
 
 def concordance(grades: Sequence[float]) -> float | None:
-    """Goodman and Kruskal's gamma of places and grades, −1 to 1; grades: best place first; None where all are equal."""
+    """Return Goodman and Kruskal's gamma of ranks and grades, in [-1, 1]; None if all grades are equal.
+
+    grades: in rank order. A positive value means that higher grades stand above lower ones.
+    """
     pairs = [upper - lower for upper, lower in combinations(grades, 2) if upper != lower]
     return sum(1 if each > 0 else -1 for each in pairs) / len(pairs) if pairs else None
 
 
 def is_reversed(values: Sequence[float]) -> bool:
-    """Whether the mean is far below 0, by itself and by its standard error."""
+    """Return whether the mean is far below 0, in value and in standard errors."""
     if len(values) < FEWEST_QUERIES:
         return False
     mean = sum(values) / len(values)
@@ -154,7 +157,7 @@ REPEATED = 0.05  # of the queries repeat the text of another
 
 
 def check_clusters(engine: Engine, evaluation: Evaluation) -> list[Finding]:
-    """Warns where the queries look clustered and are compared as if each stood for itself."""
+    """Return a warning if queries look clustered but are compared as independent."""
     rows = engine.rows("query", ("query_id", "text", "cluster", "is_judged"), order="query_id")
     settings = evaluation.statistics
     if settings.clustered is False or settings.cluster_prefix is not None or any(row[2] is not None for row in rows):
@@ -168,7 +171,7 @@ def check_clusters(engine: Engine, evaluation: Evaluation) -> list[Finding]:
 
 
 def clusters_by_id(query_ids: Sequence[str]) -> tuple[str, int] | None:
-    """What the ids show, and how many of them do."""
+    """Return a description of the clusters that ids suggest, and the number of queries in them; None if none."""
     parts = [(found[1], found[2]) for query_id in query_ids if (found := NUMBERED.fullmatch(query_id))]
     groups = Counter(parts)
     sizes = [size for size in groups.values() if size > 1]
@@ -182,7 +185,7 @@ def clusters_by_id(query_ids: Sequence[str]) -> tuple[str, int] | None:
 
 
 def clusters_by_text(texts: Sequence[tuple[str, str]]) -> tuple[str, int] | None:
-    """The same of texts that agree but for case and space."""
+    """Return a description of clusters of equal texts, up to case and space, and the number of queries, or None."""
     groups = Counter(" ".join(text.split()).casefold() for _, text in texts)
     repeated = {text for text, size in groups.items() if size > 1}
     same = [(query_id, text) for query_id, text in texts if " ".join(text.split()).casefold() in repeated]

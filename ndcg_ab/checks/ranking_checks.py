@@ -1,4 +1,4 @@
-"""Findings about rankings that need no judgments: their ranks and scores, how many queries, how deep, copies."""
+"""Check rankings without judgments: ranks, scores, number of queries, depth, copies."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -37,10 +37,10 @@ HALF = 0.5  # of the queries: from here on a fault is the ranking's, not a query
 
 @dataclass(frozen=True)
 class TableNotice:
-    """What the tables notice of one code and one subject: a system, or the judgments.
+    """The observations that the SQL made under one code about one subject: a system, or the judgments.
 
-    count: how many queries, results or judgments. queries: in how many queries. places: the first of them, (query_id,
-    doc_id), where the document is empty if it is about a query.
+    count: number of queries, results or judgments. queries: number of queries. places: the first (query_id, doc_id);
+        the doc_id is empty for observations about a query.
     """
 
     count: int
@@ -49,7 +49,11 @@ class TableNotice:
 
 
 class AnswerCounts(NamedTuple):
-    """One system: how many queries it answers and how deep (of the judged ones), how many with more than one result."""
+    """Counts of the queries that one system answers, and its median number of results.
+
+    queries: number of judged queries answered. depth: median number of results. several: number of queries with more
+        than one result. answered: number of all queries answered.
+    """
 
     queries: int
     depth: float
@@ -58,7 +62,7 @@ class AnswerCounts(NamedTuple):
 
 
 def read_notices(engine: Engine) -> dict[tuple[str, str], TableNotice]:
-    """(code, subject) -> what was noticed, in the order of the codes."""
+    """Return the observations of the SQL by (code, subject), in the order of the codes."""
     found: dict[tuple[str, str], TableNotice] = {}
     columns = ("code", "subject", "query_id", "doc_id", "count", "queries")
     for code, subject, query_id, doc_id, count, queries in engine.rows(
@@ -76,7 +80,7 @@ def count_answers(engine: Engine) -> dict[str, AnswerCounts]:
 def check_rankings(
     engine: Engine, noticed: Mapping[tuple[str, str], TableNotice], rankings: Mapping[str, Pulled]
 ) -> list[Finding]:
-    """Everything that can be told of rankings alone, but for depths, which a metric must look at."""
+    """Return all findings on rankings that need no judgments and no metric."""
     answers = count_answers(engine)
     found: list[Finding] = []
     for name, pulled in rankings.items():
@@ -88,13 +92,13 @@ def check_rankings(
 
 
 def remark_findings(what: str, pulled: Pulled, system: str | None = None) -> list[Finding]:
-    """What the source noticed while it read."""
+    """Return the remarks that a source made while reading, as findings."""
     remarks = [*form_remarks(pulled), *pulled.remarks]
     return findings_of(remarks, f"system {what}" if system else what, system)
 
 
 def findings_of(remarks: Iterable[Remark], about: str, system: str | None = None) -> list[Finding]:
-    """Remarks as findings about something."""
+    """Return remarks as findings about a subject."""
     found = []
     for remark in remarks:
         words = {"queries": queries_text(remark.count), "are": "is" if remark.count == 1 else "are"}
@@ -120,7 +124,7 @@ REMARKS = {
 def check_ranks(
     name: str, pulled: Pulled, noticed: Mapping[tuple[str, str], TableNotice], answers: AnswerCounts
 ) -> list[Finding]:
-    """Find ranks that are repeated, missing or not counted from 1, and scores that are all the same."""
+    """Return findings on repeated, missing or 0-based ranks, and on scores that are all equal."""
     found = []
 
     def finding_of(code: str, message: str, count: int, severity: str = "warning") -> Finding:
@@ -170,7 +174,7 @@ def check_ranks(
 
 
 def check_rising(name: str, pulled: Pulled) -> list[Finding]:
-    """Says so where the rows of nearly every query stand from the lowest score to the highest, without ranks."""
+    """Return a finding if the rows of nearly every query, without ranks, go from the lowest score to the highest."""
     if pulled.reduced:  # no score of it rises
         return []
     if not pulled.lacks("rank") or pulled.lacks("score"):
@@ -189,9 +193,9 @@ def check_rising(name: str, pulled: Pulled) -> list[Finding]:
 
 
 def count_neighbours(table: Any) -> tuple[Counter[str], Counter[str]]:
-    """Of each query how many of its rows follow one another, and in how many of these pairs the score rises.
+    """Return, per query, the number of adjacent pairs of rows, and how many of these pairs have a rising score.
 
-    In the order in which queries come.
+    Queries are in the order of the table.
     """
     pairs, rising = Counter[str](), Counter[str]()
     before: pa.Table | None = None
@@ -209,7 +213,7 @@ def count_neighbours(table: Any) -> tuple[Counter[str], Counter[str]]:
 
 
 def check_numbers(answers: Mapping[str, AnswerCounts], rankings: Iterable[str]) -> list[Finding]:
-    """Says which systems answer far fewer queries than another one."""
+    """Return findings on systems that answer far fewer queries than another one."""
     found = []
     most = max(answers, key=lambda name: answers[name].queries, default="")
     for name in rankings:
@@ -221,9 +225,9 @@ def check_numbers(answers: Mapping[str, AnswerCounts], rankings: Iterable[str]) 
 
 
 def check_depths(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
-    """Says, of each metric, which systems return far fewer of the results that it looks at than another one.
+    """Return findings, per metric, on systems with far fewer results within the metric's depth than another one.
 
-    Typically, by the median, or in a tenth of the queries that they answer.
+    A system is reported by its median, or if a tenth of the queries that it answers have far fewer results.
     """
     answers = count_answers(engine)
     found = []
@@ -257,7 +261,7 @@ def check_depths(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
 
 
 def queries_with_shorter_answers(engine: Engine, reach: int | None) -> dict[str, list[str]]:
-    """system_id -> the queries for which it returns far fewer results than another system, within `reach`."""
+    """Return, per system_id, the queries for which it returns far fewer results than another system, within `reach`."""
     engine.build("shorter_answer", reach=EVERYTHING if reach is None else reach)
     found: dict[str, list[str]] = {}
     for system_id, query_id in engine.rows("shorter_answer", ("system_id", "query_id"), order="query_id"):
@@ -266,7 +270,7 @@ def queries_with_shorter_answers(engine: Engine, reach: int | None) -> dict[str,
 
 
 def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
-    """Says so where two systems have the same content: often one file was given under two names."""
+    """Return findings on systems with equal content: often one file was given under two names."""
     found = []
     counts = Counter(pulled.count for pulled in rankings.values())
     several = {name: pulled for name, pulled in rankings.items() if counts[pulled.count] > 1}
@@ -284,9 +288,9 @@ def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
 
 
 def copy_signature(pulled: Pulled, *, scored: bool) -> Hashable:
-    """What copies have in common, however they were read: the best results of the query with the lowest id.
+    """Return a value that copies share however they were read: the best results of the query with the lowest id.
 
-    scored: whether all rankings of as many rows have scores.
+    scored: whether all rankings with as many rows have scores.
     """
     if pulled.elsewhere:
         return pulled.digest
@@ -299,10 +303,10 @@ def copy_signature(pulled: Pulled, *, scored: bool) -> Hashable:
 
 
 def is_same(pulled: Pulled, other: Pulled) -> bool:
-    """Whether two rankings of as many rows are copies.
+    """Return whether two rankings with equal numbers of rows are copies.
 
-    Of what stays on a cluster the digests tell; what is here is not compared with what is there. What is kept of a
-    reduced ranking depends on its rows alone, and not on their order.
+    Tables on a cluster are compared by digest, and never with local tables. The part kept of a reduced ranking depends
+    on its rows alone, and not on their order.
     """
     if pulled.elsewhere or other.elsewhere:
         return pulled.digest == other.digest
@@ -314,9 +318,9 @@ def is_same(pulled: Pulled, other: Pulled) -> bool:
 
 
 def is_copy(table: Any, other: Any) -> bool:
-    """Whether two rankings hold the same documents with the same scores, or ranks without scores, in any order.
+    """Return whether two rankings hold equal documents with equal scores, or ranks without scores, in any order.
 
-    A look at one query spares nearly all pairs of tables the comparison of all.
+    One query is compared first, which avoids comparing all rows of nearly all pairs of tables.
     """
     if table.num_rows != other.num_rows:
         return False

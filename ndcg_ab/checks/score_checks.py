@@ -1,4 +1,4 @@
-"""Findings about queries that no metric scores, shares of judged results, costs, and differences in a metric's unit."""
+"""Check scores: queries that no metric scores, judged shares, costs, and differences in a metric's unit."""
 
 from collections.abc import Collection, Sequence
 
@@ -21,7 +21,7 @@ NO_GAIN = "no query can be scored: no judged document has a grade that gains any
 
 
 def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
-    """Warns where many results are unjudged: they count as not relevant, which may be untrue for one system."""
+    """Return warnings of systems with many unjudged results, which count as not relevant."""
     found = []
     for summary in sorted(systems, key=lambda summary: metric_place(summary.metric)):
         if summary.judged is not None and summary.judged < FEW_JUDGED:
@@ -35,7 +35,7 @@ def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
 
 
 def check_difference(systems: Sequence[SystemSummary]) -> list[Finding]:
-    """Warns of each metric that looks at more judged results of one system than of another."""
+    """Return warnings of metrics with a higher judged share for one system than for another."""
     found = []
     for metric in sorted({summary.metric for summary in systems}, key=metric_place):
         rows = [row for row in systems if row.metric == metric and row.judged is not None]
@@ -67,12 +67,12 @@ def check_unscored(shares: Sequence[LedgerRow]) -> list[Finding]:
 
 
 def metric_place(metric: str) -> tuple[int, str]:
-    """Metrics that look less deep first, then by name: the order of what is told about them."""
+    """Return a sort key that puts metrics with a smaller cutoff first, then sorts by name."""
     return make_metric(metric).cutoff or EVERYTHING, metric
 
 
 def check_costs(engine: Engine, costs: Costs | None, weighted: Collection[str] | None) -> list[Finding]:
-    """weighted: the queries that have a weight, where queries are weighted; the others do not count."""
+    """Return findings on costs. weighted: the queries with a weight, or None if queries are not weighted."""
     found = []
     for row in (each for each in costs.values if each.statistic == MEAN) if costs else ():
         where = {"cost": row.cost, "system_id": row.system_id}
@@ -102,10 +102,10 @@ def check_costs(engine: Engine, costs: Costs | None, weighted: Collection[str] |
 
 
 def check_units(engine: Engine, evaluation: Evaluation) -> list[Finding]:
-    """Asks about margins, smallest effects and thresholds that are half of what a metric can differ by, or more.
+    """Ask about margins, smallest effects and thresholds of at least half of a metric's range, and return findings.
 
-    What dcg can be is known with the highest grade, and the unit of another tool's metric with its values.  Raises
-    InputError for a difference that the metric cannot have.
+    The range of dcg is known with the highest grade, and that of another tool's metric with its values. Raises
+    InputError for a difference that exceeds the range.
     """
     named = list(evaluation.named_differences())
     if not named:
@@ -127,7 +127,7 @@ def check_units(engine: Engine, evaluation: Evaluation) -> list[Finding]:
 
 
 def column_spreads(engine: Engine) -> dict[str, float]:
-    """metric's hash -> how far its values lie apart."""
+    """Return, by metric hash, the highest minus the lowest value."""
     rows = engine.read("query_score", ("metric_id", "value"))
     least_most = rows.group_by("metric_id").aggregate([("value", "min"), ("value", "max")]).to_pylist()
     return {row["metric_id"]: row["value_max"] - row["value_min"] for row in least_most}

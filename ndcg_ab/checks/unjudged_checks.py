@@ -1,4 +1,4 @@
-"""What can be said of rankings without judgments."""
+"""Check rankings without judgments."""
 
 from collections.abc import Callable
 
@@ -26,9 +26,9 @@ NOT_CHECKED = (
 def check_rankings_alone(
     evaluation: Evaluation, engine: Engine, say: Callable[[str], object]
 ) -> tuple[list[Finding], str]:
-    """Reads the rankings of an evaluation and checks them; its judgments are not looked at.
+    """Read and check the rankings of an evaluation without judgments; return findings and a summary.
 
-    Every query stands for a judged one, so that the same tables are made as with judgments.
+    Every query is treated as judged, so that equal tables can be made.
     """
     rankings = {}
     for system in evaluation.systems:
@@ -58,7 +58,7 @@ def check_rankings_alone(
 
 
 def check_places(engine: Engine, metric: Metric) -> list[Finding]:
-    """Ties among the places that a metric looks at, and ranks that order them in another way."""
+    """Return findings on ties within a metric's depth, and on given ranks that order these results differently."""
     if metric.ties == "given":
         return []
     cutoff, rule = deepest_cutoff([metric]), rank_rule(metric)

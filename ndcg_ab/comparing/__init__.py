@@ -1,1 +1,1 @@
-"""Pairs of systems: families, slices, changes, gates."""
+"""Compare systems: families of tests, slices, changes of results, costs, gates, and the previous evaluation."""

@@ -1,5 +1,6 @@
-"""What a candidate changed in the first places of its rankings, and how the queries fare that a change was meant for
-(docs/changes.md).
+"""Report what a candidate changed in its top results, and how the queries that a change was meant for fare.
+
+See docs/changes.md.
 """
 
 from collections import defaultdict
@@ -35,11 +36,10 @@ SIDE_BY_SIDE = 10  # places that they are shown with
 
 
 def find_changes(engine: Engine, evaluation: Evaluation) -> tuple[Changes, ...]:
-    """One record for each candidate.
+    """Return one record of changed results for each candidate.
 
-    None where there are no rankings, where another tool computes the first metric, and where it would take long.
-
-    Raises ParityError where a sample of the queries, computed again by the core, has another overlap.
+    The result is empty without rankings, if another tool computed the first metric, and if it would take long. Raises
+    ParityError if the core finds another overlap for a sample of the queries.
     """
     metric = evaluation.metric_list[0]
     if evaluation.scores or isinstance(metric, GivenMetric) or not candidate_names(evaluation):
@@ -68,7 +68,10 @@ def make_changes(
     largest: tuple[ChangedQuery, ...],
     about: tuple[Evaluation, int],
 ) -> Changes:
-    """One candidate's; rows: of `query_change`, by rising query_id. about: evaluation, depth."""
+    """Make the record of one candidate's changes.
+
+    rows: of `query_change`, by rising query_id. about: the evaluation and the depth.
+    """
     evaluation, depth = about
     is_changed = places_of_longer(rows) != rows["in_place"].to_numpy()
     overlaps = overlaps_of(rows)
@@ -98,21 +101,21 @@ def make_changes(
 
 
 def places_of_longer(rows: pa.Table) -> NDArray[np.int64]:
-    """The number of places of the longer of the two."""
+    """Return, per query, the number of places of the longer of the two rankings."""
     sides = (rows[name].to_numpy().astype(np.int64) for name in ("baseline_places", "candidate_places"))
     longest: NDArray[np.int64] = np.maximum(*sides)
     return longest
 
 
 def overlaps_of(rows: pa.Table) -> list[float]:
-    """The share of the places of the longer of the two that documents of both hold; 1 where neither has any."""
+    """Return, per query, the share of the longer ranking's places that hold common documents; 1 if both are empty."""
     longest = places_of_longer(rows)
     found: list[float] = np.where(longest > 0, rows["shared"].to_numpy() / np.maximum(longest, 1), 1.0).tolist()
     return found
 
 
 def moved_documents(engine: Engine) -> dict[str, list[MovedDocuments]]:
-    """Candidate -> how many documents of each grade came and went, the highest grade first, the unjudged ones last."""
+    """Return, per candidate, how many documents of each grade came and went, unjudged ones last."""
     found: dict[str, list[MovedDocuments]] = defaultdict(list)
     for candidate, grade, entered, left in engine.rows("moved_document", ("candidate", "grade", "entered", "left_out")):
         found[candidate].append(MovedDocuments(grade, entered, left))
@@ -122,7 +125,7 @@ def moved_documents(engine: Engine) -> dict[str, list[MovedDocuments]]:
 
 
 def most_changed(rows: pa.Table) -> pa.Table:
-    """The rows of the queries that a candidate wins and loses most; the wins first."""
+    """Return the rows of the queries with a candidate's largest wins and losses; the wins first."""
     query_ids, differences = rows["query_id"].to_pylist(), rows["difference"].to_pylist()
     order = sorted(range(len(query_ids)), key=lambda at: (-abs(differences[at]), query_ids[at]))
     wins = [at for at in order if differences[at] > TIE_TOLERANCE][:LARGEST]
@@ -131,7 +134,10 @@ def most_changed(rows: pa.Table) -> pa.Table:
 
 
 def side_by_side(engine: Engine, chosen: Mapping[str, pa.Table]) -> dict[str, tuple[ChangedQuery, ...]]:
-    """Candidate -> its queries among those chosen, with the first places of both; chosen: as of `most_changed`."""
+    """Return, per candidate, the chosen queries with the top results of baseline and candidate.
+
+    chosen: rows from `most_changed`.
+    """
     query_ids = {name: rows["query_id"].to_pylist() for name, rows in chosen.items()}
     wanted = sorted({query_id for each in query_ids.values() for query_id in each})
     sides: dict[tuple[str, str, bool], list[TopDocument]] = defaultdict(list)
@@ -164,7 +170,7 @@ def side_by_side(engine: Engine, chosen: Mapping[str, pa.Table]) -> dict[str, tu
 
 
 def check_sample(engine: Engine, rows: pa.Table, systems: int) -> None:
-    """Computes overlap and RBO of the sampled queries again, with the core; a difference stops the evaluation."""
+    """Recompute overlap and RBO of sampled queries with the core; raise ParityError at a difference."""
     sample = sample_queries(pc.unique(rows["query_id"]).to_pylist(), systems)
     if not sample:
         return
@@ -188,12 +194,12 @@ def check_sample(engine: Engine, rows: pa.Table, systems: int) -> None:
 
 
 def intended_ids(engine: Engine) -> list[str]:
-    """The ids as they were given, each once, in their order."""
+    """Return the distinct ids of the intended queries, sorted."""
     return sorted({query_id for (query_id,) in engine.rows("pulled_intended")})
 
 
 def check_intended(engine: Engine, evaluation: Evaluation) -> list[Finding]:
-    """Warns of ids that no judged query has; InputError where none of them is one."""
+    """Return a warning about intended ids that no judged query has; raise InputError if no id is judged."""
     if evaluation.intended is None:
         return []
     given = intended_ids(engine)
@@ -223,7 +229,7 @@ def check_intended(engine: Engine, evaluation: Evaluation) -> list[Finding]:
 
 
 def intended_comparisons(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Comparison]:
-    """Every candidate on every primary metric, on the intended queries and on the others: one family by max-T."""
+    """Compare every candidate on every primary metric, on intended queries and on the others, as one max-T family."""
     if evaluation.intended is None:
         return []
     known = set(intended_ids(engine))
@@ -235,7 +241,7 @@ def intended_comparisons(engine: Engine, evaluation: Evaluation, sampling: Sampl
 
 
 def compare_part(evaluation: Evaluation, column: Column, sampling: Sampling, name: str, known: set[str]) -> Column:
-    """The rows of a column whose queries are intended, or are not."""
+    """Return the part of a column with the intended queries, or with the others. name: `INTENDED` or `OTHERS`."""
     is_wanted = np.array([(query_id in known) == (name == INTENDED) for query_id in column.query_ids], dtype=bool)
     query_ids = tuple(query_id for query_id, wanted in zip(column.query_ids, is_wanted, strict=True) if wanted)
     differences, values = (
@@ -246,5 +252,5 @@ def compare_part(evaluation: Evaluation, column: Column, sampling: Sampling, nam
 
 
 def rows_of_candidate(rows: Sequence[Comparison], candidate: str, metric: str) -> dict[str, Comparison]:
-    """Part -> its comparison, of one candidate on one metric."""
+    """Return the comparisons of one candidate on one metric by part: intended queries, or others."""
     return {row.slice or "": row for row in rows if (row.candidate, row.metric) == (candidate, metric)}

@@ -1,9 +1,9 @@
-"""What requests cost: statistics of each system, paired differences, guardrails (docs/costs.md).
+"""Compare what requests cost: statistics of each system, paired differences, and guardrails (docs/costs.md).
 
 Quantiles come from the SQL (500_cost_quantile) and are computed again by the core; intervals are the core's.
 
-The time of a request that failed is a lower bound (it is censored). Low ends take it as it is, high ends as endless, so
-that both hold whatever an answer would have taken.
+The time of a failed request is a lower bound (it is censored). Low ends of intervals use this bound, high ends use
+infinity, so that intervals hold however long the answer would have taken.
 """
 
 import math
@@ -40,9 +40,11 @@ MOST = 1_000_000  # queries that are told to be needed
 
 
 class Recorded(NamedTuple):
-    """One cost on the queries on which every system has it, sorted. values, failed: (queries x systems).
+    """One cost on the queries for which every system has it, by rising query id.
 
-    failed: whether the value is a lower bound, of a request that failed. missing: system -> queries without the cost.
+    values: (queries x systems). failed: (queries x systems) whether the value is a lower bound, of a request that
+        failed.
+    missing: by system, the queries without the cost.
     """
 
     query_ids: list[str]
@@ -53,17 +55,20 @@ class Recorded(NamedTuple):
 
     @property
     def endless(self) -> NDArray[np.float64]:
-        """The values where a request that failed would never have been answered."""
+        """Return the values with infinity for requests that failed."""
         return np.where(self.failed, np.inf, self.values)
 
     @property
     def asked(self) -> int:
-        """All queries, whether or not they count."""
+        """Return the number of all queries, including those without the cost for a system."""
         return len(self.query_ids) + len(set().union(*self.missing.values()))
 
 
 class Estimate(NamedTuple):
-    """at_most: infinite where requests that failed leave it open; without any equal to at_least."""
+    """A statistic of a cost, or its bounds if requests failed.
+
+    at_most: infinite if failed requests leave it open; equal to at_least if no request failed.
+    """
 
     at_least: float
     at_most: float
@@ -74,7 +79,7 @@ class Estimate(NamedTuple):
 
 
 def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> Costs | None:
-    """Of every query whose cost is known, judged or drawn or not; None where no cost is recorded."""
+    """Compare the costs over every query with a known cost, judged or not; return None if no cost is recorded."""
     if not evaluation.costs:
         return None
     sampling = sampling.of_log()
@@ -113,7 +118,7 @@ def compare_costs(engine: Engine, evaluation: Evaluation, sampling: Sampling) ->
 
 
 class Estimates:
-    """Values, intervals and differences of one cost; quantiles are drawn once for all of them."""
+    """Values, intervals and differences of the statistics of one cost; all quantiles share their draws."""
 
     def __init__(self, of: Recorded, statistics: Sequence[CostStatistic], evaluation: Evaluation) -> None:
         self.of = of
@@ -135,7 +140,10 @@ class Estimates:
         return int(self.of.failed[:, system].sum())
 
     def value(self, system: int, which: int) -> Estimate:
-        """By the core."""
+        """Return a statistic of one system, computed by the core.
+
+        system, which: indices of the system and of the statistic.
+        """
         values, share = self.of.values[:, system].tolist(), self.statistics[which].share
         weights = None if self.of.sample.weights is None else self.of.sample.weights.tolist()
         if share is not None:
@@ -154,7 +162,7 @@ class Estimates:
         return interval_from_draws(self.low[:, system, place], self.high[:, system, place], tails)
 
     def difference(self, pair: tuple[int, int], which: int, tails: Tails) -> Interval:
-        """pair: the places of the baseline and of the candidate."""
+        """Return the interval of candidate - baseline. pair: indices of the baseline and of the candidate."""
         base, other = pair
         if self.statistics[which].share is None:
             ends = mean_interval(self.of.values[:, other] - self.of.values[:, base], tails, self.of.sample)
@@ -168,7 +176,11 @@ class Estimates:
 def difference_of(
     found: Estimates, pair: tuple[int, int], which: int, names: tuple[str, str], margin: float | None, tested: int
 ) -> CostDifference:
-    """names: the baseline's and the candidate's.  tested: how many cost guardrails there are over all candidates."""
+    """Make the record of a difference between two systems in one statistic of a cost.
+
+    names: of the baseline and of the candidate. margin: of the guardrail, or None. tested: number of cost guardrails
+        over all candidates.
+    """
     each, alpha = found.statistics[which], found.alpha
     base, other = (found.value(place, which) for place in pair)
     is_hidden = not base.is_known and not other.is_known
@@ -192,7 +204,7 @@ def difference_of(
 
 
 def judged_by_margin(row: CostDifference, each: CostStatistic, tails: Tails) -> CostDifference:
-    """Whether the guardrail holds, is broken, or is open, and how many queries would settle that."""
+    """Return the difference with the verdict of its guardrail, and if that is open, the number of queries needed."""
     margin = row.margin or 0.0
     if row.high is not None and row.high <= margin:
         return replace(row, conclusion=Verdict.NOT_WORSE)
@@ -202,9 +214,12 @@ def judged_by_margin(row: CostDifference, each: CostStatistic, tails: Tails) -> 
 
 
 def queries_to_settle(row: CostDifference, each: CostStatistic, tails: Tails) -> int | None:
-    """The queries whose interval has an upper end; or, where it has one, those that bring the nearer end to the margin:
-    its distance from the estimate shrinks with the root of their number.  None where the estimate is at the margin, or
-    so near that it would take more than a million, and where failed requests are why."""
+    """Return how many queries decide an open cost guardrail; None if unknown or more than a million.
+
+    If the interval has no upper end, the result is the number of queries at which it has one. Otherwise it is the
+    number that brings the nearer end to the margin: the distance from the estimate shrinks with the root of the number.
+    The result is None if the estimate equals the margin, or if failed requests leave the guardrail open.
+    """
     least = 2 if each.share is None else least_queries(each.share, tails.high)
     if row.is_hidden and (row.bound == AT_LEAST or least <= row.queries):
         return None
@@ -225,7 +240,10 @@ def known(end: float) -> float | None:
 def read_cost(
     engine: Engine, sampling: Sampling, cost: str, systems: Sequence[str], evaluation: Evaluation
 ) -> Recorded:
-    """Of the queries that have a weight, where they are weighted; one without a cluster is one of its own."""
+    """Read one cost of all systems, with weights and clusters of the queries.
+
+    Queries without a weight are left out if queries are weighted; a query without a cluster is its own cluster.
+    """
     rows: dict[str, dict[str, tuple[float, bool]]] = defaultdict(dict)
     columns = ("query_id", "system_id", "value", "is_failed")
     for query_id, system, *found in engine.rows("query_cost", columns, where={"cost": cost}, order="query_id"):
@@ -255,7 +273,7 @@ def read_cost(
 
 
 def refuse_unknown(evaluation: Evaluation, cost: str, missing: Mapping[str, Sequence[str]]) -> NoReturn:
-    """InputError for a cost that is known of no query of one system, or of no query for every system."""
+    """Raise InputError for a cost without any query for a system, or for all systems together."""
     asked = len(set().union(*missing.values()))
     for system in evaluation.systems:
         if len(missing[system.name]) == asked:
@@ -271,7 +289,7 @@ def refuse_unknown(evaluation: Evaluation, cost: str, missing: Mapping[str, Sequ
 
 
 def read_quantiles(engine: Engine, sampling: Sampling) -> dict[tuple[str, str, str], Estimate]:
-    """(system, cost, statistic) -> the quantile, by the SQL."""
+    """Return the quantiles that the SQL computed, by (system, cost, statistic)."""
     columns = ("system_id", "cost", "statistic", "value", "at_most")
     rows = engine.rows("cost_quantile", columns, weighted=sampling.weights is not None)
     return {
@@ -281,6 +299,6 @@ def read_quantiles(engine: Engine, sampling: Sampling) -> dict[tuple[str, str, s
 
 
 def refuse_other_quantile(stored: Estimate | None, core: Estimate, system: str, each: CostStatistic) -> None:
-    """ParityError where the SQL and the core have two values of one quantile."""
+    """Raise ParityError if the SQL and the core have different values for a quantile."""
     for sql, own in zip(stored or (math.nan, math.nan), core, strict=True):
         refuse_disagreement(f"system {system}, {each.name}", sql, own)

@@ -1,6 +1,6 @@
-"""Queries that were drawn to be judged: what each of them stands for, and what is noticed of them (docs/draw.md).
+"""Handle queries that were drawn for judging: their weights and scales, and findings about them (docs/draw.md).
 
-They are drawn by how far the rankings of a query are apart, before anything is judged (`find_disagreements`).
+Queries are drawn by the disagreement of their rankings, before anything is judged (`find_disagreements`).
 """
 
 import math
@@ -32,12 +32,12 @@ WHOLE: Part = (None, None)
 
 @dataclass(frozen=True)
 class DrawnQueries:
-    """The log that judged queries were drawn from.
+    """The log that the judged queries were drawn from.
 
-    disagreements: query_id -> relative disagreement of every query that changed, > 0, in no unit. means: part of the
-    log (attribute and slice, or `WHOLE`) -> the mean disagreement of its queries, the unchanged ones with 0.
-    weights: query_id -> frequency over probability of every drawn query. queries: how many the log has.
-    frequencies: query_id -> what every query of the log counts; None where all count alike.
+    disagreements: relative disagreement, > 0, without unit, of every query whose results changed. means: by part of the
+        log (attribute and slice, or `WHOLE`), the mean disagreement of its queries, with 0 for unchanged ones.
+    weights: frequency over probability of every drawn query. queries: number of queries of the log.
+    frequencies: frequency of every query of the log; None for equal frequencies.
     """
 
     disagreements: Mapping[str, float]
@@ -47,7 +47,7 @@ class DrawnQueries:
     frequencies: Mapping[str, float] | None = None
 
     def mean_over_log(self, values: Mapping[str, float]) -> float:
-        """The mean of values that are 0 where every system shows the same; each query that differs has one."""
+        """Return the mean over the log of values that are given for changed queries and 0 for the others."""
         known = self.frequencies
         total = float(self.queries) if known is None else math.fsum(known.values())
         return math.fsum((1.0 if known is None else known[name]) * values[name] for name in self.disagreements) / total
@@ -55,28 +55,28 @@ class DrawnQueries:
     def scales_and_weights(
         self, query_ids: Sequence[str], weights: FloatArray, part: Part
     ) -> tuple[FloatArray, FloatArray | None]:
-        """What the differences of these queries are multiplied by, and the weights of the products, if any."""
+        """Return factors for the differences of queries, and weights of the products (None: equal)."""
         disagreements = np.array([self.disagreements[query_id] for query_id in query_ids], dtype=np.float64)
         return scale_and_weights(disagreements, weights, self.means.get(part, self.means[WHOLE]))
 
     def relative_to_mean(self, query_ids: Sequence[str]) -> FloatArray:
-        """(n,) the disagreement of each query over the mean of the log."""
+        """Return (n,) disagreements of queries divided by the mean of the log."""
         found = np.array([self.disagreements[query_id] for query_id in query_ids], dtype=np.float64)
         return found / self.means[WHOLE]
 
     def share_of_log(self, query_ids: Collection[str]) -> float:
-        """What these queries count in the mean over the log, 0 to 1."""
+        """Return the share of some queries in the mean over the log, in [0, 1]."""
         if self.frequencies is None:
             return len(query_ids) / self.queries
         return math.fsum(self.frequencies[each] for each in query_ids) / math.fsum(self.frequencies.values())
 
     def largest_scale(self, part: Part) -> float:
-        """What a difference can be multiplied by at most."""
+        """Return the largest factor by which a difference can be multiplied."""
         return self.means.get(part, self.means[WHOLE]) / min(self.disagreements.values())
 
 
 def read_drawn_queries(engine: Engine, evaluation: Evaluation) -> DrawnQueries | None:
-    """The log; None where no query was drawn."""
+    """Read the log that queries were drawn from; return None if no query was drawn."""
     if evaluation.statistics.weighted is False or evaluation.queries is None:
         return None
     rows = engine.read("query", where={"is_named": True}, order="query_id")
@@ -96,9 +96,9 @@ def read_drawn_queries(engine: Engine, evaluation: Evaluation) -> DrawnQueries |
 
 
 def describe_log(named: Sequence[Mapping[str, Any]], parts: Mapping[Part, Sequence[str]]) -> DrawnQueries:
-    """The log of rows with query_id, weight, probability and disagreement, None where one is empty.
+    """Make the log from rows with query_id, weight, probability and disagreement, of which the last three may be None.
 
-    parts: part of the log -> its query ids, `WHOLE` among them.
+    parts: query ids by part of the log, `WHOLE` included.
     """
     frequencies = {row["query_id"]: row["weight"] for row in named if row["weight"] is not None}
     disagreements = {
@@ -122,14 +122,14 @@ def describe_log(named: Sequence[Mapping[str, Any]], parts: Mapping[Part, Sequen
 
 
 def read_no_longer_zero(engine: Engine, evaluation: Evaluation) -> list[tuple[str, str, int]]:
-    """Candidate, query and the first place that is not the baseline's, of queries that count as 0."""
+    """Return candidate, query id and first differing rank of queries that count as unchanged but have changed."""
     if evaluation.scores:
         return []
     return engine.rows("no_longer_zero", ("candidate", "query_id", "first_rank"), order="query_id, candidate")
 
 
 def shares_not_drawn(engine: Engine, evaluation: Evaluation, drawn: DrawnQueries) -> dict[tuple[str, str], float]:
-    """(metric, candidate) -> the share of the log whose differences count as 0 and need not be, where there is any."""
+    """Return, by (metric, candidate), the share of the log whose differences are counted as 0 but may not be 0."""
     rows = read_no_longer_zero(engine, evaluation)
     found: dict[tuple[str, str], set[str]] = {}
     for metric in evaluation.metric_list if rows else ():
@@ -141,7 +141,7 @@ def shares_not_drawn(engine: Engine, evaluation: Evaluation, drawn: DrawnQueries
 
 
 def limit_queries_needed(rows: Sequence[Comparison], drawn: DrawnQueries | None) -> list[Comparison]:
-    """The same without numbers of queries that are needed of which the log has not as many that differ."""
+    """Return the comparisons without numbers of needed queries that exceed the log's changed queries."""
     most = math.inf if drawn is None else len(drawn.disagreements)
     return [
         replace(row, queries_needed=None) if row.clusters is None and (row.queries_needed or 0) > most else row
@@ -152,13 +152,13 @@ def limit_queries_needed(rows: Sequence[Comparison], drawn: DrawnQueries | None)
 def with_drawn_findings(
     findings: Sequence[Finding], engine: Engine, evaluation: Evaluation, drawn: DrawnQueries | None
 ) -> list[Finding]:
-    """The findings and those of drawn queries; that others are not judged is no finding then."""
+    """Return the findings with those about drawn queries added, and without `unjudged_query` if queries were drawn."""
     others = [each for each in findings if drawn is None or each.code != "unjudged_query"]
     return [*others, *check_drawn(engine, evaluation, drawn)]
 
 
 def check_drawn(engine: Engine, evaluation: Evaluation, drawn: DrawnQueries | None) -> list[Finding]:
-    """What the comparison stands for; what is not judged, not drawn, or not known to be 0 any more."""
+    """Return findings about drawn queries: their log, and queries not judged, not drawn, or changed since."""
     if drawn is None:
         return []
     judged = {query_id for (query_id,) in engine.rows("query", ("query_id",), where={"is_judged": True})}
@@ -195,7 +195,7 @@ def find_disagreements(
     """Return each query's disagreement, and whether any candidate has other results than the baseline.
 
     The disagreement is the root mean square over the candidates, >= 0; all queries count as judged.
-    metric: the first. Raises ParityError where a sample of the queries is found to be others by the core.
+    metric: the first metric. Raises ParityError if the core finds another disagreement for a sample of the queries.
     """
     rows = engine.rows("disagreement", ("candidate", "query_id", "moved", "squares"), order="query_id")
     places = {query_id: place for place, query_id in enumerate(query_ids)}
@@ -209,7 +209,7 @@ def find_disagreements(
 
 
 def check_sample(engine: Engine, squares: dict[tuple[str, str], float], baseline: str, metric: Metric) -> None:
-    """Computes those of a sample of the queries again, with the core; a difference stops everything."""
+    """Recompute the disagreements of sampled queries with the core; raise ParityError at a difference."""
     if metric.ties == "average":
         return  # tied documents stand at one place, and the core's are in an order
     names = sorted({name for name, _ in squares})

@@ -1,4 +1,4 @@
-"""Which comparisons belong together: primary, secondary, guardrails, slices, all pairs (docs/significance.md)."""
+"""Group comparisons into families: primary, secondary, guardrails, slices, all pairs (docs/significance.md)."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -26,7 +26,7 @@ QueryIds = tuple[str, ...]
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """The rows of one column, by rising query_id: ids, differences and the baseline's values."""
+    """The query ids, differences and baseline values of one column, by rising query_id."""
 
     query_ids: QueryIds
     differences: NDArray[np.float64]
@@ -54,7 +54,7 @@ def make_families(
 
 
 def whole_families(columns: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
-    """Those over all queries, of `paired_columns`: primary and secondary metrics, guardrails, the gate's margins."""
+    """Compare all queries of `paired_columns`: primary and secondary metrics, guardrails, and margins of the gate."""
     primary = [column for column in columns if column.metric in evaluation.metrics]
     secondary = [column for column in columns if column.metric in evaluation.secondary_metrics]
     guarded = [column for column in columns if column.metric in evaluation.guardrails]
@@ -68,7 +68,7 @@ def whole_families(columns: Sequence[Column], evaluation: Evaluation) -> list[Co
 
 
 def held_to_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
-    """Guardrails and the gate's margins: harm is looked for in all of them together."""
+    """Compare guardrails and the gate's margins, with one test for harm over all of them."""
     settings = evaluation.statistics
     refuse_beyond_range([*guarded, *gated], evaluation)
     rows = check_guardrails(
@@ -86,7 +86,7 @@ def held_to_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluati
 
 
 def refuse_beyond_range(columns: Sequence[Column], evaluation: Evaluation) -> None:
-    """InputError for a difference beyond a declared range; one beyond the measure's shows that it is another's."""
+    """Raise InputError for a difference that exceeds a declared range, or the range of the measure."""
     for column in columns:
         declared, seen = evaluation.statistics.ranges.get(column.metric), largest_difference(column.differences)
         if declared is not None and seen > declared[1] - declared[0]:
@@ -104,9 +104,9 @@ def compare_columns(
     exploratory: bool = False,
     least_queries: int | None = None,
 ) -> list[Comparison]:
-    """The columns as one family, with the evaluation's settings.
+    """Compare columns as one family, with the settings of the evaluation.
 
-    least_queries: that are tested; by default of slices the number that the evaluation says.
+    least_queries: columns with fewer queries are not tested; None for the configured number for slices.
     """
     settings = evaluation.statistics
     return compare_family(
@@ -122,7 +122,7 @@ def compare_columns(
 
 
 def paired_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Column]:
-    """The differences of every candidate from the baseline on every metric; metrics first, then systems."""
+    """Return the differences of every candidate from the baseline on every metric, sorted by metric, then system."""
     groups = group_values(engine.read("paired_difference", order="query_id"), "metric_id", "candidate")
     return [
         make_column(evaluation, candidate, metric.name, groups.get((metric.hash, candidate), NOTHING), sampling)
@@ -132,7 +132,7 @@ def paired_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -
 
 
 def slice_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling, attribute: str) -> list[Column]:
-    """The same slice by slice, on the primary metrics; slices in the order of their values."""
+    """Return the differences of every candidate from the baseline on the primary metrics, slice by slice."""
     rows = engine.read("slice_difference", where={"attribute": attribute}, order="query_id")
     groups = group_values(rows, "metric_id", "slice", "candidate")
     slices = sorted({part for _, part, _ in groups})
@@ -156,7 +156,7 @@ def candidate_names(evaluation: Evaluation) -> list[str]:
 
 
 def group_values(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], Group]:
-    """Key -> the query ids, differences and baseline values of its rows; equal lists of ids are one object."""
+    """Group the rows of a table by the columns `keys`; groups with equal query ids share one tuple of ids."""
     codes = np.zeros(rows.num_rows, dtype=np.int64)
     names: list[list[str]] = []
     for key in keys:
@@ -178,7 +178,7 @@ def group_values(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], Group]:
 
 
 def values_of_code(code: int, names: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """The values that a code of `group_values` stands for."""
+    """Return the key values that an integer code of `group_values` stands for."""
     found = []
     for values in reversed(names):
         code, place = divmod(code, len(values))
@@ -216,14 +216,14 @@ def make_column(
 
 
 def largest_difference(differences: Differences) -> float:
-    """The largest magnitude, less what is a tie."""
+    """Return the largest magnitude of the differences, less the tolerance for ties."""
     return float(np.abs(differences).max(initial=0.0)) - TIE_TOLERANCE
 
 
 def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Column]:
-    """Every two systems on the primary metrics, over the queries that both are scored on.
+    """Return the differences of every two systems on the primary metrics, over the queries that both are scored on.
 
-    The baseline comes first, then the systems in the order given; of two the earlier one is the baseline.
+    The baseline comes first, then the systems in the configured order; the earlier system of a pair is its baseline.
     """
     scores = engine.read("query_score", ("system_id", "query_id", "metric_id", "value"), order="query_id")
     groups = value_groups(scores, "metric_id", "system_id")
@@ -240,25 +240,25 @@ def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> 
 
 
 def value_groups(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], Group]:
-    """Key -> its values as the differences of a group, and as its baseline's values."""
+    """Group a table's values by the columns `keys`, as differences and also as baseline values of a `Group`."""
     rows = rows.append_column("difference", rows["value"]).append_column("baseline_value", rows["value"])
     return group_values(rows, *keys)
 
 
 def shared_rows(group: Group, other: Group) -> Group:
-    """The rows of a group whose queries another one has too."""
+    """Return the rows of a group whose queries another group has, too."""
     return only_queries(group, set(other.query_ids))
 
 
 def only_queries(group: Group, query_ids: Collection[str]) -> Group:
-    """The rows of a group on these queries."""
+    """Return the rows of a group for some queries."""
     places = [place for place, query_id in enumerate(group.query_ids) if query_id in query_ids]
     kept = tuple(group.query_ids[place] for place in places)
     return Group(kept, group.differences[places], group.baseline_values[places])
 
 
 def check_slices(comparisons: Sequence[Comparison]) -> list[Finding]:
-    """Warns where a verdict and those of all tested slices contradict each other."""
+    """Return warnings of verdicts that contradict the verdicts of all tested slices."""
     found = []
     overall = {(row.candidate, row.metric): row for row in comparisons if row.family == PRIMARY}
     for attribute in dict.fromkeys(row.attribute for row in comparisons if row.attribute):
@@ -279,7 +279,7 @@ def check_slices(comparisons: Sequence[Comparison]) -> list[Finding]:
 
 
 def check_heavy_queries(comparisons: Sequence[Comparison]) -> list[Finding]:
-    """Warns of comparisons that are not tested, since one query has all the weight."""
+    """Return warnings of comparisons that are not tested, since one query has all the weight."""
     heavy = [row for row in comparisons if row.obstacle is Obstacle.ONE_HEAVY_QUERY]
     if not heavy:
         return []
@@ -293,9 +293,9 @@ def check_heavy_queries(comparisons: Sequence[Comparison]) -> list[Finding]:
 
 
 def contradiction_text(whole: Comparison, parts: Sequence[Comparison]) -> str | None:
-    """In words, how the whole and all of its parts disagree; None where they do not.
+    """Return how a verdict and those of all slices disagree, in words; None if they agree.
 
-    Weights, small slices that are not tested, and slices with opposite effects can each bring it about.
+    Possible reasons are weights, small slices that are not tested, and slices with opposite effects.
     """
     signs = {np.sign(row.difference or 0.0) for row in parts}
     found = whole.conclusion
@@ -309,9 +309,9 @@ def contradiction_text(whole: Comparison, parts: Sequence[Comparison]) -> str | 
 def decide_by_all(
     engine: Engine, evaluation: Evaluation, sampling: Sampling, compared: Sequence[Comparison]
 ) -> tuple[Decision, ...]:
-    """Return the decisions that would be others if the metrics that only describe by default decided as well.
+    """Return the decisions that would change if the metrics that only describe by default decided as well.
 
-    compared: what the decisions go by. All metrics are one primary family then.
+    compared: the comparisons that the decisions are made from. All metrics are tested as one primary family.
     """
     names = {*evaluation.metrics, *evaluation.described_by_default}
     if not evaluation.described_by_default or not compared:

@@ -1,4 +1,4 @@
-"""Gates: what must hold for an evaluation to pass, as the configuration declares it before the run."""
+"""Check gates: the conditions, declared before the run, under which an evaluation passes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -48,7 +48,7 @@ def check_gates(evaluation: Evaluation, outcome: Outcome, since: SinceLast | Non
 def scored_gate(least: float, outcome: Outcome, primary: Sequence[str], since: SinceLast | None) -> GateResult:
     """Return whether each primary metric scores enough of the judged queries, also of those that a candidate shares.
 
-    least: the share that must be scored; with a previous evaluation also `MUCH_AS_BEFORE` of the share there.
+    least: the share that must be scored; with a previous evaluation also `MUCH_AS_BEFORE` of its share.
     """
     before = {row.about: row for row in since.scored} if since else {}
     needed = f"at least {100 * least:g} % must be"
@@ -72,7 +72,7 @@ def scored_gate(least: float, outcome: Outcome, primary: Sequence[str], since: S
 
 
 def check_baseline_answers(outcome: Outcome) -> Iterator[GateResult]:
-    """Yield a failed gate if the baseline answers much less than a candidate, as one that was cut short does."""
+    """Yield a failed gate if the baseline answers far fewer queries than a candidate, as a truncated ranking does."""
     rows = [row for row in outcome.systems if row.metric == outcome.metrics[0].name and row.unanswered is not None]
     left = {row.system_id: row.unanswered or 0 for row in rows}
     own, fewest = left.get(outcome.baseline, 0), min(left.values(), default=0)
@@ -86,7 +86,7 @@ def primary_rows(outcome: Outcome) -> list[Comparison]:
 
 
 def without_unscored(outcome: Outcome) -> Outcome:
-    """Return the outcome with comparisons on metrics that score no query as not testable, whatever values they have."""
+    """Return the outcome with comparisons on metrics that score no query as not testable."""
     unscored = {row.about for row in scored_rows(outcome.ledger) if not row.used}
     nothing: dict[str, Any] = {"queries": 0, "difference": None, "size": None}
     nothing |= {"conclusion": Verdict.NOT_TESTABLE, "obstacle": Obstacle.FEW_QUERIES}
@@ -95,7 +95,7 @@ def without_unscored(outcome: Outcome) -> Outcome:
 
 
 def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
-    """Yield a result for each condition of a gate; a comparison over no query, or none at all, never passes."""
+    """Yield a result for each condition of a gate; a comparison over no query never passes."""
     if gate.no_regression:
         worse = [row for row in primary_rows(outcome) if measured_state(row).is_harm or not row.queries]
         if not outcome.comparisons and gate.model_fields_set <= {"no_regression", "guardrails", "proof"}:
@@ -136,7 +136,7 @@ def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
 
 
 def judged_gate(least: float, summaries: Sequence[SystemSummary]) -> GateResult:
-    """Of each system the metric on which the fewest results are judged."""
+    """Return whether enough results of each system are judged, on the metric with the fewest judged results."""
     few: dict[str, SystemSummary] = {}
     for row in sorted(summaries, key=lambda row: row.judged or 0.0):
         if row.judged is not None and row.judged < least:
@@ -154,11 +154,11 @@ def judged_gate(least: float, summaries: Sequence[SystemSummary]) -> GateResult:
 def margin_gate(
     name: str, outcome: Outcome, family: str, proof: bool, costs: Sequence[CostDifference] = ()
 ) -> GateResult:
-    """Whether every comparison of a one-sided family stays within its margin.
+    """Return whether every comparison of a one-sided family stays within its margin.
 
-    It fails on harm that is shown and on estimates beyond the margin, with `proof` also on what is not shown to hold.
-    A pair without any difference passes: it shows no loss, and what it does not rule out is said.
-    costs: guardrails on what requests cost, which are held to the same.
+    The gate fails if harm is shown or an estimate is beyond the margin, and with `proof` also if a guardrail is not
+    shown to hold. A pair without any difference passes: it shows no loss, and the message says what is not ruled out.
+    costs: guardrails on the costs of requests, held to equal rules.
     """
     rows = [row for row in outcome.comparisons if row.family == family]
     failed = [row for row in rows if breaks_margin(row, proof)]
@@ -171,14 +171,14 @@ def margin_gate(
 
 
 def breaks_cost_margin(row: CostDifference, proof: bool) -> bool:
-    """Whether a gate fails on a guardrail of a cost, as `breaks_margin`."""
+    """Return whether a cost guardrail fails the gate. proof: whether an open guardrail fails, too."""
     if row.conclusion is Verdict.WORSE or row.is_beyond or not row.queries:
         return True
     return proof and row.conclusion is Verdict.MAY_BE_WORSE
 
 
 def passed_costs(rows: Sequence[CostDifference]) -> list[str]:
-    """What holds of the guardrails on costs, where none fails."""
+    """Return the message for cost guardrails none of which fails."""
     unproven = sum(row.conclusion is Verdict.MAY_BE_WORSE for row in rows)
     if unproven:
         return [f"{unproven} of {len(rows)} cost guardrails not shown to hold (gate.proof would fail)"]
@@ -186,14 +186,14 @@ def passed_costs(rows: Sequence[CostDifference]) -> list[str]:
 
 
 def breaks_margin(row: Comparison, proof: bool) -> bool:
-    """Whether a gate fails on a guardrail; proof: also where it is open."""
+    """Return whether a guardrail fails the gate. proof: whether an open guardrail fails, too."""
     if row.difference is None or row.conclusion.is_harm:
         return True
     return row.conclusion.fails_margin and (proof or row.difference < -(row.smallest_effect or 0.0))
 
 
 def passed_text(rows: Sequence[Comparison]) -> str:
-    """What holds of the comparisons of a gate that passed."""
+    """Return the message for the comparisons of a gate that passed."""
     same = [row for row in rows if row.conclusion is Verdict.IDENTICAL]
     unproven = [row for row in rows if row.conclusion.fails_margin]
     if unproven:
@@ -212,6 +212,6 @@ def failure_text(row: Comparison) -> str:
 
 
 def make_result(name: str, failures: Sequence[str], passed: str, systems: Sequence[str]) -> GateResult:
-    """systems: whose failures they are, one for one."""
+    """Make the result of a gate. systems: the system of each failure, in the order of the failures."""
     message = "; ".join(failures) if failures else passed
     return GateResult(name, not failures, message, tuple(systems), tuple(failures))

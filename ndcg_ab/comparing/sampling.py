@@ -1,4 +1,4 @@
-"""How the queries were sampled: what each weighs, and which of them belong together."""
+"""Describe how queries were sampled: their weights, clusters, and the log that they were drawn from."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,8 +17,11 @@ from ndcg_ab.sources.queries import Queries
 
 @dataclass(frozen=True)
 class Sampling:
-    """weights: query_id -> weight > 0; clusters: query_id -> name of its cluster; drawn: the log that the queries were
-    drawn from, by the probabilities in the weights. None where there are none."""
+    """The weights and clusters of the queries, and the log that they were drawn from.
+
+    weights: > 0, by query_id, or None. clusters: name of the cluster by query_id, or None. drawn: the log from which
+        the queries were drawn with the probabilities that the weights contain, or None.
+    """
 
     weights: Mapping[str, float] | None = None
     clusters: Mapping[str, str] | None = None
@@ -30,29 +33,32 @@ class Sampling:
     def scales_and_weights(
         self, query_ids: Sequence[str], part: Part = WHOLE
     ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
-        """What the differences of these queries, of one part of them all, are multiplied by, and then weighted by."""
+        """Return factors for the differences of queries, or None, and weights of the scaled differences, or None.
+
+        part: the part of the queries that is averaged over.
+        """
         weights = self.weights_in_order(query_ids)
         if self.drawn is None or weights is None:
             return None, weights
         return self.drawn.scales_and_weights(query_ids, weights, part)
 
     def largest_scale(self, part: Part = WHOLE) -> float:
-        """What a difference is multiplied by at most."""
+        """Return the largest factor by which a difference is multiplied."""
         return 1.0 if self.drawn is None else self.drawn.largest_scale(part)
 
     def of_log(self) -> "Sampling":
-        """For what is known of every query of the log, drawn or not."""
+        """Return the sampling for values that are known for every query of the log, drawn or not."""
         return self if self.drawn is None else replace(self, weights=self.drawn.frequencies, drawn=None)
 
     def mean_of(self, query_ids: Sequence[str], values: NDArray[np.float64]) -> float:
-        """The mean difference over all queries, from those of these queries; 0 of none."""
+        """Return the mean difference over all queries from the values of the given queries; 0 without queries."""
         weights, total = self.weights_and_total(query_ids, query_ids)
         return float(weights @ values) / (total or 1.0)
 
     def weights_and_total(self, query_ids: Sequence[str], counted: Sequence[str]) -> tuple[NDArray[np.float64], float]:
-        """(n,) weights of some queries, 0 of those without one, and by what the mean over the counted ones divides.
+        """Return (n,) weights of queries, 0 without one, and the divisor of the mean over the counted queries.
 
-        The mean difference is the sum of weight * difference over the counted queries, divided by it.
+        The mean difference is the sum of weight * difference over the counted queries, over the divisor.
         """
         if self.weights is None:
             return np.ones(len(query_ids)), float(len(counted))
@@ -71,9 +77,9 @@ PLAIN = Sampling()
 
 
 def clusters_by_prefix(query_ids: Iterable[str], prefix: str) -> dict[str, str]:
-    """query_id -> what it has before the last of a text; an id without it is its own cluster.
+    """Return the cluster of each query id: its part before the last occurrence of `prefix`, or the whole id.
 
-    InputError where no id has it: every query would be its own cluster, and none asked about.
+    Raises InputError if no id contains the prefix, since every query would be its own cluster.
     """
     clusters = {query_id: query_id.rpartition(prefix)[0] or query_id for query_id in query_ids}
     if clusters and not any(prefix in query_id for query_id in clusters):
@@ -85,7 +91,7 @@ def clusters_by_prefix(query_ids: Iterable[str], prefix: str) -> dict[str, str]:
 
 
 def sampling_of_queries(log: Queries | None, clusters: Mapping[str, str] | None) -> Sampling:
-    """Of the queries of a file, if any, each with a weight, or drawn with a probability."""
+    """Return the sampling of a file of queries with weights or probabilities; without a file only the clusters."""
     if log is None:
         return Sampling(None, clusters)
     rows = log.text_table().to_pylist()
@@ -96,7 +102,7 @@ def sampling_of_queries(log: Queries | None, clusters: Mapping[str, str] | None)
 
 
 def read_sampling(engine: Engine, evaluation: Evaluation) -> Sampling:
-    """What the queries say, and the configuration asks for; InputError where a scored query lacks it."""
+    """Read weights, clusters and probabilities as configured; raise InputError if a scored query lacks a value."""
     clusters = clusters_from_ids(engine, evaluation) or query_values(engine, evaluation, "cluster", "unclustered_query")
     if found := read_drawn_queries(engine, evaluation):
         return Sampling(found.weights, clusters, found)
@@ -104,7 +110,7 @@ def read_sampling(engine: Engine, evaluation: Evaluation) -> Sampling:
 
 
 def clusters_from_ids(engine: Engine, evaluation: Evaluation) -> dict[str, str] | None:
-    """query_id -> cluster by its id, where the configuration reports it."""
+    """Return the cluster of each query by its id, or None if the configuration has no `cluster_prefix`."""
     prefix = evaluation.statistics.cluster_prefix
     if prefix is None:
         return None
@@ -114,9 +120,9 @@ def clusters_from_ids(engine: Engine, evaluation: Evaluation) -> dict[str, str] 
 
 
 def query_values(engine: Engine, evaluation: Evaluation, what: str, without: str) -> dict[str, Any] | None:
-    """query_id -> its weight or cluster, where these are used; InputError where a scored query has none.
+    """Return the weight or cluster of each query, or None if not used; raise InputError if a scored query lacks one.
 
-    what: the column of the queries. without: the table of those that lack it.
+    what: "weight" or "cluster", a column of the queries. without: name of the table of queries that lack the value.
     """
     key = f"{what}ed"
     wanted = getattr(evaluation.statistics, key)
@@ -132,7 +138,10 @@ def query_values(engine: Engine, evaluation: Evaluation, what: str, without: str
 
 
 def lacking_text(evaluation: Evaluation, what: str, lacking: Sequence[tuple[str, ...]], own: str | None) -> str:
-    """own: the first query id of the file of queries, where none of the lacking ones is in it."""
+    """Return the message about queries without a weight or cluster.
+
+    own: the first id in the file of queries, if none of the lacking queries is in the file.
+    """
     count, state = len(lacking), "scored" if evaluation.scores else "judged"
     ids = "" if own is None else f"; the first of the file's own is {own!r}"
     return (

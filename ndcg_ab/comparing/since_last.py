@@ -1,4 +1,4 @@
-"""What became of every system since the previous evaluation: each compared with itself, and what had changed for it."""
+"""Compare every system with itself in the previous evaluation, and tell which of its inputs changed."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ WHY_NONE = "there is no previous evaluation to compare with"
 
 @dataclass(frozen=True)
 class LostQuery:
-    """A query on which a system fell; before, now: values of its rankings then and now, by the judgments of now.
+    """A query on which a system's value fell since the previous evaluation.
 
-    text: null where it is not known.
+    before, now: values of the previous and the current ranking, by the current judgments. text: null if unknown.
     """
 
     system_id: str
@@ -37,11 +37,11 @@ class LostQuery:
 
 @dataclass(frozen=True)
 class SystemSince:
-    """What has changed for one system.
+    """The changes of one system's inputs since the previous evaluation.
 
-    changed: ranking, judgments, queries; configuration or program where nothing else did and its values are others;
-        `new system` where it was not there; empty: nothing did, and it is not tested.
-    unknown: why it cannot be told whether its ranking dropped, where ranking and judgments changed; else null.
+    changed: ranking, judgments, queries; configuration or program if only these changed and values differ; `new system`
+        if the system was not there; empty if nothing changed, and the system is not tested.
+    unknown: reason why a drop of the ranking cannot be detected if ranking and judgments changed; else null.
     """
 
     system_id: str
@@ -50,13 +50,16 @@ class SystemSince:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether more than its ranking changed."""
+        """Return whether anything besides the ranking changed."""
         return RANKING in self.changed and len(self.changed) > 1
 
 
 @dataclass(frozen=True)
 class ChangedMeanQuery:
-    """A query behind a part; part: `ranking`, `judgments` or `queries`; amount: what it adds to that part."""
+    """A query that contributed to the change of a mean.
+
+    part: the cause, `ranking`, `judgments` or `queries`. amount: contribution of the query to the part.
+    """
 
     part: str
     query_id: str
@@ -66,12 +69,13 @@ class ChangedMeanQuery:
 
 @dataclass(frozen=True)
 class MeanChange:
-    """What moved a system's mean of a metric since the previous evaluation.
+    """The change of a system's mean of a metric since the previous evaluation, split by cause.
 
     before, now: the means, each over the queries of its evaluation. ranking, judgments, queries: the parts of now -
-        before; null where they cannot be told, for the reason `unknown`. new_judgments, changed_judgments: how many on
-        the queries of both are new; have another grade, or are gone; null where they are not known.
-    behind: of each part at most five queries, those that add most to it, up or down.
+        before; null if unknown, for the reason `unknown`.
+    new_judgments, changed_judgments: numbers of judgments, on the queries of both evaluations, that are new, and that
+        have another grade or are gone; null if unknown.
+    behind: for each part at most five queries with the largest contributions, up or down.
     """
 
     system_id: str
@@ -88,7 +92,7 @@ class MeanChange:
 
     @property
     def parts(self) -> dict[str, float]:
-        """The parts that moved it, by their causes, the largest first; empty where they are not known."""
+        """Return the parts of the change by cause, the largest first; empty if unknown."""
         told = {cause: getattr(self, cause) for cause in CAUSES}
         moved = {cause: part for cause, part in told.items() if part is not None and abs(part) > STILL}
         return dict(sorted(moved.items(), key=lambda item: -abs(item[1])))
@@ -96,17 +100,17 @@ class MeanChange:
 
 @dataclass(frozen=True)
 class SinceLast:
-    """Every system against itself in the previous evaluation, on the primary metrics that both have alike.
+    """The comparison of every system with itself in the previous evaluation, on the common primary metrics.
 
-    ordinal, began: of the previous evaluation, and of the night that it stands for. systems: in the order given.
-    comparisons: now - before on the queries of both; baseline and candidate are the system. Family `since last` where
-        its ranking changed: both rankings by the judgments of now. `since last, same ranking` (exploratory) where only
-        something else did.
-    lost: of each system and metric the queries with the largest falls, where its ranking changed.
-    new_queries, gone_queries: scored now only, and before only.
-    moved: of each system with another ranking, judgments or queries, what moved its means.
-    is_drawn: whether the queries are drawn ones of a log; of its others nothing is known here.
-    scored: the rows of the ledger about the judged queries that each metric scored in the previous evaluation.
+    ordinal, began: of the previous evaluation, and of the night that it stands for. systems: in the configured order.
+    comparisons: now - before on the queries of both evaluations; baseline and candidate are the system itself. Family
+        `since last` if the ranking changed: both rankings by the current judgments. Family `since last, same ranking`
+        (exploratory) if only something else changed.
+    lost: for each system and metric the queries with the largest falls, if the ranking changed.
+    new_queries, gone_queries: numbers of queries scored only now, and only before.
+    moved: for each system with changed ranking, judgments or queries, the changes of its means.
+    is_drawn: whether the queries were drawn from a log, whose other queries are unknown here.
+    scored: rows of the ledger about judged queries that each metric scored in the previous evaluation.
     """
 
     ordinal: int
@@ -122,17 +126,17 @@ class SinceLast:
 
     @property
     def dropped(self) -> list[Comparison]:
-        """The systems whose ranking got worse, metric by metric, but for falls shown to be too small to matter."""
+        """Return the comparisons of systems whose ranking got worse, except falls shown to be too small to matter."""
         return [row for row in self.fallen if not is_small(row)]
 
     @property
     def fallen(self) -> list[Comparison]:
-        """The same with those that are too small to matter."""
+        """Return the comparisons of systems whose ranking got worse, including falls too small to matter."""
         return [row for row in self.comparisons if row.family == SINCE_LAST and row.conclusion is Verdict.REGRESSED]
 
     @property
     def unchanged(self) -> list[str]:
-        """The systems for which nothing changed."""
+        """Return the systems for which nothing changed."""
         return [system.system_id for system in self.systems if not system.changed]
 
     def of(self, system_id: str) -> list[Comparison]:
@@ -143,17 +147,17 @@ class SinceLast:
 
 
 def is_small(row: Comparison) -> bool:
-    """Whether a fall is shown to be smaller than the smallest effect: a note, and no drop."""
+    """Return whether a fall is shown to be smaller than the smallest effect: a note instead of a drop."""
     return row.conclusion is Verdict.REGRESSED and row.size is Size.SMALLER_THAN
 
 
 def is_note(row: Comparison) -> bool:
-    """Whether it says nothing that a ranker has to answer for: a small fall, or another judgment's."""
+    """Return whether a comparison is no fault of the ranker: a small fall, or one caused by other judgments."""
     return row.family == SAME_RANKING or is_small(row)
 
 
 def check_drops(evaluation: Evaluation, since: SinceLast | None) -> tuple[GateResult, ...]:
-    """The result of the gate `no_drop_result`; nothing where it is not asked for."""
+    """Return the result of the gate `no_drop`, or nothing if the gate is not configured."""
     return () if evaluation.gate is None or evaluation.gate.no_drop is False else (no_drop_result(evaluation, since),)
 
 
@@ -169,7 +173,10 @@ def no_drop_result(evaluation: Evaluation, since: SinceLast | None) -> GateResul
 
 
 def disallowed_drops(evaluation: Evaluation, since: SinceLast) -> Iterator[Comparison]:
-    """Yield the drops, every fall, or the falls of named metrics by more than a difference; and what has no query."""
+    """Yield the comparisons that the gate `no_drop` forbids, and those without any query.
+
+    The gate forbids drops, every fall, or falls of named metrics by more than a difference.
+    """
     asked = evaluation.gate.no_drop if evaluation.gate else False
     yield from (row for row in since.comparisons if row.family == SINCE_LAST and not row.queries)
     for row in since.dropped if asked is True else since.fallen:
@@ -179,7 +186,7 @@ def disallowed_drops(evaluation: Evaluation, since: SinceLast) -> Iterator[Compa
 
 
 def passed_parts(since: SinceLast) -> Iterator[str]:
-    """What holds where the gate passed: a fall that is none of its concern, and what cannot be told, are said."""
+    """Yield the message of a passed gate in parts, with permitted falls and systems not comparable."""
     yield (
         f"no system dropped since evaluation {since.ordinal}" if not since.dropped else "no drop that the gate forbids"
     )
@@ -191,7 +198,7 @@ def passed_parts(since: SinceLast) -> Iterator[str]:
 
 
 def without_drops(gates: Sequence[GateResult], ordinal: int) -> tuple[GateResult, ...]:
-    """The gates of an evaluation in a later night that found nothing changed: nothing dropped since then."""
+    """Return the gates of a later night in which nothing changed, with the gate `no_drop` as passed."""
     passed = GateResult(NO_DROP, True, f"nothing changed since evaluation {ordinal}")
     return tuple(passed if gate.name == NO_DROP else gate for gate in gates)
 
