@@ -1,1 +1,1 @@
-"""What is asked: the model of an evaluation, from a file or from options, and the environment's settings."""
+"""The configuration of an evaluation: its model, read from a file, from options or from arguments."""

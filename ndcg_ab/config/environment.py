@@ -1,4 +1,4 @@
-"""Settings that Prefect and MLflow read when they are imported; a value set by the user always stands."""
+"""Set the environment variables that Prefect and MLflow read when they are imported, keeping the user's values."""
 
 import contextlib
 import functools
@@ -58,7 +58,7 @@ UPLOAD_TIMEOUT = "60"  # seconds without a sign of life: the answer to an upload
 
 @contextlib.contextmanager
 def uploading_patiently() -> Iterator[None]:
-    """More patience with MLflow while files go there; a timeout set by the user always stands."""
+    """Raise the request timeout of MLflow during the block, in which files are uploaded, unless the user set one."""
     name = "MLFLOW_HTTP_REQUEST_TIMEOUT"
     given = os.environ.get(name)
     if given == DEFAULTS[name]:
@@ -71,7 +71,10 @@ def uploading_patiently() -> Iterator[None]:
 
 
 def prepare_environment(evaluation: Evaluation | None = None) -> None:
-    """Call before importing prefect or mlflow."""
+    """Set the environment variables of Prefect and MLflow; call this before importing either of them.
+
+    Raises InputError if an address in the configuration is invalid.
+    """
     for name, value in DEFAULTS.items():
         os.environ.setdefault(name, value)
     if not os.environ.get("PREFECT_API_URL"):
@@ -103,7 +106,7 @@ def find_local_settings() -> list[str]:
 
 @functools.cache
 def guard_prefect() -> None:
-    """Keep Prefect, which is not imported yet, from reading settings files of the current folder."""
+    """Prevent Prefect, which is not imported yet, from reading settings files in the current folder."""
     from pydantic_settings.sources import ConfigFileSourceMixin, DotEnvSettingsSource
 
     def guard(read: Any) -> Any:
@@ -117,15 +120,15 @@ def guard_prefect() -> None:
 
 
 def profiles_path() -> Path:
-    """Return the file of Prefect's profiles that the environment names, or the usual one."""
+    """Return the path of Prefect's profiles: from the environment, or the default."""
     home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
     return Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml")
 
 
 def hide_prefect_password() -> None:
-    """Takes user and password out of Prefect's address, which Prefect logs and names in errors.
+    """Move user and password from PREFECT_API_URL, which Prefect logs, to PREFECT_API_AUTH_STRING.
 
-    They go where Prefect looks for them, PREFECT_API_AUTH_STRING, and are taken away from there with the address.
+    If the address changes to one without user and password, PREFECT_API_AUTH_STRING is removed again.
     """
     url, held = split_address(os.environ.get("PREFECT_API_URL", ""))
     if held:
@@ -136,7 +139,7 @@ def hide_prefect_password() -> None:
 
 
 def tracking_uri(evaluation: Evaluation) -> str:
-    """Where to log: the configuration, else MLFLOW_TRACKING_URI, else SQLite beside the results."""
+    """Return the MLflow address: from the configuration, MLFLOW_TRACKING_URI, or a SQLite file beside the results."""
     place = f"{evaluation.name}: mlflow.tracking_uri"
     configured = reveal_address(evaluation.mlflow.tracking_uri, place, evaluation.directory)
     named = configured or os.environ.get("MLFLOW_TRACKING_URI")
@@ -150,7 +153,10 @@ def tracking_uri(evaluation: Evaluation) -> str:
 
 
 def embedded_store(evaluation: Evaluation) -> str:
-    """The address of MLflow's store in the output directory; InputError where no address can name it."""
+    """Return the address of the SQLite store in the output directory.
+
+    Raise InputError if its path cannot be an address.
+    """
     path = evaluation.output_directory / "mlflow.db"
     if "?" in str(path):
         raise InputError(
@@ -161,5 +167,5 @@ def embedded_store(evaluation: Evaluation) -> str:
 
 
 def artifact_directory(uri: str) -> Path | None:
-    """Where an embedded SQLite store keeps its files: beside the database; None for a server."""
+    """Return the folder in which a SQLite store keeps its files, beside the database, or None for a server."""
     return Path(uri.removeprefix("sqlite:///")).parent / "mlruns" if uri.startswith("sqlite:///") else None

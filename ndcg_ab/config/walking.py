@@ -1,26 +1,26 @@
-"""Texts in nested lists and mappings, such as a configuration: found, or changed, with their places."""
+"""Find and change texts in nested lists and mappings, such as a configuration, with their places."""
 
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 Place = tuple[int | str, ...]
-"""Where something is in a configuration: ("systems", 1, "file")."""
+"""The path to a value in a configuration, such as ("systems", 1, "file")."""
 
 
 def dotted_key(place: Place) -> str:
-    """systems[1].file for ("systems", 1, "file")."""
+    """Return a place as a dotted key: systems[1].file for ("systems", 1, "file")."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
     return text.removeprefix(".")
 
 
 def general_key(key: str) -> str:
-    """A key of any entry of a list: ``systems[].file`` for ``systems[1].file``."""
+    """Return a dotted key without list indices: ``systems[].file`` for ``systems[1].file``."""
     return re.sub(r"\[\d+\]", "[]", key)
 
 
 def walk_texts(content: Any, place: Place = ()) -> Iterator[tuple[Place, str]]:
-    """Every text in lists and mappings with its place, keys excepted."""
+    """Yield the place and the value of every text in nested lists and mappings, without mapping keys."""
     if isinstance(content, str):
         yield place, content
     elif isinstance(content, dict | list):
@@ -29,7 +29,7 @@ def walk_texts(content: Any, place: Place = ()) -> Iterator[tuple[Place, str]]:
 
 
 def map_texts(content: Any, change: Callable[[str, Place], Any], place: Place = ()) -> Any:
-    """The content with every text in lists, tuples and mappings changed, keys excepted."""
+    """Return nested lists, tuples and mappings with every text changed, without mapping keys."""
     if isinstance(content, dict):
         return {key: map_texts(value, change, (*place, key)) for key, value in content.items()}
     if isinstance(content, list | tuple):

@@ -1,1 +1,1 @@
-"""From a configuration file to the model: YAML, layers, variables, templates, and what is wrong with them."""
+"""Load a configuration file: YAML, files that it extends, variables, templates, and messages about errors."""

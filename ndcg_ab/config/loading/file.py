@@ -1,4 +1,4 @@
-"""Reads a configuration file, and says in one sentence each what is wrong with it: key, value, rule."""
+"""Read a configuration file, and describe each error in one sentence with key, value and rule."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
@@ -27,9 +27,9 @@ LONGEST_RULE = 1000  # characters; a rule may quote a value
 
 
 def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
-    """The evaluation that a YAML file describes; InputError names the key, the value and the rule.
+    """Return the evaluation that a YAML file describes; raise InputError that names the key, the value and the rule.
 
-    settings: what `--set` changes in it, each as ``statistics.alpha=0.01``.
+    settings: changes given by `--set`, each such as ``statistics.alpha=0.01``.
     """
     directory = resolved(path.parent)
     if problem := unusable(str(directory)):
@@ -53,9 +53,9 @@ def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
 
 
 def find_namesake(path: Path, evaluation: Evaluation) -> Path | None:
-    """Return another configuration in the folder of one, with the name and the output of that one, or None.
+    """Return another configuration in the folder with an equal name and output directory, or None.
 
-    A file that extends the configuration, or that it extends, does not count. One that cannot be read does not, either.
+    Files that extend the configuration or are extended by it, and files that cannot be read, do not count.
     """
     text = path.read_text(encoding="utf-8")
     for other in sorted(path.parent.glob("*.y*ml"))[:MOST_NEIGHBOURS]:
@@ -98,12 +98,12 @@ RULES = {  # what pydantic calls it -> the rule in our words
 
 
 def describe_problems(error: ValidationError, name: Callable[[Setting], str] = str) -> Iterator[str]:
-    """One sentence for each thing wrong, with the key's path, the value and the rule; name: how it writes a key."""
+    """Return one sentence for each problem, with the key, the value and the rule; name: converts a setting to text."""
     return (write_sentence(parts, name) for _, parts in problems_by_place(error))
 
 
 def problems_by_place(error: ValidationError) -> Iterator[tuple[Place, list[Part]]]:
-    """The same in their parts, each with the place that it is about."""
+    """Yield the place in the configuration and the parts of the sentence for each problem."""
     misspelt = set()
     for problem in error.errors():
         if problem["type"] == "extra_forbidden":
@@ -136,7 +136,7 @@ def problems_by_place(error: ValidationError) -> Iterator[tuple[Place, list[Part
 
 
 def broken_rule(problem: ErrorDetails) -> tuple[Part, ...]:
-    """The rule that was broken; it begins with a setting where that says more than the place."""
+    """Return the parts of the sentence about the broken rule, beginning with a setting if one is more precise."""
     context = problem.get("ctx", {})
     if isinstance(error := context.get("error"), RuleError):
         return error.parts

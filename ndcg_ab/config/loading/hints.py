@@ -1,4 +1,4 @@
-"""Numbers that values are, and what to write instead of a value that was refused."""
+"""Parse numbers in settings, and suggest values instead of refused ones."""
 
 import re
 import sys
@@ -17,7 +17,7 @@ REMOVED_KEYS = {  # a key, or an option of the name behind its dot, that once wa
 
 
 def removed_key_text(key: str) -> str | None:
-    """Return the sentence for a key of earlier versions, without the key itself; None for any other key."""
+    """Return the sentence about a key of earlier versions, without the key itself, or None for any other key."""
     return f"was taken out, since {REMOVED_KEYS[key]}: leave it out" if key in REMOVED_KEYS else None
 
 
@@ -30,14 +30,17 @@ def is_number(text: str) -> bool:
 
 
 def read_number(value: Any) -> float | None:
-    """A number that a double can hold; None for anything else."""
+    """Return a number as a float, or None for anything else and for numbers too large for a double."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         return None
     return float(value)
 
 
 def plain_number(text: str) -> str | None:
-    """The number above 0 that was meant: 0.01 for ``1%``, ``0,01``, ``.01 %`` and ``-0.01``; None where none was."""
+    """Return the intended positive number: 0.01 for ``1%``, ``0,01``, ``.01 %`` and ``-0.01``.
+
+    None if there is none.
+    """
     bare = text.strip().lstrip("+-").replace(",", ".")
     share = bare.endswith("%")
     bare = bare.removesuffix("%").strip()
@@ -47,14 +50,17 @@ def plain_number(text: str) -> str | None:
 
 
 def alpha_meant(alpha: float) -> str | None:
-    """The alpha that a confidence or a percentage stands for: 0.05 for 0.95, 95 and 5; None where there is none."""
+    """Return the intended alpha for a confidence level or percentage: 0.05 for 0.95, 95 and 5.
+
+    None if there is none.
+    """
     share = alpha / 100 if 1 <= alpha <= 100 else alpha
     share = min(share, 1 - share)
     return f"{share:.12g}" if 0 < share < 0.5 else None
 
 
 def closest_hint(value: Any, known: Iterable[str]) -> str:
-    """``; did you mean 'old'?``, or nothing where no known one is like it."""
+    """Return a hint such as ``; did you mean 'old'?``, or an empty text if no known name is similar."""
     names = {name.lower(): name for name in known}
     text = str(value).lower()
     near = get_close_matches(text, names, n=1, cutoff=0.5) or [name for name in names if text.startswith(name)]
@@ -62,9 +68,9 @@ def closest_hint(value: Any, known: Iterable[str]) -> str:
 
 
 def value_hint(key: str, kind: str, value: Any, expected: str = "") -> str:
-    """What to write instead, for a key of a configuration whose value breaks a rule.
+    """Return a hint on what to write instead of a value that breaks a rule, or an empty text.
 
-    key: dotted, without places in lists. kind: the rule's name, as pydantic has it. expected: the values allowed.
+    key: dotted, without list indices. kind: the pydantic type of the error. expected: the allowed values.
     """
     if key == "statistics.alpha" and isinstance(value, int | float) and (meant := alpha_meant(value)):
         return f"; did you mean {meant}?" if kind in ("less_than", "less_than_equal") else ""
@@ -88,9 +94,9 @@ def value_hint(key: str, kind: str, value: Any, expected: str = "") -> str:
 
 
 def similar_file_hint(path: Path) -> str:
-    """``; did you mean old.run?``: the file in its folder whose name is most like it; or what is wrong with the folder.
+    """Return a hint such as ``; did you mean old.run?`` for a missing file, or on what is wrong with the folder.
 
-    Names are compared without their endings too: two files are not alike because both are CSV.
+    Names are compared without suffixes, because two files are not similar only for being CSV.
     """
     try:
         names = [each.name for each in path.parent.iterdir() if each.is_file()]
@@ -106,7 +112,7 @@ def similar_file_hint(path: Path) -> str:
 
 
 def template_hint(path: str) -> str:
-    """How a date and a variable are written, where a path has what looks like one."""
+    """Return a hint on how a date or a variable is written in a configuration, if a path seems to contain one."""
     if variable := re.search(r"\$([A-Za-z_]\w*)", path):
         return f"; a configuration has a variable of the environment as ${{{variable[1]}}}"
     if date := re.search(r"\{date(:[^{}]*)?\}", path):
@@ -117,7 +123,7 @@ def template_hint(path: str) -> str:
 
 
 def utf8_command(start: bytes) -> str:
-    """The command that makes UTF-8 of a text that begins so."""
+    """Return the advice on how to convert a file to UTF-8; start: the first bytes of the file."""
     wide = start[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in start[:4]
     what, encoding = ("it is UTF-16", "UTF-16") if wide else ("if it is Latin-1", "LATIN1")
     return f"convert the file to UTF-8; {what}: iconv -f {encoding} -t UTF-8 FILE > NEW"

@@ -1,4 +1,4 @@
-"""The keys that a configuration can have, and what each of them takes: read from the model."""
+"""Look up the keys that a configuration can have, and the values that they accept, in the model."""
 
 import functools
 import types
@@ -18,14 +18,17 @@ FILE_ELSEWHERE = ("path", "filename", "file_name", "filepath", "file_path")  # w
 
 
 def near_keys(place: Place) -> list[str]:
-    """The known key that an unknown one is most like, if any is."""
+    """Return the known key that is most similar to an unknown key, in a list that may be empty."""
     if place[-1] in FILE_ELSEWHERE and "file" in known_keys(place[:-1]):
         return ["file"]
     return get_close_matches(str(place[-1]), known_keys(place[:-1]), n=1, cutoff=0.6)
 
 
 def key_hint(place: Place) -> str:
-    """``; did you mean 'statistics.alpha'?``: a key like an unknown one, or of its name elsewhere; else nothing."""
+    """Return a hint such as ``; did you mean 'statistics.alpha'?``, or an empty text.
+
+    A key of equal name in another section takes precedence over a similar key in the same section.
+    """
     sections = [name for name, field in Evaluation.model_fields.items() if models_in(field.annotation)]
     elsewhere = [
         f"{section}.{place[-1]}"
@@ -37,14 +40,14 @@ def key_hint(place: Place) -> str:
 
 
 def known_keys(place: Place) -> list[str]:
-    """The keys that a mapping at this place of the configuration can have."""
+    """Return the keys that a mapping at a place of the configuration can have."""
     models = [Evaluation] if not place else models_in(annotation_of(place))
     names = [name for name in models[0].model_fields if place or name != "directory"] if models else []
     return names if place else [*names, EXTENDS]
 
 
 def fields_of(place: Place) -> Iterator[FieldInfo]:
-    """Yield the keys on the way to a place, as their models declare them, and last the one at the place."""
+    """Yield the model fields of the keys on the path to a place, the field of the place itself last."""
     found: Any = Evaluation
     for part in place:
         for model in models_in(found):
@@ -54,12 +57,12 @@ def fields_of(place: Place) -> Iterator[FieldInfo]:
 
 
 def is_late(place: Place) -> bool:
-    """Return whether what is at a place of the configuration is looked up when it is used."""
+    """Return whether the value at a place of the configuration is looked up only when it is used."""
     return any(Trait.LATE in traits_of(field) for field in fields_of(place))
 
 
 def is_path(place: Place, traits: Collection[Trait] = (Trait.PATH, Trait.INPUT)) -> bool:
-    """Return whether a text at a place of the configuration is a path; traits: of which kinds."""
+    """Return whether a text at a place of the configuration is a path; traits: the kinds of paths to consider."""
     short = [(*place, kind.alone) for kind in models_in(annotation_of(place)) if kind.alone]
     fields = list(fields_of(place))
     is_own = bool(fields) and not traits_of(fields[-1]).isdisjoint(traits)
@@ -67,18 +70,18 @@ def is_path(place: Place, traits: Collection[Trait] = (Trait.PATH, Trait.INPUT))
 
 
 def expand(value: Any, place: Place) -> Any:
-    """Return the keys that a short form at a place stands for; anything else as it is."""
+    """Return the keys that the short form of a model stands for; any other value unchanged."""
     models = [] if isinstance(value, dict) else models_in(annotation_of(place))
     return models[0].expand(value) if models else value
 
 
 def annotation_of(place: Place) -> Any:
-    """The type of what is at a place; None where a configuration has no such place."""
+    """Return the type of the value at a place, or None if a configuration has no such place."""
     return functools.reduce(entry_type, place, Evaluation)
 
 
 def entry_type(annotation: Any, part: int | str) -> Any:
-    """The type of one entry of a list or a mapping, or of one key of a model; None where there is none."""
+    """Return the type of a list entry, a mapping value or a model field, or None if there is none."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (typing.Union, types.UnionType):
         return next((found for each in inner if (found := entry_type(each, part)) is not None), None)
@@ -94,7 +97,7 @@ def entry_type(annotation: Any, part: int | str) -> Any:
 
 
 def has_default(place: Place) -> bool:
-    """Whether a key of the configuration, or of a metric's mapping, need not be given."""
+    """Return whether a key of the configuration, or of a metric given as a mapping, may be omitted."""
     if len(place) == 3 and place[0] in keys_with(Evaluation, Trait.METRICS):
         return True
     fields = [model.model_fields.get(str(place[-1])) for model in models_in(annotation_of(place[:-1]))]
@@ -102,7 +105,7 @@ def has_default(place: Place) -> bool:
 
 
 def takes_text(place: Place) -> bool:
-    """Whether a text at this place is meant as it stands; else YAML says what it is (a number, a list, …)."""
+    """Return whether a value at a place is always text, so that it is not parsed as YAML."""
     for kind in inner_types(annotation_of(place)):
         if kind in (int, float, bool, Any) or get_origin(kind) in (list, dict):
             return False

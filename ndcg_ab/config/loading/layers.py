@@ -1,4 +1,4 @@
-"""A configuration from its layers: the files that it extends, the file itself, and what `--set` changes."""
+"""Merge the layers of a configuration: the files that it extends, the file itself, and changes by `--set`."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -33,28 +33,28 @@ SET = "--set"
 
 @dataclasses.dataclass(frozen=True)
 class LayeredConfiguration:
-    """What several layers say together.
+    """The merged content of several layers.
 
-    content: keys and values, without variables.  origins: place -> where that value stands: a file, or `--set`.
+    content: keys and values, with variables filled in.  origins: place -> the file, or `--set`, that gave the value.
     """
 
     content: dict[Any, Any]
     origins: dict[Place, str]
 
     def origin_of(self, place: Place, otherwise: str) -> str:
-        """Where a value stands, or the mapping or list that it is a part of."""
+        """Return the file or option that gave a value, or the mapping or list that contains the value."""
         for length in range(len(place), 0, -1):
             if (found := self.origins.get(place[:length])) is not None:
                 return found
         return otherwise
 
     def on(self, below: "LayeredConfiguration") -> "LayeredConfiguration":
-        """Above another: mappings are merged, everything else is replaced, and null takes a key away."""
+        """Return this layer merged onto a lower one: mappings are merged, other values replaced, null removes a key."""
         return LayeredConfiguration(merge_layers(below.content, self.content), below.origins | self.origins)
 
 
 def read_layers(path: Path, settings: Sequence[str] = ()) -> LayeredConfiguration:
-    """The file on the files that it extends, and what `--set` changes in it."""
+    """Return the content of a file merged with the files that it extends and the changes by `--set`."""
     layered = read_layer(path, (), resolved(path.parent))
     content, origins = layered.content, dict(layered.origins)
     for text in settings:
@@ -63,7 +63,7 @@ def read_layers(path: Path, settings: Sequence[str] = ()) -> LayeredConfiguratio
 
 
 def without_nulls(content: Any, place: Place = ()) -> Any:
-    """Without the keys that are null and have a default, which they get."""
+    """Return the content without the keys that are null and have a default, so that the default applies."""
     if isinstance(content, list):
         return [without_nulls(value, (*place, at)) for at, value in enumerate(content)]
     if not isinstance(content, dict):
@@ -76,9 +76,9 @@ def without_nulls(content: Any, place: Place = ()) -> Any:
 
 
 def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> LayeredConfiguration:
-    """One file on those that it extends; relative paths in all of them start from `directory` then.
+    """Return a file merged onto the files that it extends, with relative paths starting from `directory`.
 
-    above: the files that led here.
+    above: the files whose `extends` led to this one, to detect circles.
     """
     if resolved(path) in map(resolved, above):
         chain = " extends ".join(map(str, (*above, path)))
@@ -121,7 +121,7 @@ def merge_layers(below: dict[Any, Any], above: dict[Any, Any], place: Place = ()
 
 
 def leaf_places(content: dict[Any, Any], place: Place = ()) -> Iterator[Place]:
-    """The places of everything that is no mapping with something in it."""
+    """Yield the places of all values that are not mappings with entries."""
     for key, value in content.items():
         if isinstance(value, dict) and value:
             yield from leaf_places(value, (*place, key))
@@ -130,7 +130,7 @@ def leaf_places(content: dict[Any, Any], place: Place = ()) -> Iterator[Place]:
 
 
 def rebase_paths(content: Any, folder: Path, place: Place = ()) -> Any:
-    """Return content in which the relative paths of keys, and of secrets' files, are absolute ones below a folder."""
+    """Return the content with relative paths, also those of files with secrets, as absolute paths below a folder."""
 
     def absolute(value: Any) -> Any:
         is_relative = isinstance(value, str) and value and not value.startswith("~") and not ADDRESS.match(value)
@@ -153,10 +153,10 @@ def rebase_paths(content: Any, folder: Path, place: Place = ()) -> Any:
 
 
 def fill_in_content(content: Any, origin: str, place: Place = ()) -> Any:
-    """What a file holds at a place, with the values of its variables.
+    """Return the content of a file with the values of its variables filled in.
 
-    A value that is one variable and nothing else is what YAML makes of it where the key does not take text, and null
-    where it is empty.
+    A value that consists of one variable is parsed as YAML unless the key takes text, and null if the variable is
+    empty.
     """
 
     def fill(text: str, place: Place) -> Any:
@@ -172,7 +172,7 @@ def fill_in_content(content: Any, origin: str, place: Place = ()) -> Any:
 
 
 def parse_yaml_text(text: str) -> Any:
-    """What YAML makes of a text; the text itself where it is no YAML."""
+    """Return the value of a YAML text, or the text itself if it is not valid YAML."""
     try:
         return yaml.load(text, Loader)
     except (yaml.YAMLError, ValueError):
@@ -183,7 +183,7 @@ def parse_yaml_text(text: str) -> Any:
 
 
 def assign_setting(content: dict[Any, Any], text: str) -> Place:
-    """Sets what ``statistics.alpha=0.01`` says, or takes away what ``gate=null`` names; the place of it."""
+    """Apply a `--set` option such as ``statistics.alpha=0.01`` or ``gate=null`` to the content; return its place."""
     key, written = split_setting(text)
     if key.partition(".")[0] == EXTENDS:
         raise InputError(f"{SET} {text!r}: {EXTENDS} is allowed in a file only; name the file that extends another")
@@ -202,7 +202,7 @@ def assign_setting(content: dict[Any, Any], text: str) -> Place:
 
 
 def split_setting(text: str) -> tuple[str, str]:
-    """Key and value: what comes before and after the first `=` outside of parentheses."""
+    """Return key and value, the texts before and after the first `=` outside of parentheses."""
     depth = 0
     for at, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
@@ -212,7 +212,7 @@ def split_setting(text: str) -> tuple[str, str]:
 
 
 def find_place(content: dict[Any, Any], key: str, text: str) -> tuple[Place, Any]:
-    """The place that a dotted key names, and the mapping or list that holds it, made where it is not there yet."""
+    """Return the place that a dotted key names and the mapping or list that holds it, creating missing mappings."""
     place: Place = ()
     holder: Any = content
     rest = key
@@ -236,7 +236,7 @@ def find_place(content: dict[Any, Any], key: str, text: str) -> tuple[Place, Any
 
 
 def next_part(holder: Any, place: Place, rest: str, text: str) -> tuple[int | str, str]:
-    """The next part of a dotted key, and what is left of it: an entry of a list by its number or its name."""
+    """Return the first part of a dotted key and the rest; a list entry is named by index or name."""
     first, _, others = rest.partition(".")
     annotation = annotation_of(place)
     if isinstance(holder, list):

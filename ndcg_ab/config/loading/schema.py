@@ -1,4 +1,4 @@
-"""The JSON Schema of a configuration file, made from the model: editors complete keys with it and explain them."""
+"""Write the JSON Schema of configuration files from the model, with which editors complete and explain keys."""
 
 import dataclasses
 import json
@@ -24,9 +24,10 @@ Schema = dict[str, Any]
 
 
 def json_schema() -> Schema:
-    """What a file may hold; it says less than `check`, and refuses nothing that `check` takes.
+    """Return the JSON Schema of configuration files, which is no stricter than `ndcg-ab check`.
 
-    Beside what the model knows: `extends`, the short forms of files and metrics, variables, and null for the default.
+    The schema adds what the model does not know: `extends`, short forms of files and metrics, variables, and null for a
+    default.
     """
     made = Evaluation.model_json_schema()
     keys, parts = made["properties"], made["$defs"]
@@ -83,7 +84,7 @@ def json_schema() -> Schema:
 
 
 def models_below(model: type[Model]) -> dict[str, type[Model]]:
-    """Return the models that a model is made of, by their names in the schema."""
+    """Return the models that a model consists of, by their names in the schema."""
     found = {model.__name__: model}
     for field in model.model_fields.values():
         for inner in models_in(field.annotation):
@@ -92,7 +93,7 @@ def models_below(model: type[Model]) -> dict[str, type[Model]]:
 
 
 def with_short_forms(schema: Any, short: Mapping[str, Any]) -> Any:
-    """Return a schema in which a model may be given in its short form; short: the type of that by the model's name."""
+    """Return a schema in which models may be given in short form; short: type of the short form by model name."""
     if isinstance(schema, list):
         return [with_short_forms(each, short) for each in schema]
     if not isinstance(schema, dict):
@@ -105,7 +106,7 @@ def with_short_forms(schema: Any, short: Mapping[str, Any]) -> Any:
 
 
 def metric_schema() -> Schema:
-    """A metric as a mapping."""
+    """Return the schema of a metric given as a mapping."""
     keys: Schema = {
         field.name: NUMBER if field.name in NUMBERS else one_of(VALUES.get(field.name, ()))
         for field in dataclasses.fields(Metric)
@@ -120,7 +121,7 @@ def metric_schema() -> Schema:
 
 
 def one_of(names: Iterable[str]) -> Schema:
-    """One of the names, which editors offer; in capitals, too."""
+    """Return a schema that accepts one of the names, in any case; editors offer the names."""
     known = list(names)
     letters = [
         "".join(f"[{each.lower()}{each.upper()}]" if each.isalpha() else each for each in name) for name in known
@@ -129,9 +130,9 @@ def one_of(names: Iterable[str]) -> Schema:
 
 
 def loosen_schema(schema: Schema) -> Schema:
-    """A schema that takes a variable where a text would be refused, and null where a key need not be given.
+    """Return a schema that also accepts variables in place of non-text values, and null for keys with a default.
 
-    An entry of a mapping may be null, too: in a file with `extends` that takes it away.
+    An entry of a mapping may be null as well, which removes the entry in a file with `extends`.
     """
     found = {key: value for key, value in schema.items() if key != "title"}
     if "properties" in found:
@@ -153,7 +154,7 @@ def loosen_schema(schema: Schema) -> Schema:
 
 
 def either_schema(schema: Schema, other: Schema) -> Schema:
-    """A schema that takes something else, too; its description and default stay outside."""
+    """Return a schema that accepts an alternative as well, with description and default at the top level."""
     about: Schema = {key: schema[key] for key in ("description", "default") if key in schema}
     rule = {key: value for key, value in schema.items() if key not in about}
     if not rule:

@@ -1,4 +1,4 @@
-"""What is settled when a run starts: dates in paths, versions and arguments, and files that are named by a pattern."""
+"""Resolve at the start of a run what a configuration leaves open: dates in texts, and files named by a pattern."""
 
 import glob
 import re
@@ -48,18 +48,18 @@ SHOWN = 3  # files in a message
 
 
 def stands_for_many(path: Path) -> bool:
-    """Return whether a path is a folder, or a pattern that is no file's own name."""
+    """Return whether a path is a folder, or a pattern that is not the name of an existing file."""
     return path.is_dir() or bool(WILD.search(str(path)) and not path.exists())
 
 
 def matching_files(path: Path, directory: Path) -> list[Path]:
-    """The files that match, by name; relative to the directory where the pattern is."""
+    """Return the files that match a pattern, sorted by name; relative to the directory if the pattern is relative."""
     names = glob.glob(str(path), root_dir=directory, recursive=True)  # noqa: PTH207 (absolute ones too)
     return [Path(name) for name in sorted(names) if (directory / name).is_file()]
 
 
 def nothing_matches_text(path: Path) -> str:
-    """What there is in the folder of a pattern that nothing matches."""
+    """Return a description of the folder of a pattern without matches, for a message."""
     folder = path.parent
     while WILD.search(str(folder)) and not folder.exists():
         folder = folder.parent
@@ -71,10 +71,10 @@ def nothing_matches_text(path: Path) -> str:
 
 
 def resolve_at(evaluation: Evaluation, moment: datetime) -> Evaluation:
-    """The evaluation as it is at a moment: with the dates written out, and the files that are there.
+    """Return the evaluation as of a moment, with dates written out and patterns replaced by existing files.
 
-    Dates are those of the schedule's time zone, of UTC without a schedule.  What is settled already stays as it is.
-    Raises InputError for a pattern that does not match what it must.
+    Dates are in the time zone of the schedule, or UTC without a schedule.  An evaluation without dates and patterns is
+    returned unchanged.  Raises InputError for a pattern with too few or too many matches.
     """
     zone = ZoneInfo(evaluation.schedule.timezone) if evaluation.schedule else UTC
     dated = write_dates_in(evaluation, moment.astimezone(zone))
@@ -92,7 +92,7 @@ def resolve_at(evaluation: Evaluation, moment: datetime) -> Evaluation:
 
 
 def texts_with_dates(evaluation: Evaluation) -> Iterator[tuple[Place, str]]:
-    """The texts in which dates are written out, with their places."""
+    """Yield the place and the value of each text in which dates are filled in."""
     for place, traits, value in walk_keys(evaluation):
         if Trait.DATED in traits:
             yield from walk_texts(as_text(value), place)
@@ -103,7 +103,7 @@ def as_text(value: Any) -> Any:
 
 
 def check_dates(text: str, where: str) -> None:
-    """InputError for a date whose form is none."""
+    """Raise InputError for a date template with an invalid format."""
     for found in DATE.finditer(text):
         form = found["form"]
         if form is None:
@@ -115,7 +115,7 @@ def check_dates(text: str, where: str) -> None:
 
 
 def write_dates(text: str, moment: datetime) -> str:
-    """With the moment instead of `{date}` (2026-11-20) and `{date:%Y/%m}`."""
+    """Return the text with `{date}` (2026-11-20) and templates such as `{date:%Y/%m}` replaced by the moment."""
     seconds = str(int(moment.timestamp()))
 
     def written(found: re.Match[str]) -> str:  # strftime's own %s takes the machine's time zone for the moment's
@@ -126,7 +126,7 @@ def write_dates(text: str, moment: datetime) -> str:
 
 
 def write_dates_in(model: P, moment: datetime) -> P:
-    """A model with its dates written out, and those of the models in it."""
+    """Return a model with dates filled in, also in nested models."""
 
     def change(traits: set[Trait], value: Any) -> Any:
         if Trait.DATED not in traits or value is None:
@@ -141,7 +141,10 @@ def write_dates_in(model: P, moment: datetime) -> P:
 
 
 def resolve_files(model: P, evaluation: Evaluation, place: Place) -> P:
-    """A model with the one file that each of its paths names; addresses, parts and data in memory stay as they are."""
+    """Return a model with each pattern replaced by the one file that matches it.
+
+    Addresses, parts of a table and data in memory are kept.
+    """
     changes: dict[str, Any] = {}
     is_one = not getattr(model, "parts", False) and getattr(model, "given", None) is None
     for name, field in type(model).model_fields.items():
@@ -157,7 +160,10 @@ def resolve_files(model: P, evaluation: Evaluation, place: Place) -> P:
 
 
 def resolve_entry(entry: P, evaluation: Evaluation, place: Place) -> list[P]:
-    """An entry of a list with its one file; a system with `{stem}` in its name once for each file, in their order."""
+    """Return a list entry with its file resolved.
+
+    A system with `{stem}` in its name becomes one system per matching file.
+    """
     if not isinstance(entry, System) or not entry.stands_for_many:
         return [resolve_files(entry, evaluation, place)]
     where = f"{dotted_key(place)}.file"
@@ -171,7 +177,7 @@ def resolve_entry(entry: P, evaluation: Evaluation, place: Place) -> list[P]:
 
 
 def only_match(evaluation: Evaluation, path: Path, where: str) -> Path:
-    """The one file that a path or a pattern names."""
+    """Return the one file that a path or pattern names; raise InputError if several match."""
     found = find_files(evaluation, path, where)
     if len(found) > 1:
         more = ", …" if len(found) > SHOWN else ""
@@ -187,7 +193,7 @@ def only_match(evaluation: Evaluation, path: Path, where: str) -> Path:
 
 
 def find_files(evaluation: Evaluation, path: Path, where: str) -> Sequence[Path]:
-    """The files that match, by name; the path itself where it is no pattern."""
+    """Return the files that match a pattern, sorted by name, or the path itself if it is no pattern."""
     if not WILD.search(str(path)) or evaluation.path(path).exists():
         return [path]
     found = matching_files(path, evaluation.directory)
@@ -200,7 +206,7 @@ def find_files(evaluation: Evaluation, path: Path, where: str) -> Sequence[Path]
 
 
 def file_stem(path: Path) -> str:
-    """The name of a file without the endings of its format: bm25.v2 of bm25.v2.run.gz."""
+    """Return the name of a file without the suffixes of its format: bm25.v2 for bm25.v2.run.gz."""
     name = path.name
     while (ending := Path(name).suffix.lower()) in ENDINGS and ending != name.lower():
         name = name[: -len(ending)]

@@ -1,4 +1,4 @@
-"""Reads YAML: what is wrong is named by its line."""
+"""Read YAML files strictly, with the line of each error."""
 
 import re
 from pathlib import Path
@@ -16,9 +16,9 @@ WRONG = (KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowEr
 
 
 class Loader(yaml.SafeLoader):
-    """YAML in which a key is once and a date is text: `version: 2026-11-20` needs no quotes.
+    """A YAML loader that refuses repeated keys and reads dates as text: `version: 2026-11-20` needs no quotes.
 
-    What would grow without end is refused: nesting, aliases of aliases, and numbers that no double can hold.
+    Excessive content is refused: deep nesting, aliases of aliases, and numbers too large for a double.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -47,7 +47,7 @@ class Loader(yaml.SafeLoader):
         return node
 
     def size_of(self, node: yaml.Node) -> int:
-        """How many values a node holds when everything is written out; inner nodes are known already."""
+        """Return the number of values in a node with all aliases written out; the sizes of inner nodes are known."""
         if id(node) not in self.sizes:
             inner = node.value if isinstance(node, yaml.CollectionNode) else []
             if isinstance(node, yaml.MappingNode):
@@ -92,7 +92,7 @@ UNQUOTED = re.compile(r"""[^\s,"'{}\[\]]*\{[A-Za-z_]\w*(?::[^{}]*)?\}[^\s,"'}\]]
 
 
 def read_yaml(path: Path) -> Any:
-    """What is in a YAML file; InputError names the line of what is wrong."""
+    """Return the content of a YAML file; raise InputError that names the line of an error."""
     text = read_text(path)
     try:
         return yaml.load(text, Loader)
@@ -109,7 +109,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def syntax_hint(problem: str, text: str, mark: yaml.Mark | None) -> str:
-    """What to write instead of what is not YAML: spaces for tabs, quotes around braces."""
+    """Return a hint on how to fix invalid YAML (spaces for tabs, quotes around braces), or an empty text."""
     if "'\\t'" in problem:
         return "; indent with spaces, not with tabs"
     line = text.splitlines()[mark.line] if mark and "'{'" in problem else ""

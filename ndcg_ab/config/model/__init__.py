@@ -1,1 +1,1 @@
-"""The configuration of an evaluation as one model."""
+"""The pydantic models of a configuration."""

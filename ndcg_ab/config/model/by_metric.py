@@ -1,4 +1,4 @@
-"""Keys of a configuration that give metrics something: their names read, and what is with each."""
+"""Validate keys of a configuration that map metrics to values, such as guardrails and smallest effects."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, NamedTuple
@@ -18,9 +18,9 @@ QUESTIONED = 0.5  # of the largest possible difference; one so large is asked ab
 
 
 class NamedDifference(NamedTuple):
-    """A margin, a smallest effect or a threshold, > 0, in the unit of its metric.
+    """A margin, a smallest effect or a threshold that a key gives for a metric, > 0, in the unit of the metric.
 
-    key: the key or option that names it. by_metric: whether it is one of several there, each with its metric.
+    key: the key or option that gives it. by_metric: whether the key holds a mapping from metrics to differences.
     """
 
     key: str
@@ -30,17 +30,17 @@ class NamedDifference(NamedTuple):
 
     @property
     def as_given(self) -> str:
-        """What comes after the key: ``: recall@10 = 0.02``, `` = 0.02``."""
+        """The text after the key in a message: ``: recall@10 = 0.02`` or `` = 0.02``."""
         return f"{f': {self.metric}' if self.by_metric else ''} = {self.difference:g}"
 
     def refuse_out_of(self, known: Range | None) -> None:
-        """RuleError for a difference that the metric cannot have."""
+        """Raise RuleError if the metric cannot have such a difference; known: the range of the metric, if known."""
         if known is not None and self.difference >= known.width:
             limit = f"must be below {known.width:g}, since {self.describe(known)}"
             raise RuleError(Setting(self.key), f"{self.as_given}: {limit}{self.hint(known)}")
 
     def question(self, known: Range | None) -> str | None:
-        """What is asked about one that is half of the largest possible difference or more; None for a smaller one."""
+        """Return a doubt about a difference of at least half of the largest possible one, or None for a smaller one."""
         if known is None or self.difference < QUESTIONED * known.width:
             return None
         is_large = f"is half of the largest possible difference or more, since {self.describe(known)}"
@@ -50,13 +50,13 @@ class NamedDifference(NamedTuple):
         return f"{self.metric} lies between {known.low:g} and {known.high:g}"
 
     def hint(self, known: Range) -> str:
-        """The number that was meant, where it was written as a percentage."""
+        """Return a hint on the intended number if the difference seems to be a percentage, or an empty text."""
         meant = self.difference / 100
         return f"; did you mean {meant:.12g}?" if meant < QUESTIONED * known.width else ""
 
 
 def read_margin(value: Any) -> float:
-    """A difference that matters: a number above 0."""
+    """Return a difference as a float; raise ValueError unless it is a number above 0."""
     found = read_number(value)
     if found is None or found <= 0:
         meant = plain_number(str(value)) if isinstance(value, str) or found is not None else None
@@ -65,7 +65,7 @@ def read_margin(value: Any) -> float:
 
 
 def read_metrics(value: Any) -> list[str]:
-    """Canonical metric names, each once."""
+    """Return canonical metric names without repetitions; raise ValueError for anything but a list of metrics."""
     if not isinstance(value, list):
         raise ValueError(f"must be a list{f'; write [{value}]' if isinstance(value, str) else ''}")
     return list(dict.fromkeys(map(read_metric, value)))
@@ -82,7 +82,7 @@ def read_metric(value: Any) -> str:
 
 
 def read_by_metric(value: Any, read: Callable[[Any], Any]) -> Any:
-    """Canonical metric name -> what is read of the value with it; what is no mapping as it is."""
+    """Return the mapping canonical metric name -> `read(value)`; anything but a mapping is returned unchanged."""
     if not isinstance(value, dict):
         return value
     found = {}
@@ -98,12 +98,12 @@ def read_by_metric(value: Any, read: Callable[[Any], Any]) -> Any:
 
 
 def read_margins(value: Any) -> Any:
-    """Canonical metric name -> difference."""
+    """Return the mapping canonical metric name -> difference."""
     return read_by_metric(value, read_margin)
 
 
 def read_range(pair: Any) -> tuple[float, float]:
-    """The lowest and the highest value that a metric can have."""
+    """Return the lowest and the highest value of a metric; raise ValueError unless they are two rising numbers."""
     given = list(pair) if isinstance(pair, list | tuple) else []
     numbers = [each for each in map(read_number, given) if each is not None]
     if not (len(numbers) == len(given) == 2 and numbers[0] < numbers[1]):
@@ -112,7 +112,7 @@ def read_range(pair: Any) -> tuple[float, float]:
 
 
 def read_ranges(value: Any) -> Any:
-    """Canonical metric name -> the range of its values."""
+    """Return the mapping canonical metric name -> (lowest, highest value)."""
     return read_by_metric(value, read_range)
 
 
@@ -121,7 +121,7 @@ Margins = Annotated[dict[str, float], BeforeValidator(read_margins)]
 
 
 def read_primary(value: Any) -> Any:
-    """The key `primary_metrics`: names of metrics, or which of `metrics` are meant."""
+    """Return the value of the key `primary_metrics`: names of metrics, "first", "all" or None."""
     if value is None or value in (FIRST, ALL):
         return value
     if not isinstance(value, list) or not value:
@@ -134,7 +134,7 @@ Primary = Annotated[list[str] | Literal["first", "all"] | None, BeforeValidator(
 
 
 def drop_own(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the configuration with own = drop, if a metric has a preset that leaves the query's own document out."""
+    """Return the configuration with own = drop if a metric has a preset that leaves out the query's own document."""
     lists = [content.get(key) for key in ("metrics", "primary_metrics", "secondary_metrics", "guardrails")]
     metrics = [metric for each in lists if isinstance(each, list | dict) for metric in each]
     documents = DocumentsSource.expand(content.get("documents")) or {}

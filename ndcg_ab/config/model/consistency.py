@@ -1,4 +1,4 @@
-"""What keys of a configuration demand of each other: rules that an `Evaluation` holds itself to."""
+"""Rules about several keys of a configuration, which the model `Evaluation` checks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ ROLES = ("metrics", "secondary_metrics", "guardrails")  # of a metric: the keys 
 
 
 def check_consistency(evaluation: Any) -> None:
-    """Raise RuleError if keys of an evaluation contradict each other, or one lacks another."""
+    """Raise RuleError if keys of an evaluation contradict each other, or a required key is missing."""
     check_places(evaluation)
     check_tables(evaluation)
     refuse_judging_function(evaluation)
@@ -27,7 +27,7 @@ def check_consistency(evaluation: Any) -> None:
 
 
 def missing_places(evaluation: Any, value: Any) -> list[InitErrorDetails]:
-    """Return the errors for judgments and systems that are not given, and must be without scores."""
+    """Return the errors for missing judgments and systems, which are required unless scores are given."""
     if evaluation.scores:
         return []
     keys = [key for key in ("judgments", "systems") if not getattr(evaluation, key)]
@@ -39,7 +39,7 @@ def missing_places(evaluation: Any, value: Any) -> list[InitErrorDetails]:
 
 
 def check_names(evaluation: Any) -> None:
-    """Raise RuleError for a name that two systems have, or a baseline that no system is."""
+    """Raise RuleError if two systems have equal names, or the baseline is no system."""
     names = [system.name for system in evaluation.systems]
     is_open = any(system.stands_for_many for system in evaluation.systems)
     for name in names:
@@ -52,7 +52,7 @@ def check_names(evaluation: Any) -> None:
 
 
 def check_queries(evaluation: Any) -> None:
-    """Raise RuleError if queries are missing that another key needs, or slices."""
+    """Raise RuleError if another key needs queries or slices that are not given."""
     if evaluation.queries is None and (evaluation.slices.by or evaluation.statistics.weighted):
         key = "slices.by" if evaluation.slices.by else "statistics.weighted"
         raise RuleError(
@@ -75,7 +75,7 @@ def check_queries(evaluation: Any) -> None:
 
 
 def check_tables(evaluation: Any) -> None:
-    """Raise RuleError if a table has no Spark to read it, or Spark is asked for what is made here."""
+    """Raise RuleError if a table is given without Spark, or with Spark a key that only works on this machine."""
     given = [("judgments", evaluation.judgments)] if evaluation.judgments else []
     given += [(f"more_judgments[{at}]", place) for at, place in enumerate(evaluation.more_judgments)]
     if evaluation.cheap_judgments:
@@ -109,7 +109,7 @@ def check_tables(evaluation: Any) -> None:
 
 
 def check_places(evaluation: Any) -> None:
-    """Raise RuleError for keys of rankings beside scores, which need neither judgments nor rankings."""
+    """Raise RuleError if keys about rankings or judgments are given beside scores."""
     if not evaluation.scores:
         return
     for key in ("judgments", "more_judgments", "cheap_judgments", "documents", "costs"):
@@ -121,7 +121,7 @@ def check_places(evaluation: Any) -> None:
 
 
 def refuse_judging_function(evaluation: Any) -> None:
-    """A function judges what the systems return: there is one, it needs texts, and rows that are here."""
+    """Raise RuleError if a judge function is given twice, in the wrong key, without query texts, or with Spark."""
     proxy = evaluation.cheap_judgments
     if proxy is not None and proxy.kind == "python":
         raise RuleError(
@@ -158,10 +158,10 @@ def settle_roles(
     *,
     are_named: bool,
 ) -> dict[str, Any]:
-    """Return the keys of the metrics that decide, of those that describe, and how the former were named.
+    """Return the keys `metrics` (primary), `secondary_metrics` (secondary) and `primary_metrics` after assigning roles.
 
-    Those of `primary` decide; else all if other roles are given; else the first one. are_named: whether `metrics` are
-    given, and are not the default. RuleError for a metric with two roles.
+    The metrics in `primary` are primary; without any, all `metrics` are if other roles are given, else the first one.
+    are_named: whether `metrics` is given and not the default. Raises RuleError for a metric with two roles.
     """
     given = list(metrics) if are_named or not isinstance(primary, list) else []
     chosen = primary if isinstance(primary, list) else []
@@ -180,7 +180,7 @@ def settle_roles(
 
 
 def refuse_two_roles(roles: Mapping[str, Sequence[str]], *, is_default: bool) -> None:
-    """RuleError for a metric that is given in two keys; is_default: whether no primary one is given."""
+    """Raise RuleError for a metric in two keys; is_default: whether the primary metric is the default one."""
     for name in (name for names in roles.values() for name in names):
         keys = [key for key, names in roles.items() if name in names]
         if len(keys) > 1 and name in roles.get("metrics", ()) and is_default:
@@ -196,7 +196,7 @@ def refuse_two_roles(roles: Mapping[str, Sequence[str]], *, is_default: bool) ->
 
 
 def refuse_unknown_metrics(roles: Mapping[str, Sequence[str]], statistics: Statistics, gate: Gate | None) -> None:
-    """RuleError where a difference or a range is given for a metric that has no role, or not the one that it needs."""
+    """Raise RuleError if a difference or range is given for a metric without a role or with an unsuitable role."""
     known = [name for names in roles.values() for name in names]
     unknown = f"is none of the metrics ({', '.join(known)})"
     for name, difference in (gate.not_worse if gate else {}).items():

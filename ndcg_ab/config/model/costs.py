@@ -1,7 +1,7 @@
-"""What requests cost, in a configuration: which costs are recorded, and how much more of them a candidate may take.
+"""The settings about costs of requests: which costs are recorded, and their guardrails.
 
-A guardrail on a cost is written as one on a metric, with a statistic behind the @: ``latency_ms@p95: 20``.  It is
-taken from `guardrails` to `costs.guardrails` before anything reads the names of metrics there.
+A guardrail on a cost has a statistic after the @: ``latency_ms@p95: 20``.  Such guardrails are moved
+from `guardrails` to `costs.guardrails` before names of metrics are parsed there.
 """
 
 import re
@@ -24,7 +24,7 @@ RESERVED = ("query_id", "doc_id", "score", "rank", "system_id")
 
 
 class CostStatistic(NamedTuple):
-    """A statistic of a cost: ``latency_ms@p95``. share: the quantile's; None for the mean."""
+    """A statistic of a cost, such as ``latency_ms@p95``. share: the quantile as a fraction; None for the mean."""
 
     cost: str
     statistic: str
@@ -61,7 +61,7 @@ class Costs(Model):
 
     @classmethod
     def expand(cls, value: Any) -> Any:
-        """Return the keys that one name or a list of names stands for."""
+        """Return the keys that a single name or a list of names stands for."""
         return {"record": [value] if isinstance(value, str) else value} if isinstance(value, str | list) else value
 
     @field_validator("record")
@@ -92,18 +92,18 @@ class Costs(Model):
         return found
 
     def __bool__(self) -> bool:
-        """Whether anything is recorded."""
+        """Return whether any cost is recorded."""
         return bool(self.names)
 
     @property
     def names(self) -> list[str]:
-        """Every cost that is recorded: those named, and those of guardrails."""
+        """The names of all recorded costs: those listed and those of guardrails."""
         guarded = [read_cost_statistic(key).cost for key in self.guardrails]
         return list(dict.fromkeys([*self.record, *guarded]))
 
     @property
     def statistics(self) -> list[CostStatistic]:
-        """What is said of each cost: mean, p50, p95, p99, and what a guardrail names."""
+        """The statistics reported for each cost: mean, p50, p95, p99, and those of guardrails."""
         guarded = [read_cost_statistic(key) for key in self.guardrails]
         usual = [CostStatistic(cost, statistic) for cost in self.names for statistic in STATISTICS]
         found = dict.fromkeys([*usual, *guarded])
@@ -116,7 +116,7 @@ def refuse_name(name: str) -> None:
 
 
 def read_cost_statistic(text: str) -> CostStatistic:
-    """The two parts of ``latency_ms@p95``; ValueError where it is something else."""
+    """Return cost and statistic of a text such as ``latency_ms@p95``; raise ValueError for any other text."""
     found = OF_A_COST.fullmatch(text)
     if found is None:
         raise ValueError(f"{text!r}: must be COST@STATISTIC, as latency_ms@p95 or tokens@mean")
@@ -126,7 +126,7 @@ def read_cost_statistic(text: str) -> CostStatistic:
 
 
 def refuse_cost_typo(key: str, margin: Any, recorded: Sequence[str]) -> None:
-    """RuleError for a guardrail that names a cost, and no statistic of it; recorded: names of costs."""
+    """Raise RuleError for a guardrail that names a cost without a statistic; recorded: names of costs."""
     name = key.partition("@")[0]
     if OF_A_COST.fullmatch(key) or not (name in recorded or LIKE_A_COST.search(name)):
         return
@@ -135,7 +135,7 @@ def refuse_cost_typo(key: str, margin: Any, recorded: Sequence[str]) -> None:
 
 
 def recorded_costs(content: dict[str, Any]) -> list[str]:
-    """The names of costs that a configuration records, as far as it can be read yet."""
+    """Return the names of the costs in a configuration that is not validated yet."""
     costs = content.get("costs")
     record = costs.get("record") if isinstance(costs, dict) else costs
     names = [record] if isinstance(record, str) else record
@@ -143,7 +143,7 @@ def recorded_costs(content: dict[str, Any]) -> list[str]:
 
 
 def split_guardrails(content: Any) -> Any:
-    """The configuration with the guardrails on costs below `costs`; of scores of another tool as it is."""
+    """Return the configuration with guardrails on costs moved to `costs`; unchanged if scores are given."""
     guardrails = content.get("guardrails") if isinstance(content, dict) and not content.get("scores") else None
     for key, margin in guardrails.items() if isinstance(guardrails, dict) else ():
         if isinstance(key, str):

@@ -1,4 +1,4 @@
-"""The configuration: one model for file, flow parameter and Prefect's form; its paths start from the file."""
+"""The model of a configuration, which is also the parameter of flows; its paths are relative to its file."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -243,7 +243,7 @@ class Evaluation(Model):
     @model_validator(mode="wrap")
     @classmethod
     def _knows_what_it_reads(cls, value: Any, handler: ModelWrapValidatorHandler["Evaluation"]) -> "Evaluation":
-        """With scores the names of metrics are those of another tool, wherever they stand."""
+        """Validate the configuration; with scores, metric names are those of another tool."""
         before = READING_SCORES.set(isinstance(value, dict) and bool(value.get("scores")))
         try:
             found = handler(value)
@@ -265,7 +265,7 @@ class Evaluation(Model):
 
     @model_validator(mode="after")
     def _settle_roles(self) -> "Evaluation":
-        """From here on `metrics` are those that decide, and `secondary_metrics` all that describe."""
+        """Assign the roles: afterwards `metrics` are primary, and `secondary_metrics` secondary."""
         if not self.scores or self.names_metrics:
             given = (self.metrics, self.primary_metrics, self.secondary_metrics, self.guardrails)
             # frozen for everybody else
@@ -281,18 +281,18 @@ class Evaluation(Model):
 
     @property
     def names_metrics(self) -> bool:
-        """Whether the primary metrics are named; of scores they need not be, where there is one metric alone."""
+        """Whether the primary metrics are named; scores with a single metric need no names."""
         return "metrics" in self.model_fields_set or isinstance(self.primary_metrics, list)
 
     def _check_metrics(self) -> None:
-        """A metric has one role, and a difference that matters belongs to a metric that is tested both ways."""
+        """Raise RuleError unless each metric has one role and each difference belongs to a suitable metric."""
         roles = {key: tuple(getattr(self, key)) for key in ROLES}
         refuse_unknown_metrics(roles, self.statistics, self.gate)
         for each in self.named_differences():
             each.refuse_out_of(self.range_of(each.metric))
 
     def named_differences(self) -> Iterator[NamedDifference]:
-        """Every margin, smallest effect and threshold that a key names, in the unit of its metric."""
+        """Yield every margin, smallest effect and threshold that a key gives, in the unit of its metric."""
         for name, margin in self.guardrails.items():
             yield NamedDifference("guardrails", name, margin, by_metric=True)
         effect = self.statistics.smallest_effect
@@ -312,10 +312,10 @@ class Evaluation(Model):
             yield NamedDifference("gate.slice_regression", name, self.gate.slice_regression or 0.0)
 
     def range_of(self, name: str, highest_grade: float | None = None, seen: float | None = None) -> Range | None:
-        """Where the values of a metric lie, as far as that is known or declared (`statistics.ranges`).
+        """Return the range of a metric's values, as far as it is known or declared (`statistics.ranges`), or None.
 
-        highest_grade: of all judgments, once they are read. seen: how far values lie apart, once they are there: those
-        of another tool may have another unit than ours of that name, and are known by it.
+        highest_grade: of all judgments, if they have been read. seen: the width of the range of the actual values, if
+        known; a metric of another tool with a wider range has another unit than the metric of ndcg-ab with that name.
         """
         metric = self.metric_named(name)
         own = value_range(metric, highest_grade)
@@ -326,7 +326,10 @@ class Evaluation(Model):
         return min(known, key=lambda each: each.width, default=None)
 
     def smallest_effect(self, metric: str) -> float | None:
-        """The smallest difference of a metric that matters, in its unit; of a guardrail its margin."""
+        """Return the smallest difference of a metric that matters, in the unit of the metric.
+
+        For a guardrail, its margin.
+        """
         if metric in self.guardrails:
             return self.guardrails[metric]
         given = self.statistics.smallest_effect
@@ -338,12 +341,12 @@ class Evaluation(Model):
 
     @property
     def declares_complete(self) -> bool:
-        """Whether unjudged results are declared not to be relevant, by the first judgments of the evaluation."""
+        """Whether the first judgments declare that unjudged documents are not relevant."""
         return self.judgments is not None and bool(self.judgments.complete)
 
     @property
     def described_by_default(self) -> list[str]:
-        """The metrics that only describe since nobody said which ones decide."""
+        """The metrics that are secondary because no key assigned roles."""
         return self.secondary_metrics if self.primary_metrics == FIRST else []
 
     @property
@@ -352,7 +355,7 @@ class Evaluation(Model):
 
     @property
     def metric_list(self) -> list[Metric]:
-        """Every metric to score: the primary ones, the secondary ones, the guardrails."""
+        """All metrics to compute: primary metrics, secondary metrics, guardrails."""
         return [self.metric_named(name) for name in (*self.metrics, *self.secondary_metrics, *self.guardrails)]
 
     def metric_named(self, name: str) -> Metric:
@@ -360,23 +363,24 @@ class Evaluation(Model):
 
     @property
     def judgments_source(self) -> Source:
-        """Where the judgments are; for an evaluation of rankings."""
+        """The source of the judgments; only for an evaluation of rankings."""
         assert self.judgments is not None
         return self.judgments.source
 
     @property
     def judgment_places(self) -> list[JudgmentSource]:
-        """Every place that judgments are pulled from, in their order; a function that judges is none."""
+        """The sources of judgments in order, without a judge function."""
         places = [self.judgments, *self.more_judgments]
         return [place for place in places if place is not None and place.kind != "python"]
 
     @property
     def judgment_sources(self) -> list[Source]:
+        """The sources of judgments in order, without a judge function."""
         return [place.source for place in self.judgment_places]
 
     @property
     def judge(self) -> JudgeSource | None:
-        """The function that judges what the systems return; None if there is none."""
+        """The judge function, or None."""
         places = [self.judgments, *self.more_judgments]
         found = next((place.source for place in places if place is not None and place.kind == "python"), None)
         return found if isinstance(found, JudgeSource) else None

@@ -1,7 +1,7 @@
-"""What a model declares of its keys beside their types.
+"""Declare properties of configuration keys beside their types: path, date, secret, command-line option.
 
-A key says in its model, once, that it is a path, holds dates or may hold a secret. Everything that reads or describes a
-configuration asks here, and has no list of keys of its own.
+A model declares once, in the type of a key, that the key is a path, contains dates or may hold a secret. All code that
+reads or describes a configuration looks these traits up, and has no list of keys of its own.
 
 A key that may hold a secret takes a text, in which ``${NAME}`` is looked up when it is used, or a reference:
 {env: NAME}, {file: PATH} or {prefect: BLOCK} (`ndcg_ab.config.secrets.lookup`).
@@ -20,7 +20,7 @@ from ndcg_ab.config.walking import Place
 
 
 class Trait(enum.Enum):
-    """A trait of a key, written into its type: ``Annotated[Path, Trait.PATH]``."""
+    """A property of a key, declared in the type of the key: ``Annotated[Path, Trait.PATH]``."""
 
     PATH = "a path, relative to the file that names it"
     INPUT = "a path as well, of what the evaluation reads; or an address"
@@ -32,13 +32,16 @@ class Trait(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Option:
-    """How commands and the Python API give a key, written into the type of the key or of the place that has it.
+    """The command-line option and the Python argument of a key, declared in the type of the key.
 
-    name: of the option. group: of the commands that have it (`flows/cli/options.py`). panel: of help. metavar: what
-    help calls its value. below: the key of a place that it gives, as `.format`. argument: of the Python API, by default
-    called as the option. read: the function of `from_options` that reads the text, by its name. help: by default the
-    key's own description. near: other keys that problems with it name. also: a second name. key: the key that it gives,
-    dotted; `[]` stands for every entry of a list.
+    name: of the option. group: of the commands that have it (`flows/cli/options.py`). panel: of the help screen.
+        metavar:
+    the name of the value in the help. below: the key within a source that the option sets, such as `.format`. argument:
+        the
+    Python argument, by default named as the option. read: the name of the function of `from_options` that parses the
+    text.
+    help: by default the description of the key. near: other keys whose problems name this option. also: a second
+    name. key: the dotted key that the option sets; `[]` stands for every entry of a list.
     """
 
     name: str
@@ -55,17 +58,17 @@ class Option:
 
     @property
     def parameter(self) -> str:
-        """What the functions of commands call it: ``more_judgments`` for ``--more-judgments``."""
+        """The parameter name in the functions of commands: ``more_judgments`` for ``--more-judgments``."""
         return self.name.removeprefix("--").replace("-", "_")
 
     @property
     def given(self) -> str:
-        """What the functions of the Python API call it."""
+        """The parameter name in the functions of the Python API."""
         return self.argument or self.parameter
 
     @property
     def place(self) -> Place:
-        """The place of the key, without the numbers of entries."""
+        """The place of the key, without list indices."""
         return tuple(self.key.replace("[]", "").split("."))
 
 
@@ -81,14 +84,14 @@ class Model(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     alone: ClassVar[str | None] = None
-    """The key that a text alone stands for; None if all keys must be named."""
+    """The key that a text alone stands for, or None if all keys must be named."""
 
     short_form: ClassVar[Any] = None
-    """The type of other values that `expand` takes; None if there is no other short form than a text."""
+    """The type of other short forms that `expand` accepts, or None if only a text is one."""
 
     @classmethod
     def expand(cls, value: Any) -> Any:
-        """Return the keys that a short form stands for; anything else as it is."""
+        """Return the keys that a short form stands for; anything else unchanged."""
         return {cls.alone: value} if cls.alone and isinstance(value, str | Path) else value
 
     @model_validator(mode="before")
@@ -98,18 +101,18 @@ class Model(BaseModel):
 
 
 def as_several(value: Any) -> Any:
-    """Return a list of one entry for what is no list."""
+    """Return a list: the list itself, or the single value in a list, or an empty list for None."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
 SEVERAL = BeforeValidator(as_several)
-"""For the type of a list whose only entry may be given without the list."""
+"""A validator for lists whose only entry may be given without a list."""
 
 M = TypeVar("M", bound=BaseModel)
 
 
 def with_keys_of(kinds: Mapping[str, type[BaseModel]]) -> Callable[[type[M]], type[M]]:
-    """Return a decorator that adds the keys of every kind of place to a model, none of which must be given."""
+    """Return a class decorator that adds the keys of every kind of source to a model, as optional keys."""
 
     def add(model: type[M]) -> type[M]:
         fields: dict[str, Any] = {}
@@ -130,7 +133,7 @@ def with_keys_of(kinds: Mapping[str, type[BaseModel]]) -> Callable[[type[M]], ty
 
 
 def inner_types(annotation: Any) -> Iterator[Any]:
-    """Yield a type, everything that it is made of, and what is annotated there."""
+    """Yield a type and, recursively, all types that it is composed of."""
     yield annotation
     for inner in get_args(annotation):
         yield from inner_types(inner)
@@ -141,7 +144,7 @@ def is_model(kind: Any) -> bool:
 
 
 def models_in(annotation: Any) -> list[type[Model]]:
-    """Return the models of a type, such as System for list[System]."""
+    """Return the models in a type, such as System for list[System]."""
     return [kind for kind in inner_types(annotation) if is_model(kind)]
 
 
@@ -156,13 +159,13 @@ def keys_with(model: type[BaseModel], trait: Trait) -> set[str]:
 
 
 def places_of(model: type[BaseModel]) -> set[str]:
-    """Return the keys of a model at which an input is described."""
+    """Return the keys of a model that describe an input."""
     fields = model.model_fields.items()
     return {name for name, field in fields if any(keys_with(kind, Trait.INPUT) for kind in models_in(field.annotation))}
 
 
 def options_of(model: type[BaseModel], above: str = "") -> Iterator[Option]:
-    """Yield the options of a model's keys; above: the dotted key of the model, with a dot behind it."""
+    """Yield the options of a model's keys; above: the dotted key of the model, with a trailing dot."""
     for name, field in model.model_fields.items():
         for option in field.metadata:
             if isinstance(option, Option):
@@ -172,7 +175,7 @@ def options_of(model: type[BaseModel], above: str = "") -> Iterator[Option]:
 
 
 def walk_keys(model: BaseModel, place: Place = ()) -> Iterator[tuple[Place, set[Trait], Any]]:
-    """Yield every key of a model and of the models in it, with its traits and its value."""
+    """Yield place, traits and value of every key of a model and of nested models."""
     for name, field in type(model).model_fields.items():
         value = getattr(model, name)
         yield (*place, name), traits_of(field), value
@@ -183,7 +186,7 @@ def walk_keys(model: BaseModel, place: Place = ()) -> Iterator[tuple[Place, set[
 
 
 def change_keys(model: M, change: Callable[[set[Trait], Any], Any]) -> M:
-    """Return a model with the values of its keys, and of the models in it, as a function of traits and value."""
+    """Return a model with each value replaced by `change(traits, value)`, also in nested models."""
 
     def changed(value: Any) -> Any:
         if isinstance(value, list):
@@ -200,12 +203,12 @@ REFERENCES: tuple[str, ...] = get_args(ReferenceKind)
 
 
 def is_reference(content: Any) -> bool:
-    """Whether it is {env: NAME}, {file: PATH} or {prefect: NAME}."""
+    """Return whether content is a reference {env: NAME}, {file: PATH} or {prefect: NAME}."""
     return isinstance(content, dict) and len(content) == 1 and next(iter(content)) in REFERENCES
 
 
 def text_or_reference(content: Any) -> Any:
-    """The same; ValueError for what is neither text nor a reference."""
+    """Return a text or a reference unchanged; raise ValueError for anything else."""
     if content is None or isinstance(content, str):
         return content
     if is_reference(content) and all(isinstance(name, str) and name for name in content.values()):
@@ -214,4 +217,4 @@ def text_or_reference(content: Any) -> Any:
 
 
 SecretText = Annotated[str | dict[ReferenceKind, str], BeforeValidator(text_or_reference)]
-"""A text that may be a secret, or hold one."""
+"""A text that may be or contain a secret, or a reference to one."""

@@ -1,6 +1,6 @@
-"""How an evaluation is operated: where results are logged, when it runs, what is kept, what it may use.
+"""The settings for running an evaluation: tracking, schedule, retention, resources.
 
-Nothing here changes a result.
+None of these settings changes a result.
 """
 
 import os
@@ -26,7 +26,10 @@ LAST = "l"  # of a month: the last day, or weekday
 
 
 class CronField(NamedTuple):
-    """One of the five: its lowest and highest number, and the names that stand for numbers from the lowest on."""
+    """One of the five fields of a cron expression.
+
+    low, high: lowest and highest number. names: names that stand for the numbers from the lowest on.
+    """
 
     name: str
     low: int
@@ -35,11 +38,11 @@ class CronField(NamedTuple):
 
     @property
     def rule(self) -> str:
-        """How it must be written."""
+        """The description of valid values for a message."""
         return f"{self.name} ({self.low}-{self.high}{f' or {self.names[0]}-{self.names[-1]}' if self.names else ''})"
 
     def holds(self, part: str) -> bool:
-        """Whether a number or a name is one of the field's."""
+        """Return whether a number or a name is a value of the field."""
         return part in self.names or (part.isdecimal() and len(part) <= 4 and self.low <= int(part) <= self.high)
 
 
@@ -53,7 +56,7 @@ FIELDS = (
 
 
 def cron_fault(cron: str) -> str | None:
-    """The rule that a cron expression breaks; None where it breaks none."""
+    """Return the rule that a cron expression breaks, or None if it is valid."""
     texts = cron.lower().split()
     if len(texts) != len(FIELDS):
         return "must be five fields (minute hour day month weekday), as in 0 2 * * *"
@@ -68,7 +71,7 @@ RULES_OF_PATTERNS: dict[str, str] = {}  # pattern -> the rule in our words
 
 
 def matching_text(pattern: str, rule: str) -> Any:
-    """For the type of a text that matches a pattern; rule: what is said of one that does not."""
+    """Return a field for text that matches a pattern; rule: the message about text that does not match."""
     RULES_OF_PATTERNS[pattern] = rule
     return Field(pattern=pattern)
 
@@ -86,7 +89,7 @@ NO_ZONES = ("Factory", "localtime", "posixrules")  # files of the zone database 
 
 
 def expand_home(path: Path) -> Path:
-    """A path whose first part is `~`, in the home directory; any other as it is.  ValueError for what is none."""
+    """Return a path with a leading `~` replaced by the home directory; raise ValueError for an unusable path."""
     if (problem := unusable(str(path))) is not None:
         raise ValueError(problem)
     try:
@@ -99,7 +102,7 @@ GivenPath = Annotated[Path, AfterValidator(expand_home), Trait.PATH]
 
 
 def tracker_address_fault(address: str) -> str | None:
-    """The rule that an MLflow address breaks; None where MLflow would take it."""
+    """Return the rule that an MLflow address breaks, or None if MLflow accepts it."""
     scheme = re.match(r"([A-Za-z][A-Za-z0-9.+-]*):", address)
     kind = scheme[1].lower().partition("+")[0] if scheme else ""
     if HOST_AND_PORT.fullmatch(address):
@@ -115,7 +118,7 @@ def tracker_address_fault(address: str) -> str | None:
 
 
 def server_address_fault(address: str) -> str | None:
-    """The rule that the address of a server breaks; None where it has a scheme and a host."""
+    """Return the rule that a server address breaks, or None if it has a scheme and a host."""
     try:
         parts = urlsplit(address)
         has_host = bool(parts.hostname) and parts.port != 0 and not re.search(r"\s", address)
@@ -128,7 +131,7 @@ def server_address_fault(address: str) -> str | None:
 
 
 def check_address(fault_of: Callable[[str], str | None]) -> AfterValidator:
-    """Return a check of an address that is a text without variables; any other is known when it is used."""
+    """Return a validator for addresses that are texts without variables; others are checked when they are used."""
 
     def check(value: Any) -> Any:
         if isinstance(value, str) and value and "${" not in value and (fault := fault_of(value)):
@@ -165,7 +168,7 @@ class TrackerChoice(Model):
 
     @classmethod
     def expand(cls, value: Any) -> Any:
-        """Return the name and the options of `NAME` or `{NAME: {OPTION: VALUE}}`; anything else as it is."""
+        """Return name and options of `NAME` or `{NAME: {OPTION: VALUE}}`; anything else unchanged."""
         if value and isinstance(value, dict) and not {"name", "options"} & set(value):
             if len(value) != 1:
                 raise ValueError("must be a name, or one name with its options: {NAME: {OPTION: VALUE}}")
@@ -280,7 +283,7 @@ class Spark(Model):
     @field_validator("conf", mode="before")
     @classmethod
     def _texts(cls, value: Any) -> Any:
-        """Numbers and switches as Spark spells them."""
+        """Return settings of Spark as text, with numbers and booleans as Spark spells them."""
         if not isinstance(value, dict):
             return value
         spelt = {True: "true", False: "false"}

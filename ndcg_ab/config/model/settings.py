@@ -1,4 +1,4 @@
-"""The parts of a configuration that say how differences are tested and what must hold: statistics, slices, gate."""
+"""The settings for tests and conditions: statistics, slices and gate."""
 
 import math
 from typing import Annotated, Any, Literal
@@ -134,7 +134,7 @@ class Gate(Model):
 
     @classmethod
     def expand(cls, value: Any) -> Any:
-        """Return what true stands for: no regression, and the guardrails."""
+        """Return the keys that `true` stands for: no regression, and the guardrails."""
         return {} if value is True else value
 
     no_regression: bool = Field(True, strict=True, description="No candidate regressed on a primary metric.")

@@ -1,1 +1,1 @@
-"""From options of a command, or arguments, to the model."""
+"""Convert command-line options and Python arguments into an evaluation."""

@@ -1,4 +1,4 @@
-"""What the options of `ndcg-ab compare` and the arguments of `ndcg_ab.compare` mean: an evaluation without a file."""
+"""Convert the options of `ndcg-ab compare` and the arguments of `ndcg_ab.compare` into an evaluation."""
 
 import math
 import re
@@ -26,9 +26,11 @@ OPTIONS = tuple(sorted(options_of(Evaluation), key=lambda option: "[]" in option
 
 
 def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) -> Evaluation:
-    """The evaluation that the options describe; InputError names the option.
+    """Return the evaluation that command-line options describe; raise InputError that names the option.
 
-    options: the values of a command's parameters, by `Option.parameter`; None and "" are not given, others are ignored.
+    options: the parameter values of a command, by `Option.parameter`; None and "" count as not given, other parameters
+        are
+    ignored.
     """
     given = dict(options)
     for option in OPTIONS:
@@ -61,14 +63,16 @@ def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) 
 
 
 def evaluation_key(option: Option, content: Mapping[str, Any]) -> str:
-    """Where an evaluation has the option; formats and columns are those of the scores, where there are some."""
+    """Return the key of an option; formats and columns of systems belong to scores if scores are given."""
     return option.key.replace("systems[]", "scores[]") if "scores" in content else option.key
 
 
 def evaluation_from_arguments(arguments: Mapping[str, Any]) -> Evaluation:
-    """The evaluation that arguments of the Python API describe, by `Option.given`; InputError names the argument.
+    """Return the evaluation that Python arguments describe, by `Option.given`.
 
-    None stands for what is not given.
+    Raise InputError that names the argument.
+
+    None counts as not given.
     """
     content: dict[str, Any] = {"name": "compare"}
     for option in OPTIONS:
@@ -80,9 +84,13 @@ def evaluation_from_arguments(arguments: Mapping[str, Any]) -> Evaluation:
 
 
 def read_resources(options: Mapping[str, Any], otherwise: Resources | None = None) -> Resources:
-    """What `--threads`, `--memory-limit` and `--spill` say; otherwise: of what they do not say.
+    """Return the resources given by `--threads`, `--memory-limit` and `--spill`.
 
-    options: the values of a command's parameters; others are ignored.  InputError names the option.
+    Raise InputError that names the option.
+
+    options: the parameter values of a command; other parameters are ignored.  otherwise: the values of options that are
+        not
+    given.
     """
     given = {name: value for name in Resources.model_fields if (value := options.get(name)) is not None}
     if (spill := given.get("spill")) is not None:
@@ -97,19 +105,19 @@ def read_resources(options: Mapping[str, Any], otherwise: Resources | None = Non
 
 
 def with_resource_options(evaluation: Evaluation, options: Mapping[str, Any]) -> Evaluation:
-    """The evaluation of a configuration, with what the options say instead of its `resources`."""
+    """Return the evaluation with its `resources` overridden by command-line options."""
     return evaluation.model_copy(update={"resources": read_resources(options, evaluation.resources)})
 
 
 def one_deciding(content: dict[str, Any]) -> dict[str, Any]:
-    """Of several metrics the first decides, where it is not said which are primary or secondary."""
+    """Return the content with only the first of several metrics as primary, unless roles are given."""
     several = isinstance(metrics := content.get("metrics"), list) and len(metrics) > 1
     roles = ("primary_metrics", "secondary_metrics")
     return content | ({"primary_metrics": FIRST} if several and not any(map(content.get, roles)) else {})
 
 
 def validate_evaluation(content: dict[str, Any], name: Callable[[Setting], str] = str) -> Evaluation:
-    """The evaluation; name: how an InputError writes a key that it is about."""
+    """Return the validated evaluation; name: converts a key to text in the message of an InputError."""
     try:
         return Evaluation.model_validate(content)
     except ValidationError as error:
@@ -117,7 +125,7 @@ def validate_evaluation(content: dict[str, Any], name: Callable[[Setting], str] 
 
 
 def set_key(content: dict[str, Any], key: str, value: Any) -> None:
-    """Sets a dotted key; `[].` sets it in every entry of a list."""
+    """Set a dotted key in nested content; `[].` sets it in every entry of a list."""
     first, _, rest = key.partition(".")
     if not rest:
         content[first] = value
@@ -132,7 +140,7 @@ BY_KEY = {key: option for option in reversed(OPTIONS) for key in (option.key, *o
 
 
 def name_option(setting: Setting) -> str:
-    """A setting as the command has it: ``--alpha``, ``--require judged``, ``--guardrail recall@10=0.02``."""
+    """Return a setting as a command-line option: ``--alpha``, ``--require judged``, ``--guardrail recall@10=0.02``."""
     option = BY_KEY.get(general_key(setting.key))
     if option is None:
         return str(setting)
@@ -143,7 +151,7 @@ def name_option(setting: Setting) -> str:
 
 
 def name_argument(setting: Setting) -> str:
-    """A setting as the Python API has it: ``alpha``, ``gate["judged"]``, ``guardrails={'recall@10': 0.02}``."""
+    """Return a setting as a Python argument: ``alpha``, ``gate["judged"]``, ``guardrails={'recall@10': 0.02}``."""
     option = BY_KEY.get(general_key(setting.key))
     if option is None:
         return str(setting)
@@ -154,13 +162,13 @@ def name_argument(setting: Setting) -> str:
 
 
 def gate_condition(setting: Setting, option: Option) -> str:
-    """The one of several conditions in an option that a setting is; empty for another setting."""
+    """Return the name of the condition if a setting is a condition of the gate, else an empty text."""
     part = setting.key.removeprefix(f"{option.key}.")
     return part if part in SINGLE_GATES else ""
 
 
 def parse_system(text: str) -> tuple[str, str]:
-    """NAME and FILE of ``--system NAME=FILE``."""
+    """Return name and file of ``--system NAME=FILE``; raise InputError for any other text."""
     name, equals, file = text.partition("=")
     if not equals or not name or not file:
         raise InputError(f"--system {text!r}: must be NAME=FILE, such as new=runs/new.run.gz")
@@ -168,13 +176,13 @@ def parse_system(text: str) -> tuple[str, str]:
 
 
 def parse_systems(_option: str, systems: Sequence[tuple[Any, ...] | str]) -> list[dict[str, Any]]:
-    """Return the entries of systems, each of which is (name, file), (name, file, parts) or a text NAME=FILE."""
+    """Return the configuration entries of systems, each given as (name, file), (name, file, parts) or NAME=FILE."""
     found = (parse_system(each) if isinstance(each, str) else each for each in systems)
     return [dict(zip(("name", "file", "parts"), each, strict=False)) for each in found]
 
 
 def parse_scores(_option: str, texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Each as FILE or NAME=FILE; a file of the very name is a file."""
+    """Return the configuration entries of scores, each given as FILE or NAME=FILE; an existing file counts as FILE."""
     found = []
     for text in texts:
         name, equals, file = text.partition("=")
@@ -184,9 +192,9 @@ def parse_scores(_option: str, texts: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def parse_pairs(option: str, texts: Sequence[str], rule: str, given: str = "") -> dict[str, str]:
-    """Return left → right of texts ``LEFT=RIGHT``; raise InputError for a text that is none, and a left given twice.
+    """Return the mapping left -> right of texts ``LEFT=RIGHT``; raise InputError for another text or a repeated left.
 
-    rule: how a text must be. given: what the user wrote, of which the texts are parts.
+    rule: the rule for a text, for the message. given: the user's input of which the texts are parts.
     """
     found: dict[str, str] = {}
     for text in texts:
@@ -200,13 +208,13 @@ def parse_pairs(option: str, texts: Sequence[str], rule: str, given: str = "") -
 
 
 def parse_columns(option: str, text: str | None) -> dict[str, str]:
-    """field -> column of ``query_id=qid,doc_id=url``."""
+    """Return the mapping field -> column of ``query_id=qid,doc_id=url``."""
     parts = [part for part in (text or "").split(",") if part.strip()]
     return parse_pairs(option, parts, "must be FIELD=COLUMN, with commas between", text or "")
 
 
 def parse_grades(option: str, text: str) -> dict[str, float]:
-    """word -> number of ``E=3,S=2``."""
+    """Return the mapping word -> number of ``E=3,S=2``."""
     rule = "must be WORD=NUMBER, with commas between, such as E=3,S=2,C=1,I=0"
     found = parse_pairs(option, text.split(","), rule, text)
     if not all(map(is_number, found.values())):
@@ -215,7 +223,7 @@ def parse_grades(option: str, text: str) -> dict[str, float]:
 
 
 def parse_margin(option: str, text: str) -> tuple[str, float]:
-    """Metric and number of ``METRIC=D``; a metric may have ``=`` in its choices."""
+    """Return metric and number of ``METRIC=D``; a metric may contain ``=`` in its choices."""
     metric, equals, number = text.rpartition("=")
     if not equals or not metric or ")" in number:
         plain = text.strip("= ")
@@ -238,14 +246,14 @@ def parse_margins(option: str, texts: Sequence[str]) -> dict[str, float]:
 
 
 def parse_smallest_effect(option: str, texts: Sequence[str]) -> float | dict[str, float]:
-    """One for every metric, or one for each that is named; InputError for a mixture."""
+    """Return one number for every metric, or a mapping metric -> number; raise InputError for a mixture."""
     if len(texts) == 1 and "=" not in re.sub(r"\(.*\)", "", texts[0]):
         return parse_number(option, texts[0], texts[0])
     return parse_margins(option, texts)
 
 
 def parse_gate(option: str, texts: Sequence[str]) -> dict[str, Any]:
-    """Return the gate of conditions: ``proof``, one of `SINGLE_GATES` such as ``judged=0.8``, ``METRIC=DIFFERENCE``."""
+    """Return the gate of conditions such as ``proof``, ``judged=0.8`` (`SINGLE_GATES`) or ``METRIC=DIFFERENCE``."""
     found: dict[str, Any] = {PROOF: True} if PROOF in texts else {}
     texts = [text for text in texts if text != PROOF]
     margins = [text for text in texts if text.partition("=")[0] not in SINGLE_GATES]
@@ -259,7 +267,10 @@ def parse_gate(option: str, texts: Sequence[str]) -> dict[str, Any]:
 
 
 def parse_severities(option: str, texts: Sequence[str]) -> dict[str, str]:
-    """code -> severity of ``few_judged=ignore``; what neither is, is refused where all of the evaluation is."""
+    """Return the mapping code -> severity of texts such as ``few_judged=ignore``.
+
+    Codes and severities are not checked.
+    """
     known = next((f"{text}=ignore" for text in texts if text in CODES), "few_judged=ignore")
     return parse_pairs(option, texts, f"must be CODE=SEVERITY; such as {known}")
 
@@ -283,14 +294,14 @@ def parse_number(option: str, text: str, number: str) -> float:
 
 
 def refusal_text(option: str, text: str, number: str, rule: str) -> InputError:
-    """What is said of a number that breaks a rule, with the one that was meant where it can be told."""
+    """Return the error for a number that breaks a rule, with the intended number if it can be guessed."""
     meant = plain_number(number)
     hint = f"; say {option} {text.removesuffix(number)}{meant}" if meant else ""
     return InputError(f"{option} {text!r}: {number!r} {rule}{hint}")
 
 
 def parse_alpha(option: str, value: str | float) -> float:
-    """A threshold; what is out of the range is refused where all of the evaluation is."""
+    """Return a threshold as a float; its range is checked when the evaluation is validated."""
     text = str(value)
     if not is_number(text):
         meant = plain_number(text)
@@ -308,7 +319,7 @@ def parse_metrics(option: str, texts: Sequence[str]) -> list[str]:
 
 
 def parse_primary(option: str, texts: Sequence[str]) -> list[str] | str:
-    """The metrics that decide; ``all``, or ``first``, alone: those of --metric."""
+    """Return the primary metrics, or ``all`` or ``first`` if that is the only text."""
     return texts[0] if list(texts) in ([ALL], [FIRST]) else parse_metrics(option, texts)
 
 
@@ -330,5 +341,5 @@ def as_list(_option: str, values: Sequence[str]) -> list[str]:
 
 
 def negate(_option: str, value: bool) -> bool | None:
-    """False for a flag such as ``--unweighted``; None, which is not given, without it."""
+    """Return False for a given flag such as ``--unweighted``, and None if it is not given."""
     return False if value else None

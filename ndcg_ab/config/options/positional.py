@@ -1,4 +1,4 @@
-"""Files that are given without an option: the judgments first, then a ranking for each system, the baseline first."""
+"""Assign files given without an option: first the judgments, then one ranking per system, the baseline first."""
 
 import re
 import shlex
@@ -16,7 +16,7 @@ USAGE = "JUDGMENTS BASELINE CANDIDATE…"
 
 
 class NamedFile(NamedTuple):
-    """A system's name and file. parts: the file is a folder or a pattern whose files are parts of one table."""
+    """The name and the file of a system. parts: whether the file is a folder or pattern whose files form one table."""
 
     name: str
     file: str
@@ -24,11 +24,11 @@ class NamedFile(NamedTuple):
 
 
 def place_files(options: Mapping[str, Any], command: str, otherwise: str = "") -> dict[str, Any]:
-    """The options with `judgments` and `system` from `files`, those without an option.
+    """Return the options with `judgments` and `system` filled from the positional `files`.
 
-    Without --judgments the first file is the judgments, without --system the others are rankings.
-    otherwise: what can be given instead of files.  InputError where it cannot be told which file is which, or where one
-    is missing.
+    Without --judgments the first file is the judgments, and without --system the others are rankings.
+    otherwise: the alternative to giving files, for messages.  Raises InputError if files are missing or it is ambiguous
+    which file is which.
     """
     placed = dict(options)
     given = expand_patterns(options.get("files") or ())
@@ -49,7 +49,7 @@ def place_files(options: Mapping[str, Any], command: str, otherwise: str = "") -
 
 
 def only_judgments(given: Sequence[str], options: Mapping[str, Any]) -> str:
-    """The one file beside --system; InputError where there are others, which must be named in the same way."""
+    """Return the single file given beside --system; raise InputError if there are further files."""
     rest = [file for place, file in enumerate(given) if place or options.get("judgments") or is_named(file)]
     if rest:
         systems = " ".join(f"--system {shlex.quote(f'{each.name}={each.file}')}" for each in name_systems(rest))
@@ -61,19 +61,19 @@ def only_judgments(given: Sequence[str], options: Mapping[str, Any]) -> str:
 
 
 def format_text(text: str) -> str:
-    """A name in a message, as it was typed where it can be."""
+    """Return a text for a message, unquoted if it needs no quotes."""
     return text if re.fullmatch(r"[\w./=:+-]{1,80}", text) else format_value(text)
 
 
 def is_named(text: str) -> bool:
-    """Return whether a text is NAME=FILE; an existing file, an address, and a path before the = are no names."""
+    """Return whether a text is NAME=FILE; existing files, addresses, and texts with a path before the = are not."""
     name, equals, file = text.partition("=")
     is_name = not re.search(r"[/\\]", name) or Path(file).exists()
     return bool(equals) and is_name and not ADDRESS.match(text) and not Path(text).exists()
 
 
 def expand_patterns(files: Sequence[str | Path]) -> list[str]:
-    """Return the files, with those that match in place of each pattern without a name."""
+    """Return the files with each unnamed pattern replaced by the files that match it."""
     found: list[str] = []
     for text in map(str, files):
         path = Path(text)
@@ -87,10 +87,10 @@ def expand_patterns(files: Sequence[str | Path]) -> list[str]:
 
 
 def name_systems(texts: Sequence[str]) -> list[NamedFile]:
-    """Return the name and file of each text; a file without a name is called after the file.
+    """Return the name and file of each text; a file without a name is named after the file.
 
-    A pattern or a folder with a name is one table of parts. Raise InputError for a text that is neither NAME=FILE nor
-    like a file's name.
+    A named pattern or folder is one table of several parts. Raises InputError for a text that is neither NAME=FILE nor
+    similar to a file name.
     """
     texts = expand_patterns(texts)
     alone = [text for text in texts if not is_named(text) and (re.search(r"[./\\]", text) or Path(text).exists())]
@@ -105,7 +105,7 @@ def name_systems(texts: Sequence[str]) -> list[NamedFile]:
 
 
 def systems_by_name(texts: Sequence[str]) -> dict[str, Path]:
-    """name -> file of every --system; InputError for a name that is given twice."""
+    """Return the mapping name -> file of all --system options; raise InputError for a repeated name."""
     found: dict[str, Path] = {}
     for name, file, parts in name_systems(texts):
         if Path(file).is_dir() and not parts:
@@ -118,7 +118,7 @@ def systems_by_name(texts: Sequence[str]) -> dict[str, Path]:
 
 
 def distinct_names(files: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
-    """A name for each file, the plainest that tells all of them apart: bm25, the folder's, folder-bm25, bm25-2."""
+    """Return a distinct name for each file, in the simplest of these styles: bm25, folder, folder-bm25, bm25-2."""
     ways: tuple[Callable[[str], str], ...] = (stem, folder, lambda file: f"{folder(file)}-{stem(file)}")
     for way in ways:
         names = [way(file) for file in files]
@@ -137,10 +137,10 @@ def parts_of(file: str) -> list[str]:
 
 
 def stem(file: str) -> str:
-    """What a file is called, without the endings of its format."""
+    """Return the name of a file without the suffixes of its format."""
     return file_stem(Path((parts_of(file) or [file])[-1]))
 
 
 def folder(file: str) -> str:
-    """The folder that a file is in; empty where none is named."""
+    """Return the name of the folder of a file, or an empty text if the path has none."""
     return (parts_of(file)[-2:-1] or [""])[0]

@@ -1,1 +1,1 @@
-"""Secrets: named by reference, looked up when they are used, and shown nowhere."""
+"""Look up secrets by reference when they are used, and remove them from all output."""

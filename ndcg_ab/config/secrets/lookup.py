@@ -1,13 +1,13 @@
-"""Secrets and variables: named in a configuration, looked up when they are used; secrets are shown nowhere.
+"""Look up secrets and environment variables that a configuration names, when they are used.
 
-    {env: NAME}      the variable NAME of the environment
-    {file: PATH}     what the file holds, without the line end
-    {prefect: NAME}  the Prefect block of type Secret that is called NAME
+    {env: NAME}      the environment variable NAME
+    {file: PATH}     the content of the file, without the final line end
+    {prefect: NAME}  the Prefect block of type Secret called NAME
 
-In texts `${NAME}` and `${NAME:-value}` are variables of the environment, and `$${` is a plain `${`.
+In texts, `${NAME}` and `${NAME:-value}` are environment variables, and `$${` is a plain `${`.
 
-What is kept of an evaluation holds the reference.  Every value that was looked up is remembered by this process, and
-`redact` takes it out of whatever is about to be shown or kept.
+Stored results contain the reference.  Every value that was looked up is remembered by this process, and
+`redact` removes it from everything that is shown or stored.
 """
 
 import os
@@ -32,9 +32,9 @@ WORDS = re.compile(r"\d+([.,]\d+)?|[a-z]+([-_. /]?[a-z]+)*|[A-Z][a-z]+|[~.]{0,2}
 
 
 def fill_variables(text: str, where: str) -> str:
-    """The text with the values of its variables.
+    """Return the text with environment variables replaced by their values.
 
-    A variable that is set and empty counts as not set.  Raises InputError for one that is not set and has no default.
+    An empty variable counts as not set.  Raises InputError for a variable that is not set and has no default.
     """
 
     def value_of(found: re.Match[str]) -> str:
@@ -58,10 +58,11 @@ def fill_variables(text: str, where: str) -> str:
 
 
 def reveal_secrets(content: Any, where: str, directory: Path) -> Any:
-    """The same with the values of its references and of `${VARIABLES}`, in lists and mappings, too.
+    """Return the content with references and `${VARIABLES}` replaced by their values, also in lists and mappings.
 
-    where: the key, for messages.  directory: what relative paths of secrets start from.  Raises InputError where a
-    secret is not there.
+    where: the key, for messages.  directory: the folder from which relative paths of secrets start.  Raises InputError
+        if
+    a secret is missing.
     """
     if is_reference(content):
         value = look_up(content, where, directory)
@@ -84,14 +85,14 @@ def reveal_secrets(content: Any, where: str, directory: Path) -> Any:
 
 
 def reveal_arguments(arguments: Mapping[str, Any], where: str, directory: Path) -> dict[str, Any]:
-    """The same for keyword arguments, whose names are a function's own: one named `file` is no reference."""
+    """Return keyword arguments with secrets looked up; an argument named `file` is not taken for a reference."""
     return {name: reveal_secrets(value, f"{where}.{name}", directory) for name, value in arguments.items()}
 
 
 def reveal_address(content: Any, where: str, directory: Path) -> str:
-    """An address, of which the secret parts alone are remembered: user and password, and keys in its query.
+    """Return an address with references and variables replaced by their values.
 
-    The rest of it may be shown, whatever it was named by.
+    Only the secret parts of the address are hidden in output: user and password, and keys in the query string.
     """
     if content is None:
         return ""
@@ -100,7 +101,7 @@ def reveal_address(content: Any, where: str, directory: Path) -> str:
 
 
 def remember_address(text: str) -> str:
-    """The same; its user and password are secret, and what is named like a secret in its query."""
+    """Return the address after marking its user, password and secret query parameters as secrets."""
     for found in USERINFO.finditer(text):
         user, password = found["user"], found["secret"]
         for each in (password, unquote(password), f"{user}:{password}", f"{unquote(user)}:{unquote(password)}"):
@@ -114,7 +115,7 @@ def remember_address(text: str) -> str:
 
 
 def split_address(text: str) -> tuple[str, str | None]:
-    """An address without user and password, and these as ``user:password``, decoded; None where it has none."""
+    """Return an address without user and password, and these as decoded ``user:password``, or None without any."""
     if "@" not in text or not text.startswith(("http://", "https://")):
         return text, None
     bare = without_password(text)
@@ -124,12 +125,12 @@ def split_address(text: str) -> tuple[str, str | None]:
 
 
 def without_password(uri: str) -> str:
-    """An address as it can be shown and kept: without the name and password that it may hold."""
+    """Return an address without user and password."""
     return re.sub(r"(?<=://)[^\s/@?#]*@", "", USERINFO.sub(r"\g<slash>", uri))
 
 
 def remember_environment(variables: Mapping[str, str] | None = None) -> None:
-    """Remembers what the environment holds for clients of servers: values of variables named like a secret."""
+    """Mark the values of environment variables that are named like secrets as secrets."""
     for name, value in (os.environ if variables is None else variables).items():
         if has_secret_name(name) and name not in FOLDERS and len(value) >= LEAST:
             if name.startswith(CLIENTS) or not WORDS.fullmatch(value):

@@ -1,6 +1,4 @@
-"""Takes secrets out of what is about to be shown, logged or kept: the values that this process knows to be secret, and
-whatever has the shape of one.
-"""
+"""Remove secrets from output: values that this process knows to be secret, and texts that look like secrets."""
 
 import base64
 import html
@@ -51,13 +49,13 @@ LONGEST_SHAPE = 10_000  # characters after which each of them is known for what 
 
 
 def has_secret_name(key: object) -> bool:
-    """Whether a key, a header or a variable is named like one that holds a secret."""
+    """Return whether the name of a key, header or variable suggests a secret."""
     bare = re.sub(r"[^a-z0-9]", "", str(key).lower())
     return NAMES.search(bare) is not None
 
 
 def secrets_in(key: object, text: str) -> Iterator[str]:
-    """What looks like a secret in the text that is at a key, as it is there; references with `${` excepted."""
+    """Yield the parts of a text at a key that look like secrets, except references with `${`."""
     bare = text.strip()
     if has_secret_name(key) and len(bare) >= 4 and is_plain(bare):
         yield bare
@@ -70,14 +68,14 @@ def secrets_in(key: object, text: str) -> Iterator[str]:
 
 
 def find_plain_secrets(content: Any) -> Iterator[tuple[Place, str]]:
-    """Yield what looks like a secret in lists and mappings, with the place of each."""
+    """Yield the place and the text of each part of nested content that looks like a secret."""
     for place, text in walk_texts(content):
         name = next((part for part in reversed(place) if isinstance(part, str)), "")
         yield from ((place, secret) for secret in dict.fromkeys(secrets_in(name, text)))
 
 
 def is_plain(text: str) -> bool:
-    """Whether it is there as it is: no variable, nothing that is hidden already, nothing that stands for one."""
+    """Return whether a text is a literal secret, and no variable, redacted text or placeholder."""
     return "${" not in text and "•••" not in text and not NO_SECRETS.fullmatch(text)
 
 
@@ -89,7 +87,7 @@ _known: set[str] = set()
 
 
 def remember_secret(value: str) -> str:
-    """The value, which is taken out of every text from now on."""
+    """Mark a value as secret, so that it is removed from output, and return it."""
     found = {each for each in secret_parts(value) if len(each) >= SHORTEST}
     if not found <= _known:
         _known.update(found)
@@ -98,14 +96,14 @@ def remember_secret(value: str) -> str:
 
 
 def remember_plain_secrets(content: Any) -> Any:
-    """The content, of which everything that looks like a secret is taken out of every text from now on."""
+    """Mark all parts of nested content that look like secrets as secret, and return the content."""
     for _, secret in find_plain_secrets(content):
         remember_secret(secret)
     return content
 
 
 def without_plain_secrets(content: Any) -> Any:
-    """What is kept of a configuration: nothing that looks like a secret, wherever it stands."""
+    """Return nested content with all parts that look like secrets hidden."""
     hidden: dict[Place, list[str]] = {}
     for place, secret in find_plain_secrets(content):
         hidden.setdefault(place, []).append(secret)
@@ -120,13 +118,13 @@ def without_plain_secrets(content: Any) -> Any:
 
 
 def forget_forms() -> None:
-    """What was made of the secrets that were known is made again: there are others now."""
+    """Clear the caches that are computed from the known secrets."""
     secrets_pattern.cache_clear()
     longest_secret.cache_clear()
 
 
 def secret_parts(value: str) -> Iterator[str]:
-    """The value itself; its lines (a PEM file), and the secret values in it (a service account's JSON)."""
+    """Yield the value, its lines (for a PEM file), and the secret values in it (for a service account's JSON)."""
     yield value
     yield value.strip()
     if "\n" in value:
@@ -143,7 +141,7 @@ def secret_parts(value: str) -> Iterator[str]:
 
 
 def written_forms(secret: str) -> Iterator[str]:
-    """The ways in which a text can hold a secret: as it is, quoted, escaped, percent-encoded, in base64."""
+    """Yield regular expressions for the forms of a secret in a text: plain, quoted, escaped, or encoded."""
     bare = len(secret) < WORD and secret.isalnum()
     yield rf"(?<![^\W_]){re.escape(secret)}(?![^\W_])" if bare else re.escape(secret)
     encoded = {quote(secret, safe=""), quote(secret), quote_plus(secret)}
@@ -155,7 +153,7 @@ def written_forms(secret: str) -> Iterator[str]:
 
 
 def base64_forms(secret: bytes) -> Iterator[str]:
-    """What base64 makes of it wherever it begins and ends in a longer text, as after ``user:`` for Basic."""
+    """Yield the base64 encodings of a secret at any offset in a longer text, as in basic authentication."""
     for before in range(3):
         text = base64.b64encode(b"\0" * before + secret).decode()
         inner = text[(0, 2, 3)[before] : (before + len(secret)) * 8 // 6]
@@ -165,25 +163,25 @@ def base64_forms(secret: bytes) -> Iterator[str]:
 
 @cache
 def secrets_pattern() -> re.Pattern[str] | None:
-    """All that is known to be secret, the longest first; None where nothing is."""
+    """Return a regular expression that matches all known secrets, the longest first, or None if none is known."""
     found = {form for secret in _known for form in written_forms(secret)}
     return re.compile("|".join(sorted(found, key=len, reverse=True))) if found else None
 
 
 @cache
 def longest_secret() -> int:
-    """How many characters of a text must be seen to know a secret in it."""
+    """Return how many characters of a text must be seen to recognise a secret."""
     return max([LONGEST_SHAPE, *(len(form) for secret in _known for form in written_forms(secret))])
 
 
 def remove_known_secrets(text: str) -> str:
-    """A text without the secrets that this process knows."""
+    """Return the text with all known secrets hidden."""
     known = secrets_pattern()
     return known.sub(HIDDEN, text) if known else text
 
 
 def redact(text: str) -> str:
-    """The same, and without what has the shape of a secret: passwords in addresses, keys of well-known services."""
+    """Return the text with known secrets hidden, and texts that look like secrets, such as passwords in addresses."""
     text = remove_known_secrets(text)
     for shape in SHAPES:
         text = shape.sub(lambda found: found[0].replace(found["secret"], HIDDEN), text)
@@ -194,9 +192,10 @@ hide_with(redact, longest_secret)
 
 
 def discreet_error(error: BaseException) -> BaseException:
-    """An error that can be logged with its causes: itself, or, where it tells a secret, one of its kind that does not.
+    """Return an error that can be logged with its causes without revealing secrets.
 
-    What has no kind of ours is told as ``RuntimeError: KeyError: …``.
+    An error without secrets is returned unchanged.  Otherwise an error of the same class with a redacted message is
+    returned, or, if the class is not from this project, a RuntimeError such as ``RuntimeError: KeyError: …``.
     """
     told = "".join(traceback.format_exception(error))
     if remove_known_secrets(told) == told and redact(words_of(error)) == words_of(error):
@@ -209,7 +208,7 @@ def discreet_error(error: BaseException) -> BaseException:
 
 
 class Censor(logging.Filter):
-    """Takes secrets out of what is logged, whoever said it."""
+    """A logging filter that removes secrets from log records."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         try:
@@ -227,7 +226,7 @@ CENSOR = Censor()
 
 
 def censor_logs(*loggers: str) -> None:
-    """Takes secrets out of what the handlers of these loggers pass on; asking twice changes nothing."""
+    """Add a filter that removes secrets to the handlers of the loggers; repeated calls have no further effect."""
     for name in loggers:
         for handler in logging.getLogger(name).handlers:
             handler.addFilter(CENSOR)

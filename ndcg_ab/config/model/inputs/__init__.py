@@ -1,1 +1,1 @@
-"""What a configuration says of its inputs: judgments, rankings, scores, clicks, and the places they come from."""
+"""The models of the inputs in a configuration: judgments, rankings, scores, clicks, and their sources."""

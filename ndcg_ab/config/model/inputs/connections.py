@@ -1,4 +1,4 @@
-"""What a configuration says of places that are not on this machine's disk: addresses, object stores, databases."""
+"""The models of places beyond the local disk: addresses, object stores and databases; and of data in memory."""
 
 import re
 from pathlib import Path, PosixPath
@@ -15,7 +15,7 @@ ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 class InMemoryData(NamedTuple):
     """Data in memory.
 
-    name: the argument that they were given as, for messages. data: a table, dictionaries, a list or a function.
+    name: the argument that the data were given as, for messages. data: a table, dictionaries, a list or a function.
     """
 
     name: str
@@ -23,33 +23,33 @@ class InMemoryData(NamedTuple):
 
 
 class InMemoryFile(PosixPath):
-    """A path in whose place data in memory are read: the Python API's, in no configuration."""
+    """A path object that carries data in memory, used by the Python API in place of a file."""
 
     given: InMemoryData
 
 
 class InMemoryFunction(str):
-    """A module and a function in whose place a function in memory is called: the Python API's, in no configuration."""
+    """A ``module:function`` text that carries a function in memory, used by the Python API."""
 
     given: InMemoryData
 
 
 def in_memory_file(name: str, data: Any) -> InMemoryFile:
-    """Return a path that is called as an argument, and stands for its data."""
+    """Return a path object that carries data; name: the argument that the data were given as."""
     file = InMemoryFile(name)
     file.given = InMemoryData(name, data)
     return file
 
 
 def in_memory_function(name: str, shown: str, function: Any) -> InMemoryFunction:
-    """Return a text as module:function that stands for a function which was given as an argument."""
+    """Return a text such as ``module:function`` that carries a function given as an argument."""
     text = InMemoryFunction(shown)
     text.given = InMemoryData(name, function)
     return text
 
 
 def read_file_place(value: Any) -> Path | str:
-    """A path, or the address of what is elsewhere (`s3://…`), which stays text: a path has no `//`."""
+    """Return a path, or the address of a remote file such as `s3://…` as text, since a path cannot hold `//`."""
     if isinstance(value, str) and ADDRESS.match(value):
         return value
     if isinstance(value, InMemoryFile):
@@ -66,16 +66,16 @@ GivenFile = Annotated[
     Trait.INPUT,
     Trait.DATED,
 ]
-"""A path of this machine, or an address as a text."""
+"""A local path, or an address as text."""
 
 
 def file_name(file: Path | str) -> str:
-    """The name of a file, for tables of what was read."""
+    """Return the name of a file or object, for tables of what was read."""
     return file.name if isinstance(file, Path) else plain_address(file).rstrip("/").rpartition("/")[2]
 
 
 def plain_address(address: str) -> str:
-    """An address without what may be secret in it: name and password, and what comes after `?` or `#`."""
+    """Return an address without parts that may be secret: user and password, and everything after `?` or `#`."""
     scheme, mark, rest = address.partition("://")
     if not mark:
         return address
@@ -96,12 +96,12 @@ class DescribedPlace(Model):
 
     @property
     def shown(self) -> str:
-        """Its name in tables of what was read."""
+        """The name of the source in tables of what was read."""
         raise NotImplementedError
 
     @property
     def origin(self) -> str:
-        """The place as it was given, without secrets, for the page."""
+        """The address of the source as it was given, without secrets, for the HTML page."""
         return self.shown
 
 
@@ -135,7 +135,7 @@ class Database(Model):
 
     @classmethod
     def expand(cls, value: Any) -> Any:
-        """Return the keys that an address alone, or a reference to it, stands for."""
+        """Return the keys that an address alone, or a reference to an address, stands for."""
         return {"uri": value} if is_reference(value) else super().expand(value)
 
     @field_validator("uri")
@@ -147,7 +147,7 @@ class Database(Model):
 
     @property
     def shown(self) -> str:
-        """Host and database, without name, password and parameters; a reference as it is written."""
+        """Host and database without user, password and parameters; a reference as it is written."""
         if isinstance(self.uri, dict):
             ((kind, name),) = self.uri.items()
             return f"{{{kind}: {name}}}"

@@ -1,10 +1,10 @@
-"""What a configuration says of a search engine that is asked over HTTP: request, answer, bounds.
+"""The model of a search engine over HTTP: request template, paths in the answer, limits.
 
-A request is a template over parsed values, never over JSON text.  In its texts stand
-    {query} or {text}  the query's text        {query_id}  its id        {depth}  how many results are asked for
-    {NAME}             the column NAME of the queries' file
-    {NAME:number}      the same as a number, where it is the whole text
-and `{{NAME}}` is a plain `{NAME}`.  Other braces stay as they are.
+A request is a template over parsed values, never over JSON text.  Texts may contain the placeholders
+    {query} or {text}  the query's text        {query_id}  its id        {depth}  number of results to request
+    {NAME}             the column NAME of the file of queries
+    {NAME:number}      the value of that column as a number, if the text consists of this placeholder only
+`{{NAME}}` stands for a plain `{NAME}`.  Other braces are kept.
 """
 
 import re
@@ -100,10 +100,10 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def complete_preset(given: dict[Any, Any]) -> dict[Any, Any]:
-    """What is given, on the defaults of the preset that it names; a key that is null has its default.
+    """Return the given keys completed with the defaults of the preset that they name; a null key has the default.
 
-    Inside parameters and body a null takes away what the preset has; it stays there, so that completing twice gives
-    the same.
+    Inside parameters and body a null removes the entry of the preset, and remains, so that completing twice has the
+    effect of completing once.
     """
     below = PRESETS.get(str(given.get("preset")), {})
     found = {**below, **{key: value for key, value in given.items() if value is not None}}
@@ -196,7 +196,7 @@ class HttpRequest(Model):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The columns of the queries' file that the request names."""
+        """The columns of the file of queries that the request names."""
         names = (
             found["name"]
             for _, text in walk_texts([self.url, self.headers, self.parameters, self.body])
@@ -206,7 +206,7 @@ class HttpRequest(Model):
 
     @property
     def address(self) -> str:
-        """The address for messages: without what may be secret."""
+        """The address for messages, without parts that may be secret."""
         return plain_address(self.url)
 
 

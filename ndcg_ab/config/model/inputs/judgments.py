@@ -1,4 +1,4 @@
-"""What a configuration says of judgments: a table of them, a function that judges, or clicks."""
+"""The models of judgments in a configuration: a table, a judge function, or clicks."""
 
 import math
 from itertools import pairwise
@@ -75,20 +75,20 @@ class Clicks(TableSource):
 
     @property
     def least(self) -> int:
-        """The floor that holds."""
+        """The least number of impressions that a document needs for a grade."""
         usual = 0 if self.model == "opensearch" else FLOOR
         return usual if self.floor is None else self.floor
 
     @property
     def scale(self) -> tuple[Scale, tuple[float, ...]]:
-        """How values become grades, and the cuts."""
+        """How values become grades ("value", "quantile" or "threshold"), and the cuts between grades."""
         if self.grades is not None:
             return self.grades.scale, tuple(self.grades.cuts)
         return ("value", ()) if self.model == "opensearch" else ("quantile", QUANTILES)
 
     @property
     def definition(self) -> str:
-        """What the grades are, in words: a part of their place's name wherever it is shown."""
+        """The definition of the grades in words, shown with the name of the source."""
         scale, cuts = self.scale
         grades = "the value" if scale == "value" else f"by {scale}s {', '.join(f'{cut:g}' for cut in cuts)}"
         counted = f" ({', '.join(self.actions)})" if self.actions else ""
@@ -137,7 +137,7 @@ class JudgmentSource(Place):
     @field_validator("grades", mode="before")
     @classmethod
     def _numbers_of_words(cls, value: Any) -> Any:
-        """Whole numbers may be words, too; YAML reads yes and no as truth values."""
+        """Return grades in words with their numbers as floats; raise ValueError for an invalid word or number."""
         if value in (None, "integer"):
             return value
         if not isinstance(value, dict):

@@ -1,6 +1,6 @@
-"""What a configuration says of the places that data come from: one class for each kind of place, and its key.
+"""The models of sources in a configuration: one class for each kind of source, with its keys.
 
-A place has the keys of one kind alone; `Place.source` is what they describe.
+A `Place` has the keys of all kinds, of which one kind is given; `Place.source` is the source of that kind.
 """
 
 import re
@@ -42,7 +42,7 @@ class Readable(Model):
 
     @property
     def given(self) -> InMemoryData | None:
-        """The data in memory; None if there is a file to read or a function to import."""
+        """The data in memory, or None if a file is read or a function imported."""
         place = getattr(self, "file", None) or getattr(self, "python", None)
         return place.given if isinstance(place, InMemoryFile | InMemoryFunction) else None
 
@@ -79,12 +79,12 @@ class FileSource(Readable, DescribedPlace):
 
     @property
     def shown(self) -> str:
-        """Its name in tables of what was read."""
+        """The name of the file in tables of what was read."""
         return file_name(self.file)
 
     @property
     def origin(self) -> str:
-        """The place as it was given, without secrets, for the page."""
+        """The address of the file as it was given, without secrets, for the HTML page."""
         return plain_address(str(self.file))
 
 
@@ -173,7 +173,7 @@ class JudgeSource(OfFunction, Readable):
 
     @property
     def judge(self) -> str:
-        """The function's name, which is in the column `judge` of what it judges."""
+        """The name of the function, which is the value of the column `judge` in its judgments."""
         return self.python.rpartition(":")[2]
 
 
@@ -258,7 +258,7 @@ class Place(OnSpark, Readable):
         return self
 
     def check_kind(self) -> None:
-        """Raise ValueError if keys of another kind are given, or one that this kind needs is not."""
+        """Raise ValueError if keys of another kind are given, or a key that this kind requires is missing."""
         kind = self.kind
         own = self.kinds[kind].model_fields
         foreign = {
@@ -281,7 +281,7 @@ class Place(OnSpark, Readable):
 
     @property
     def kind(self) -> str:
-        """The key that tells what kind of place it is: `file`, `python`, …"""
+        """The key that determines the kind of source: `file`, `python`, …"""
         known = list(self.kinds)
         given = [key for key in known if getattr(self, key) is not None]
         if len(given) != 1:
@@ -291,7 +291,7 @@ class Place(OnSpark, Readable):
 
     @property
     def source(self) -> Source:
-        """The one place that the keys, which were checked, describe."""
+        """The source that the keys describe."""
         described = self.kinds[self.kind]
         source = described.model_construct(**{name: getattr(self, name) for name in described.model_fields})
         if isinstance(source, OnSpark):
@@ -335,7 +335,7 @@ class System(Place):
 
     @property
     def stands_for_many(self) -> bool:
-        """Whether it is one system for each file that its pattern matches (`ndcg_ab.config.loading.templates`)."""
+        """Whether the entry stands for one system per file that matches its pattern."""
         return self.file is not None and STEM in self.name
 
 
@@ -358,17 +358,17 @@ class ScoresSource(Readable):
 
     @property
     def shown(self) -> str:
-        """Its name in tables of what was read."""
+        """The name of the system or file in tables of what was read."""
         return self.system or self.file.name
 
     @property
     def origin(self) -> str:
-        """The place as it was given, for the page."""
+        """The path of the file as it was given, for the HTML page."""
         return str(self.file)
 
 
 def other_metric(text: Any) -> str:
-    """The name of a metric that another tool computed; MetricError where it cannot be one."""
+    """Return the canonical name of a metric that another tool computed; raise MetricError if it is invalid."""
     if not isinstance(text, str):
         raise ValueError(f"{text!r}: must be the name of a metric in the scores")
     return GivenMetric(given=canonical_name(text)).name
