@@ -1,4 +1,4 @@
-"""Where the SQL files run."""
+"""Open the engines that run the SQL files."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,12 +21,13 @@ def open_engine(
     cluster: Cluster | None = None,
     files: Mapping[str, SqlFile] | None = None,
 ) -> Engine:
-    """The engine of an evaluation, to be closed with `with`.
+    """Open the engine of an evaluation, a context manager.
 
-    threads: what it may use; by default every core.  memory_limit: of the whole process; by default DuckDB takes 80 %
-    of the memory.  spill: where what does not fit goes; by default the folder of temporary files.  cluster: where
-    judgments and rankings are; None: here.  files: what makes its tables; by default the pipeline.  Raises InputError
-    (`Memory`).
+    threads: number of threads; None for all cores. memory_limit: of the whole process; None lets DuckDB take 80 % of
+        the memory. spill: folder for data that does not fit into memory; None for the folder of temporary files.
+        cluster: the cluster that holds judgments and rankings; None for this machine. files: SQL files of the tables;
+        None for the pipeline.
+    Raises InputError for an invalid limit (`Memory`).
     """
     from ndcg_ab.engines.duckdb import DuckDBEngine
 
@@ -46,7 +47,10 @@ def open_engine(
 def open_kept(
     path: Path, threads: int | None = None, memory_limit: str | None = None, spill: Path | None = None
 ) -> "KeptTables":
-    """The tables of a finished evaluation; the rest is as of `open_engine`.  Raises InputError where they are gone."""
+    """Open the tables of a finished evaluation; raise InputError if they are gone.
+
+    threads, memory_limit, spill: as for `open_engine`.
+    """
     from ndcg_ab.engines.duckdb import KeptTables
 
     return KeptTables(path, threads, memory_limit, spill=spill)

@@ -1,7 +1,7 @@
-"""What an engine does: takes tables in, makes those of the SQL files when they are asked for, gives them out.
+"""Define the interface of engines: take tables in, make the tables of SQL files on demand, and return rows.
 
-`Engine` keeps the order: a table is made when something that needs it is asked for, with all that it reads, once.
-What an engine itself must know (`put`, `_make`, `_run`, `repeats`) is in the module of its name.
+`Engine` keeps the order: a table is made once, together with the tables that it reads, when something needs it. What
+an engine itself must implement (`put`, `_make`, `_run`, `repeats`) is in its own module.
 """
 
 from abc import ABC, abstractmethod
@@ -33,9 +33,9 @@ Files = Sequence[tuple[Path | pa.Table, Mapping[str, str]]]
 class Engine(ABC):
     """The tables of one evaluation.
 
-    ``pulled_…`` tables come in with `put`.  Every other one is made by the SQL file of its name: `build` and `read`
+    Tables ``pulled_…`` come in with `put`. Every other table is made by the SQL file of its name: `build` and `read`
     name a target, and the engine makes what the target needs, in the order of the file numbers.
-    memory: what it may take, and those that read for it; None: nobody said.
+    memory: the limit of memory, shared with the code that reads for the engine; None without a limit.
     """
 
     def __init__(self, files: Mapping[str, SqlFile] | None = None) -> None:
@@ -55,49 +55,49 @@ class Engine(ABC):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Closes it; what was made stays where it is kept."""
+        """Close the engine; tables written by `keep` stay."""
 
     def set(self, **settings: Value) -> None:
-        """Parameters for every file that names them, unless `build` or `read` gives its target others."""
+        """Set parameters for every SQL file that names them, unless `build` or `read` gives its target other values."""
         self.settings |= settings
 
     def expect(self, rows: int) -> None:  # noqa: B027
-        """How many rows of rankings and judgments are going to be put; nothing that is read is another for that."""
+        """Announce how many rows of rankings and judgments will be put; the number does not change any result."""
 
     def narrow(self, **held: Collection[str]) -> None:
-        """What the tables that are put hold: parts of the SQL files that give no rows then are left out of them.
+        """Declare the values in columns of incoming tables, so that parts of SQL files without rows are skipped.
 
-        held: column -> every value that it has in them.
+        held: every value of a column in these tables, by column.
         """
         self.held |= {column: frozenset(values) for column, values in held.items()}
         known = frozenset(self.held.items())
         self.files = {name: narrowed(file, known) for name, file in self.every_file.items()}
 
     def may_hold(self, column: str, value: str) -> bool:
-        """Whether a column of the tables that are put may have a value, as far as `narrow` was told."""
+        """Return whether a column of the incoming tables may have a value, according to `narrow`."""
         return value in self.held.get(column, {value})
 
     @abstractmethod
     def number(self, column: str, texts: Iterable[str]) -> None:
-        """Every text that is in a column of this name in the pulled tables to come.
+        """Announce every text of a column of this name in incoming tables.
 
-        An engine may keep numbers in their place; nothing that is read of it is another for that.
+        An engine may store numbers instead of these texts; the rows that it returns do not change.
         """
 
     def put(self, name: str, table: pa.Table) -> None:
-        """Takes in an Arrow table; what was made from an earlier one of its name is made again when it is needed."""
+        """Take in an Arrow table, and mark everything made from an earlier table of this name to be made again."""
         self._take(name, table)
         self._forget(name)
 
     def put_all(self, name: str, parts: Iterable[pa.Table | RemoteTable]) -> None:
-        """The same of a table in several parts, of which some may stay where they are."""
+        """Take in one table given in several parts, some of which may be remote."""
         self._take_all(name, list(parts))
         self._forget(name)
 
     def put_files(self, name: str, columns: Mapping[str, str], files: Files, *, lasting: bool = True) -> None:
-        """Take in what is in files, as `put` does; by default through memory.
+        """Take in a table from files; by default through memory.
 
-        columns: what they are called here -> in the files.  lasting: `keep` writes it, too.
+        columns: names in the files by names of the table. lasting: whether `keep` writes the table, too.
         """
         import pyarrow.parquet as papq
 
@@ -111,22 +111,22 @@ class Engine(ABC):
         self.put(name, pa.concat_tables(tables))
 
     def use(self, name: str, instead_of: str) -> None:
-        """Puts the rows of one table instead of a pulled one."""
+        """Replace a pulled table by the rows of another table."""
         self.put(instead_of, self.read(name))
 
     def give(self, name: str, table: pa.Table) -> None:
-        """Takes in what a SQL file would make: the file is not run, nor what it reads.
+        """Take in a table that a SQL file would make: neither the file nor what it reads is run.
 
-        What was made or given of tables that read it is made again, so that these are given later.
+        Tables made from it are made again, including given ones, so give these later.
         """
         self.put(name, table)
         self.made[name] = {GIVEN: True}
 
     def build(self, *targets: str, passing: Any = (), **parameters: Value) -> None:
-        """Make the targets and all tables that they need, unless those are there already.
+        """Make the targets and all tables that they need, unless those exist already.
 
         passing: names of tables that are released as soon as nothing that is still to be made reads them.
-        parameters: of the targets' own files; what they read uses the settings, or is as it was made.
+        parameters: of the targets' own files; the tables that they read use the settings, or stay as they were made.
         Raises SqlError, which names the file.
         """
         stale = [name for name in targets if not self._is_fresh(self.files[name], parameters)]
@@ -153,24 +153,24 @@ class Engine(ABC):
                 self.release(*(file.name for file in self.files.values() if file.kind == "view" and name in file.reads))
 
     def read(self, name: str, columns: Sequence[str] = (), **asked: Any) -> pa.Table:
-        """A table's rows; it is made first where it is not there yet.
+        """Return a table's rows; make the table first if it does not exist.
 
-        columns: by default all.  asked: `where`, column -> value that it must have (or a list of them); `order`,
-        columns to sort by, with commas between (without it rows come in any order); parameters as for `build`.
+        columns: None of them for all. asked: `where`, the value (or list of values) that a column must have, by column;
+            `order`, columns to sort by, separated by commas (any order without it); parameters as for `build`.
         """
         return self._table(name, *self._selected(name, columns, **asked))
 
     def pieces(self, name: str, columns: Sequence[str], *, where: Parameters | None = None) -> Iterator[pa.Table]:
-        """The same a few rows at a time, in any order; nothing else is asked of the engine before the last of them.
+        """Yield a table's rows in pieces, in any order; the engine must not be used otherwise before the last piece.
 
-        An engine that has the rows here reads them as they are asked for.
+        An engine that has the rows on this machine reads them piece by piece.
         """
         yield self.read(name, columns, where=where)
 
     def _selected(
         self, name: str, columns: Sequence[str], where: Parameters | None = None, order: str = "", **parameters: Value
     ) -> tuple[str, Bound, SqlFile | None]:
-        """The select that reads a table, which is made first, its parameters and the file that makes the table."""
+        """Make a table, and return the select that reads it, the select's parameters, and the table's SQL file."""
         file = self.files.get(name)
         bound: Bound = {}
         source = f'"{name}"'
@@ -187,15 +187,15 @@ class Engine(ABC):
         return text + (f" order by {order}" if order else ""), bound, file
 
     def rows(self, name: str, columns: Sequence[str] = (), **asked: Any) -> list[tuple[Any, ...]]:
-        """The same as `read`, as tuples."""
+        """Return a table's rows as tuples; make the table first if needed. Parameters are those of `read`."""
         return self._rows(name, *self._selected(name, columns, **asked))
 
     def each(self, name: str, columns: Sequence[str] = (), **asked: Any) -> Iterator[tuple[Any, ...]]:
-        """The same one after the other, for tables that are larger as Python's objects than memory should be."""
+        """Yield a table's rows as tuples one at a time, to save memory. Parameters are those of `read`."""
         yield from as_tuples(self.read(name, columns, **asked))
 
     def count(self, name: str, where: Parameters | None = None, **parameters: Value) -> int:
-        """How many rows a table has; it is made first where it is not there yet.  parameters: as for `build`."""
+        """Return the number of rows of a table; make the table first if needed. parameters: as for `build`."""
         if name in self.files:
             self.build(name, **parameters)
         bound: Bound = {}
@@ -204,11 +204,14 @@ class Engine(ABC):
         return int(self._run(text, bound, self.files.get(name))["count"][0].as_py())
 
     def leave_room(self, size: int) -> bool:
-        """Hold less, so that so many bytes have room beside it; return whether the engine holds what can go to disk."""
+        """Reduce the engine's memory by `size` bytes; return whether the engine holds data that can go to disk."""
         return False
 
     def has_room(self, name: str, size: int, what: str = "", **parameters: Value) -> bool:
-        """Return whether the rows of a table, of so many bytes each, fit into memory; what: else raise InputError."""
+        """Return whether the rows of a table fit into memory, at `size` bytes each.
+
+        what: name of the rows for an InputError that is raised if they do not fit; empty to return False instead.
+        """
         if self.memory is None or self.memory.limit is None:
             return True
         rows = self.count(name, None, **parameters)
@@ -219,49 +222,50 @@ class Engine(ABC):
 
     @abstractmethod
     def settle(self, queries: Callable[[], Sequence[str]]) -> None:
-        """From now on nothing is asked of judgments and rankings, but for the rows of some queries.
+        """Declare that judgments and rankings are not needed any more, except for the rows of some queries.
 
-        An engine whose rows are not here fetches those, and lets go of what is there; others need not know which.
+        A remote engine fetches these rows and releases the others. queries: returns the query ids, if the engine needs
+        them.
         """
 
     @abstractmethod
     def repeats(self, name: str, columns: Sequence[str]) -> bool:
-        """Whether two rows of a pulled table may agree in these columns; False is certain, True is not."""
+        """Return whether two rows of a pulled table may agree in some columns; False is certain, True is not."""
 
     @abstractmethod
     def keep(self, path: Path) -> None:
-        """Writes the tables that are here to a database file, which `open_kept` reads."""
+        """Write the tables on this machine to a database file, which `open_kept` reads."""
 
     @abstractmethod
     def _take(self, name: str, table: pa.Table) -> None:
-        """Makes an Arrow table readable under its name."""
+        """Make an Arrow table readable under a name."""
 
     def _take_all(self, name: str, parts: Sequence[pa.Table | RemoteTable]) -> None:
-        """The same of several parts, one above the other."""
+        """Make an Arrow table in several parts readable under a name."""
         self._take(name, pa.concat_tables(parts))
 
     @abstractmethod
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
-        """Makes a file's table or view; raises SqlError, which names the file."""
+        """Make the table or view of a SQL file; raise SqlError, which names the file."""
 
     @abstractmethod
     def _drop(self, name: str) -> None:
-        """Takes away a table that was made."""
+        """Drop a table that was made."""
 
     def _table(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
-        """What a select gives that reads a table of this name alone."""
+        """Return the result of a select that reads only the table of this name."""
         return self._run(text, parameters, file)
 
     def _rows(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> list[tuple[Any, ...]]:
-        """The same as tuples."""
+        """Return the result of a select that reads only the table of this name, as tuples."""
         return list(as_tuples(self._table(name, text, parameters, file)))
 
     @abstractmethod
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
-        """What a select gives; raises SqlError, which names the file that it comes from."""
+        """Return the result of a select; raise SqlError, which names the SQL file."""
 
     def _test(self, column: str, value: Value, bound: Bound) -> str:
-        """The condition that a column has a value, or one of several, which is added to those that are bound."""
+        """Return the SQL condition that a column has a value, or one of several, and add the values to `bound`."""
         if is_several(value) and len(value) <= FEW_VALUES:  # planners look for them before windows, not after
             return one_by_one(column, value, bound)
         bound[f"where_{column}"] = value
@@ -269,7 +273,7 @@ class Engine(ABC):
         return f'"{column}" in (select unnest({name}))' if is_several(value) else f'"{column}" = {name}'
 
     def _bound(self, file: SqlFile, given: Parameters) -> dict[str, Value]:
-        """The file's parameters; raises SqlError for one that nobody gave."""
+        """Return the parameters of a SQL file; raise SqlError for a missing one."""
         known = {**self.settings, **self.usual.get(file.name, {}), **given}
         for name in file.params:
             if name not in known:
@@ -277,12 +281,12 @@ class Engine(ABC):
         return {name: known[name] for name in file.params}
 
     def _is_fresh(self, file: SqlFile, given: Parameters) -> bool:
-        """Whether a table is there as it is asked for."""
+        """Return whether a table exists with the given parameters."""
         made = self.made.get(file.name)
         return made is not None and all(made.get(name, value) == value for name, value in given.items())
 
     def _forget(self, name: str) -> None:
-        """Marks everything that was made from a table as to be made again."""
+        """Mark everything that was made from a table to be made again."""
         for table in affected_tables(name, self.files) if self.made else ():
             self.made.pop(table, None)
 
@@ -293,7 +297,7 @@ def as_tuples(table: pa.Table) -> Iterator[tuple[Any, ...]]:
 
 
 def one_by_one(column: str, values: Sequence[str], bound: Bound) -> str:
-    """The condition that a column has one of several values, each of which is a parameter of its own."""
+    """Return the condition that a column has one of several values, and add each value to `bound` as a parameter."""
     names = {f"where_{column}_{place}": each for place, each in enumerate(values)}
     bound |= names
     return f'"{column}" in ({", ".join(f"${name}" for name in names) or "null"})'

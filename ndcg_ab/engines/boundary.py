@@ -1,7 +1,7 @@
-"""The engine boundary: judgments and rankings on a cluster, all that comes of them here.
+"""Combine two engines: judgments and rankings on a cluster, and everything made from them on this machine.
 
-A table is made where what it reads is.  Of the tables on the other side only those of `CROSSING` come over, and, at the
-end, the rows of a few queries, for the page.  Who asks for a table does not see on which side it is.
+Each table is computed in the engine that holds its inputs. Only the tables of `CROSSING` move from the cluster to this
+machine, and at the end the rows of a few queries for the page. Callers need not know which engine holds a table.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,9 +22,9 @@ SHOWN_WHOLE = ("gain",)
 
 
 class BoundaryEngine(Engine):
-    """Two engines as one.
+    """An engine that combines a local engine with one on a cluster.
 
-    here: keeps what comes over.  begin: opens the other side.
+    here: the local engine, which keeps tables that move from the cluster. begin: opens the engine on the cluster.
     """
 
     def __init__(self, here: DuckDBEngine, begin: Callable[[], Engine]) -> None:
@@ -67,14 +67,14 @@ class BoundaryEngine(Engine):
         self._forget(instead_of)
 
     def release(self, *names: str) -> None:
-        """What is there stays until the end."""
+        """Drop local tables; tables on the cluster stay until the end."""
         super().release(*(name for name in names if not self._is_far(name)))
 
     def repeats(self, name: str, columns: Sequence[str]) -> bool:
         return self.here.repeats(name, columns)
 
     def number(self, column: str, texts: Iterable[str]) -> None:
-        """Texts stay texts."""
+        """Ignore the announcement: texts stay texts."""
 
     def settle(self, queries: Callable[[], Sequence[str]]) -> None:
         if self.there is None:
@@ -91,7 +91,7 @@ class BoundaryEngine(Engine):
         self.far = set()
 
     def _is_far(self, name: str) -> bool:
-        """Whether a table is on the other side, and nowhere else."""
+        """Return whether a table exists on the cluster only."""
         return name in self.far and name not in CROSSING
 
     def _other_side(self) -> Engine:
@@ -128,12 +128,12 @@ class BoundaryEngine(Engine):
         return side._run(text, parameters, file)
 
     def _test(self, column: str, value: Value, bound: Bound) -> str:
-        """Both sides understand values that are parameters of their own."""
+        """Return a condition with one parameter per value, which both engines understand."""
         return one_by_one(column, value, bound) if is_several(value) else super()._test(column, value, bound)
 
 
 def far_files(files: Mapping[str, SqlFile]) -> set[str]:
-    """The tables that are made on the other side: those that read what is large, or what is only there."""
+    """Return the tables that are made on the cluster: those that read large tables, or tables that exist only there."""
     found: set[str] = set()
     for file in files.values():
         if any(name in LARGE or (name in found and name not in CROSSING) for name in file.reads):

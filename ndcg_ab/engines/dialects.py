@@ -1,4 +1,4 @@
-"""One text for every engine: what DuckDB's SQL is in the words of another."""
+"""Translate DuckDB's SQL into that of other engines."""
 
 import functools
 
@@ -8,9 +8,9 @@ from sqlglot import exp
 
 @functools.lru_cache(maxsize=1000)
 def for_spark(text: str) -> str:
-    """The text for Spark, parameters as ``:name``; raises ValueError for what Spark cannot say.
+    """Return the SQL for Spark, parameters as ``:name``; raise ValueError if Spark has no equivalent.
 
-    Beyond the grammar: 1.0 is a double in what DuckDB computes and a decimal in Spark, and a list there has neither
+    Differences beyond the grammar: 1.0 is a double in DuckDB and a decimal in Spark, and a list in Spark has neither
     nulls nor an order.
     """
     tree = sqlglot.parse_one(text, read="duckdb").transform(said_otherwise)
@@ -29,7 +29,7 @@ def said_otherwise(node: exp.Expr) -> exp.Expr:
 
 
 def ordered_list(order: exp.Order) -> exp.Expr:
-    """A list in the order of one column, in which nulls stand."""
+    """Return the Spark expression for a list ordered by one column, with nulls kept."""
     (place,) = order.expressions
     if place.args.get("desc"):
         raise ValueError(f"{order.sql()}: a list in falling order is not translated")

@@ -1,4 +1,4 @@
-"""A cluster, and rows that stay on it: what an engine knows of them, without a library."""
+"""Describe a cluster and tables that stay on it, without importing the cluster's library."""
 
 import dataclasses
 import json
@@ -8,12 +8,12 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """Where Spark is.
+    """The connection settings of a Spark cluster.
 
     master: local[4], spark://host:7077, …, or remote: the address of Spark Connect, sc://host:15002; one of the two.
-    conf: Spark's own settings.  scratch: the folder or address under which tables are written while an evaluation is at
-    work; None: where the cluster keeps its tables.  patience: seconds that it may take until it begins to
-    work; while an executor is starting, three times as many.
+    conf: Spark's own settings. scratch: folder or address for temporary tables during an evaluation; None for the
+        cluster's usual place. patience: seconds to wait until the cluster begins to work; three times as many while an
+        executor starts.
     """
 
     master: str | None
@@ -24,13 +24,16 @@ class Cluster:
 
     @property
     def address(self) -> str:
-        """For messages: without what may be secret behind the host."""
+        """Return the address for messages, without parts after the host, which may be secret."""
         return (self.master or self.remote or "").partition("/;")[0]
 
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """A column as it is asked for. source: its name in the table; None: null. type: string, double or bigint."""
+    """A requested column of a remote table.
+
+    source: its name in the table; None for a column of nulls. type: string, double or bigint.
+    """
 
     name: str
     source: str | None
@@ -39,10 +42,10 @@ class Column:
 
 @dataclasses.dataclass(frozen=True)
 class RemoteTable:
-    """Rows that the engine reads by itself, and that are never here.
+    """A table that the engine on a cluster reads, and that never comes to this machine.
 
-    table: a name in the catalogue, or the path of Parquet files.  where: a condition on its columns.
-    system_id: is in every row, where it is given.  rows, digest: what was counted of them when they were looked at.
+    table: a name in the catalogue, or the path of Parquet files. where: a condition on its columns, or None.
+    system_id: a value to add to every row, or None. rows, digest: counted when the table was inspected.
     """
 
     table: str
@@ -57,7 +60,7 @@ class RemoteTable:
         return "/" in self.table
 
     def named(self, system_id: str) -> "RemoteTable":
-        """A ranking as the pipeline wants it: with its system in every row, and the rank that it came with."""
+        """Return the ranking in the pipeline's columns: with its system in every row, its rank as `rank_given`."""
         renamed = {"rank": "rank_given"}
         columns = tuple(dataclasses.replace(each, name=renamed.get(each.name, each.name)) for each in self.columns)
         return dataclasses.replace(self, columns=columns, system_id=system_id)

@@ -1,9 +1,8 @@
-"""The SQL files: what each makes, what it reads, and in which order a target needs them.
+"""Read the SQL files: the table that each makes, the tables that it reads, and the order in which a target needs them.
 
-A file below `sql/` is one select; its name gives its number and its table (``300_graded_doc.sql``), and the first digit
-of the number its folder (``3_grade``).  Tables named
-``pulled_…`` come from outside.  Numbers from 800 on make grades of clicks, those from 900 on read the history; all
-others are the pipeline.
+A file in `sql/` is one select; its name gives its number and its table (``300_graded_doc.sql``), and the first digit
+of the number its folder (``3_grade``). Tables named ``pulled_…`` are inputs. Files with numbers from 800 on make grades
+from clicks, those from 900 on read the history; all others are the pipeline.
 """
 
 import functools
@@ -19,11 +18,11 @@ CLICKS, HISTORY = 800, 900  # the numbers from which files make grades of clicks
 
 @dataclass(frozen=True)
 class SqlFile:
-    """One file.
+    """One SQL file.
 
-    name: its table. number: its place in the order. text: the select, with its header.
-    reads: the tables it reads. params: the parameters it binds.
-    kind: ``table``, ``view``, or ``query``: a query is run when it is read, and leaves no table behind.
+    name: its table. number: position in the order. text: the select, with its header.
+    reads: names of the tables that it reads. params: names of the parameters that it binds.
+    kind: ``table``, ``view``, or ``query``: a query is run when it is read, and leaves no table.
     """
 
     name: str
@@ -36,18 +35,18 @@ class SqlFile:
 
     @property
     def shown(self) -> str:
-        """``sql/3_grade/300_graded_doc.sql``, for messages."""
+        """Return the path for messages, such as ``sql/3_grade/300_graded_doc.sql``."""
         return "/".join(("sql", *self.path.parts[-2:]))
 
 
 def sql_directory() -> Path:
-    """Where the SQL files are: inside the installed package, or beside it in a checkout."""
+    """Return the folder of the SQL files: in the installed package, or in a checkout."""
     package = Path(__file__).parent.parent
     return package / "sql" if (package / "sql").is_dir() else package.parent / "sql"
 
 
 def read_header(text: str) -> dict[str, str]:
-    """The keys in the comment at the top of a SQL file: grain, reads, params, kind."""
+    """Return the keys in the comment at the top of a SQL file: grain, reads, params, kind."""
     found = {}
     for line in text.splitlines():
         key, colon, value = line.removeprefix("-- ").partition(":")
@@ -70,11 +69,11 @@ def read_sql_file(path: Path) -> SqlFile:
 
 
 def narrowed(file: SqlFile, held: frozenset[tuple[str, frozenset[str]]]) -> SqlFile:
-    """The file without the parts that give no rows here, and without reading what only those read.
+    """Return the file without the parts that give no rows, and without the tables that only those parts read.
 
-    A part stands between the lines ``-- only ties: average, doc_id_asc`` and ``-- end``: it gives rows only where one
-    of these values is there.  held: column -> all values that it has; of other columns nothing is known.  Of selects
-    between brackets the first may be left out.
+    A part stands between the lines ``-- only ties: average, doc_id_asc`` and ``-- end``: it gives rows only if the
+    column has one of these values. held: all values of a column, by column; other columns may have any value. Of
+    selects between brackets the first may be left out.
     """
     return _narrowed(file, held) if "-- only " in file.text else file
 
@@ -98,30 +97,30 @@ def _narrowed(file: SqlFile, held: frozenset[tuple[str, frozenset[str]]]) -> Sql
 
 @functools.cache
 def sql_files() -> dict[str, SqlFile]:
-    """Name -> file, in the order of their numbers."""
+    """Return all SQL files by name, in the order of their numbers."""
     found = (read_sql_file(path) for path in sorted(sql_directory().glob("[0-9]_*/[0-9]*_*.sql")))
     return {file.name: file for file in found}
 
 
 def pipeline_files() -> dict[str, SqlFile]:
-    """The files that make an evaluation's tables."""
+    """Return the files that make an evaluation's tables, by name."""
     return {name: file for name, file in sql_files().items() if file.number < CLICKS}
 
 
 def click_files() -> dict[str, SqlFile]:
-    """The files that make grades of clicks, before an evaluation reads them as judgments."""
+    """Return the files that make grades from clicks, by name."""
     return {name: file for name, file in sql_files().items() if CLICKS <= file.number < HISTORY}
 
 
 def history_files() -> dict[str, SqlFile]:
-    """The files that read the history."""
+    """Return the files that read the history, by name."""
     return {name: file for name, file in sql_files().items() if file.number >= HISTORY}
 
 
 def needed_files(targets: Iterable[str], files: Mapping[str, SqlFile], there: Container[str] = ()) -> list[SqlFile]:
-    """The files behind the targets, theirs among them, in the order in which they must run.
+    """Return the files of the targets and of everything that they need, in the order in which they must run.
 
-    there: tables that need not be made, nor what they come from.  Raises KeyError for a target that no file makes.
+    there: tables that exist, and whose inputs are not needed. Raises KeyError for a target that no file makes.
     """
     found: dict[str, SqlFile] = {}
     waiting = [files[target] for target in targets]
@@ -141,7 +140,7 @@ def tables_behind(readers: Iterable[SqlFile], files: Mapping[str, SqlFile]) -> s
 
 
 def affected_tables(changed: str, files: Mapping[str, SqlFile]) -> set[str]:
-    """The tables that a change of one concerns: all that read it, directly or through others."""
+    """Return the names of all tables that read the changed one, directly or through others."""
     found: set[str] = set()
     waiting = {changed}
     while waiting:

@@ -1,4 +1,4 @@
-"""What a finished evaluation keeps as views: the selects of SQL files, with the values of their parameters."""
+"""Keep tables of a finished evaluation as views: the selects of SQL files with their parameter values filled in."""
 
 import json
 import re
@@ -13,7 +13,7 @@ VIEW = "view "  # comes before the name of what is no table in the state
 
 
 def remembered_state(settings: Parameters, made: Mapping[str, Parameters], views: Container[str] = ()) -> pa.Table:
-    """What a database file remembers: which tables were made, with which parameters; the settings without a name."""
+    """Return the table that records which tables were made with which parameters; the settings have an empty name."""
     known = {"": settings} | {VIEW * (name in views) + name: parameters for name, parameters in made.items()}
     texts = [json.dumps(parameters) for parameters in known.values()]
     return pa.table({"name": pa.array(known, pa.string()), "parameters": pa.array(texts, pa.string())})
@@ -22,10 +22,10 @@ def remembered_state(settings: Parameters, made: Mapping[str, Parameters], views
 def make_views(
     files: Mapping[str, SqlFile], made: Mapping[str, Parameters], tables: Container[str], *, are_small: bool
 ) -> dict[str, str]:
-    """View -> its select: the views that were made, and tables that are soon made of others; in their order.
+    """Return the selects of views by name, in their order: views, and tables that are fast to make again.
 
-    made: what was made, with which parameters. tables: those that are there. are_small: tables are made again in a
-    moment, and need not be kept.
+    made: parameters by table that was made. tables: names of the tables that exist. are_small: whether tables are so
+        small that they need not be stored.
     """
     found: dict[str, str] = {}
     for file in sorted(files.values(), key=lambda file: file.number):
@@ -38,12 +38,12 @@ def make_views(
 
 
 def literal(text: str) -> str:
-    """A text in SQL, where none can be bound: in a view."""
+    """Return a text as an SQL literal, for views, in which parameters cannot be bound."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def fill_parameters(file: SqlFile, parameters: Parameters) -> str:
-    """A file's select with the values of its parameters, for a view."""
+    """Return a file's select with its parameter values filled in, for a view."""
     lines = [line for line in file.text.splitlines() if not line.startswith("--")]
     return re.sub(r"\$(\w+)", lambda found: value_in_sql(parameters[found[1]]), "\n".join(lines))
 
@@ -59,7 +59,7 @@ def value_in_sql(value: Value) -> str:
 
 
 def as_texts(table: pa.Table) -> pa.Table:
-    """A table with texts instead of numbers."""
+    """Return a table with texts instead of dictionary indices."""
     for place, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
             table = table.set_column(place, field.name, table.column(place).cast(field.type.value_type))

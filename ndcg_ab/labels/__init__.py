@@ -1,1 +1,1 @@
-"""What labels can and cannot say: unjudged results, judges, proxy judgments."""
+"""Assess the judgments: unjudged results, agreement of judges, proxy judgments, and sources of judgments."""

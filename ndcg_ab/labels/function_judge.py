@@ -1,7 +1,7 @@
-"""Grading by a function: the documents that it is asked about, and how far it agrees with people.
+"""Grade documents with a judge function, and measure its agreement with people.
 
-The function grades the documents within the deepest cutoff of any system that no file judges, of every query with a
-known text, and `SAMPLED` of those that files judge. A grade of a file always counts more than one of the function.
+The function grades the documents within the deepest cutoff of any system that no file judges, for every query with a
+known text, and `SAMPLED` documents that files judge. A grade in a file takes precedence over one of the function.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ Key = tuple[str, str]  # query_id and doc_id
 
 
 class Judging(Source):
-    """The function as the source of judgments."""
+    """The judge function as a source of judgments."""
 
     def __init__(self, described: JudgeSource) -> None:
         self.origin = described.origin
@@ -53,8 +53,8 @@ def ask_judge(
 ) -> tuple[Pulled, int]:
     """Grade the unjudged pooled documents, and a sample of judged ones, with the judge function.
 
-    files: the judgments of files. rankings: whole. since: as for `AskedFunction.grades_of`.
-    Returns the judgments, and how many of the grades were known before. Raises InputError if there is no document.
+    files: the judgments of files. rankings: complete ones. since: as for `AskedFunction.grades_of`.
+    Returns the judgments, and the number of grades that were already known. Raises InputError if there is no document.
     """
     pool, titles = pool_documents(judge, evaluation, queries, rankings)
     if not pool:
@@ -113,7 +113,7 @@ def pool_documents(
 
 
 def count_grades(files: Sequence[Pulled], evaluation: Evaluation) -> dict[Key, float]:
-    """Return the grade of each judged document, several judgments of one combined."""
+    """Return the grade of each judged document, with several judgments of one document combined."""
     if not files:
         return {}
     table = gather_judgments(files, evaluation).table
@@ -122,7 +122,7 @@ def count_grades(files: Sequence[Pulled], evaluation: Evaluation) -> dict[Key, f
 
 
 def sample_keys(keys: Sequence[Key], seed: int) -> list[Key]:
-    """Return `SAMPLED` keys, sorted, chosen by a hash of key and seed: most stay the same if keys are added."""
+    """Return `SAMPLED` keys, sorted, chosen by a hash of key and seed: most remain if keys are added."""
 
     def place(key: Key) -> bytes:
         return hashlib.sha256("\0".join([str(seed), *key]).encode()).digest()

@@ -1,6 +1,6 @@
-"""How far each system of a comparison is judged, and verdicts that may only reflect that.
+"""Report how far each system of a comparison is judged, and warn of verdicts that may only reflect that.
 
-Judgments most often come from what some systems showed. Other systems show more unjudged results, which count as not
+Judgments often come from what some systems showed. Other systems show more unjudged results, which count as not
 relevant (docs/labels.md, "Where the labels came from").
 """
 
@@ -28,7 +28,7 @@ def add_labels(
     systems: Sequence[SystemSummary],
     compared: Sequence[Comparison],
 ) -> list[Comparison]:
-    """Return the comparisons, those over all queries with their labels if these are known."""
+    """Return the comparisons; those over all queries get their judged shares if these are known."""
     shares = {(row.metric, row.system_id): row.judged for row in systems if row.judged is not None}
     if not shares or not compared:
         return list(compared)
@@ -47,10 +47,10 @@ def add_labels(
 
 
 def check_labels(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = ()) -> list[Finding]:
-    """Return warnings of verdicts in favour of the system that the labels came from, if its labels may be the reason.
+    """Return warnings of verdicts that may only favour the system that the judgments came from.
 
-    If the source of the judgments is known and only the favoured system is one, its verdict is compared with that
-    without its own judgments. Else its share of judged results is compared with that of the other system.
+    If the source of the judgments is known and only the favoured system is one, the verdict is compared with the one
+    without that system's own judgments. Otherwise the shares of judged results of the two systems are compared.
     """
     without = {each.system: each for each in left_out}
     found = []
@@ -69,13 +69,13 @@ def check_labels(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = (
 
 
 def is_owed(row: Comparison, labels: Labels) -> bool:
-    """Return whether a verdict favours the system with clearly more judged results, and may owe it to them."""
+    """Return whether a verdict favours the system with clearly more judged results, which may be the reason."""
     favours = is_lead(labels) and labels.lead * judged_side(row) > 0
     return favours and not (stands_fully_judged(row, labels) and not is_turned(row))
 
 
 def judged_sides(row: Comparison) -> tuple[str, str]:
-    """Return the system that a verdict favours, and the other one."""
+    """Return the system that a verdict favours, and the other system."""
     return (row.candidate, row.baseline) if judged_side(row) > 0 else (row.baseline, row.candidate)
 
 
@@ -85,7 +85,7 @@ def judged_side(row: Comparison) -> int:
 
 
 def stands_fully_judged(row: Comparison, labels: Labels) -> bool:
-    """Return whether the interval on the fully judged queries shows what the verdict says."""
+    """Return whether the interval on fully judged queries confirms the verdict."""
     if labels.full_low is None or labels.full_high is None:
         return False
     if row.conclusion is Verdict.NOT_WORSE:
@@ -94,7 +94,7 @@ def stands_fully_judged(row: Comparison, labels: Labels) -> bool:
 
 
 def label_finding(row: Comparison, labels: Labels, told: str = "") -> Finding:
-    """told: what becomes of the verdict, where that is known."""
+    """Return the warning of a verdict. told: text on the verdict without own judgments, if known."""
     shares = {row.candidate: labels.candidate_judged or 0.0, row.baseline: labels.baseline_judged or 0.0}
     winner, loser = judged_sides(row)
     next_step = "" if told else " (ndcg-ab judge-next)"

@@ -1,4 +1,4 @@
-"""Several judges of the same documents: how far they agree, and what each of them would conclude."""
+"""Compare several judges of the same documents: how far they agree, and the verdicts by each judge."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ Grades = dict[str, float]
 
 
 def compare_judges(evaluation: Evaluation, read: PulledInputs) -> Judges | None:
-    """Compare the judges; None if no document has several judges, and on Spark. Rankings must be whole."""
+    """Compare the judges; return None if no document has several judges, and on Spark. Rankings must be complete."""
     if read.judgments is None or read.judgments.singles is None or evaluation.engine.spark is not None:
         return None
     judged = split_by_judge(read.judgments.singles, evaluation.judgments_precedence)
@@ -61,9 +61,9 @@ def disagreed_keys(judged: ByJudge) -> NDArray[np.intp]:
 
 
 def list_judges(judged: ByJudge, enough: int, compare: Callable[[str], tuple[Comparison, ...]]) -> list[Judge]:
-    """Return the judges, those with the most documents first; the first who judged enough queries are compared under.
+    """Return the judges by falling number of documents; the first with enough judged queries have comparisons.
 
-    compare: return the comparisons by the judgments of the judge of a name.
+    compare: returns the comparisons by the judgments of one judge, by name. enough: number of judged queries.
     """
     queries = judged.keys["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()[judged.key]
     rows = []
@@ -105,7 +105,10 @@ def compare_under(evaluation: Evaluation, read: PulledInputs, judged: ByJudge, n
 def measure_judge_noise(
     evaluation: Evaluation, read: PulledInputs, judged: ByJudge, odd: NDArray[np.intp]
 ) -> list[JudgeNoise]:
-    """Return how far drawn grades move the differences; nothing if a grade cannot be scored."""
+    """Measure how far differences move if grades on which judges disagree are drawn at random.
+
+    The result is empty if a grade cannot be scored.
+    """
     assert read.judgments is not None
     with rescore(evaluation, read, read.judgments.table, "judgments") as found:
         try:
@@ -115,7 +118,7 @@ def measure_judge_noise(
 
 
 def draw_grades(found: Rescored, judged: ByJudge, odd: NDArray[np.intp]) -> list[JudgeNoise]:
-    """Return how far the differences move if the grades on which judges disagree are drawn."""
+    """Draw the grades on which judges disagree at random, and measure how far the differences move."""
     engine, evaluation = found.engine, found.evaluation
     metrics = own_metrics(evaluation.metric_list)
     systems = [system.name for system in evaluation.systems]

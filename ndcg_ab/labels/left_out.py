@@ -1,4 +1,4 @@
-"""Leave-one-system-out: the comparisons again without the judgments that one of the systems alone contributed.
+"""Compare again without the judgments that one system alone contributed: leave-one-system-out.
 
 The column `source` of the judgments names systems that are compared. (Zobel, SIGIR 1998; docs/labels.md, "Where the
 labels came from".)
@@ -29,10 +29,9 @@ def sources_among(evaluation: Evaluation, singles: pa.Table | None) -> list[str]
 
 
 def leave_out(evaluation: Evaluation, read: PulledInputs) -> tuple[LeftOut, ...]:
-    """Return every primary comparison without what each source among the systems alone contributed.
+    """Repeat every primary comparison without the judgments that each source among the systems alone contributed.
 
-    Rankings must be whole. The judgments that are left are not checked again: what a check would say of them is what
-    leaving out is about.
+    Rankings must be complete. The remaining judgments are not checked again: incomplete judgments are the purpose here.
     """
     assert read.judgments is not None
     names = sources_among(evaluation, read.judgments.singles)

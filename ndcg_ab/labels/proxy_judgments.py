@@ -1,6 +1,6 @@
-"""Differences that proxy judgments of many queries correct, beside those of the careful judgments.
+"""Correct differences by proxy judgments of many queries, besides the differences by careful judgments.
 
-Corrected differences decide nothing: verdicts and gates are those of the careful judgments (docs/labels.md).
+Corrected differences decide nothing: verdicts and gates use the careful judgments (docs/labels.md).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -80,10 +80,10 @@ def load_proxy_scores(evaluation: Evaluation, read: PulledInputs) -> tuple[pa.Ta
 
 
 def seen_queries(read: PulledInputs) -> tuple[frozenset[str], list[Finding]]:
-    """Return the carefully judged queries that `careful_unseen` does not name: the proxy judge may have seen them.
+    """Return the carefully judged queries whose grades the proxy judge may have seen: those not in `careful_unseen`.
 
-    Without that key there are none. The findings warn of ids that are not carefully judged. Raises InputError if no id
-    is.
+    The set is empty without that key. The findings warn of ids that are not carefully judged. Raises InputError if no
+    id is.
     """
     if read.unseen is None or read.judgments is None:
         return frozenset(), []
@@ -122,7 +122,7 @@ def refuse_uncovered(careful: Pulled, proxy: Pulled) -> None:
 
 
 def proxy_findings(found: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return the findings about the proxy judgments alone, under the code `cheap_judgments`, which is less severe."""
+    """Return the findings about the proxy judgments only, under the code `cheap_judgments`, which is less severe."""
     rows = []
     for finding in found:
         if finding.code in PROXY_ALONE:
@@ -138,7 +138,7 @@ def proxy_findings(found: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
-    """Return the table of `load_proxy_scores`, with every query, from an engine that scored by the proxy judgments."""
+    """Make the table of `ProxyTable`, with every query, from an engine that scored by the proxy judgments."""
     sampling = read_sampling(engine, evaluation)
     judged = [row[0] for row in engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")]
     weights, clusters = sampling.weights_in_order(judged), sampling.clusters_in_order(judged)
@@ -185,9 +185,9 @@ def proxy_columns(table: pa.Table, baseline: str) -> dict[tuple[str, str], Colum
 def add_proxy_corrections(
     engine: Engine, evaluation: Evaluation, compared: Sequence[Comparison], table: pa.Table
 ) -> tuple[list[Comparison], list[Finding]]:
-    """Return the comparisons, the primary ones with corrected differences, and what is noticed about the sample.
+    """Return the comparisons, the primary ones with corrected differences, and findings about the sample.
 
-    engine: with the tables of the careful judgments. table: of `load_proxy_scores`.
+    engine: with the tables of the careful judgments. table: of `ProxyTable`.
     """
     sampling = read_sampling(engine, evaluation)
     if sampling.drawn is not None:

@@ -1,6 +1,6 @@
-"""The same rankings scored by other judgments, such as those of one judge.
+"""Score rankings again by other judgments, such as those of one judge.
 
-Rankings must be whole: a reduced one may lack what other judgments look at.
+Rankings must be complete: a reduced one may lack results that other judgments need.
 """
 
 import contextlib
@@ -39,9 +39,9 @@ PRIMARY_ALONE: dict[str, Any] = {  # of an evaluation: the systems on the primar
 
 @dataclass(frozen=True, eq=False)
 class Rescored:
-    """An engine with the rankings and other judgments, whose tables are gone when its context ends.
+    """An engine with the rankings and other judgments; its tables are dropped when its context ends.
 
-    evaluation: the systems on the primary metrics alone. findings: what the data check noticed.
+    evaluation: the systems with the primary metrics only. findings: of the data check.
     """
 
     engine: Engine
@@ -49,7 +49,7 @@ class Rescored:
     findings: Sequence[Finding]
 
     def compare(self) -> list[Comparison]:
-        """Return the primary comparisons of the scores."""
+        """Compare the candidates with the baseline on the primary metrics."""
         columns = paired_columns(self.engine, self.evaluation, read_sampling(self.engine, self.evaluation))
         return compare_columns(columns, self.evaluation, PRIMARY)
 
@@ -64,10 +64,10 @@ def rescore(
     check: bool = True,
     score: bool = True,
 ) -> Iterator[Rescored]:
-    """Yield an engine with scores by other judgments, of which a sample was computed a second time.
+    """Yield an engine with scores by other judgments, verified on a sample.
 
-    judgments: as they were pulled, or a table in the columns of `JUDGMENT`. about: what an InputError says first.
-    check: whether the data are checked. score: whether anything is scored.
+    judgments: as they were pulled, or a table in the columns of `JUDGMENT`. about: begins the message of an InputError.
+    check: whether the data are checked. score: whether scores are computed.
     """
     if isinstance(judgments, pa.Table):
         assert read.judgments is not None

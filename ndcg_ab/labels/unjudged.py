@@ -1,4 +1,4 @@
-"""Unjudged results and what they mean for comparisons (docs/labels.md, "Unjudged results")."""
+"""Determine what unjudged results mean for comparisons (docs/labels.md, "Unjudged results")."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,10 +35,11 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """The results that all systems show of the judged queries.
+    """The results that all systems show for the judged queries.
 
-    query_ids: the judged queries, rising. doc_ids: of the document numbers in `places`. judged: counts of the grades.
-    places: (rank rule, system) -> results.
+    query_ids: the judged queries, rising. doc_ids: ids of the document numbers in `places`. judged: counts of the
+        grades.
+    places: results by (rank rule, system).
     """
 
     query_ids: pa.Array
@@ -47,7 +48,7 @@ class Shown:
     places: Mapping[tuple[str, str], Places]
 
     def ids_of(self, document: tuple[int, int]) -> tuple[str, str]:
-        """Return the query_id and the doc_id of the numbers of a query and a document."""
+        """Return the query_id and the doc_id of a document given as (query number, document number)."""
         return self.query_ids[document[0]].as_py(), self.doc_ids[document[1]].as_py()
 
     def within(self, metric: Metric, system: str) -> Places:
@@ -81,9 +82,9 @@ def add_unjudged(
     compared: Sequence[Comparison],
     shown: Shown | None = None,
 ) -> list[Comparison]:
-    """Return the comparisons, those over all queries with what unjudged results mean for their conclusions.
+    """Return the comparisons; those over all queries get what unjudged results mean for their conclusions.
 
-    columns: the paired differences over all queries. shown: from `read_shown`, if that has been read already.
+    columns: the paired differences over all queries. shown: from `read_shown`, if already read.
     """
     if not compared:
         return []
@@ -174,7 +175,7 @@ def mean_of(column: Column, values: NDArray[np.float64]) -> float:
 
 
 def read_shown(engine: Engine, metrics: Sequence[Metric]) -> Shown:
-    """Return what systems show of the judged queries, as deep as the metrics look, and the counts of the grades."""
+    """Read the results that systems show for judged queries, to the metrics' depth, and count the grades."""
     counted = engine.read("grade_count", ("query_id", "grade", "documents"), order="query_id, grade")
     query_ids = pc.unique(counted["query_id"])
     grades = tuple(sorted({0.0, *pc.unique(counted["grade"]).to_pylist()}))
@@ -198,9 +199,9 @@ def read_shown(engine: Engine, metrics: Sequence[Metric]) -> Shown:
 
 
 def refuse_little_memory(engine: Engine, evaluation: Evaluation, judged: Collection[str]) -> None:
-    """Raise InputError before anything is scored if a limit of memory has no room for what systems show.
+    """Raise InputError before scoring if a memory limit is too low for the results that systems show.
 
-    judged: the ids of the judged queries.  A metric without a cutoff looks at everything that a system shows.
+    judged: ids of the judged queries. A metric without a cutoff needs everything that a system shows.
     """
     memory = engine.memory
     if memory is None or memory.limit is None or evaluation.declares_complete or len(evaluation.systems) < 2:
@@ -212,5 +213,5 @@ def refuse_little_memory(engine: Engine, evaluation: Evaluation, judged: Collect
 
 
 def number_values(values: pa.ChunkedArray | pa.Array, among: pa.Array) -> IntArray:
-    """Return the place of each value among others, -1 if it is not there."""
+    """Return the index of each value in `among`, or -1 if it is absent."""
     return np.asarray(pc.fill_null(pc.index_in(values, value_set=among), -1), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The one pipeline of an evaluation: its stages in their order, and where they keep what they make."""
+"""Run an evaluation as one pipeline of stages in order."""
 
 from ndcg_ab.pipeline.context import Context, Say, Stage
 from ndcg_ab.pipeline.stages import STAGES, check_only, evaluate, pull_inputs, run_stages, score_systems

@@ -1,4 +1,4 @@
-"""What comes of an evaluation whose systems are scored: summaries, comparisons, findings, changes."""
+"""Draw conclusions from scored systems: summaries, comparisons, findings, changes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -58,11 +58,11 @@ def make_outcome(
     function: FunctionJudge | None = None,
     ledger: tuple[LedgerRow, ...] = (),
 ) -> Outcome:
-    """Summaries and tests (ndcg_core) over the tables of sql/5x; what rankings show is looked at where there are some.
+    """Make the outcome of an evaluation from its scored tables (sql/5x and later).
 
-    parity_queries: None where another tool computed the scores.  proxy: the table of `load_proxy_scores`.
-    judges: what several judges say.  left_out: the comparisons without what each system alone contributed.
-    function: what a function judged.  ledger: its rows about what was read.
+    parity_queries: number of recomputed queries; None if another tool computed the scores. proxy: the table of
+        `load_proxy_scores`. judges: the comparison of several judges. left_out: the comparisons without the judgments
+        that each system alone contributed. function: the summary of a judge function. ledger: rows about what was read.
     """
     sampling = read_sampling(engine, evaluation)
     systems = read_summaries(engine, sampling.weights)
@@ -110,7 +110,7 @@ def make_outcome(
 def compare_systems(
     engine: Engine, evaluation: Evaluation, sampling: Sampling, systems: Sequence[SystemSummary]
 ) -> list[Comparison]:
-    """Return every comparison, with what is unjudged and where the labels came from; columns are paired once."""
+    """Return every comparison, with the effects of unjudged results and the judged shares."""
     columns = paired_columns(engine, evaluation, sampling)
     compared = limit_queries_needed(make_families(engine, evaluation, sampling, columns), sampling.drawn)
     compared = add_unjudged(engine, evaluation, sampling, columns, compared)
@@ -119,7 +119,7 @@ def compare_systems(
 
 
 def read_summaries(engine: Engine, weights: Mapping[str, float] | None = None) -> list[SystemSummary]:
-    """One row per metric and system, in the order asked for; weights: query_id -> weight of the mean."""
+    """Return one row per metric and system, in configured order. weights: by query_id; None for equal weights."""
     scores = read_by_system(engine, "covered_score", ("metric_id", "query_id", "value", "judged"))
     found = []
     columns = ("metric_id", "metric", "system_id", "queries", "unanswered")
@@ -137,20 +137,20 @@ def read_summaries(engine: Engine, weights: Mapping[str, float] | None = None) -
 
 
 def only_rows(scores: pa.Table | None, metric_id: str) -> pa.Table:
-    """Those of a system's scores that are by one metric."""
+    """Return the rows of one metric among a system's scores; an empty table if there are no scores."""
     if scores is None:
         return pa.table({name: [] for name in ("query_id", "value", "judged")})
     return scores.filter(pc.equal(scores["metric_id"], metric_id))
 
 
 def read_query_scores(engine: Engine) -> pa.Table:
-    """One row per (system_id, query_id, metric) with its value and its hash, in the order of systems and metrics."""
+    """Return one row per (system_id, query_id, metric) with value and hash, in the order of systems and metrics."""
     columns = ("system_id", "query_id", "metric", "value", "metric_hash")
     return engine.read("metric_value", columns, order="system_place, metric_place, query_id")
 
 
 def write_query_scores(engine: Engine, path: Path) -> None:
-    """The same as a file: CSV or Parquet by the name."""
+    """Write one row per (system_id, query_id, metric) to a file, CSV or Parquet by its name."""
     write_table(read_query_scores(engine), path)
 
 
@@ -163,19 +163,19 @@ def note_changes(evaluation: Evaluation, changes: Sequence[Changes]) -> list[Fin
 
 
 def note_configuration(engine: Engine, evaluation: Evaluation) -> list[Finding]:
-    """What is noticed of the configuration, and of the queries that it names."""
+    """Return findings about the configuration, and about the queries that it names."""
     return [*check_units(engine, evaluation), *check_queries(engine, evaluation)]
 
 
 def queries_on_page(engine: Engine) -> list[str]:
-    """The queries whose rankings a page shows where they cannot all be here: first those of the largest differences."""
+    """Return the queries to show on the page if not all can be shown, those with the largest differences first."""
     largest = [row["query_id"] for row in extreme_queries(engine)]
     scored = [query_id for (query_id,) in engine.rows("shown_query", ("query_id",), order="query_id")]
     return list(dict.fromkeys([*largest, *scored]))[:SHOWN_QUERIES]
 
 
 def extreme_queries(engine: Engine, places: int = 5) -> list[dict[str, Any]]:
-    """The queries that each candidate wins and loses most, `places` of each, in the order of metrics and systems."""
+    """Return the `places` queries that each candidate wins and loses most, in the order of metrics and systems."""
     found: list[dict[str, Any]] = engine.read(
         "extreme_difference",
         ("candidate", "metric", "direction", "place", "query_id", "text", "difference"),

@@ -1,4 +1,4 @@
-"""An evaluation on its way through the stages, and what a stage is."""
+"""Define the context of a running evaluation, and its stages."""
 
 import dataclasses
 from collections.abc import Callable, Iterable
@@ -25,17 +25,20 @@ UNPUBLISHED = {"url": None, "trend_url": None, "dashboard": None, "delivered": 0
 
 @dataclasses.dataclass
 class Context:
-    """One evaluation on its way through the stages.
+    """The state of one evaluation on its way through the stages.
 
-    evaluation: scores of another tool settle its systems and metrics once they are read.  store: its inputs and tables.
-    say: told what goes on inside a long stage.  force: read and compute again what an earlier evaluation has already.
-    moment: that it stands for.  summed_up: say something of each system by itself, beside the differences.
-    measures: ask again for what requests cost, where the configuration says so.
-    publishing: the time for it, which all attempts share.  done: the parts of stages that need not be done again.
-    error: what the last part of a stage raised.  pending: why the page or the tracker lacks the kept evaluation.
-    is_full: that is because a disk is full.  unobserved: why Prefect has no record of the run, if it has none.
-    outcome, since_last: of a run that reuses an earlier evaluation, as they are of the night that runs.
-    The rest is what stages found: see those of these names.
+    evaluation: its configuration; scores of another tool add systems and metrics once they are read. store: its inputs
+        and tables. say: called with progress messages within a long stage. force: whether to read and compute again
+        what an earlier evaluation already has.
+    moment: the time that the evaluation stands for. summed_up: whether to compute each system's summaries, besides
+        differences. measures: whether to repeat requests to measure costs, if configured.
+    publishing: the time limit of publishing, which all attempts share. done: the (stage, part) that are done.
+    error: raised by the last part of a stage, or None. pending: reason why the page or the tracker lacks the kept
+        evaluation, or None. is_full: whether the reason is a full disk. unobserved: reason why Prefect has no record of
+        the run, or None.
+    outcome, since_last: of a run that reuses an earlier evaluation, those of the night that runs.
+    findings, ledger, parity_queries, proxy, judges, left_out, bundle, reused, published: results of the stages of these
+        names.
     """
 
     evaluation: Evaluation
@@ -66,14 +69,14 @@ class Context:
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
-    """One stage.
+    """One stage of the pipeline.
 
-    name: what people see of it; ``{name}`` in it stands for the part.  run: does one part of it, and returns what there
-    is to say of the result, or None.  parts: the names of its parts; one without a name where it has none.
-    applies: whether it is to be done, as far as is known by now.
-    outside: whether it talks to the outside world: then it is tried again when it fails, and given up after a time.
-    most_retries: how often at the most, of a stage with a time of its own; None: as the configuration says.
-    task: what Prefect calls all of its parts; None: each by its own name.
+    name: shown to users; ``{name}`` in it is replaced by the part. run: does one part, and returns a message or None.
+    parts: returns the names of its parts; one part with an empty name if there are none.
+    applies: returns whether the stage is to be done, as far as is known.
+    outside: whether it uses the network: then it is retried after an error, and has a time limit.
+    most_retries: limit of retries for a stage with its own time limit; None for the configured number.
+    task: name of the Prefect tasks of all parts; None for each part's own name.
     """
 
     name: str
@@ -85,22 +88,22 @@ class Stage:
     task: str | None = None
 
     def shown(self, part: str) -> str:
-        """``pull bm25``: the name of this stage with a part of it."""
+        """Return the name of the stage with a part, such as ``pull bm25``."""
         return self.name.format(name=part)
 
     def parts_left(self, context: Context) -> list[str]:
-        """The parts that are to be done; none where the stage does not apply."""
+        """Return the parts that are still to be done; none if the stage does not apply."""
         parts = self.parts(context) if self.applies(context) else ()
         return [part for part in parts if (self.name, part) not in context.done]
 
     def retries(self, prefect: Prefect) -> int:
-        """Return how often a part that failed is tried again."""
+        """Return how often a failed part is retried."""
         if not self.outside:
             return 0
         return prefect.retries if self.most_retries is None else min(prefect.retries, self.most_retries)
 
     def perform(self, context: Context, part: str) -> str | None:
-        """Do one part and note that it is done; raise InputError if a pull takes longer than it may."""
+        """Do one part and mark it as done; raise InputError if a pull exceeds its time limit."""
         seconds = context.evaluation.prefect.timeout_seconds
         try:
             if seconds is None or not self.outside or self.most_retries is not None:

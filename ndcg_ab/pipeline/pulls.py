@@ -1,4 +1,4 @@
-"""The stages that pull what is read."""
+"""Define the stages that read judgments, queries, rankings, costs and scores."""
 
 import contextlib
 import hashlib
@@ -39,7 +39,7 @@ from ndcg_ab.sources.tables.document_rules import document_rules
 
 
 def pull_judgments(context: Context, name: str) -> str | None:
-    """name: one of `named_judgments`."""
+    """Read one source of judgments. name: one of `named_judgments`."""
     at = named_judgments(context.evaluation).index(name)
     place = context.evaluation.judgment_places[at]
     source, layout, texts = place.source, judgments_layout(place, context.evaluation), context.store.queries().texts
@@ -81,21 +81,21 @@ def digest_texts(texts: Mapping[str, str]) -> str:
 
 
 def resources_for(context: Context) -> Resources:
-    """What making judgments may use, with the folder for what memory has no room for."""
+    """Return the threads and memory for making judgments, with the folder for what does not fit into memory."""
     with context.store.memory() as memory:
         spill = context.evaluation.spill_folder if memory is None else memory.spill
     return context.evaluation.resources.model_copy(update={"spill": spill})
 
 
 def refuse_uncovered_queries(context: Context) -> None:
-    """As soon as both are there: a function judges last."""
+    """Raise InputError if proxy judgments do not cover every judged query and enough others, once both are complete."""
     judgments, proxy = context.store.judgments(), context.store.get(PROXY)
     if judgments is not None and proxy is not None:
         refuse_uncovered(judgments, proxy)
 
 
 def pull_named_queries(context: Context, _: str) -> None:
-    """The queries that a file names, and those that a change was meant for."""
+    """Read the file of queries, and the ids of the queries that a change was meant for."""
     evaluation, store = context.evaluation, context.store
     found = pull_queries(evaluation)
     if (queries := found.pulled) is not None and evaluation.queries is not None:
@@ -141,7 +141,7 @@ def pull_ranking(context: Context, name: str) -> str | None:
 
 
 def costs_asked(evaluation: Evaluation) -> CostsAsked | None:
-    """What is recorded of every request; None where nothing is."""
+    """Return which costs to record with every request; None if no cost is recorded."""
     names = tuple(evaluation.costs.names)
     if names and evaluation.engine.spark is not None:
         raise InputError("costs: are not recorded where rankings stay with engine.spark: take one of the two out")
@@ -150,7 +150,7 @@ def costs_asked(evaluation: Evaluation) -> CostsAsked | None:
 
 
 def measure_by_turns(context: Context, _: str) -> str:
-    """Every query once more, of all systems by turns; what they cost when they were pulled is cold."""
+    """Request every query once more from all systems in turns to measure costs; earlier costs count as cold."""
     evaluation, store = context.evaluation, context.store
     asked, queries = costs_asked(evaluation), store.queries()
     assert asked is not None
@@ -173,12 +173,12 @@ def measure_by_turns(context: Context, _: str) -> str:
 
 
 def attributes_for(source: Any, queries: Queries) -> Mapping[str, Mapping[str, str]]:
-    """query_id -> {column: value}, where the requests to a source name columns of the queries."""
+    """Return the values of query columns that the requests to a source name, by query_id and column."""
     return queries.records if getattr(source, "attributes", ()) else {}
 
 
 def judge_with_function(context: Context, _: str) -> str:
-    """What a function says of what the systems return."""
+    """Grade results of the systems with the judge function."""
     evaluation, store = context.evaluation, context.store
     judge = evaluation.judge
     assert judge is not None
@@ -193,7 +193,7 @@ def judge_with_function(context: Context, _: str) -> str:
 
 
 def pull_scores(context: Context, name: str) -> str | None:
-    """Pull one file of scores; the last of them decides which systems and metrics there are."""
+    """Read one file of scores; after the last one, add systems and metrics to the evaluation."""
     evaluation, store, at = context.evaluation, context.store, named_scores(context).index(name)
     described = evaluation.scores[at]
     place = Place(scores_key(at), described, SCORES, described.shown, "scores", is_remembered=False)
@@ -204,7 +204,7 @@ def pull_scores(context: Context, name: str) -> str | None:
 
 
 def named_scores(context: Context) -> list[str]:
-    """What the places of scores are called: by their systems or files, with a number where a name comes again."""
+    """Return the names of the sources of scores: systems or files, with a number if a name repeats."""
     names = [each.shown for each in context.evaluation.scores]
     return [
         name if names.count(name) == 1 else f"{name} {names[: at + 1].count(name)}" for at, name in enumerate(names)

@@ -1,7 +1,7 @@
-"""The stages of an evaluation in one list, which `compare`, the Python API, `run` and a Prefect run go through.
+"""List the stages of an evaluation in order, and run them for `compare`, the Python API, `run` and Prefect.
 
-A stage reads and writes the store of its context, and says what there is to say of its result.  With Prefect every
-stage is a task, without it a function call.
+A stage reads and writes the store of its context, and returns a message about its result. With Prefect every stage is a
+task, without Prefect a function call.
 """
 
 import dataclasses
@@ -45,7 +45,7 @@ Call = Callable[[Stage, Context, str], str | None]  # does one part of a stage; 
 
 
 def check_data(context: Context, _: str) -> None:
-    """The tables, and what the data check notices."""
+    """Load the tables, and add the findings of the data check to the context."""
     evaluation, store = context.evaluation, context.store
     with store.engine() as engine:
         if evaluation.scores:
@@ -72,20 +72,20 @@ def verify_sample(context: Context, _: str) -> None:
 
 
 def score_by_proxy_judgments(context: Context, _: str) -> None:
-    """By the proxy judgments, in tables that are not kept; what the data check noticed about them."""
+    """Score by the proxy judgments in temporary tables, and add the findings about them."""
     with context.store.memory() as memory:
         context.proxy, found = load_proxy_scores(context.evaluation, context.store.read(memory, whole=True))
     context.findings = [*context.findings, *found]
 
 
 def score_by_judges(context: Context, _: str) -> None:
-    """What each of several judges says, in tables that are not kept."""
+    """Compare the systems by the judgments of each of several judges, in temporary tables."""
     with context.store.memory() as memory:
         context.judges = compare_judges(context.evaluation, context.store.read(memory, whole=True))
 
 
 def leave_out_labels(context: Context, _: str) -> None:
-    """The comparisons without what each system alone contributed to the judgments."""
+    """Compare the systems without the judgments that each system alone contributed."""
     with context.store.memory() as memory:
         context.left_out = leave_out(context.evaluation, context.store.read(memory, whole=True))
 
@@ -96,7 +96,7 @@ def has_several_judges(context: Context) -> bool:
 
 
 def names_sources(context: Context) -> bool:
-    """Whether judgments say that they came from systems that are compared."""
+    """Return whether judgments name compared systems as their source."""
     judgments = context.store.judgments()
     return judgments is not None and bool(sources_among(context.evaluation, judgments.singles))
 
@@ -105,7 +105,7 @@ def names_sources(context: Context) -> bool:
 
 
 def test_differences(context: Context, _: str) -> None:
-    """Every candidate against the baseline, and the gates."""
+    """Compare every candidate with the baseline, and check the gates."""
     evaluation, store = context.evaluation, context.store
     function = summarize_judge(evaluation, store.files(), said) if (said := store.by_function()) else None
     with store.engine() as engine:
@@ -132,7 +132,7 @@ def has_rankings(context: Context) -> bool:
 
 
 def is_new(context: Context) -> bool:
-    """No earlier evaluation stands for this one."""
+    """Return whether no earlier evaluation is reused for this one."""
     return context.bundle is None
 
 
@@ -213,7 +213,7 @@ PULLS = STAGES[: STAGES.index(CHECK_DATA)]
 
 
 def run_stages(context: Context, stages: Sequence[Stage] = STAGES, call: Call = Stage.perform) -> None:
-    """Do every stage that applies and is not done yet, part by part.  Raises what a stage raises."""
+    """Do every part of the stages that applies and is not done yet; pass on what a stage raises."""
     for stage in stages:
         for part in stage.parts_left(context):
             context.say(stage.shown(part))
@@ -224,9 +224,9 @@ def run_stages(context: Context, stages: Sequence[Stage] = STAGES, call: Call = 
 def evaluate(
     evaluation: Evaluation, engine: Engine, say: Say = lambda step: None, *, whole: bool = True
 ) -> tuple[Outcome, MemoryStore]:
-    """The whole evaluation in memory, and the store with its inputs.
+    """Run a whole evaluation in memory, and return its outcome and the store with its inputs.
 
-    whole: rankings are needed whole afterwards, as for the page.  Raises InputError, ParityError.
+    whole: whether complete rankings are needed afterwards, as for the page. Raises InputError, ParityError.
     """
     store = MemoryStore(evaluation, engine, whole=whole)
     context = Context(evaluation, store, say)
@@ -240,9 +240,9 @@ def evaluate(
 def score_systems(
     evaluation: Evaluation, engine: Engine, say: Say = lambda step: None, *, summed_up: bool = False
 ) -> list[Finding]:
-    """The stages until everything is scored and verified, for what is asked besides a comparison: the findings.
+    """Run the stages until everything is scored and verified, and return the findings.
 
-    summed_up: as for `score`.
+    summed_up: whether each system's summaries are computed, too.
     """
     store = MemoryStore(evaluation, engine, whole=False)
     context = Context(evaluation, store, say, summed_up=summed_up, measures=False)
@@ -251,7 +251,7 @@ def score_systems(
 
 
 def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: None) -> tuple[list[Finding], str]:
-    """Reads and checks everything, scores nothing: the findings, and a sentence that counts what is there."""
+    """Read and check all inputs without scoring; return the findings, and a sentence with the numbers of rows."""
     store = MemoryStore(evaluation, engine, whole=False)
     context = Context(evaluation, store, say, measures=False)
     run_stages(context, STAGES[: STAGES.index(CHECK_DATA) + 1])
@@ -278,7 +278,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
 
 
 def pull_inputs(evaluation: Evaluation, say: Say = lambda step: None, *, whole: bool = True) -> PulledInputs:
-    """The inputs alone.  whole: every row of the rankings, whatever the metrics look at."""
+    """Read the inputs and return them. whole: whether to read complete rankings, beyond what the metrics need."""
     store = MemoryStore(evaluation, whole=whole)
     run_stages(Context(evaluation, store, say, measures=False), PULLS)
     return store.inputs()

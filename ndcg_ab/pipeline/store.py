@@ -1,4 +1,4 @@
-"""Where the stages of an evaluation keep what they read and make: in memory here, in a folder in `ndcg_ab.runs`."""
+"""Store the inputs and results of the stages of an evaluation in memory; `ndcg_ab.runs` stores them in a folder."""
 
 import contextlib
 from abc import ABC, abstractmethod
@@ -26,7 +26,7 @@ KINDS = ("scores", "judgments", "cheap judgments", "careful unseen", "ranking", 
 
 
 def judgments_key(at: int) -> str:
-    """at: 0 for `judgments`, 1 for the first of `more_judgments`."""
+    """Return the key of a source of judgments. at: 0 for `judgments`, 1 for the first of `more_judgments`."""
     return f"judgments{at or ''}"
 
 
@@ -40,10 +40,10 @@ def scores_key(at: int) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """One input: from where, what its rows are, its name, kind and version.
+    """One input: its source, layout, name, kind and version.
 
-    key: what the store calls it.  is_remembered: a later run need not read it again if its content is the same.
-    about: what decides how its rows are read, beside source and layout.
+    key: name in the store. is_remembered: whether a later run may skip reading it if its content is unchanged.
+    about: text that determines how its rows are read, besides source and layout.
     """
 
     key: str
@@ -57,9 +57,9 @@ class Place:
 
 
 class Store(ABC):
-    """What the stages read and write.
+    """The inputs and tables that the stages read and write.
 
-    keeps: whether the evaluation is kept afterwards, so that inputs are wanted whole, with digests.
+    keeps: whether the evaluation is stored afterwards, so that complete inputs with digests are needed.
     """
 
     keeps = False
@@ -72,64 +72,67 @@ class Store(ABC):
 
     @abstractmethod
     def engine(self) -> contextlib.AbstractContextManager[Engine]:
-        """The engine that holds the tables of this evaluation."""
+        """Open the engine that holds the tables of this evaluation."""
 
     @abstractmethod
     def memory(self) -> contextlib.AbstractContextManager[Memory | None]:
-        """What reading may use, and the folder for what memory has no room for."""
+        """Yield the memory limit for reading, with the folder for what does not fit; None without a limit."""
 
     # ---- inputs
 
     @abstractmethod
     def add(self, place: Place, read: Callable[[], Pulled], *, force: bool = False) -> str | None:
-        """Reads an input, unless it is known; what there is to say of it.  force: read it even where it is known."""
+        """Read an input unless it is known, and return a message. force: whether to read a known input again."""
 
     @abstractmethod
     def has(self, key: str) -> bool:
-        """Whether an input of this key was read."""
+        """Return whether an input with this key was read."""
 
     @abstractmethod
     def get(self, key: str) -> Pulled | None:
-        """An input as it was read; None where there is none of this key."""
+        """Return an input as it was read, or None if there is none with this key."""
 
     @abstractmethod
     def keep_file(self, key: str, memory: Memory | None) -> TableWriter:
-        """Return where an input goes while it is read."""
+        """Return the writer for an input while it is read."""
 
     @abstractmethod
     def rankings(self, memory: Memory | None, *, whole: bool = False, force: bool = False) -> dict[str, Pulled]:
-        """Every system's ranking: as far as it is looked at, or whole.  force: whatever earlier runs know of it."""
+        """Return every system's ranking by name, reduced to what is needed, or whole.
+
+        force: whether to ignore what earlier runs know of it.
+        """
 
     def wanted(self) -> WantedPlaces | None:
-        """What of a ranking is to be read; None: all of it."""
+        """Return the part of a ranking that must be read; None for all of it."""
         return None
 
     def holds_enough(self, pulled: Pulled) -> bool:
-        """Whether what was read of a ranking is enough for the checks."""
+        """Return whether the part of a ranking that was read is enough for the checks."""
         return True
 
     @abstractmethod
     def put_costs(self, key: str, costs: pa.Table) -> None:
-        """What requests for an input cost, in the place of what is known of that."""
+        """Replace the costs of the requests for an input."""
 
     def answers_folder(self, key: str) -> Path | None:
-        """Where a source may keep answers while the run lasts; None: nowhere."""
+        """Return the folder in which a source may cache answers during the run, or None."""
         return None
 
     def asked_since(self, force: bool) -> float | None:
-        """From when on answers of a function that judges count, in seconds since 1970; None: from ever."""
+        """Return the Unix time from which stored answers of a judge function are valid; None if all are valid."""
         return None
 
     def files(self) -> list[Pulled]:
-        """The judgments of each file."""
+        """Return the judgments of each file."""
         return self.each(judgments_key(at) for at in range(len(self.evaluation.judgment_sources)))
 
     def by_function(self) -> Pulled | None:
-        """What a function said; None where none judges."""
+        """Return the judgments of the judge function, or None without one."""
         return self.get(JUDGED_BY_FUNCTION)
 
     def judgments(self) -> Pulled | None:
-        """All judgments as one table; None where there are none, or not all of them are there yet."""
+        """Return all judgments as one table; None if there are none, or not all have been read."""
         keys = [judgments_key(at) for at in range(len(self.evaluation.judgment_sources))]
         keys += [JUDGED_BY_FUNCTION] * bool(self.evaluation.judge)
         if self.evaluation.scores or not all(map(self.has, keys)):
@@ -142,14 +145,14 @@ class Store(ABC):
         return Queries(self.get(QUERIES), tuple(self.evaluation.slices.by), self.get(INTENDED))
 
     def scores(self) -> list[Pulled]:
-        """The scores of another tool."""
+        """Return the scores of another tool, one table per source."""
         return self.each(scores_key(at) for at in range(len(self.evaluation.scores)))
 
     def each(self, keys: Iterator[str]) -> list[Pulled]:
         return [pulled for key in keys if (pulled := self.get(key)) is not None]
 
     def read(self, memory: Memory | None, *, whole: bool = False, force: bool = False) -> PulledInputs:
-        """All inputs, as the stages look at them."""
+        """Return all inputs, reduced to what the stages need, or whole."""
         return PulledInputs(
             self.judgments(),
             self.queries(),
@@ -163,11 +166,11 @@ class Store(ABC):
 
 
 class MemoryStore(Store):
-    """Objects in memory: of `compare`, the Python API and the studies.
+    """A store in memory, for `compare`, the Python API and the studies.
 
-    engine: an open one, which the caller closes; None where inputs are only read.
-    whole: rankings are needed whole afterwards, as for the page; else they may be read only as far as the metrics and
-    the checks look, which changes no number.
+    engine: an open engine, which the caller closes; None if inputs are only read.
+    whole: whether complete rankings are needed afterwards, as for the page; if not, only what metrics and checks need
+        is read, which changes no result.
     """
 
     def __init__(self, evaluation: Evaluation, engine: Engine | None = None, *, whole: bool = True) -> None:
@@ -224,7 +227,7 @@ class MemoryStore(Store):
         return judgments is None or holds_enough(pulled, judgments)
 
     def describe_inputs(self, digested: int | None = None) -> list[dict[str, Any]]:
-        """Describe every input as bundles do; without the digest of one that has more than `digested` rows."""
+        """Describe every input as bundles do, without the digest of an input with more than `digested` rows."""
         found = []
         for key, place in self._places.items():
             pulled, given = self._pulled[key], getattr(place.source, "given", None)
@@ -236,6 +239,6 @@ class MemoryStore(Store):
         return sorted(found, key=lambda row: KINDS.index(row["kind"]))
 
     def inputs(self) -> PulledInputs:
-        """All inputs as they were read, for those who show them."""
+        """Return all inputs as they were read."""
         with self.memory() as memory:
             return self.read(memory)

@@ -1,1 +1,1 @@
-"""Questions beside the comparison: explain a value, vary the definition, plan the number of queries."""
+"""Answer questions besides the comparison: explain a value, vary the definition, plan queries, choose judgments."""

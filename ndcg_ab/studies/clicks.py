@@ -1,4 +1,4 @@
-"""`ndcg-ab clicks`: the grades that a log of clicks gives, with what stands behind each."""
+"""Grade documents from a click log, with the numbers behind each grade: `ndcg-ab clicks`."""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +20,10 @@ KEY = "judgments.clicks."
 
 
 class ClickStudy(NamedTuple):
-    """described: the model and how its values become grades.  found: the grades.  findings: what was noticed."""
+    """The grades from a click log.
+
+    described: the click model, and how its values become grades. found: the grades. findings: about the log.
+    """
 
     described: Clicks
     found: GradedClicks
@@ -28,9 +31,9 @@ class ClickStudy(NamedTuple):
 
 
 def evaluation_of_clicks(clicks: Mapping[str, Any], queries: str | None) -> Evaluation:
-    """What a configuration with these clicks as its judgments says; InputError names the option of the command.
+    """Return an evaluation with a click log as its judgments; InputErrors name the options of the command.
 
-    clicks: the keys below `judgments: clicks:`.  queries: their file.
+    clicks: the keys below `judgments: clicks:`. queries: path of the file of queries, or None.
     """
     content: dict[str, Any] = {"name": "clicks", "judgments": {"clicks": dict(clicks)}}
     content |= {"queries": queries} if queries else {}
@@ -38,7 +41,7 @@ def evaluation_of_clicks(clicks: Mapping[str, Any], queries: str | None) -> Eval
 
 
 def name_of_option(setting: Setting) -> str:
-    """``--model`` for ``judgments.clicks.model``."""
+    """Return the option for a configuration key, such as ``--model`` for ``judgments.clicks.model``."""
     first, _, _ = setting.key.removeprefix(KEY).partition(".")
     if not setting.key.startswith(KEY):
         return str(setting)
@@ -48,7 +51,7 @@ def name_of_option(setting: Setting) -> str:
 
 
 def grade_events(evaluation: Evaluation) -> ClickStudy:
-    """The grades of the clicks that are an evaluation's judgments; InputError for events that cannot be read."""
+    """Grade the documents of an evaluation's click log; raise InputError for events that cannot be read."""
     assert evaluation.judgments is not None
     described: Any = evaluation.judgments.source
     source = cast(ClickJudgments, make_source(described, evaluation.directory))
@@ -58,7 +61,7 @@ def grade_events(evaluation: Evaluation) -> ClickStudy:
 
 
 def study_to_json(study: ClickStudy) -> str:
-    """The model, the places, the documents with their grades, and the findings."""
+    """Return the model, the ranks, the documents with grades, and the findings as JSON."""
     content = {
         "schema": 1,
         "definition": study.described.definition,

@@ -1,6 +1,6 @@
-"""`ndcg-ab draw`: which queries of a log to judge, drawn with known probabilities by how far rankings disagree.
+"""Draw queries of a log to judge, with known probabilities, by how far their rankings disagree: `ndcg-ab draw`.
 
-What the file means for a comparison is in `ndcg_ab.comparing.drawn_queries`; docs/draw.md explains both.
+What the file means for a comparison is in `ndcg_ab.comparing.drawn_queries`; docs/draw.md explains draw and comparison.
 """
 
 from collections.abc import Sequence
@@ -52,12 +52,13 @@ NOBODY = "(nobody judged)"  # stands for the judgments that are to come
 
 
 class DrawPlan(NamedTuple):
-    """What the drawn queries can settle.
+    """What the drawn queries can show.
 
-    deviation: of the differences over the whole log, in the metric's unit. judged: by how many judged queries; None
-    where it was given. is_supposed: whether it is a guess. detected: the difference that the drawn queries detect; None
-    of fewer than two. drawn, random: the queries that detect `effect`, drawn and of a random sample; None where the log
-    has not as many.
+    effect: smallest effect. alpha, power: of the test. deviation: standard deviation of the differences over the whole
+        log, in the metric's unit. judged: number of judged queries it was estimated from; None if given or assumed.
+        is_supposed: whether it is assumed.
+    detected: the difference that the drawn queries detect; None for fewer than two queries.
+    drawn, random: numbers of queries that detect `effect`, drawn and in a random sample; None if the log has too few.
     """
 
     effect: float
@@ -73,13 +74,14 @@ class DrawPlan(NamedTuple):
 
 @dataclass(frozen=True)
 class DrawStudy:
-    """The queries that were drawn from a log, and what they can settle.
+    """The queries drawn from a log, with what they can show.
 
-    table: the log with the columns `probability` and `disagreement`, which `compare` takes as `queries`. drawn: the ids
-    of the drawn queries. rows: the documents to judge, of the first places of every system. plan: what the drawn
-    queries can settle. queries: of the log, how many. changed: how many were drawn from. kept: how many of the drawn
-    ones an earlier draw gave. gone: drawn queries of that draw that the log does not hold. places: down to where
-    results were compared; None: all. left_out: columns of the log that the table does not have.
+    table: the log with the columns `probability` and `disagreement`, which `compare` takes as `queries`. drawn: ids of
+        the drawn queries. plan: what the drawn queries can show. rows: the documents to judge, from the top of every
+        system.
+    queries: number of queries of the log. changed: number of queries that could be drawn. kept: number of drawn queries
+        taken over from an earlier draw. gone: number of drawn queries of that draw that the log lacks.
+    places: depth to which results were compared; None for all. left_out: columns of the log that the table lacks.
     """
 
     table: pa.Table
@@ -95,7 +97,10 @@ class DrawStudy:
 
 
 class ReadLog(NamedTuple):
-    """What was read of a log, and its evaluation. disagreements, is_changed: of its queries (`find_disagreements`)."""
+    """The inputs read for a log, and its evaluation.
+
+    disagreements, is_changed: of the log's queries, from `find_disagreements`.
+    """
 
     read: PulledInputs
     evaluation: Evaluation
@@ -104,13 +109,13 @@ class ReadLog(NamedTuple):
 
     @property
     def table(self) -> pa.Table:
-        """The queries of the log."""
+        """Return the queries of the log as a table."""
         assert self.read.queries.pulled is not None
         return self.read.queries.pulled.table
 
 
 def check_draw(evaluation: Evaluation, power: float = POWER) -> None:
-    """InputError for what queries cannot be drawn for."""
+    """Raise InputError for an evaluation for which queries cannot be drawn."""
     if not evaluation.statistics.alpha < power < 1:
         alpha = f"{evaluation.statistics.alpha:g}"
         raise InputError(
@@ -139,10 +144,12 @@ def draw_from_log(
     power: float = POWER,
     say: Say = lambda step: None,
 ) -> DrawStudy:
-    """`count` queries of the evaluation's log, or all whose results differ; kept: the file of an earlier draw.
+    """Draw `count` queries from the evaluation's log, or all whose results differ if there are fewer.
 
-    evaluation: whose judgments are not looked at. deviation: of the differences over the log, where it is known.
-    judgments: of some of its queries, from which it is estimated. Raises InputError, ParityError.
+    evaluation: its judgments are ignored. kept: the file of an earlier draw. deviation: standard deviation of the
+        differences over the log, if known. judgments: of some queries of the log, to estimate the deviation. Raises
+        InputError,
+    ParityError.
     """
     check_draw(evaluation, power)
     log = read_log(evaluation, engine, say)
@@ -177,7 +184,10 @@ def draw_from_log(
 
 
 class Sample(NamedTuple):
-    """What was drawn of a log. relative: (N,) relative disagreements. weights: (N,) or None. kept, gone: of a study."""
+    """The queries drawn from a log.
+
+    relative: (N,) relative disagreements. weights: (N,), or None for equal weights. kept, gone: as in `DrawStudy`.
+    """
 
     draw: Draw
     relative: FloatArray
@@ -187,7 +197,7 @@ class Sample(NamedTuple):
 
 
 def draw_sample(log: ReadLog, evaluation: Evaluation, count: int, kept: FileSource | None) -> Sample:
-    """The queries that the seed draws; InputError where nothing differs, and for an earlier draw that does not fit."""
+    """Draw queries by the seed; raise InputError if no results differ, or for an earlier draw that does not fit."""
     query_ids = log.table["query_id"].to_pylist()
     weights = None  # of the queries, where they count: all have one, or none has
     if evaluation.statistics.weighted is not False and not log.table["weight"].null_count:
@@ -213,7 +223,7 @@ def draw_sample(log: ReadLog, evaluation: Evaluation, count: int, kept: FileSour
 
 
 def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> ReadLog:
-    """Reads the log and the rankings, the queries' first."""
+    """Read the log and the rankings, and compute the disagreements of the queries."""
     of_judgments = dict.fromkeys(PROXY_ALONE, "ignore")
     changes = {"intended": None, "cheap_judgments": None, "findings": evaluation.findings | of_judgments}
     plain = evaluation.model_copy(update=changes)
@@ -241,9 +251,10 @@ def read_log(evaluation: Evaluation, engine: Engine, say: Say) -> ReadLog:
 
 
 def deviation_by_judgments(log: ReadLog, judgments: FileSource, relative: FloatArray) -> tuple[float, int]:
-    """How far differences on the first metric deviate for a disagreement of 1, and by how many judged queries.
+    """Estimate the deviation of differences at a disagreement of 1, and return it with the number of queries.
 
-    Of the queries of the log that differ; relative: (N,) their relative disagreements.
+    The differences are those of the first metric on judged queries of the log whose results differ. relative: (N,)
+    relative disagreements.
     """
     pulled = pull_source(judgments, with_words(JUDGMENT, log.evaluation.judgments), Path())
     first, names = log.evaluation.metric_list[0], candidate_names(log.evaluation)
@@ -265,7 +276,7 @@ def deviation_by_judgments(log: ReadLog, judgments: FileSource, relative: FloatA
 
 
 def read_kept(source: FileSource, query_ids: Sequence[str]) -> tuple[Kept, int]:
-    """What an earlier draw took, in the order of the log; and how many of them the log does not hold."""
+    """Read the queries of an earlier draw in the order of the log, and count those that the log lacks."""
     pulled = pull_source(source, query_layout((), needs_text=False, needs_weight=False), Path())
     rows = distinct_queries(pulled)
     refuse_probabilities(rows, pulled.origin)
@@ -290,7 +301,7 @@ def kept_error(
     query_ids: Sequence[str],
     count: int,
 ) -> InputError:
-    """Why an earlier draw cannot be kept, in a sentence."""
+    """Return the error that says why an earlier draw cannot be kept."""
     assert earlier is not None and kept is not None
     shown = kept.shown
     held = int((earlier.probability > 0).sum())
@@ -318,9 +329,9 @@ def make_plan(
 
 
 def log_table(queries: Queries, sample: Sample, *, is_weighted: bool) -> pa.Table:
-    """The log with what was drawn: 0 where all systems show the same, null where a query was not drawn.
+    """Return the log with probabilities: 0 if all systems show equal results, null for a query that was not drawn.
 
-    is_weighted: False leaves weights out that did not count, and must not count in what is compared either.
+    is_weighted: False leaves out weights that were not used and must not be used in a comparison.
     """
     assert queries.pulled is not None
     rows, drawn, relative = queries.pulled.table, sample.draw, sample.relative

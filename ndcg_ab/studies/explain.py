@@ -1,4 +1,4 @@
-"""`ndcg-ab explain`: one query, place by place, so that nobody has to ask why two tools differ."""
+"""Explain the values of one query place by place: `ndcg-ab explain`."""
 
 import dataclasses
 import json
@@ -25,7 +25,7 @@ from ndcg_core.measures.score import Result
 
 @dataclasses.dataclass(frozen=True)
 class Explained:
-    """One system's explanations, one for each metric, and the steps from the first metric to each other one."""
+    """One system's explanations, one for each metric, and the steps from the first metric to each other metric."""
 
     system_id: str
     explanations: tuple[Explanation, ...]
@@ -33,9 +33,9 @@ class Explained:
 
 
 def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list[Explained]:
-    """Explains every system and metric on one query; every value is computed by the SQL as well, and must agree.
+    """Explain every system and metric on one query, and verify each value against the SQL.
 
-    Raises InputError when nobody judged the query, ParityError when the two disagree.
+    Raises InputError if the query is not judged, ParityError if core and SQL disagree.
     """
     for metric in measured_elsewhere(evaluation.metric_list):
         raise InputError(f"metric {metric.name!r}: {metric.tool} computes it, and how is not known here: leave it out")
@@ -74,7 +74,7 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
 
 
 def explained_to_json(explained: Sequence[Explained], query_id: str) -> str:
-    """Every system's places and ideals by metric, and the steps from the first metric to each other one."""
+    """Return every system's places and ideals by metric, and the steps from the first metric to each other, as JSON."""
     systems = [
         {
             "system_id": each.system_id,

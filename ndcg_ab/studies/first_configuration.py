@@ -1,6 +1,6 @@
-"""Files of which nobody says what they are: the first configuration, and `ndcg-ab check` over them.
+"""Recognise unnamed files to write a first configuration (`ndcg-ab init`) or check them (`ndcg-ab check FILE …`).
 
-A configuration is written with the keys that are worth knowing next. Judgments need not be among the files of a check.
+A configuration includes commented keys that are worth knowing next. Files to check need not include judgments.
 """
 
 import dataclasses
@@ -46,13 +46,13 @@ WEIGHTED = "queries weigh as their column weight says; `statistics: {weighted: f
 
 
 def example_directory() -> Path:
-    """Where the example's files are: inside the installed package, or among the tests of a checkout."""
+    """Return the folder of the example's files: in the installed package, or among the tests of a checkout."""
     package = Path(__file__).parent.parent
     return package / "example" if (package / "example").is_dir() else package.parent / "tests" / "data"
 
 
 def write_example(folder: Path) -> list[Path]:
-    """Writes the example's files into a folder, and gives their paths; InputError where one of them is there."""
+    """Write the example's files into a folder, and return their paths; raise InputError if one exists."""
     source = example_directory()
     texts = {name: (source / name).read_text(encoding="utf-8") for name in EXAMPLE}
     texts[FEW] = texts["judgments.qrels"]
@@ -68,7 +68,7 @@ def write_example(folder: Path) -> list[Path]:
 
 
 class Given(NamedTuple):
-    """A file, and how it is read; None if it has no form that is known."""
+    """A file, with the way to read it; None if its form is unknown."""
 
     path: Path
     reading: Reading | None
@@ -76,9 +76,9 @@ class Given(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Beginning:
-    """The files of an evaluation, as they were named or guessed. systems: name -> file, the baseline first.
+    """The files of an evaluation, as they were named or recognised.
 
-    grades: the numbers of grades that are words.
+    systems: files by name, the baseline first. grades: numbers of grades that are words.
     """
 
     judgments: Given | None
@@ -87,7 +87,7 @@ class Beginning:
     grades: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     def words(self) -> list[str]:
-        """What each file was taken for."""
+        """Return lines that say what each file was recognised as."""
         lines = [f"{self.judgments.path}: judgments"] if self.judgments else []
         baseline, *_ = self.systems
         for name, system in self.systems.items():
@@ -103,7 +103,10 @@ def guess_inputs(
     *,
     needs_judgments: bool = True,
 ) -> Beginning:
-    """files: those of which nothing is said; the other ones as they were named by options."""
+    """Return the files of an evaluation.
+
+    files: files to recognise. judgments, systems, queries: files that options name.
+    """
     named = {name: recognised(path, RANKING) for name, path in systems.items()}
     single = {kind: recognised(path, kind) for kind, path in ((JUDGMENTS, judgments), (QUERIES, queries)) if path}
     rankings: list[Given] = []
@@ -132,7 +135,7 @@ def guess_inputs(
 
 
 def recognised(path: Path, kind: str | None = None) -> Given:
-    """Return a file with its form; raise InputError if it is not there or empty."""
+    """Return a file with its recognised form; raise InputError if it is missing or empty."""
     first = path
     if kind == RANKING and stands_for_many(path):
         first = local_parts(FileSource(file=path, parts=True), path, Path())[0].path
@@ -141,7 +144,7 @@ def recognised(path: Path, kind: str | None = None) -> Given:
 
 
 def name_for(folder: Path) -> str:
-    """A name for the evaluation, from the folder in which its configuration stands."""
+    """Return a name for the evaluation, made from the name of the configuration's folder."""
     found = re.sub(r"[^A-Za-z0-9._-]+", "-", resolved(folder).name).strip("-._")
     return found if re.fullmatch(NAME, found) else "evaluation"
 
@@ -149,7 +152,10 @@ def name_for(folder: Path) -> str:
 def configuration_text(
     found: Beginning, folder: Path, name: str, metrics: Sequence[str], *, is_weighted: bool = False
 ) -> str:
-    """The text of a configuration that is in a folder; is_weighted: whether the queries turned out to weigh."""
+    """Return the text of a configuration.
+
+    folder: where the configuration will stand. is_weighted: whether the queries have weights.
+    """
     assert found.judgments is not None
     systems = [
         f"  - name: {yaml_scalar(system)}\n" + source_yaml(each, folder, "    ")
@@ -199,14 +205,14 @@ def source_yaml(found: Given, folder: Path, indent: str) -> str:
 
 
 def yaml_scalar(text: str) -> str:
-    """A text as YAML has it, in quotes where it needs some."""
+    """Return a text as YAML, in quotes if it needs some."""
     plain = text.replace("${", "$${")
     found: str = yaml.safe_dump([plain], default_flow_style=True, width=10**6, allow_unicode=True).strip()
     return found[1:-1]
 
 
 def read_evaluation(text: str, folder: Path) -> Evaluation:
-    """The evaluation of such a text, as it is now; InputError where it is none."""
+    """Return the evaluation of a configuration's text; raise InputError if it is invalid."""
     content: dict[str, Any] = fill_in_content(yaml.load(text, Loader), "init")
     try:
         evaluation = Evaluation.model_validate({**content, "directory": resolved(folder)})
@@ -219,7 +225,7 @@ def read_evaluation(text: str, folder: Path) -> Evaluation:
 
 
 def is_configuration(files: Sequence[Path]) -> bool:
-    """Whether one file alone is meant as a configuration: by its name, or because it is no data and begins as YAML."""
+    """Return whether there is only one file, and it is a configuration by its name or content."""
     if len(files) != 1 or files[0].suffix.lower() in CONFIGURATIONS:
         return len(files) == 1
     if not files[0].is_file():
@@ -239,10 +245,10 @@ def check_files(
     words: Mapping[str, float] | None = None,
     duplicates: str | None = None,
 ) -> tuple[list[Finding], str]:
-    """The findings about judgments and rankings, or rankings alone, and what was read in words.
+    """Check unnamed files; return the findings, and a text that says what was read.
 
-    keys: of the evaluation beside its sources: metrics, findings, strict, documents.  words: the numbers of grades that
-    are words.  duplicates: first, if the first of the places of a document counts.
+    keys: other keys of the evaluation: metrics, findings, strict, documents. words: numbers of grades that are words.
+    duplicates: "first" to count the first place of a repeated document.
     """
     found = guess_inputs(files, judgments, systems, None, needs_judgments=False)
     judged = found.judgments.path if found.judgments else "no judgments"  # a path that is not read
@@ -260,6 +266,6 @@ def check_files(
 
 
 def checked_to_json(counts: str, findings: Sequence[Finding]) -> str:
-    """What was read in words, and the findings."""
+    """Return what was read, and the findings, as JSON."""
     content = {"schema": 1, "read": counts.splitlines(), "findings": encode(list(findings))}
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

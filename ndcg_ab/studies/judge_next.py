@@ -1,7 +1,7 @@
-"""`ndcg-ab judge-next`: which unjudged documents to judge first, so that a comparison is settled soonest.
+"""List the unjudged documents to judge first so that a comparison is decided soonest: `ndcg-ab judge-next`.
 
-A document is worth the root mean square change of the difference over its expected grades (`find_grade_effects`), by
-the same chances of grades as the tipping factor (docs/labels.md, "Unjudged results").
+The value of a document is the root mean square change of the difference over its random grade (`find_grade_effects`),
+with the probabilities of grades that the tipping factor uses (docs/labels.md, "Unjudged results").
 """
 
 from collections import defaultdict
@@ -34,13 +34,13 @@ Ranks = dict[tuple[str, str], dict[str, int]]  # (query, document) -> system -> 
 
 @dataclass(frozen=True)
 class ToJudge:
-    """One query and one document that nobody has judged.
+    """One unjudged document of a query, with the reasons to judge it.
 
-    place: 1, 2, 3 …, the first first. text: the query's; title, url: the document's; None where they are not known.
-    ranks: (system, rank) of every system that shows the document, in the order of the systems.
-    effect: by how much its grade is expected to move the difference of the comparison, in the unit of the metric; None
-        where nothing of the query is judged yet, and lowest and highest are not known either.
-    lowest, highest: the difference of the comparison if it had the lowest and the highest grade, and no other changed.
+    place: position in the list, from 1. text: of the query; title, url: of the document; None if unknown.
+    ranks: (system, rank) for every system that shows the document, in the order of the systems.
+    effect: expected change of the comparison's difference by the grade, in the unit of the metric; None if nothing of
+        the query is judged yet. Lowest and highest are then None, too.
+    lowest, highest: the difference of the comparison with the lowest and the highest grade of the document.
     baseline, candidate, metric: the comparison.
     """
 
@@ -61,11 +61,11 @@ class ToJudge:
 
 @dataclass(frozen=True)
 class ToJudgeNext:
-    """The unjudged documents whose grades would settle a comparison soonest.
+    """The unjudged documents whose grades would decide a comparison soonest.
 
-    rows: those of drawn queries that nobody judged, then the most telling first. unjudged: pairs of query and document
-    that could be named. grades: every grade of the judgments, and 0. drawn, unjudged_queries: how many queries were
-    drawn, and how many of them have no judgment. comparisons: as they stand now.
+    rows: documents of drawn queries without judgments, then the others by effect. unjudged: number of unjudged pairs of
+        query and document. grades: every grade of the judgments, and 0. drawn, unjudged_queries: number of drawn
+        queries, and of those without a judgment. comparisons: with the present judgments.
     """
 
     rows: tuple[ToJudge, ...]
@@ -77,9 +77,9 @@ class ToJudgeNext:
 
 
 def with_one_metric(evaluation: Evaluation, metric: str | None) -> Evaluation:
-    """Return the evaluation with one metric alone: by its name, or the first primary one.
+    """Return the evaluation with one metric only: the named one, or the first primary one.
 
-    Raises InputError if the metric has no expected value, or the systems' rankings are not known.
+    Raises InputError if the metric has no expected value, or the systems' rankings are unknown.
     """
     refuse_no_rankings(
         evaluation,
@@ -119,10 +119,10 @@ def find_documents_to_judge(
     most: int = 50,
     say: Say = lambda step: None,
 ) -> ToJudgeNext:
-    """Return the documents that settle the comparisons soonest, at most so many.
+    """Return at most `most` documents whose grades decide the comparisons soonest.
 
-    evaluation: from `with_one_metric`. candidates: by default those whose state the queries or the labels leave open;
-    if there is none, all. Raises InputError, ParityError.
+    evaluation: from `with_one_metric`. candidates: by default those whose state queries or labels leave open; if there
+        is none, all. Raises InputError, ParityError.
     """
     known = candidate_names(evaluation)
     for name in candidates:
@@ -167,7 +167,7 @@ def find_documents_to_judge(
 def label_effects(
     metric: Metric, column: Column, shown: Shown, sampling: Sampling
 ) -> Iterator[tuple[Document, dict[str, Any]]]:
-    """Yield what the grade of each unjudged document does to the mean difference, if anything: fields of `ToJudge`.
+    """Yield the effect of each unjudged document's grade on the mean difference, if any, as fields of `ToJudge`.
 
     A query without a relevant judgment counts from its first relevant document on.
     """
@@ -209,9 +209,9 @@ def read_ranks(shown: Shown, metric: Metric, evaluation: Evaluation, documents: 
 def list_documents(
     drawn: Sequence[str], places: int | None, engine: Engine, evaluation: Evaluation
 ) -> tuple[ToJudge, ...]:
-    """Return the documents to judge of drawn queries, within the first places of any system; None: within `PLACES`.
+    """List the documents to judge for all drawn queries, within the first `places` ranks of any system.
 
-    engine: that the queries were drawn with.
+    places: None for `PLACES`. engine: the engine with which the queries were drawn.
     """
     places = places or PLACES
     rules = {rank_rule(metric) for metric in evaluation.metric_list}
@@ -225,7 +225,7 @@ def list_documents(
 
 
 def list_unjudged(engine: Engine, evaluation: Evaluation) -> list[ToJudge]:
-    """Of drawn queries that nobody has judged; engine: with the tables of the evaluation."""
+    """List the documents to judge for drawn queries without judgments. engine: with the tables of the evaluation."""
     ranks: Ranks = defaultdict(dict)
     for query_id, doc_id, system, rank in engine.rows("first_result", ("query_id", "doc_id", "system_id", "rank")):
         ranks[query_id, doc_id][system] = rank
@@ -233,7 +233,7 @@ def list_unjudged(engine: Engine, evaluation: Evaluation) -> list[ToJudge]:
 
 
 def make_rows(ranks: Ranks, engine: Engine, evaluation: Evaluation) -> list[ToJudge]:
-    """Query by query, the documents in the order of their ids, which does not tell who shows them."""
+    """Make the rows to judge by query, with documents sorted by id, which does not reveal the system."""
     texts = dict(engine.rows("query", ("query_id", "text")))
     titles: dict[str, tuple[str | None, str | None]] = {}
     if ranks and (documents := make_documents(evaluation)):

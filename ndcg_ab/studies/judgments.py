@@ -1,4 +1,4 @@
-"""`ndcg-ab judgments`: two sets of judgments compared: do they give the same grades, order and verdicts?"""
+"""Compare two sets of judgments by grades, order of systems, and verdicts: `ndcg-ab judgments`."""
 
 import dataclasses
 import json
@@ -27,7 +27,7 @@ GRADES = pa.schema({"query_id": pa.string(), "doc_id": pa.string(), "grade": pa.
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """How many pairs of query and document have these grades in the two sets; count >= 1."""
+    """One cell of a confusion table: the number of documents with one grade in each set of judgments; count >= 1."""
 
     first: float
     second: float
@@ -36,14 +36,15 @@ class Cell:
 
 @dataclasses.dataclass(frozen=True)
 class Agreement:
-    """The grades of the pairs of query and document that both sets judge.
+    """The agreement of two sets of judgments on the pairs of query and document that are judged in each.
 
-    pairs: how many; >= 1. queries: of how many queries. only_first, only_second: pairs that one set alone judges.
-    equal, second_higher, second_lower: shares of the pairs, 0 to 1; they add up to 1.
-    cohen_kappa: 1 at best, 0 as by chance; of `cohen_kappa_linear` and `cohen_kappa_quadratic` a disagreement weighs as
-        the distance of its grades, counted in grades, or its square. krippendorff_alpha: ordinal. None where all grades
-        are the same one.
-    cells: the confusion table without its zeros, by first, then second grade.
+    pairs: number of common pairs, >= 1. queries: number of their queries. only_first, only_second: numbers of pairs
+        that only one set judges.
+    equal, second_higher, second_lower: shares of the pairs, in [0, 1], with sum 1.
+    cohen_kappa: at most 1; 0 for agreement by chance. cohen_kappa_linear, cohen_kappa_quadratic: with disagreements
+        weighted by the number of levels between the grades, or its square.
+    krippendorff_alpha: ordinal. All coefficients are None if all grades are equal.
+    cells: the confusion table without zeros, by first, then second grade.
     """
 
     pairs: int
@@ -62,7 +63,7 @@ class Agreement:
 
 @dataclasses.dataclass(frozen=True)
 class SystemMeans:
-    """One system's mean under the first set and under the second; None where no query can be scored."""
+    """One system's mean by the first and by the second set of judgments; None if no query can be scored."""
 
     system_id: str
     first: float | None
@@ -71,10 +72,10 @@ class SystemMeans:
 
 @dataclasses.dataclass(frozen=True)
 class Order:
-    """The systems by one metric, in the order given.
+    """The agreement of two sets of judgments on the order of the systems by one metric.
 
-    tau: Kendall's tau-b of their means under the two sets, -1 to 1. weighted_tau: Vigna's, in which systems near the
-    top weigh more. None where all means of a set are equal, or one is None.
+    tau: Kendall's tau-b of the systems' means, -1 to 1. weighted_tau: Vigna's tau, in which systems near the top weigh
+        more. They are None if all means of a set are equal, or one is None.
     """
 
     metric: str
@@ -85,7 +86,10 @@ class Order:
 
 @dataclasses.dataclass(frozen=True)
 class Verdicts:
-    """One candidate against the baseline on one metric, under both sets; changed: the conclusions differ."""
+    """One candidate against the baseline on one metric, by each of two sets of judgments.
+
+    changed: whether the conclusions differ.
+    """
 
     metric: str
     candidate: str
@@ -96,9 +100,10 @@ class Verdicts:
 
 @dataclasses.dataclass(frozen=True)
 class ComparedJudgments:
-    """Two sets of judgments, by where they come from; orders and verdicts are empty where no systems were given.
+    """The comparison of two sets of judgments, named by their sources.
 
-    first_findings, second_findings: what the data check noticed about each set with the systems' rankings.
+    orders, verdicts: empty without systems. first_findings, second_findings: of the data check of each set with the
+        systems' rankings.
     """
 
     first: str
@@ -117,9 +122,9 @@ class ComparedJudgments:
 def compare_judgments(
     first: Evaluation, second: Evaluation, say: Say, *, with_systems: bool = True
 ) -> ComparedJudgments:
-    """The judgments of two evaluations that differ in nothing else; with_systems: their systems are compared, too.
+    """Compare the judgments of two evaluations that are otherwise equal.
 
-    Raises InputError where no pair is judged in both.
+    with_systems: whether the systems are compared by each set, too. Raises InputError if no pair is judged in each set.
     """
     say("pull judgments")
     sets = [
@@ -145,7 +150,10 @@ def evaluate_systems(evaluation: Evaluation, origin: str, say: Say) -> Outcome:
 
 
 def measure_agreement(first: Pulled, second: Pulled) -> Agreement:
-    """InputError where no pair is judged in both, or one set contradicts itself."""
+    """Measure the agreement of two sets of judgments.
+
+    Raises InputError if no pair is judged in each set, or a set has two grades for a pair.
+    """
     ours, theirs = single_grades(first), single_grades(second)
     both = ours.join(theirs, PAIR, join_type="inner", right_suffix="_of_second")
     if not both.num_rows:
@@ -176,7 +184,7 @@ def measure_agreement(first: Pulled, second: Pulled) -> Agreement:
 
 
 def single_grades(judgments: Pulled) -> pa.Table:
-    """One row for each pair; InputError where one has two grades."""
+    """Return one row for each pair of query and document; raise InputError for a pair with two grades."""
     table = judgments.table.select(GRADES.names).cast(GRADES)
     found = table.group_by(PAIR).aggregate([("grade", "min"), ("grade", "max")])
     split = found.filter(pc.not_equal(found["grade_min"], found["grade_max"])).sort_by(
@@ -198,7 +206,7 @@ def example_pair(table: pa.Table) -> str:
 
 
 def agreement_coefficients(cells: Sequence[Cell]) -> tuple[float | None, float | None, float | None, float | None]:
-    """Cohen's kappa, plain and with linear and quadratic weights, and Krippendorff's ordinal alpha."""
+    """Return Cohen's kappa, unweighted and with linear and quadratic weights, and Krippendorff's ordinal alpha."""
     levels = sorted({grade for cell in cells for grade in (cell.first, cell.second)})
     counts = np.zeros((len(levels), len(levels)))
     for cell in cells:
@@ -220,11 +228,11 @@ def compare_orders(first: Outcome, second: Outcome) -> list[Order]:
 
 
 def order_agreement(first: Sequence[float], second: Sequence[float]) -> tuple[float | None, float | None]:
-    """Kendall's tau-b of two values of each system, and Vigna's tau, in which systems near the top weigh more.
+    """Return Kendall's tau-b and Vigna's weighted tau of the systems' values in two sets.
 
-    S. Vigna, A Weighted Correlation Index for Rankings with Ties, WWW 2015.
-    In the second, the pair of the systems at ranks r and s (from 1) weighs 1/r + 1/s, the mean of both orders' taus.
-    None where all systems of one side are equal.
+    In the weighted tau, the pair of the systems at ranks r and s (from 1) weighs 1/r + 1/s, averaged over the orders by
+    each set. They are None if all values of a set are equal. (S. Vigna, A Weighted Correlation Index for Rankings with
+    Ties, WWW 2015.)
     """
     from scipy.stats import kendalltau, weightedtau  # type: ignore[import-untyped]
 

@@ -1,4 +1,4 @@
-"""`ndcg-ab power`: how many queries a difference needs, and what a number of queries can show."""
+"""Plan how many queries a difference needs, and what a number of queries can show: `ndcg-ab power`."""
 
 import dataclasses
 import json
@@ -34,10 +34,10 @@ ALONE = "for one two-sided comparison alone; each one of a family needs more que
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """What is asked of every comparison: effects to detect, > 0; numbers of queries, >= 2; level and power.
+    """The questions to answer for every comparison: effects, > 0, numbers of queries, >= 2, level and power.
 
-    comparisons: >= 1, of the family to come, over which p is adjusted. How its candidates will be correlated is not
-    known: each is planned at Bonferroni's alpha / comparisons.
+    comparisons: number of comparisons, >= 1, in the family over which p-values are adjusted. The correlation of the
+        future candidates is unknown, so each comparison is planned at Bonferroni's alpha / comparisons.
     """
 
     effects: tuple[float, ...]
@@ -48,19 +48,19 @@ class Asked:
 
     @property
     def level(self) -> float:
-        """Of one comparison of the family."""
+        """Return the level of one comparison of the family."""
         return self.alpha / self.comparisons
 
     @property
     def holds(self) -> str:
-        """What the answers hold for, in words."""
+        """Return the conditions under which the answers hold, in words."""
         if self.comparisons == 1:
             return ALONE
         return f"for each of {self.comparisons:,} two-sided comparisons adjusted together, by Bonferroni's bound"
 
 
 class Need(NamedTuple):
-    """queries: needed to detect `effect`; None where 10^12 are not enough."""
+    """The number of queries needed to detect an effect; None if 10^12 are not enough."""
 
     effect: float
     queries: int | None
@@ -68,20 +68,22 @@ class Need(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """One comparison's answers.
+    """The answers for one comparison.
 
-    baseline, candidate, metric, queries, differing, difference: None where only a deviation was given.
-    queries: that both systems have a value for. unpaired: that only one has, and that are left out.
-    effective_queries: how many queries of equal weight settle as much as they; None without weights.
-    is_drawn: whether they are drawn of a log, as future ones would be; the difference is that over the log.
-    clusters, effective_clusters: how many clusters they are in, and how many of equal weight settle as much; None
+    baseline, candidate, metric, queries, differing, difference: None if only a deviation was given.
+    queries: number of queries with a value for each of the two systems. unpaired: number of queries with only one
+        value, which are left out.
+    effective_queries: number of equally weighted queries with as much information; None without weights.
+    is_drawn: whether the queries were drawn from a log, as future ones would be; the difference is that over the log.
+    clusters, effective_clusters: number of clusters, and number of equally weighted ones with as much information; None
         without clusters.
-    difference: mean, candidate - baseline, weighted where there are weights; None without queries. deviation: that
-        over the root of the number of queries is the standard error of the mean (`estimates.moments`): of the
-        differences, with n - 1, where there are neither weights nor clusters; None for fewer than two queries.
-    mde: what the present queries detect, in a family of as many comparisons as were asked for.
-    obstacle: why nothing can be planned, in words; then mde is None, and needed and curve are empty.
-    questions: what is asked about effects that are half of what the metric can differ by, or more.
+    difference: (weighted) mean of candidate - baseline; None without queries.
+    deviation: over the root of the number of queries it is the standard error of the mean; without weights and
+        clusters, the standard deviation with n - 1. None for fewer than two queries.
+    mde: the difference that the present queries detect, in a family of the given number of comparisons.
+    needed: answers to the effects. curve: answers to the numbers of queries.
+    obstacle: reason why nothing can be planned, in words; then mde is None, and needed and curve are empty.
+    questions: about effects of at least half of the metric's range.
     """
 
     baseline: str | None = None
@@ -109,9 +111,9 @@ class Plan:
         return f"{self.candidate} against {self.baseline}, {self.metric}"
 
     def freedom(self, n: int) -> float | None:
-        """Degrees of freedom of n queries that weigh, and are clustered, as the present ones; None for n - 1.
+        """Return the degrees of freedom of n queries weighted and clustered as the present ones; None for n - 1.
 
-        The effective number of them, or of their clusters, grows with n: at the present number it is the comparison's
+        The effective number of queries or clusters is proportional to n: at the present number it is the comparison's
         own.
         """
         effective = self.effective_queries if self.clusters is None else self.effective_clusters
@@ -120,16 +122,16 @@ class Plan:
         return max(1.0, n * effective / self.queries - 1)
 
     def curve_over(self, queries: Sequence[int], asked: Asked) -> list[Detectable]:
-        """The mean differences that numbers of queries like these detect."""
+        """Return the mean differences that numbers of queries like the present ones detect."""
         assert self.deviation is not None
         return power_curve(queries, self.deviation, asked.level, asked.power, self.freedom)
 
     def detectable(self, n: int, asked: Asked) -> float:
-        """The mean difference that n queries like these detect."""
+        """Return the mean difference that n queries like the present ones detect."""
         return self.curve_over([n], asked)[0].effect
 
     def needed_for(self, effect: float, asked: Asked) -> Need:
-        """The fewest queries like these that detect the effect."""
+        """Return the fewest queries like the present ones that detect the effect."""
         assert self.deviation is not None
         if self.detectable(MOST, asked) > effect:
             return Need(effect, None)
@@ -142,7 +144,7 @@ class Plan:
 def parse_questions(
     effects: Sequence[float] | None, queries: Sequence[int] | None, alpha: float, power: float, comparisons: int = 1
 ) -> Asked:
-    """The options in order, each value once; InputError names the option."""
+    """Return the questions of the options, sorted and distinct; raise InputError that names an option."""
     for effect in effects or ():
         if not 0 < effect < math.inf:
             raise InputError(
@@ -174,10 +176,11 @@ def make_plans(
     clusters: Path | FileSource | None = None,
     cluster_prefix: str | None = None,
 ) -> list[Plan]:
-    """One plan from a deviation, or one for each candidate and metric of per-query values, read or in a file.
+    """Make one plan from a deviation, or one for each candidate and metric of per-query values.
 
-    weights, clusters: queries with the weights and the clusters of the comparison that the values come from.
-    cluster_prefix: or clusters of ids that agree up to the last of this text.
+    scores: per-query values, or their file. weights, clusters: of the queries of the comparison that the values come
+        from.
+    cluster_prefix: a text; ids that agree up to its last occurrence are one cluster.
     """
     if (deviation is None) == (scores is None):
         given = "neither is given" if scores is None else "both are given"
@@ -235,7 +238,7 @@ def plans_from_scores(
     asked: Asked,
     sampling: Sampling = PLAIN,
 ) -> list[Plan]:
-    """Candidates and metrics in the order given; InputError for a name that is not in the file."""
+    """Make plans for candidates and metrics in the given order; raise InputError for an unknown name."""
     if len(scores.systems) < 2:
         raise InputError(f"{scores.path}: holds the values of {scores.systems[0]!r} alone; two systems are needed")
     base = scores.systems[0] if baseline is None else check_known_name(scores, "--baseline", baseline, scores.systems)
@@ -307,9 +310,10 @@ def plan_from_differences(
 
 
 def questions_about(effects: Sequence[float], metric: str, values: Sequence[float]) -> tuple[str, ...]:
-    """What is asked about effects that are large in the metric's unit, which is that of ours where the values allow it.
+    """Return questions about effects that are large in the metric's unit.
 
-    InputError for an effect that the metric cannot have.
+    The unit is that of the built-in metric of this name, if the values fit into its range. Raises InputError for an
+    effect that the metric cannot have.
     """
     known = value_range(GivenMetric(given=metric))
     if known is None or max(values, default=0.0) - min(values, default=0.0) > known.width:
@@ -326,7 +330,10 @@ def questions_about(effects: Sequence[float], metric: str, values: Sequence[floa
 def align_to_queries(
     option: str, what: str, queries: Sequence[str], known: Mapping[str, Known] | None
 ) -> list[Known] | None:
-    """What is known of each of the queries; None where it is of none. InputError where one has none."""
+    """Return the known values in the order of the queries, or None if nothing is known.
+
+    Raises InputError, which names the option, if a query lacks a value.
+    """
     if known is None:
         return None
     lacking = [query for query in queries if query not in known]
@@ -357,7 +364,7 @@ def format_query_count(queries: int | None) -> str:
 
 
 def format_answer(plan: Plan, asked: Asked) -> str:
-    """The answer to the first effect asked for, and what the present queries detect, in words."""
+    """Return the answer to the first effect, and what the present queries detect, in words."""
     if plan.obstacle:
         return f"{plan.name}: {plan.obstacle}."
     effect, queries = plan.needed[0]

@@ -1,4 +1,4 @@
-"""Per-query values that `ndcg-ab power` plans with: `compare --per-query` and the bundles write them."""
+"""Read per-query values, as `compare --per-query` and bundles write them, for `ndcg-ab power`."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -14,9 +14,9 @@ from ndcg_core.measures.external_metric import canonical_name
 
 
 class Scores(NamedTuple):
-    """Per-query values, (system_id, metric) -> query_id -> value; metrics by their canonical names.
+    """Per-query values by (system_id, metric) and query_id; metrics have canonical names.
 
-    path: of their file, or the name of the argument that they were given as.
+    path: of the file, or the name of the argument.
     """
 
     path: Path
@@ -24,7 +24,7 @@ class Scores(NamedTuple):
 
     @property
     def systems(self) -> list[str]:
-        """In the order of the file."""
+        """Return the systems in the order of the file."""
         return list(dict.fromkeys(system for system, _ in self.values))
 
     @property
@@ -33,13 +33,13 @@ class Scores(NamedTuple):
 
 
 def read_scores(path: Path) -> Scores:
-    """Read a file of values of several systems; raise InputError if one is missing, no number, or twice."""
+    """Read a file of per-query values; raise InputError if one is missing, no number, or repeated."""
     table = external_scores.Scores(ScoresSource(file=path), Path()).from_file()
     return parse_scores(table.filter(pc.invert(table["is_mean"])), path)
 
 
 def parse_scores(table: pa.Table, path: Path) -> Scores:
-    """The values in a table of SCORE; InputError as for `read_scores`."""
+    """Return the values of a table with the columns of SCORE; raise InputError if one is missing or repeated."""
     columns = [table[field.name].to_pylist() for field in SCORE.fields]
     spelt = {text: canonical_name(text) for text in set(columns[2])}
     values: dict[tuple[str, str], dict[str, float]] = {}

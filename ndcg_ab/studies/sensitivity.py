@@ -1,4 +1,4 @@
-"""`ndcg-ab sensitivity`: the comparison under many definitions at once. Does the verdict depend on the definition?"""
+"""Compare systems under many definitions of a metric, to see if the verdict depends on it: `ndcg-ab sensitivity`."""
 
 import dataclasses
 import itertools
@@ -31,10 +31,10 @@ KINDS = ("improved", "regressed", "identical", "not testable", "undecided")  # o
 
 @dataclasses.dataclass(frozen=True)
 class Sensitivity:
-    """Every comparison under every definition.
+    """The comparisons of every candidate under every definition of a metric.
 
-    Each definition is tested as if it had been the only one (a family of the candidates on it): the question is
-    what would have been concluded, had it been chosen.
+    comparisons: by (candidate, metric hash). Each definition is tested as if it were the only one (a family of the
+        candidates), since the question is what would have been concluded with it.
     """
 
     baseline: str
@@ -53,7 +53,7 @@ def metric_grid(
     ideals: Sequence[str] = IDEALS,
     cutoffs: Sequence[int] = CUTOFFS,
 ) -> list[Metric]:
-    """nDCG with every combination of the choices: 72 definitions by default."""
+    """Return nDCG with every combination of the choices: 72 definitions by default."""
     return [
         Metric(measure="ndcg", cutoff=cutoff, gain=gain, discount=discount, ideal=ideal)
         for gain, discount, ideal, cutoff in itertools.product(gains, discounts, ideals, cutoffs)
@@ -61,7 +61,7 @@ def metric_grid(
 
 
 def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sensitivity:
-    """Scores all of the evaluation's metrics together and compares the systems on each."""
+    """Score all of the evaluation's metrics at once, and compare the systems on each metric."""
     findings = score_systems(evaluation, engine, say)
     sampling = read_sampling(engine, evaluation)
     columns = paired_columns(engine, evaluation, sampling)
@@ -82,13 +82,13 @@ def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sen
 
 
 def verdict_kind(comparison: Comparison) -> str:
-    """Which of KINDS a verdict is."""
+    """Return the kind of a verdict, one of KINDS."""
     word = comparison.conclusion.words
     return word if word in KINDS else "undecided"
 
 
 def format_summary(sensitivity: Sensitivity, candidate: str) -> str:
-    """Whether the verdict depends on the definition, in a sentence."""
+    """Return a sentence on whether the verdict depends on the definition."""
     rows = sensitivity.of(candidate)
     counts = {word: sum(verdict_kind(row) == word for row in rows) for word in KINDS}
     told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
@@ -107,7 +107,7 @@ def format_summary(sensitivity: Sensitivity, candidate: str) -> str:
 
 
 def matrix_axes(sensitivity: Sensitivity) -> tuple[list[tuple[str, str]], list[tuple[str, int | None]]]:
-    """The rows (gain, discount) and columns (ideal, cutoff) of the matrix."""
+    """Return the rows (gain, discount) and columns (ideal, cutoff) of the matrix."""
     rows = dict.fromkeys((str(metric.gain), metric.discount) for metric in sensitivity.metrics)
     columns = dict.fromkeys((metric.ideal, metric.cutoff) for metric in sensitivity.metrics)
     return list(rows), list(columns)

@@ -1,4 +1,4 @@
-"""DuckDB: the only package that imports it."""
+"""Run the SQL files on DuckDB; the only package that imports duckdb."""
 
 from ndcg_ab.engines.duckdb.engine import DuckDBEngine, is_duckdbs, is_out_of_memory
 from ndcg_ab.engines.duckdb.files import GrowingDatabase, KeptTables

@@ -1,4 +1,4 @@
-"""Tables in DuckDB."""
+"""Hold the tables of an evaluation in DuckDB."""
 
 import atexit
 import contextlib
@@ -37,7 +37,7 @@ OPTIMIZERS = ("deliminator", "expression_rewriter", "filter_pushdown", "unnest_r
 
 
 def duckdb_settings(memory: Memory, threads: int | None, share: float = 1.0) -> dict[str, Any]:
-    """The settings of DuckDB; share: of its memory."""
+    """Return the settings of a DuckDB database. share: of DuckDB's memory, in (0, 1]."""
     config: dict[str, Any] = dict(USUAL)
     if threads := memory.threads(threads):
         config["threads"] = threads
@@ -49,10 +49,10 @@ def duckdb_settings(memory: Memory, threads: int | None, share: float = 1.0) -> 
 
 
 class DuckDBEngine(Engine):
-    """Tables in the memory of DuckDB.
+    """An engine with tables in the memory of DuckDB.
 
-    threads: by default every core.  memory_limit: of the whole process; by default DuckDB takes 80 % of the memory.
-    spill: where what does not fit goes; by default the folder of temporary files.
+    threads: number of threads; None for all cores. memory_limit: of the whole process; None lets DuckDB take 80 % of
+        the memory. spill: folder for data that does not fit into memory; None for the folder of temporary files.
     """
 
     memory: Memory
@@ -90,25 +90,26 @@ class DuckDBEngine(Engine):
 
     @functools.cached_property
     def connection(self) -> duckdb.DuckDBPyConnection:
-        """Opened when it is first needed; of few rows one of `shared_database`, as far as nobody set how it works."""
+        """Open the database on first use: `shared_database` for few rows without limits of threads and memory."""
         return shared_database(os.getpid()).cursor() if self.is_few else duckdb.connect(config=self.config)
 
     def expect(self, rows: int) -> None:
-        """Few rows: what is made and read once is kept, views that several files read too; threads gain nothing."""
+        """Announce how many rows will be put; few rows are kept once made, views included, and use one thread."""
         if not (self.is_few and "connection" in self.__dict__):  # that of few rows is not exchanged
             self.is_few = rows <= thresholds.FEW_ROWS
 
     def settle(self, queries: Callable[[], Sequence[str]]) -> None:
-        """Every row is here, and stays."""
+        """Do nothing: every row is on this machine and stays."""
 
     def release(self, *names: str) -> None:
         if not self.is_few:
             super().release(*names)
 
     def repeats(self, name: str, columns: Sequence[str]) -> bool:
-        """Distinct 64-bit hashes prove distinct rows; sorting them is several times faster than grouping by texts.
+        """Return whether two rows may agree in some columns: False if the 64-bit hashes of all rows are distinct.
 
-        Where they are too many for memory, DuckDB groups them, on disk if need be.
+        Sorting hashes is several times faster than grouping by texts. If there are too many for memory, DuckDB groups
+        them, on disk if need be.
         """
         names = ", ".join(f'"{column}"' for column in columns)
         if self.memory.limit is not None and self.count(name) > thresholds.SORTED_HASHES:
@@ -121,7 +122,10 @@ class DuckDBEngine(Engine):
         return bool((hashes[1:] == hashes[:-1]).any())
 
     def number(self, column: str, texts: Iterable[str]) -> None:
-        """An enum: one number instead of a text in every join, window and group; its order is that of the texts."""
+        """Create an enum type for the texts of a column: a number instead of a text in every join, window and group.
+
+        The order of an enum is that of the texts.
+        """
         distinct = pa.array(set(texts), pa.string())
         if self.is_few or not len(distinct):
             return
@@ -132,7 +136,7 @@ class DuckDBEngine(Engine):
             self.connection.execute(f'create type "{self.numbered[column]}" as enum ({select})')
 
     def _take(self, name: str, table: pa.Table) -> None:
-        """Where it is."""
+        """Make an Arrow table readable without copying it."""
         self._clear(name)
         self.put_in.add(name)
         if self.numbered.keys().isdisjoint(table.column_names):
@@ -142,7 +146,7 @@ class DuckDBEngine(Engine):
         self._create("temp view", name, self._with_numbers(table.column_names, source))
 
     def put_files(self, name: str, columns: Mapping[str, str], files: Files, *, lasting: bool = True) -> None:
-        """Where they are."""
+        """Make files readable as a table without copying them."""
         chosen = ", ".join(f'"{theirs}" as "{ours}"' for ours, theirs in columns.items())
         names = [*columns, *(files[0][1] if files else ())]
         parts = []
@@ -161,7 +165,7 @@ class DuckDBEngine(Engine):
         self._forget(name)
 
     def _register(self, name: str, table: pa.Table) -> str:
-        """Makes an Arrow table readable, and says from what it is selected.
+        """Make an Arrow table readable, and return the select that reads it.
 
         A text that many rows share becomes a number by a join, which takes a third of the time of a cast in every row.
         """
@@ -180,13 +184,13 @@ class DuckDBEngine(Engine):
         return source
 
     def _with_numbers(self, columns: Iterable[str], source: str) -> str:
-        """A select of columns, with numbers instead of texts where these are known."""
+        """Return a select of columns, with enum numbers instead of texts if the enum exists."""
         kinds = ((column, self.numbered.get(column)) for column in columns)
         cast = (f'cast("{column}" as "{kind}") as "{column}"' if kind else f'"{column}"' for column, kind in kinds)
         return f"select {', '.join(cast)} from {source}"
 
     def use(self, name: str, instead_of: str) -> None:
-        """A table that memory may have no room for takes the other's name; it is made again if it is asked for."""
+        """Rename a table to the name of a pulled one, without a copy; the table is made again on demand."""
         self.build(name)
         self._clear(instead_of)
         self.connection.execute(f'alter table "{name}" rename to "{instead_of}"')
@@ -195,7 +199,7 @@ class DuckDBEngine(Engine):
         self._forget(instead_of)
 
     def _clear(self, name: str) -> None:
-        """Takes away what was put under a name: an Arrow table, a view or a table."""
+        """Drop the Arrow table, view or table of a name."""
         for registered in (name, f"{name} as text"):
             self.connection.unregister(registered)
         self.answers.pop(name, None)
@@ -214,7 +218,7 @@ class DuckDBEngine(Engine):
         return True
 
     def _share_memory(self, size: int = 0) -> None:
-        """Let DuckDB take what the rest of the process, and bytes to come, leave; what it holds beyond goes to disk."""
+        """Set DuckDB's memory to what the rest of the process and `size` more bytes leave; the excess goes to disk."""
         if self.memory.limit is None or self.is_few:
             return
         held = self.connection.execute("select sum(memory_usage_bytes)::bigint from duckdb_memory()").fetchall()[0][0]
@@ -228,7 +232,10 @@ class DuckDBEngine(Engine):
             self._create(self._kind(file), file.name, file.text, parameters)
 
     def _kind(self, file: SqlFile) -> str:
-        """Of few rows a view that several files read is made once; temporary: `shared_database` is not our own."""
+        """Return the kind of object to create: with few rows, a view that several files read becomes a temporary table.
+
+        It is temporary since `shared_database` serves several engines.
+        """
         if not self.is_few or file.kind == "table":
             return f"temp {file.kind}" if self.is_few else file.kind
         files = self.files.values()
@@ -255,7 +262,7 @@ class DuckDBEngine(Engine):
         return self._once(name, f"table {text} {parameters}", lambda: self._run(text, parameters, file))
 
     def _rows(self, name: str, text: str, parameters: Parameters, file: SqlFile | None) -> list[tuple[Any, ...]]:
-        """Without a table of Arrow between, which takes as long again where rows are few."""
+        """Return the result of a select as tuples without an Arrow table, which takes half the time for few rows."""
 
         def ask() -> list[tuple[Any, ...]]:
             with name_file_in_errors(file, self.memory):
@@ -264,7 +271,7 @@ class DuckDBEngine(Engine):
         return list(self._once(name, f"rows {text} {parameters}", ask))
 
     def _once(self, name: str, question: str, ask: Callable[[], Any]) -> Any:
-        """The answer, which is kept where rows are few, and it depends on one table alone."""
+        """Return the answer to a question, cached if there are few rows and it depends on one table alone."""
         if not self.is_few or (name in self.files and self.files[name].kind == "query"):
             return ask()
         known = self.answers.setdefault(name, {})
@@ -287,9 +294,9 @@ class DuckDBEngine(Engine):
             self.connection.unregister("incoming")
 
     def keep(self, path: Path) -> None:
-        """In little room: in small blocks; and where it is small, what a SQL file makes is kept as the view that does.
+        """Write the tables to a database file in small blocks; small tables that a SQL file makes are kept as views.
 
-        By a connection of its own: one that a full disk breaks takes no other along.
+        A separate connection writes the file, so that a full disk breaks no other connection.
         """
         names = self.put_in | {name for name in self.made if self.files[name].kind == "table"}
         pulled = sum(self.count(name) for name in self.put_in if name.startswith("pulled_"))
@@ -313,7 +320,7 @@ class DuckDBEngine(Engine):
 
 
 def code_texts(column: pa.ChunkedArray) -> tuple[pa.Array, pa.ChunkedArray]:
-    """The texts of a column in which they are kept once for each piece, and the number of each row's among them."""
+    """Return the distinct texts of a dictionary column, and each row's index among them."""
     texts = pa.chunked_array([piece.dictionary for piece in column.chunks]).unique()
     if all(piece.dictionary.equals(texts) for piece in column.chunks):
         return texts, pa.chunked_array([piece.indices for piece in column.chunks])
@@ -325,9 +332,9 @@ def code_texts(column: pa.ChunkedArray) -> tuple[pa.Array, pa.ChunkedArray]:
 
 @functools.cache
 def shared_database(process: int) -> duckdb.DuckDBPyConnection:
-    """The database of this process for engines of few rows, in each of whose connections are other temporary tables.
+    """Open the database that all engines with few rows in this process share, each with its own temporary tables.
 
-    To open one takes as long as twenty statements; with one thread it has none that a fork of the process would lose.
+    Opening a database takes as long as twenty statements. It has one thread, so that a fork of the process loses none.
     """
     atexit.register(shared_database.cache_clear)
     atexit.register(parsed.cache_clear)
@@ -339,14 +346,14 @@ def shared_database(process: int) -> duckdb.DuckDBPyConnection:
 
 @functools.lru_cache(maxsize=1000)
 def parsed(process: int, text: str) -> duckdb.Statement:
-    """A statement, parsed once for all evaluations of a process: a sixth of its time where rows are few."""
+    """Return a parsed statement, cached per process; for few rows parsing takes a sixth of the time."""
     (statement,) = shared_database(process).extract_statements(text)
     return statement
 
 
 @functools.cache
 def few_rows() -> dict[str, Any]:
-    """The settings of `shared_database`, for a database of few rows elsewhere."""
+    """Return the settings of `shared_database`, for another database with few rows."""
     with shared_database(os.getpid()).cursor() as shared:
         found = shared.execute("select current_setting('threads'), current_setting('disabled_optimizers')").fetchall()
     return dict(zip(("threads", "disabled_optimizers"), found[0], strict=True))
@@ -354,7 +361,7 @@ def few_rows() -> dict[str, Any]:
 
 @contextlib.contextmanager
 def name_file_in_errors(file: SqlFile | None, memory: Memory, place: str = "a database file") -> Iterator[None]:
-    """Name the SQL file in an error of DuckDB; raise InputError if the spill folder is full or `place` reaches out."""
+    """Name the SQL file in errors of DuckDB; raise InputError for a full spill folder or forbidden access."""
     try:
         yield
     except duckdb.Error as error:
@@ -368,15 +375,15 @@ def name_file_in_errors(file: SqlFile | None, memory: Memory, place: str = "a da
 
 
 def is_duckdbs(error: BaseException) -> bool:
-    """Whether an error comes from DuckDB, by itself or through a SQL file."""
+    """Return whether an error comes from DuckDB, directly or through a SQL file."""
     return isinstance(error, duckdb.Error) or isinstance(error.__cause__, duckdb.Error)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether DuckDB ran out of memory, by itself or in a SQL file."""
+    """Return whether DuckDB ran out of memory, directly or in a SQL file."""
     return any(isinstance(each, duckdb.OutOfMemoryException) for each in (error, error.__cause__))
 
 
 def first_line(error: Exception) -> str:
-    """What it says, without the lines of SQL behind it."""
+    """Return the first line of an error's message, without the SQL that follows."""
     return shortened(str(error), LONGEST).strip().partition("\n")[0]

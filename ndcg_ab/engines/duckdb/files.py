@@ -1,4 +1,4 @@
-"""DuckDB over files: the tables of a finished evaluation, the history, rows in order, somebody's database."""
+"""Open files with DuckDB: the tables of a finished evaluation, the history, sorted rows, database files of users."""
 
 import contextlib
 import json
@@ -32,17 +32,17 @@ SORTING = 0.5  # of DuckDB's memory that sorting takes: the tables of an evaluat
 
 
 def close_off(opened: duckdb.DuckDBPyConnection) -> None:
-    """Keep a database, such as the views in it, from reading another file; no setting can allow it again.
+    """Prevent a database, such as the views in it, from reading another file; no setting can permit it again.
 
-    Files that are attached, and the temporary folder, stay within reach.
+    Attached files and the temporary folder stay accessible.
     """
     opened.execute("set enable_external_access = false")
 
 
 class KeptTables(DuckDBEngine):
-    """The tables of a finished evaluation: its file is not written, and what it lacks is made in memory.
+    """The tables of a finished evaluation: its file is read-only, and missing tables are made in memory.
 
-    Raises InputError where the file is gone, or holds nothing.
+    Raises InputError if the file is gone or empty.
     """
 
     def __init__(
@@ -88,9 +88,9 @@ class KeptTables(DuckDBEngine):
 
 
 class GrowingDatabase(DuckDBEngine):
-    """Tables of a database file, to which rows are added, and what SQL files make of them when they are read.
+    """A database file to which rows are added, with tables that SQL files make from it when they are read.
 
-    files: all of kind ``query``; by default those that read the history.
+    files: of kind ``query``; by default those that read the history.
     """
 
     def __init__(self, path: Path, files: Mapping[str, SqlFile] | None = None) -> None:
@@ -108,10 +108,7 @@ class GrowingDatabase(DuckDBEngine):
         self.__exit__(None, None, None)
 
     def append(self, name: str, table: pa.Table) -> None:
-        """Adds rows to a table, which is made with the first of them.
-
-        A column that the table does not have yet is added (null in the older rows).
-        """
+        """Add rows to a table; create the table with the first rows, and missing columns with null in older rows."""
         known = self.columns(name)
         lacking = set(table.column_names) - known
         if not lacking and not table.num_rows:
@@ -127,7 +124,7 @@ class GrowingDatabase(DuckDBEngine):
             self.connection.execute(f'insert into "{name}" by name select * from incoming')
 
     def columns(self, name: str) -> set[str]:
-        """Of a table; none where it is not there."""
+        """Return the columns of a table; an empty set if it does not exist."""
         if name not in self._columns:
             try:
                 with name_file_in_errors(None, self.memory):
@@ -138,14 +135,14 @@ class GrowingDatabase(DuckDBEngine):
         return self._columns[name]
 
     def delete(self, name: str, column: str, values: Sequence[int]) -> None:
-        """Takes away the rows that have one of these values in a column."""
+        """Delete the rows that have one of these values in a column."""
         self.connection.execute(
             f'delete from "{name}" where "{column}" in (select unnest($values))', {"values": values}
         )
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """All that is done inside, or nothing."""
+        """Do everything inside the context, or nothing."""
         self.connection.execute("begin")
         try:
             yield
@@ -157,9 +154,9 @@ class GrowingDatabase(DuckDBEngine):
 
 
 def open_history(path: Path, patience: float = 60.0) -> GrowingDatabase:
-    """A database file that other processes may be writing too: waits for its lock for `patience` seconds.
+    """Open a database file that other processes may be writing; wait for its lock for `patience` seconds.
 
-    Raises InputError that says who holds it.
+    Raises InputError that names the process that holds the lock.
     """
     deadline = time.monotonic() + patience
     while True:
@@ -177,9 +174,9 @@ def open_history(path: Path, patience: float = 60.0) -> GrowingDatabase:
 
 
 def sorted_rows(path: Path, columns: Sequence[str], by: Sequence[str], memory: Memory) -> Iterator[pa.RecordBatch]:
-    """The rows of a Parquet file of ours in the order of some columns (texts by their bytes), equal ones as they stand.
+    """Yield the rows of a Parquet file sorted by columns (texts by their bytes), equal rows in their given order.
 
-    Raises InputError where there is no room to sort them.
+    Raises InputError if there is no room to sort them.
     """
     names = ", ".join(f'"{column}"' for column in columns)
     order = ", ".join([*(f'"{column}"' for column in by), "file_row_number"])
@@ -190,9 +187,9 @@ def sorted_rows(path: Path, columns: Sequence[str], by: Sequence[str], memory: M
 
 
 def query_database_file(path: Path, query: str, memory: Memory | None = None) -> Generator[Any, None, None]:
-    """Yield the schema of a query's answer, and its batches, from somebody's database file, opened for reading alone.
+    """Yield the schema and then the batches of a query's result from a database file of the user, opened read-only.
 
-    memory: its limit and folder; by default no limit, and a folder of its own.
+    memory: limit and temporary folder; None for no limit, and a new folder.
     """
     with contextlib.ExitStack() as stack:
         memory = memory or stack.enter_context(Memory())

@@ -1,7 +1,7 @@
-"""Tables on Apache Spark: on this machine, on a cluster or behind Spark Connect.
+"""Hold tables on Apache Spark: on this machine, on a cluster, or behind Spark Connect.
 
-Plans that reach through views of views take Spark longer to think about than to carry out, so every table is a plan's
-end: of few rows by a checkpoint in memory, of many as Parquet in a database of its own, which is dropped at the end.
+Spark takes longer to plan through views of views than to execute, so every table is materialised: few rows by a
+checkpoint in memory, many rows as Parquet in a temporary database, which is dropped at the end.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ INTERPRETED = {  # what few rows need: plans that are interpreted as they are
 
 
 class SparkEngine(Engine):
-    """Tables on Spark; what is given out goes through Arrow (`ndcg_ab.engines.boundary` says how little that is)."""
+    """An engine with tables on Spark, which returns rows through Arrow."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class SparkEngine(Engine):
             self.session.sql(f"drop database if exists {self.database} cascade")
 
     def expect(self, rows: int) -> None:
-        """Few rows are shuffled into few parts, and what is made of them stays in memory; compiling takes too long."""
+        """Announce how many rows will be put; few rows use few partitions and stay in memory."""
         self.is_few = rows <= thresholds.SPARK_FEW_ROWS
         parts = str(max(2, rows // ROWS_OF_PART))
         fitting = {"spark.sql.shuffle.partitions": parts} if rows <= thresholds.SPARK_SEVERAL_ROWS else {}
@@ -73,14 +73,14 @@ class SparkEngine(Engine):
         self._forget(instead_of)
 
     def repeats(self, name: str, columns: Sequence[str]) -> bool:
-        """Looking it up is as much work as the table of what repeats."""
+        """Return True: finding out takes as long as making the table of repetitions."""
         return True
 
     def number(self, column: str, texts: Iterable[str]) -> None:
-        """Texts stay texts."""
+        """Ignore the announcement: texts stay texts."""
 
     def settle(self, queries: Callable[[], Sequence[str]]) -> None:
-        """Every row is there, and stays until the end."""
+        """Do nothing: every row stays on the cluster until the end."""
 
     def keep(self, path: Path) -> None:
         raise NotImplementedError("what came over is kept where it came to")
@@ -104,14 +104,14 @@ class SparkEngine(Engine):
             frame.createOrReplaceTempView(file.name)
 
     def _drop(self, name: str) -> None:
-        """It stays until the end: room there is cheaper than making it again."""
+        """Do nothing: tables stay until the end, since room is cheaper than making them again."""
 
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         with name_file_in_errors(file):
             return self.session.sql(for_spark(text), args=dict(parameters)).toArrow()
 
     def _test(self, column: str, value: Value, bound: Bound) -> str:
-        """Several values are parameters of their own, which Spark looks for in the statistics of Parquet files."""
+        """Return a condition with one parameter per value, which Spark looks up in the statistics of Parquet files."""
         return one_by_one(column, value, bound) if is_several(value) else super()._test(column, value, bound)
 
     def _sent(self, name: str, table: pa.Table) -> DataFrame:
@@ -127,9 +127,9 @@ class SparkEngine(Engine):
         return self._kept(name, frame) if table.num_rows > thresholds.SPARK_SENT_ROWS else frame
 
     def _kept(self, name: str, frame: DataFrame) -> DataFrame:
-        """Written under a new name: the old rows may be what the new ones are made from.
+        """Return the materialised table, written under a new name since the old rows may be its source.
 
-        Few rows are made when they are first read, without a job of their own, and stay in memory.
+        Few rows are computed when first read, without a job of their own, and stay in memory.
         """
         if self.is_few:
             return frame.localCheckpoint(eager=False)
@@ -143,17 +143,17 @@ class SparkEngine(Engine):
 
 
 def read_schema(cluster: Cluster, place: RemoteTable) -> pa.Schema:
-    """The columns of a table; InputError where there is none."""
+    """Return the columns of a remote table; raise InputError if there is none."""
     with name_table_in_errors(place.table + (f", where {place.where}" if place.where else "")):
         return read_frame(open_session(cluster), place).limit(0).toArrow().schema
 
 
 def survey_queries(cluster: Cluster, place: RemoteTable, longest: Mapping[str, int]) -> pa.Table:
-    """A row for each query: one of its documents, how many rows there are, how many break a rule of a column.
+    """Return one row per query: its lowest values, number of rows, and numbers of values that break a column's rule.
 
-    longest: characters that a text may have, by column.
-    Columns: those of the place (the lowest of each), ``rows``, ``wrong_…`` for each of them, ``mixed`` and ``added``,
-    from which the digest is made: they are the same for any order of the rows.
+    longest: largest number of characters of a text, by column.
+    Columns: those of the table (the lowest value of each), ``rows``, ``wrong_…`` for each column, ``mixed`` and
+    ``added``, from which the digest is made; these do not depend on the order of the rows.
     """
     there = [column for column in place.columns if column.source is not None]
     with name_table_in_errors(place.table):
@@ -173,7 +173,7 @@ def survey_queries(cluster: Cluster, place: RemoteTable, longest: Mapping[str, i
 
 
 def survey_digest(place: RemoteTable, surveyed: pa.Table) -> str:
-    """SHA-256, 32 hex digits, of what a survey found: the same content, the same digest, in any order of rows."""
+    """Return the SHA-256, 32 hex digits, of a survey: equal content has an equal digest, in any order of rows."""
     found = hashlib.sha256(repr([column.name for column in place.columns if column.source]).encode())
     ordered = surveyed.select(["query_id", "rows", "mixed", "added"]).sort_by("query_id")
     for batch in ordered.to_batches(thresholds.SPARK_SENT_ROWS):
@@ -182,7 +182,7 @@ def survey_digest(place: RemoteTable, surveyed: pa.Table) -> str:
 
 
 def breaks_rules(column: Column, longest: int | None) -> Any:
-    """Return the condition for values that are missing, empty, too long, not finite or too large a rank."""
+    """Return the condition for values that are missing, empty, too long, not finite, or too large as a rank."""
     value = F.col(column.name)
     if column.type == "string":
         wrong = (value == "") if longest is None else (value == "") | (F.length(value) > longest)
@@ -194,7 +194,7 @@ def breaks_rules(column: Column, longest: int | None) -> Any:
 
 
 def read_column(column: Column) -> Any:
-    """Return the values of a column in its type; null for a text that is no number, and if the type cannot hold it."""
+    """Return the values of a column in its type; null for a text that is no number in the type's range."""
     given = F.col(quoted(str(column.source)))
     value = given.try_cast(column.type)
     if column.type == "string":
@@ -207,7 +207,7 @@ def read_column(column: Column) -> Any:
 
 
 def select_rows(session: SparkSession, place: RemoteTable) -> DataFrame:
-    """The rows in the columns that are asked for; a number that cannot be read as one is null."""
+    """Return the rows in the requested columns; a number that cannot be read is null."""
     frame = read_frame(session, place)
     columns = [
         (F.lit(None).cast(column.type) if column.source is None else read_column(column)).alias(column.name)
@@ -232,7 +232,7 @@ def quoted(name: str) -> str:
 
 @contextlib.contextmanager
 def name_table_in_errors(what: str) -> Iterator[None]:
-    """An error of Spark's is one sentence about a table of somebody's."""
+    """Raise errors of Spark as InputError in one sentence that names a table."""
     try:
         yield
     except InputError:
@@ -243,7 +243,7 @@ def name_table_in_errors(what: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def name_file_in_errors(file: SqlFile | None) -> Iterator[None]:
-    """An error of Spark's says which file it is about."""
+    """Raise errors of Spark as SqlError that names the SQL file."""
     try:
         yield
     except Exception as error:  # of Spark, of its gateway to Java, of the network

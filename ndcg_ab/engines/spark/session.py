@@ -1,4 +1,4 @@
-"""A session on a cluster, and what is said of one that does not begin to work."""
+"""Open a Spark session, and explain why a cluster does not begin to work."""
 
 import contextlib
 import json
@@ -44,7 +44,7 @@ for each in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # they pr
 
 
 def open_session(cluster: Cluster) -> SparkSession:
-    """A session on the cluster that nobody else uses; InputError, in one sentence, where there is none in time."""
+    """Open a new session on the cluster; raise InputError, in one sentence, if it does not begin to work in time."""
     refuse_deaf(cluster)
     wait = Wait(cluster)
     try:
@@ -65,9 +65,9 @@ NOTHING_SEEN: Seen = (False, "has it free workers?")
 
 
 class Wait:
-    """How long a cluster is waited for: its patience, and several times that as long as something is starting.
+    """The time limit of waiting for a cluster: its patience, and several times as long while an executor starts.
 
-    seen: at the last look. seconds: waited so far.
+    seen: the last state. seconds: waited so far.
     """
 
     def __init__(self, cluster: Cluster, look: Callable[[Cluster], Seen] | None = None) -> None:
@@ -92,14 +92,14 @@ class Wait:
 
 
 def ask_master(cluster: Cluster) -> Seen:
-    """What a standalone master says of this application; other kinds of clusters are not asked."""
+    """Return what a standalone master says of this application; other kinds of clusters are not asked."""
     with contextlib.suppress(Exception):  # the sentence is then one about any cluster
         return run_with_timeout(REACHED, lambda: read_master_state(cluster))
     return NOTHING_SEEN
 
 
 def read_master_state(cluster: Cluster) -> Seen:
-    """From the state on the master's web page (`spark.master.ui.port`); raises OSError where it does not answer."""
+    """Return the state from the master's web page (`spark.master.ui.port`); raise OSError without an answer."""
     context = SparkContext._active_spark_context
     place = urlsplit((cluster.master or "").partition(",")[0])
     if place.scheme != "spark":
@@ -113,7 +113,7 @@ def read_master_state(cluster: Cluster) -> Seen:
 
 
 def parse_master_state(state: Mapping[str, Any], application: str) -> Seen:
-    """What a master's state says of an application; state: as its page /json/ has it."""
+    """Return the state of an application in a master's state. state: as its page /json/ returns it."""
     own = [each for each in state.get("activeapps", ()) if each["id"] == application]
     if own and own[0]["state"] == "RUNNING":
         told = "an executor was started, and has not reported yet: its machine is busy, or it cannot reach this one"
@@ -128,7 +128,7 @@ def parse_master_state(state: Mapping[str, Any], application: str) -> Seen:
 
 
 def wait_for_session(cluster: Cluster) -> SparkSession:
-    """A session whose cluster has done something."""
+    """Return a session after its cluster has completed a first job."""
     builder = SparkSession.builder.appName("ndcg-ab")
     settings: dict[str, Any] = dict(cluster.conf)
     if cluster.remote:
@@ -160,7 +160,7 @@ def wait_for_session(cluster: Cluster) -> SparkSession:
 
 
 def refuse_deaf(cluster: Cluster) -> None:
-    """Spark itself tries for minutes to reach a place where nobody listens."""
+    """Raise InputError if nothing listens at the cluster's address; Spark itself would retry for minutes."""
     place = urlsplit(cluster.remote or (cluster.master or "").partition(",")[0])
     if place.scheme not in ("spark", "sc") or place.hostname is None:
         return
