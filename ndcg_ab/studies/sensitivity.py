@@ -33,7 +33,7 @@ KINDS = ("improved", "regressed", "identical", "not testable", "undecided")  # o
 class Sensitivity:
     """The comparisons of every candidate under every definition of a metric.
 
-    comparisons: by (candidate, metric hash). Each definition is tested as if it were the only one (a family of the
+    comparisons: by (candidate, metric name). Each definition is tested as if it were the only one (a family of the
         candidates), since the question is what would have been concluded with it.
     """
 
