@@ -37,7 +37,9 @@ def show_results(run: Context) -> Any:
     evaluation, outcome, url = run.evaluation, run.outcome, run.published["url"]
     logger, name = get_run_logger(), artifact_key(evaluation.name)
     headline = format_headline(outcome)
-    name_flow_run(headline)
+    if (context := FlowRunContext.get()) and context.flow_run:  # the name is all that a list of runs shows
+        with get_client(sync_client=True) as client:
+            client.update_flow_run(context.flow_run.id, name=f"{context.flow_run.name}: {headline}")
     note = format_note(outcome, run.since_last)
     create_markdown_artifact(note, key=f"{name}-decisions", description=escape_text(headline))
     table = comparison_table(outcome)

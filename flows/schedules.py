@@ -135,16 +135,11 @@ def find_server() -> Iterator[str]:
     try:
         yield url
     except Exception as error:
-        if not is_prefect_error(error):
+        module = type(error).__module__.partition(".")[0]
+        if module not in ("prefect", "httpx", "httpcore", "websockets") and "Failed to reach API" not in str(error):
             raise
         said = on_one_line(str(error), 300)
         raise InputError(f"Prefect server {without_password(url)}: {said}") from None
-
-
-def is_prefect_error(error: BaseException) -> bool:
-    """Return whether an error comes from talking to Prefect."""
-    module = type(error).__module__.partition(".")[0]
-    return module in ("prefect", "httpx", "httpcore", "websockets") or "Failed to reach API" in str(error)
 
 
 def print_now(text: str) -> None:

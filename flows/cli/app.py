@@ -55,7 +55,7 @@ for group in (comparing, judging, judgments, planning, running, starting, about)
         for tree, words in ((app, name), (explaining, f"help {name}")) if is_topic else ((app, name),):
             cls: Any = partial(kind, command)  # which makes the command's own options when they are needed
             settings: dict[str, Any] = {"help": getdoc(command), "epilog": f"Example: ndcg-ab {words} {example}"}
-            tree.command(name, cls=cls, hidden=is_topic and tree is app, **settings)(lambda: None)
+            tree.command(name, cls=cls, **settings)(lambda: None)
 app.add_typer(explaining)
 
 

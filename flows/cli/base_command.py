@@ -1,10 +1,13 @@
 """A command: what its help shows, what it cannot do here, and what to write instead of what cannot be parsed."""
 
+import itertools
 import os
 import re
 import resource
+import shlex
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,7 +16,8 @@ from typer.core import TyperCommand
 from ndcg_ab.errors import InputError, format_value, shortened
 from ndcg_ab.files import unusable
 
-from .exit_codes import TOPICS, write_error
+from .console import program_name
+from .exit_codes import TOPICS
 from .inputs import replace_pipes
 from .light_imports import import_lightly
 from .options import add_options
@@ -21,6 +25,20 @@ from .options import add_options
 MOST_OF_PATH = 60  # characters of a path that cannot be used: its end, where its name is
 LONGEST_COMPLAINT = 600  # characters of a parser's own words, which repeat a value
 UsageError: Any = typer.BadParameter.__mro__[1]  # of click, or of the copy of it that a newer typer holds
+# What other tools, or other commands, call an option -> ours, of which the first that a command has is meant.
+OTHER_NAMES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("-m", "--metrics", "--measure"), ("--metric",)),
+    **dict.fromkeys(("-k", "--cutoff", "--cutoffs"), ("--cutoff", "--metric ndcg@")),
+    **dict.fromkeys(("-n", "--limit", "--top"), ("--count", "--last")),
+    **dict.fromkeys(("-v", "--verbose"), ("--details", "--explain")),
+    **dict.fromkeys(("-o", "--out", "--output"), ("--output-file", "--json")),
+    **dict.fromkeys(("--effect", "--min-effect"), ("--smallest-effect",)),
+    **dict.fromkeys(("-b", "--control"), ("--baseline",)),
+    **dict.fromkeys(("-s", "--silent"), ("--quiet",)),
+    "--html": ("--report", "--sheet"),
+}
+LONGEST_VALUE = 100  # characters of KEY=VALUE that is taken for an option
+OF_CONFIGURATIONS = ("config", "configs", "bundle")  # arguments that are a configuration, or its results
 LEAST, FOR_A_CORE = 2_500_000_000, 250_000_000  # bytes; measured: 2 cores work with 3 GB, and not with 2 GB
 MOST_USED = frozenset(
     """system metric smallest_effect guardrail queries slice gate report json markdown details explain candidate count
@@ -50,24 +68,21 @@ class Command(TyperCommand):
         return made.params
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        options = {option for each in self.params for option in each.opts}
         args = insert_gate_word(args)
         for given in args:
             if problem := unusable(given):
-                write_error(f"{format_value(given[-MOST_OF_PATH:])}: {problem}")
-                raise typer.Exit(2)
-        if said := find_mistake(str(self.name), options, args):
-            write_error(said)
-            raise typer.Exit(2)
+                raise InputError(f"{format_value(given[-MOST_OF_PATH:])}: {problem}")
+        refuse_mistakes(self, args)
         try:
-            if said := find_repeated_option(self.make_parser(ctx).parse_args(list(args))[2]):
-                write_error(said)
-                raise typer.Exit(2)
+            used: list[Any] = self.make_parser(ctx).parse_args(list(args))[2]
+            for each in used:
+                takes_one = each.param_type_name == "option" and not each.multiple and not each.count
+                if takes_one and (not each.is_flag or each.secondary_opts) and (count := used.count(each)) > 1:
+                    raise InputError(f"{each.opts[0]}: is given {count} times, and takes one value: give it once")
             return super().parse_args(ctx, list(args))
         except UsageError as error:
-            if said := explain_number(error, args):
-                write_error(said)
-                raise typer.Exit(2) from None
+            explain_number(error, args)
+            explain_usage(self, error, args)
             error.message = shortened(str(error.message), LONGEST_COMPLAINT)
             raise
 
@@ -125,15 +140,6 @@ def refuse_little_room() -> None:
         )
 
 
-def find_repeated_option(given: Sequence[Any]) -> str | None:
-    """Return the sentence about an option that takes one value and has several; given: a parameter for each value."""
-    for each in given:
-        takes_one = each.param_type_name == "option" and not each.multiple and not each.count
-        if takes_one and (not each.is_flag or each.secondary_opts) and given.count(each) > 1:
-            return f"{each.opts[0]}: is given {given.count(each)} times, and takes one value: give it once"
-    return None
-
-
 def insert_gate_word(args: Sequence[str]) -> list[str]:
     """``--gate proof`` as ``--gate --require proof``: an option with a value or without one is none that typer has."""
     found: list[str] = []
@@ -142,22 +148,75 @@ def insert_gate_word(args: Sequence[str]) -> list[str]:
     return found
 
 
-def find_mistake(command: str, options: set[str], args: Sequence[str]) -> str | None:
-    """What is wrong with arguments that no parser has to see."""
+def refuse_mistakes(command: Command, args: Sequence[str]) -> None:
+    """Raise InputError for arguments that no parser has to see."""
     from ndcg_ab.config.loading.hints import removed_key_text
 
+    program, name = program_name(), command.name
+    options = {option for each in command.params for option in each.opts}
+    files = list(itertools.takewhile(lambda each: not each.startswith("-"), args))
+    takes_config = any(each.name in OF_CONFIGURATIONS for each in command.params)
+    if takes_config and files and not files[0].endswith((".yaml", ".yml")) and Path(files[0]).is_file():
+        from ndcg_ab.studies.first_configuration import is_configuration
+
+        if not is_configuration([Path(files[0])]):
+            given = shlex.join(files if len(files) > 1 else [*files, "BASELINE", "CANDIDATE"])
+            raise InputError(
+                f"{name} {files[0]}: takes a configuration, and this is data → {program} compare {given}, or for a"
+                f" configuration: {program} init {given}"
+            )
     if "--system" not in options:
-        return None
+        return
     for option in {each.partition("=")[0] for each in args} - options:
         if removed := removed_key_text(f"statistics.{option.removeprefix('--')}"):
-            return f"{option} {removed}"
+            raise InputError(f"{option} {removed}")
+    for before, given in zip(["", *args], args, strict=False):
+        option, equals, value = given.partition("=")
+        is_text = (
+            len(given) < LONGEST_VALUE and not before.startswith("-") and not re.search(r"[/\\]|\.[A-Za-z]", value)
+        )
+        if equals and f"--{option}" in options and is_text and not Path(given).exists() and not Path(value).exists():
+            changed = [part for each in args for part in ([f"--{option}", value] if each == given else [each])]
+            raise InputError(f"{given}: is no file → {program} {name} {shlex.join(changed)}")
     if args and "--set" not in options and re.fullmatch(r"[^-].*\.ya?ml", args[0]):
-        return f"{command} {args[0]}: takes files, not a configuration; say ndcg-ab run {args[0]}"
-    return None
+        raise InputError(f"{name} {args[0]}: takes files, not a configuration; say ndcg-ab run {args[0]}")
 
 
-def explain_number(error: Any, args: Sequence[str]) -> str | None:
-    """Return the sentence about a value that is no number, which the parser does not name; None for other errors."""
+def explain_usage(command: Command, error: Any, args: Sequence[str]) -> None:
+    """Raise InputError, with a command to go on, for an unknown option and for what is missing."""
+    program, name = f"{program_name()} {command.name}", getattr(error, "option_name", "")
+    options = {option: each for each in command.params for option in each.opts}
+    if hasattr(error, "possibilities"):
+        known = [each for each in OTHER_NAMES.get(name, ()) if each.partition(" ")[0] in options]
+        meant = [*known, *(error.possibilities or ())]
+        lists = f"{program} {'--help-all' if '--help-all' in options else '--help'}"
+        known = [each for each in meant if "--set" not in args]  # whose values may be secret
+        how = f"{program} {replace_option(args, name, known[0])}" if known else next(iter(meant), lists)
+        raise InputError(f"{name}: is no option of {command.name} → {how}")
+    if hasattr(error, "param_type"):  # a parameter is missing
+        what = error.param.opts[0] if error.param.param_type_name == "option" else error.param.metavar
+        how = str(command.epilog).removeprefix("Example: ")
+        if error.param.name in OF_CONFIGURATIONS:
+            configs = sorted(map(str, Path().glob("[!.]*.y*ml")))
+            how = f"{program} {shlex.quote(configs[0])}" if configs else f"{program_name()} init JUDGMENTS BASELINE …"
+        raise InputError(f"{command.name}: {what} is missing → {how}")
+    if name in options and "requires an argument" in str(error.message):
+        raise InputError(f"{name}: needs a value → {program} {shlex.join(args)} {options[name].metavar}")
+    if "--scores" in options and "unexpected extra" in str(error.message):
+        raise InputError(f"{args[0]}: is no option → {program} --scores {shlex.join(args)}")
+
+
+def replace_option(args: Sequence[str], name: str, meant: str) -> str:
+    """Return arguments as text, with an option in place of another; `meant` may begin its value: ``--metric ndcg@``."""
+    at = next(place for place, each in enumerate(args) if each.startswith(name))
+    value = args[at].removeprefix(name).removeprefix("=")
+    option, _, start = meant.partition(" ")
+    rest = [value, *args[at + 1 :]] if value else [*args[at + 1 :]]
+    return shlex.join([*args[:at], option, *([start + rest[0], *rest[1:]] if start and rest else rest)])
+
+
+def explain_number(error: Any, args: Sequence[str]) -> None:
+    """Raise InputError for a value that is no number, which the parser does not name."""
     from ndcg_ab.config.loading.hints import is_number, plain_number
 
     found = re.search(r" valid (float|number|int)", str(error.message))
@@ -166,8 +225,7 @@ def explain_number(error: Any, args: Sequence[str]) -> str | None:
         text = value if equals else after
         if found and name in error.param.opts:
             if found[1] == "int" and not re.fullmatch(r"[+-]?\d+", text):
-                return f"{name} {text!r}: must be a whole number"
+                raise InputError(f"{name} {text!r}: must be a whole number")
             if found[1] != "int" and not is_number(text):
                 meant = plain_number(text)
-                return f"{name} {text!r}: must be a number" + (f"; say {name} {meant}" if meant else "")
-    return None
+                raise InputError(f"{name} {text!r}: must be a number" + (f"; say {name} {meant}" if meant else ""))

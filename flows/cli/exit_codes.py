@@ -3,10 +3,12 @@
 import contextlib
 import logging
 import os
+import shlex
 import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -16,6 +18,7 @@ from ndcg_ab import __version__
 from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.deadlines import is_anything_left
 from ndcg_ab.errors import InputError, ParityError, SqlError, on_one_line, shortened, words_of
+from ndcg_ab.files import command_to_paste
 from ndcg_ab.full_disks import is_full, no_room
 from ndcg_ab.temporary import remove_open_folders, write_kept
 from ndcg_ab.visible import visible
@@ -41,8 +44,21 @@ class Program(TyperGroup):
         """``help compare`` is ``compare --help``, and ``help`` alone no mistake."""
         if args == ["help"] or (args[:1] == ["help"] and args[1] in self.commands and args[1] not in TOPICS):
             args = [args[-1], "--help"]
+        elif args and (said := self.explain_command(args)):
+            write_error(said)
+            raise typer.Exit(UNUSABLE)
         parsed: list[str] = super().parse_args(ctx, args)
         return parsed
+
+    def explain_command(self, args: Sequence[str]) -> str | None:
+        """Return the sentence about what is no command: the version, a configuration or files; None for a command."""
+        first, program = args[0], command_to_paste("ndcg-ab")
+        if first in ("-v", "-V", "version"):
+            return f"{first}: is no command → {program} --version"
+        if first not in self.commands and Path(first).is_file():
+            command = "run" if first.endswith((".yaml", ".yml")) else "compare"
+            return f"{first}: is no command → {program} {command} {shlex.join(args)}"
+        return None
 
     def invoke(self, ctx: Any) -> Any:
         prepare_streams()

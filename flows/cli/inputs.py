@@ -30,6 +30,7 @@ FILES = {  # parameters of commands that name files to read
 }
 DESCRIPTOR = re.compile(r"/dev/(?:stdin|fd/(\d+))")
 BLOCK = 1 << 20  # bytes
+COPY = "write it into a file first, as … > new.run, and name new.run"
 _numbers = itertools.count()
 
 
@@ -109,9 +110,9 @@ def replace_pipes(command: str, parameters: Mapping[str, Any]) -> dict[str, Any]
     pipes = [path for path in (split_name(text)[1] for text in texts) if path == STDIN or is_pipe(path)]
     for path, count in Counter(pipes).items():
         if count > 1:
-            raise InputError(f"{path}: is given {count} times, and can be read once: write it into a file")
+            raise InputError(f"{path}: is given {count} times, and can be read once: {COPY}")
         if command == "init":
-            raise InputError(f"{path}: a configuration names files that stay: write it into a file")
+            raise InputError(f"{path}: a configuration names files that stay: {COPY}")
     places = {path: store_pipe(path) for path in pipes if is_pipe(path)}
 
     def replaced(value: Any) -> Any:

@@ -198,8 +198,10 @@ def as_configured(name: str, value: Any) -> Any:
     if name == "primary_metrics" and value in (FIRST, ALL):
         return value
     if name in LISTS and value is not None:
-        alone = isinstance(value, str | Metric | Mapping)
-        return [metric_text(each) for each in ([value] if alone else list_entries(name, value))]
+        try:
+            return [metric_text(each) for each in ([value] if isinstance(value, str | Metric | Mapping) else value)]
+        except TypeError:
+            raise InputError(f"{name} = {format_value(value)}: must be one, or a list of them") from None
     if isinstance(value, Mapping) and name in ("guardrails", "smallest_effect"):
         return {metric_text(metric): python_number(number) for metric, number in value.items()}
     if name == "gate" and isinstance(value, bool):
@@ -212,13 +214,6 @@ def as_configured(name: str, value: Any) -> Any:
     if name in MAPPINGS and value is not None and not isinstance(value, Mapping):
         raise InputError(f"{name} = {format_value(value)}: must be a mapping")
     return value if name in OPTIONAL else python_number(value)
-
-
-def list_entries(name: str, value: Any) -> list[Any]:
-    try:
-        return list(value)
-    except TypeError:
-        raise InputError(f"{name} = {format_value(value)}: must be one, or a list of them") from None
 
 
 def metric_text(metric: Any) -> Any:

@@ -188,11 +188,11 @@ class JudgeNextResult(ToJudgeNext):
 
         return to_csv(self.rows)
 
-    def to_jsonl(self) -> str:
-        """Return the JSON lines that `ndcg-ab judge-next --jsonl` writes."""
-        from ndcg_ab.report.terminal.labels import to_json_lines
+    def to_json(self) -> str:
+        """Return the JSON that `ndcg-ab judge-next --json` writes."""
+        from ndcg_ab.report.terminal.labels import to_json
 
-        return to_json_lines(self.rows)
+        return to_json(self.rows)
 
     def sheet(self, path: str | os.PathLike[str], title: str = "What to judge next") -> None:
         """Write an HTML sheet on which people can judge the documents.

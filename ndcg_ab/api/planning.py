@@ -141,7 +141,10 @@ def power(
         if clusters is None and cluster_prefix is None and isinstance(scores, CompareResult) and scores.is_clustered:
             raise InputError("clusters: is missing: the comparison had clusters; give the queries that it was given")
         grouping = None if clusters is None else make_source("clusters", clusters)
-        names = metric_names(metrics)
+        names = as_configured("metrics", metrics)
+        for name in names or ():
+            if not isinstance(name, str):
+                raise InputError(f"metrics = {format_value(name)}: must be text like ndcg@10")
         plans = make_plans(
             spread, scores_place(scores), baseline, chosen, names, asked, weighing, grouping, cluster_prefix
         )
@@ -158,14 +161,6 @@ def list_numbers(argument: str, given: Any, *, whole: bool = False) -> Any:
     """Return the checked numbers of an argument as a list, also if the argument is a single number; None stays None."""
     values = [given] if isinstance(given, Real) else given
     return None if values is None else [check_number(argument, value, whole=whole) for value in values]
-
-
-def metric_names(metrics: Any) -> list[str] | None:
-    names: list[Any] | None = as_configured("metrics", metrics)
-    for name in names or ():
-        if not isinstance(name, str):
-            raise InputError(f"metrics = {format_value(name)}: must be text like ndcg@10")
-    return names
 
 
 def scores_place(given: Data | CompareResult | None) -> Path | Scores | None:

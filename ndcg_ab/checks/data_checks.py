@@ -181,7 +181,8 @@ def refuse_contradictions(engine: Engine, judgments: Pulled) -> None:
         total = len(rows)
         raise InputError(
             f"{judgments.place_of(query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is judged"
-            f" {format_number(lowest)} and {format_number(highest)}: a document has one grade ({total} such)"
+            f" {format_number(lowest)} and {format_number(highest)}: a document has one grade ({total} such);"
+            " take all but one out: of TREC text awk '!seen[$1 FS $3]++' FILE > NEW keeps the first"
         )
 
 
@@ -257,7 +258,7 @@ def copies_hint(pulled: Pulled) -> str:
         each.rpartition(": tag ")[2] for remark in pulled.remarks if remark.code == TAGS for each in remark.examples
     ]
     hint = f"; the file has the tags {' and '.join(tags)}: if they are systems, give each a file" if tags else ""
-    return f"{hint}; to count the first place of each, say --duplicates first (duplicates: first of the system)"
+    return f"{hint}; to count the first place of each, say --duplicates first (duplicates=first, of the system)"
 
 
 def check_queries(engine: Engine, evaluation: Evaluation) -> list[Finding]:

@@ -95,7 +95,13 @@ def prepare_environment(evaluation: Evaluation | None = None) -> None:
     if evaluation is not None and evaluation.mlflow.tracking_uri is None and not os.environ.get("MLFLOW_TRACKING_URI"):
         embedded_store(evaluation)
     remember_environment()
-    hide_prefect_password()
+    # Prefect logs its address, and names it in errors: user and password go where it looks for them.
+    url, held = split_address(os.environ.get("PREFECT_API_URL", ""))
+    if held:
+        os.environ["PREFECT_API_URL"], os.environ["PREFECT_API_AUTH_STRING"] = url, remember_secret(held)
+        _parted[url] = held
+    elif url not in _parted and os.environ.get("PREFECT_API_AUTH_STRING") in _parted.values():
+        del os.environ["PREFECT_API_AUTH_STRING"]
 
 
 def find_local_settings() -> list[str]:
@@ -123,19 +129,6 @@ def profiles_path() -> Path:
     """Return the path of Prefect's profiles: from the environment, or the default."""
     home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
     return Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml")
-
-
-def hide_prefect_password() -> None:
-    """Move user and password from PREFECT_API_URL, which Prefect logs, to PREFECT_API_AUTH_STRING.
-
-    If the address changes to one without user and password, PREFECT_API_AUTH_STRING is removed again.
-    """
-    url, held = split_address(os.environ.get("PREFECT_API_URL", ""))
-    if held:
-        os.environ["PREFECT_API_URL"], os.environ["PREFECT_API_AUTH_STRING"] = url, remember_secret(held)
-        _parted[url] = held
-    elif url not in _parted and os.environ.get("PREFECT_API_AUTH_STRING") in _parted.values():
-        del os.environ["PREFECT_API_AUTH_STRING"]
 
 
 def tracking_uri(evaluation: Evaluation) -> str:

@@ -175,15 +175,6 @@ def driver_parameters(driver: str, uri: str | None, options: dict[str, str]) -> 
     return {"uri": uri, **options}
 
 
-def driver_library(driver: str, directory: Path) -> str:
-    """Return the path of the library of a driver, or the name of the driver if the driver manager may know it."""
-    if "/" in driver:
-        return str(directory / Path(driver).expanduser())
-    if find_spec(f"adbc_driver_{driver}") is None:
-        return driver
-    return str(importlib.import_module(f"adbc_driver_{driver}")._driver_path())
-
-
 def query_by_sqlite(file: Path, options: dict[str, str], query: str, seconds: float) -> Pieces:
     """Yield the answer of a SQLite file, or of a copy if SQLite would write `-wal` and `-shm` beside the file.
 
@@ -218,7 +209,12 @@ def query_by_adbc(
         remember_secret(secret)
     with contextlib.ExitStack() as stack:
         with convert_driver_error(place, driver, told, "cannot be opened"):
-            opened = stack.enter_context(adbc.AdbcDatabase(driver=driver_library(driver, directory), **told))
+            library = driver  # whose name the driver manager may know
+            if "/" in driver:
+                library = str(directory / Path(driver).expanduser())
+            elif find_spec(f"adbc_driver_{driver}") is not None:
+                library = str(importlib.import_module(f"adbc_driver_{driver}")._driver_path())
+            opened = stack.enter_context(adbc.AdbcDatabase(driver=library, **told))
             connection = stack.enter_context(adbc.AdbcConnection(opened))
             with contextlib.suppress(adbc.NotSupportedError):
                 connection.set_autocommit(False)  # nothing is committed, whatever the query does

@@ -57,7 +57,11 @@ def read_batches(
     columns: field -> column name in the query. unrated: counts judgments without a grade.
     Raises InputError for anything that breaks a rule.
     """
-    chosen = layout.check_columns(place, schema.names, columns, column_hint)
+
+    def say(_kind: str, mapping: Mapping[str, str]) -> str:
+        return "in the query: select " + ", ".join(f"{column} as {field}" for field, column in mapping.items())
+
+    chosen = layout.check_columns(place, schema.names, columns, say)
     fields = [field for field in layout.fields if field.name in chosen]
     for field in fields:
         refuse_type(schema.field(chosen[field.name]), field, place)
@@ -67,17 +71,16 @@ def read_batches(
         part = convert_batch(batch, fields, chosen, layout, f"{place}, row", rows, unrated)
         if part.num_rows:
             empty = empty_columns(part) if empty is None else empty
-            refuse_gaps(empty, empty_columns(part), f"{place}, row {rows + 1}")
+            if odd := empty ^ (here := empty_columns(part)):
+                where, name = f"{place}, row {rows + 1}", min(odd)
+                if name in here:
+                    raise InputError(f"{where}: {name} is missing: every row needs one, as the rows before it have")
+                raise InputError(f"{where}: {name} appears here, but not in the rows before it")
             yield part
         rows += batch.num_rows
     if empty is None:
         given = "no row with a grade" if unrated.count else "no rows"
         raise InputError(f"{place}: the query gives {given}: there is no {layout.kind} to read")
-
-
-def column_hint(_kind: str, mapping: Mapping[str, str]) -> str:
-    """Return the advice to name columns in the query itself."""
-    return "in the query: select " + ", ".join(f"{column} as {field}" for field, column in mapping.items())
 
 
 def refuse_type(given: pa.Field, field: Field, place: str) -> None:
@@ -150,12 +153,3 @@ def plain_column(batch: pa.RecordBatch, name: str) -> pa.Array:
 def empty_columns(part: pa.Table) -> set[str]:
     """Return the names of the columns that contain only nulls."""
     return {name for name in part.column_names if part[name].null_count == part.num_rows}
-
-
-def refuse_gaps(first: set[str], here: set[str], where: str) -> None:
-    """Raise InputError if a column is empty in the first rows and filled here, or the other way round."""
-    if odd := first ^ here:
-        name = sorted(odd)[0]
-        if name in here:
-            raise InputError(f"{where}: {name} is missing: every row needs one, as the rows before it have")
-        raise InputError(f"{where}: {name} appears here, but not in the rows before it")

@@ -58,7 +58,12 @@ class Scores(Source):
         else:
             with named(self.path):
                 table = self.from_file()
-        refuse_large(table, self.origin)
+        for row in table.filter(pc.greater(pc.abs(table["value"]), LARGEST)).slice(0, 1).to_pylist():
+            system, query = format_value(row["system_id"]), format_value(row["query_id"])
+            raise InputError(
+                f"{self.origin}: {format_value(row['metric'])} of system {system} on query {query} is"
+                f" {row['value']:g}; must be from {-LARGEST:g} to {LARGEST:g}"
+            )
         return table
 
     # ---- what it is
@@ -213,12 +218,3 @@ def repeated_keys(counted: pa.Table) -> list[dict[str, Any]]:
     """Return the keys that occur more than once, in order."""
     twice = counted.filter(pc.greater(counted["count_all"], 1)).sort_by([(name, "ascending") for name in KEY])
     return list(twice.to_pylist())
-
-
-def refuse_large(table: pa.Table, origin: str) -> None:
-    for row in table.filter(pc.greater(pc.abs(table["value"]), LARGEST)).slice(0, 1).to_pylist():
-        raise InputError(
-            f"{origin}: {format_value(row['metric'])} of system {format_value(row['system_id'])} on query"
-            f" {format_value(row['query_id'])} is"
-            f" {row['value']:g}; must be from {-LARGEST:g} to {LARGEST:g}"
-        )

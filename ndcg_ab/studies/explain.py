@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shlex
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -46,7 +47,10 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
         ids = pc.unique(judgments.table["query_id"]).to_pylist()
         near = get_close_matches(query_id, ids, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f" (they judge {len(ids)} queries, such as {ids[0]!r})"
-        raise InputError(Setting("--query"), f" {query_id!r}: has no judgments in {judgments.origin}{hint}")
+        if same := [each for each, text in queries.texts.items() if text.lower() == query_id.lower()]:
+            hint = f"; it is the text of query {same[0]!r}: say --query {shlex.quote(same[0])}"
+        given = f" {query_id!r}: has no judgments in {judgments.origin}" if query_id else ": is missing"
+        raise InputError(Setting("--query"), given, hint)
     rankings = {}
     for system in evaluation.systems:
         rules = document_rules(evaluation, system)

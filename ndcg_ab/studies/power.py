@@ -184,7 +184,9 @@ def make_plans(
     """
     if (deviation is None) == (scores is None):
         given = "neither is given" if scores is None else "both are given"
-        raise InputError(Setting("--deviation"), ", ", Setting("--scores"), f": {given}; exactly one of them is needed")
+        one, other = Setting("--deviation"), Setting("--scores")
+        rule = f": {given}; exactly one of them is needed: "
+        raise InputError(one, ", ", other, rule, one, " 0.1, or ", other, " and what compare --per-query FILE wrote")
     if scores is not None:
         if clusters and cluster_prefix:
             raise InputError(

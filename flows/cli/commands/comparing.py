@@ -95,7 +95,7 @@ def compare(
 
 @takes("files", "judges", "queries", FORMS, "metric")
 def explain(
-    query: Annotated[str, typer.Option(metavar="QUERY_ID", help="The query to explain.")],
+    query: Annotated[str, typer.Option(metavar="QUERY_ID", help="The query to explain.", show_default=False)] = "",
     json: JsonFile = None,
     **options: Any,
 ) -> None:

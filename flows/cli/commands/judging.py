@@ -1,6 +1,5 @@
 """The commands that say what to judge: draw, judge-next."""
 
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,13 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.files import write_text
-from ndcg_ab.visible import visible
 
 from ..base_command import HelpAll
 from ..console import Progress, print_safely, print_to_stderr, print_wrapped
 from ..inputs import configuration_in, evaluation_from_config, place_inputs, refuse_options_of_config, spread_files
-from ..options import FORMS, Quiet, Sheet, of_data, of_metrics, of_output, of_statistics, takes
+from ..options import FORMS, JsonFile, Quiet, Sheet, of_data, of_metrics, of_output, of_statistics, takes
 from ..outputs import Output, local_inputs
 from .judgments import parse_numbers
 
@@ -192,7 +189,7 @@ def judge_next(
     csv: Annotated[
         str | None, of_output(metavar="FILE", help="Write them as CSV; - prints them. (default a table)")
     ] = None,
-    jsonl: Annotated[str | None, of_output(metavar="FILE", help="Write them as JSON Lines.")] = None,
+    json: JsonFile = None,
     sheet: Sheet = None,
     quiet: Quiet = False,
     help_all: HelpAll = False,
@@ -211,8 +208,8 @@ def judge_next(
         given = options | {"files": files, "metric": [chosen] if chosen else None}
         evaluation = evaluation_from_options(place_inputs(given, "judge-next", ", or a configuration"), least_systems=2)
     inputs = [*local_inputs(evaluation), *([config] if config else [])]
-    output = Output(inputs, quiet=quiet, csv=csv, jsonl=jsonl, sheet=sheet)
-    from ndcg_ab.report.terminal.labels import effect_sentences, print_to_judge, to_csv, to_json_lines
+    output = Output(inputs, quiet=quiet, csv=csv, json=json, sheet=sheet)
+    from ndcg_ab.report.terminal.labels import effect_sentences, print_to_judge, to_csv, to_json
     from ndcg_ab.scoring.scoring import open_engine_for
     from ndcg_ab.studies import judge_next as study
 
@@ -223,27 +220,17 @@ def judge_next(
         from ndcg_ab.report.judging_sheet import write_judging_sheet
 
         write_judging_sheet(sheet, found.rows, found.grades, f"{alone.name}: what to judge next")
-    output.write("jsonl", lambda: to_json_lines(found.rows))
-    if path := output.paths["csv"]:
-        write_text(path, to_csv(found.rows))
-    is_alone = not (csv or jsonl or sheet)
-    is_csv_here = bool(found.rows) and (csv == "-" or (is_alone and not sys.stdout.isatty()))
-    if is_csv_here:
-        written = to_csv(found.rows)
-        sys.stdout.write(visible(written) if sys.stdout.isatty() else written)
-    elif is_alone and found.rows:
-        print_safely(print_to_judge, found.rows)
-    if quiet:
-        return
-    if is_csv_here or csv:
+    output.write("csv", lambda: to_csv(found.rows))
+    output.write("json", lambda: to_json(found.rows))
+    if csv:
         texts = (text for row in found.rows for text in (row.query_id, row.doc_id, row.text, row.title, row.url))
         output.warn_of_formulas("csv", texts)
-    output.is_taken = is_csv_here or jsonl == "-"
-    if output.is_taken:
-        for line in effect_sentences(found):
-            print_to_stderr(line)
-    else:
+    if output.is_shown and found.rows and not (csv or json or sheet):
+        print_safely(print_to_judge, found.rows)
+    if output.is_shown:
         print_wrapped(effect_sentences(found))
+    for line in effect_sentences(found) if output.is_taken and not quiet else ():
+        print_to_stderr(line)
     output.name_written()
 
 

@@ -42,11 +42,16 @@ def power(
     ] = None,
     effect: Annotated[
         list[float] | None,
-        typer.Option(metavar="E", help="Effect to detect; again for more. (default 0.005, 0.01, 0.02)"),
+        typer.Option(
+            "--effect",
+            "--smallest-effect",
+            metavar="E",
+            help="Effect to detect; again for more. (default three)",
+        ),
     ] = None,
     queries: Annotated[
         list[int] | None,
-        typer.Option(metavar="N", help="Number of queries; again for more. (default seven from 50 to 5000)"),
+        typer.Option("--queries", "-n", metavar="N", help="Number of queries; again for more. (default seven)"),
     ] = None,
     alpha: Annotated[
         float, typer.Option(metavar="A", help="Level of the two-sided test. (default 0.05)", show_default=False)

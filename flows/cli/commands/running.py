@@ -49,7 +49,7 @@ def check(
     metrics = parse_metrics("--metric", options["metric"] or ["ndcg@10"])
     given = [*map(Path, expand_patterns(files or ()))]
     if not (given or systems):
-        raise InputError("names nothing to check: give a configuration, or rankings with or without judgments")
+        raise InputError(f"check: names nothing to check → {program_name()} check JUDGMENTS BASELINE CANDIDATE")
     evaluation = None
     inputs = [*given, *systems.values(), *([judgments] if judgments else [])]
     if not (judgments or systems) and configuration_in(given):
@@ -155,7 +155,9 @@ def history(
     config: ConfigFile,
     metric: Annotated[str | None, typer.Option(metavar="METRIC", help="The metric. (default the first)")] = None,
     query: Annotated[str | None, typer.Option(metavar="QUERY_ID", help="Show one query over the nights.")] = None,
-    last: Annotated[int | None, typer.Option(metavar="N", min=1, help="The latest N only. (default all)")] = None,
+    last: Annotated[
+        int | None, typer.Option("--last", "-n", metavar="N", min=1, help="The latest N only. (default all)")
+    ] = None,
     picture: Picture = None,
     since: Annotated[
         str | None,

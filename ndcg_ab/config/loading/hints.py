@@ -7,6 +7,7 @@ from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
 from typing import Any
 
+SEEN = 1000  # bytes that tell binary data from text
 LIKE = 0.6  # how much of two names must be the same for one to stand for the other
 REMOVED_KEYS = {  # a key, or an option of the name behind its dot, that once was one -> what holds now
     "statistics.interval": "an interval is always Student's t",
@@ -123,7 +124,9 @@ def template_hint(path: str) -> str:
 
 
 def utf8_command(start: bytes) -> str:
-    """Return the advice on how to convert a file to UTF-8; start: the first bytes of the file."""
+    """Return the advice on how to convert a file to UTF-8, if it is text; start: the first bytes of the file."""
+    if sum(byte < 9 or 13 < byte < 32 for byte in start[:SEEN] if byte) > len(start[:SEEN]) / 50:
+        return "it holds binary data: name the text that it was made of, or export it as CSV"
     wide = start[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in start[:4]
     what, encoding = ("it is UTF-16", "UTF-16") if wide else ("if it is Latin-1", "LATIN1")
     return f"convert the file to UTF-8; {what}: iconv -f {encoding} -t UTF-8 FILE > NEW"

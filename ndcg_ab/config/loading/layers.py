@@ -166,17 +166,14 @@ def fill_in_content(content: Any, origin: str, place: Place = ()) -> Any:
         whole = VARIABLE.fullmatch(text.strip())
         if whole is None or whole["inner"] is None:
             return value
-        return (value or None) if takes_text(place) else parse_yaml_text(value)
+        if takes_text(place):
+            return value or None
+        try:
+            return yaml.load(value, Loader)
+        except (yaml.YAMLError, ValueError):
+            return value
 
     return map_texts(content, fill, place)
-
-
-def parse_yaml_text(text: str) -> Any:
-    """Return the value of a YAML text, or the text itself if it is not valid YAML."""
-    try:
-        return yaml.load(text, Loader)
-    except (yaml.YAMLError, ValueError):
-        return text
 
 
 # ---- what --set changes

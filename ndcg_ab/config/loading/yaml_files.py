@@ -1,5 +1,6 @@
 """Read YAML files strictly, with the line of each error."""
 
+import contextlib
 import re
 from pathlib import Path
 from typing import Any
@@ -109,12 +110,27 @@ def read_yaml(path: Path) -> Any:
 
 
 def syntax_hint(problem: str, text: str, mark: yaml.Mark | None) -> str:
-    """Return a hint on how to fix invalid YAML (spaces for tabs, quotes around braces), or an empty text."""
+    """Return a hint on how to fix invalid YAML (spaces for tabs, indentation, quotes around braces), or an empty text."""
     if "'\\t'" in problem:
         return "; indent with spaces, not with tabs"
+    if mark and (hint := indentation_hint(text, mark.line)):
+        return hint
     line = text.splitlines()[mark.line] if mark and "'{'" in problem else ""
     found = UNQUOTED.search(line)
     return f'; put it in quotes: "{shortened(found[0])}"' if found else ""
+
+
+def indentation_hint(text: str, at: int) -> str:
+    """Return how far to indent a line so that all is YAML, as tried; empty if no line above tells it."""
+    lines = [*text.splitlines(), ""]
+    width = len(lines[at]) - len(lines[at].lstrip())
+    widths = [len(each) - len(each.lstrip(signs)) for each in lines[:at] for signs in (" ", " -")]
+    for other in sorted(set(widths), key=lambda each: abs(each - width)):
+        changed = [*lines[:at], " " * other + lines[at].lstrip(), *lines[at + 1 :]]
+        with contextlib.suppress(yaml.YAMLError, *WRONG):
+            yaml.load("\n".join(changed), Loader)
+            return f"; indent it by {other} spaces, not by {width}"
+    return ""
 
 
 def read_text(path: Path) -> str:

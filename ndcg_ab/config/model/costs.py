@@ -5,7 +5,6 @@ from `guardrails` to `costs.guardrails` before names of metrics are parsed there
 """
 
 import re
-from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, field_validator, model_validator
@@ -125,35 +124,23 @@ def read_cost_statistic(text: str) -> CostStatistic:
     return CostStatistic(found[1], found[2])
 
 
-def refuse_cost_typo(key: str, margin: Any, recorded: Sequence[str]) -> None:
-    """Raise RuleError for a guardrail that names a cost without a statistic; recorded: names of costs."""
-    name = key.partition("@")[0]
-    if OF_A_COST.fullmatch(key) or not (name in recorded or LIKE_A_COST.search(name)):
-        return
-    rule = f": {key!r}: a guardrail on a cost is COST@mean or, for a percentile, COST@p95; write `"
-    raise RuleError(Setting("guardrails"), rule, Setting("guardrails", f"{name}@p95", read_number(margin) or 20), "`")
-
-
-def recorded_costs(content: dict[str, Any]) -> list[str]:
-    """Return the names of the costs in a configuration that is not validated yet."""
-    costs = content.get("costs")
-    record = costs.get("record") if isinstance(costs, dict) else costs
-    names = [record] if isinstance(record, str) else record
-    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
-
-
 def split_guardrails(content: Any) -> Any:
     """Return the configuration with guardrails on costs moved to `costs`; unchanged if scores are given."""
     guardrails = content.get("guardrails") if isinstance(content, dict) and not content.get("scores") else None
+    costs = content.get("costs") if guardrails else None
+    record = costs.get("record") if isinstance(costs, dict) else costs
     for key, margin in guardrails.items() if isinstance(guardrails, dict) else ():
-        if isinstance(key, str):
-            refuse_cost_typo(key, margin, recorded_costs(content))
+        name = key.partition("@")[0] if isinstance(key, str) else ""
+        is_cost = name in (record if isinstance(record, list) else [record]) or LIKE_A_COST.search(name)
+        if name and is_cost and not OF_A_COST.fullmatch(key):
+            rule = f": {key!r}: a guardrail on a cost is COST@mean or, for a percentile, COST@p95; write `"
+            meant = Setting("guardrails", f"{name}@p95", read_number(margin) or 20)
+            raise RuleError(Setting("guardrails"), rule, meant, "`")
     of_costs = {
         key: margin
         for key, margin in (guardrails.items() if isinstance(guardrails, dict) else ())
         if isinstance(key, str) and OF_A_COST.fullmatch(key)
     }
-    costs = content.get("costs") if of_costs else None
     if not of_costs or not (costs is None or isinstance(costs, dict | list | str)):
         return content
     given: dict[str, Any] = {"record": [costs] if isinstance(costs, str) else costs or []}

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from ndcg_ab.report.terminal.grid import Grid, Row, plain_table
 from ndcg_ab.report.terminal.tables import print_findings
+from ndcg_ab.results.codec import SCHEMA
 from ndcg_ab.results.decisions import describe_tipping, is_turned, measured_state
 from ndcg_ab.results.numbers import format_percent, format_plain, signed
 from ndcg_ab.results.outcome import Finding
@@ -54,8 +55,9 @@ def to_csv(rows: Sequence[ToJudge]) -> str:
     return written.getvalue()
 
 
-def to_json_lines(rows: Sequence[ToJudge]) -> str:
-    return "".join(json.dumps(row_record(row), ensure_ascii=False) + "\n" for row in rows)
+def to_json(rows: Sequence[ToJudge]) -> str:
+    found = {"schema": SCHEMA, "documents": [row_record(row) for row in rows]}
+    return json.dumps(found, ensure_ascii=False, indent=2) + "\n"
 
 
 def row_record(row: ToJudge) -> dict[str, Any]:

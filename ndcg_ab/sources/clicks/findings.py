@@ -66,18 +66,20 @@ def joined_remarks(fit: JoinedFit, documents: int, places: IntArray) -> list[Rem
 
 def event_remarks(engine: Engine, places: pa.Table) -> list[Remark]:
     """Return the remarks on suspicious events; places: the table `click_rate`."""
-    found = [*place_remarks(places), *movement_remarks(engine), *unlogged_remarks(engine)]
-    return [*found, *bot_remarks(engine), *one_client_remarks(engine)]
-
-
-def place_remarks(places: pa.Table) -> list[Remark]:
-    """Return a remark if places between shown places were never shown."""
     shown = {*places.filter(pc.greater(places["impressions"], 0))["place"].to_pylist()}
     gaps = [place for place in range(1, max(shown, default=0)) if place not in shown]
-    if not gaps:
-        return []
-    told = f"nothing was ever shown at {len(gaps)} of the places 1 to {max(shown)}"
-    return [Remark("click_place_gap", len(gaps), tuple(f"place {place}" for place in gaps[:MOST_EXAMPLES]), told)]
+    found = []
+    if gaps:
+        told = f"nothing was ever shown at {len(gaps)} of the places 1 to {max(shown)}"
+        examples = tuple(f"place {place}" for place in gaps[:MOST_EXAMPLES])
+        found.append(Remark("click_place_gap", len(gaps), examples, told))
+    return [
+        *found,
+        *movement_remarks(engine),
+        *unlogged_remarks(engine),
+        *bot_remarks(engine),
+        *one_client_remarks(engine),
+    ]
 
 
 def movement_remarks(engine: Engine) -> list[Remark]:

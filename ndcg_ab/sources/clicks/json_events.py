@@ -61,17 +61,11 @@ def json_event_pieces(path: Path, columns: Mapping[str, str]) -> Iterator[pa.Tab
                 rows += piece.num_rows
                 yield piece
         except UNCLEAR:
-            yield from rows_after(rows, careful_events(path, columns))
+            for piece in careful_events(path, columns):  # both ways make one row of each line
+                yield (rest := piece.slice(rows))
+                rows -= piece.num_rows - rest.num_rows
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
-
-
-def rows_after(rows: int, pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """Yield the tables without their first `rows` rows."""
-    for piece in pieces:
-        rest = piece.slice(rows)
-        rows -= piece.num_rows - rest.num_rows
-        yield rest
 
 
 # ---- by pyarrow

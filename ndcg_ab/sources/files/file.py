@@ -7,6 +7,7 @@ line of an error.
 
 import dataclasses
 import itertools
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -33,7 +34,7 @@ from ndcg_ab.sources.base import (
 from ndcg_ab.sources.boundary import BOUNDS, Passage
 from ndcg_ab.sources.fast_reader.choice import count_processors, reduce_file, work_in_threads
 from ndcg_ab.sources.files.parts import Part, list_parts, name_part_in_errors
-from ndcg_ab.sources.files.records import COMMENT, parquet_batches, read_records, read_rows
+from ndcg_ab.sources.files.records import COMMENT, parquet_batches, read_records, read_rows, text_lines
 from ndcg_ab.sources.files.stores import door_of
 from ndcg_ab.sources.files.streams import (
     BLOCK,
@@ -45,8 +46,8 @@ from ndcg_ab.sources.files.streams import (
     quoted_blocks,
 )
 from ndcg_ab.sources.files.unpacking import folder_hint, open_bytes, packed_hint
-from ndcg_ab.sources.forms.form import Reading
-from ndcg_ab.sources.forms.recognition import PLAIN_FORMS, find_reading
+from ndcg_ab.sources.forms.form import JUDGMENTS, Reading
+from ndcg_ab.sources.forms.recognition import PLAIN_FORMS, find_reading, recognise_file
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.tables.columns import (
     UNCLEAR,
@@ -201,10 +202,25 @@ def refuse_reading(path: Path, layout: Layout, reading: Reading) -> None:
         raise InputError(f"{path}: a TREC file has no column {names}: give csv, tsv, jsonl or parquet")
     if is_trec and not reading.names:
         kinds = "queries" if layout.kind == "query" else f"{layout.kind}s"
-        raise InputError(f"{path}: a file of {kinds} must be csv, tsv, jsonl or parquet, by its name or its format")
+        needed = f"a file of {kinds} must be csv, tsv, jsonl or parquet, by its name or its format"
+        raise InputError(f"{path}: {needed}{untold_hint(path, layout)}")
     if reading.columns and (is_trec or reading.records is not None):
         what = "a TREC file" if is_trec else reading.words
         raise InputError(f"{path}: columns cannot be mapped in {what}; say its format if it is another one")
+
+
+def untold_hint(path: Path, layout: Layout) -> str:
+    """Return what a file probably is instead of queries, titles or events, and what to do with it."""
+    name, new = shlex.quote(str(path)), shlex.quote(str(path.with_suffix(".tsv")))
+    if found := recognise_file(path):
+        given = f"{name} BASELINE CANDIDATE" if found.kind == JUDGMENTS else f"JUDGMENTS {name}"
+        return f"; this looks like {found.kind} ({found.note}) → ndcg-ab compare {given}"
+    key = layout.fields[0].name
+    line = next((each.strip() for _, each in text_lines(path)), "")
+    if line.split() != [line]:
+        return ""
+    command = f"cp {name} {new}" if line == key else f"sed '1i {key}' {name} > {new}"
+    return f"; if it is a list of ids → {command}"
 
 
 def read_if_clean(path: Path, layout: Layout, reading: Reading, keep: TableWriter = IN_MEMORY) -> Any:
@@ -243,7 +259,7 @@ def refuse_no_file(path: Path) -> None:
     if not path.is_file():
         raise InputError(f"{path}: is not a file{folder_hint(path) if path.is_dir() else ''}")
     if path.stat().st_size == 0:
-        raise InputError(f"{path}: the file is empty")
+        raise InputError(f"{path}: the file is empty: write it again, or leave it out")
     Passage(BOUNDS["file"], str(path)).count(size=path.stat().st_size)
     try:
         with path.open("rb") as file:

@@ -64,7 +64,14 @@ def list_parts(described: FileSource, directory: Path) -> Iterator[list[Part]]:
 def local_parts(described: FileSource, file: Path, directory: Path) -> list[Part]:
     path = file if file.is_absolute() else directory / file
     if path.is_dir():
-        return data_files_in(described, path)
+        # hidden files, and marks such as _SUCCESS, are none
+        names = [each.relative_to(path) for each in sorted(files_below(path))]
+        if not names:
+            raise InputError(f"{path}: is not a file, and there is none in the folder")
+        if not described.parts and not are_parquet(described, names):
+            advice = f"; or, if all of them are parts of one table, NAME={path} (in a configuration parts: true)"
+            raise InputError(f"{path}: is not a file{folder_hint(path)}{advice}")
+        return [Part(path / each, str(path / each), partition_values(each)) for each in names]
     if described.parts and WILD.search(str(file)) and not path.exists():
         found = matching_files(file, directory)
         if not found:
@@ -80,17 +87,6 @@ def local_columns(described: Any, directory: Path) -> Sequence[str]:
         return ()
     first = local_parts(described, place, directory)[0]
     return [*first.values, *Sample.of_file(first.path).column_names]
-
-
-def data_files_in(described: FileSource, path: Path) -> list[Part]:
-    """Return the data files in and below a folder, by name, without hidden files and markers such as _SUCCESS."""
-    names = [each.relative_to(path) for each in sorted(files_below(path))]
-    if not names:
-        raise InputError(f"{path}: is not a file, and there is none in the folder")
-    if not described.parts and not are_parquet(described, names):
-        advice = f"; or, if all of them are parts of one table, NAME={path} (in a configuration parts: true)"
-        raise InputError(f"{path}: is not a file{folder_hint(path)}{advice}")
-    return [Part(path / each, str(path / each), partition_values(each)) for each in names]
 
 
 def files_below(path: Path) -> list[Path]:

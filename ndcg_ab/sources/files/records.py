@@ -119,7 +119,12 @@ def read_records(
     elif reading.format == "jsonl":
         yield from object_records(str(path), json_objects(path), layout, reading.columns)
     elif reading.format == "parquet":
-        yield from parquet_records(path, layout, reading)
+        before = 0
+        with explain_broken_parquet(path):
+            for batch, chosen in parquet_batches(path, layout, reading):
+                for number, row in enumerate(parquet_rows(batch), before + 1):
+                    yield f"row {number}", {name: row[column] for name, column in chosen.items()}
+                before += batch.num_rows
     else:
         yield from delimited_records(path, layout, reading)
 
@@ -308,15 +313,6 @@ def explain_broken_parquet(path: Path, what: str = "the Parquet file is broken, 
         raise
     except Exception as error:  # a broken file makes it raise nearly anything, down to a wish for petabytes of memory
         raise InputError(f"{path}: {what}: {in_short(error)}") from None
-
-
-def parquet_records(path: Path, layout: Layout, reading: Reading) -> Records:
-    before = 0
-    with explain_broken_parquet(path):
-        for batch, chosen in parquet_batches(path, layout, reading):
-            for number, row in enumerate(parquet_rows(batch), before + 1):
-                yield f"row {number}", {name: row[column] for name, column in chosen.items()}
-            before += batch.num_rows
 
 
 def parquet_batches(

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ndcg_ab.config.loading.hints import SEEN, utf8_command
 from ndcg_ab.config.model.inputs.sources import PACKED_SUFFIXES
 from ndcg_ab.errors import InputError, format_value, shortened
 from ndcg_ab.sources.files.streams import split_fields
@@ -105,6 +106,9 @@ def refuse_unknown_form(path: Path) -> NoReturn:
     names = sample.column_names
     if sample.is_parquet and not names:
         raise InputError(f"{path}: the Parquet file is broken, write it again")
+    if not names and not sample.lines:
+        with path.open("rb") as file:
+            raise InputError(f"{path}: holds no line of text: {utf8_command(file.read(SEEN))}")
     if len(names) < 2 and sample.lines:
         found = f"its first line ({shortened(sample.lines[0])}) is that"
     else:
@@ -170,7 +174,9 @@ def plain_reading(sample: Sample, layout: str, told: str | None = None) -> Readi
     if not told and found == "trec" and sample.is_json:
         found = "jsonl"
     number = {"judgment": "grade", "ranking": "score"}.get(layout)
-    if found == "jsonl" and number and is_nested(sample.value):  # one that is wrong has its place
+    value = sample.value
+    is_nested = isinstance(value, Mapping) and value and all(isinstance(each, Mapping) for each in value.values())
+    if found == "jsonl" and number and is_nested:  # one that is wrong has its place
         records = partial(numbers_by_query.read_numbers, field=number)
         return Reading(KINDS[layout], "json", records=records, words=f"{{query: {{document: {number}}}}}")
     if found == "jsonl" and sample.is_json and not sample.objects and not isinstance(sample.document, list):
@@ -190,11 +196,6 @@ def find_header_delimiter(sample: Sample, by_name: str, layout: str) -> str:
     names, sign = max(((sample.head(sign), sign) for sign in DELIMITERS), key=lambda each: len(each[0]))
     is_header = len(names) > 1 and not any(map(is_plain_number, names))
     return sign if line and is_header and not is_plain else ""
-
-
-def is_nested(value: Any) -> bool:
-    """Return whether a value maps each key to an object."""
-    return isinstance(value, Mapping) and bool(value) and all(isinstance(each, Mapping) for each in value.values())
 
 
 def refuse_document(value: Any, layout: str) -> Records:

@@ -77,15 +77,10 @@ class Template:
                 raise InputError(f"{fill.where}: headers.{name}: must be plain ASCII on one line")
             headers[str(name).lower()] = header
         key = hashlib.sha256(json.dumps([self.signature, sorted(values.items(), key=str)]).encode()).hexdigest()
-        return Request(
-            query_id,
-            self.method,
-            fill.text(self.known["url"], safe=True),
-            headers,
-            list(parameter_pairs(fill.structure(without_nulls(self.known["parameters"])))),
-            body,
-            key,
-        )
+        parameters = fill.structure(without_nulls(self.known["parameters"]))
+        lists = {name: value if isinstance(value, list) else [value] for name, value in parameters.items()}
+        pairs = [(str(name), as_text(each)) for name, values in lists.items() for each in values]
+        return Request(query_id, self.method, fill.text(self.known["url"], safe=True), headers, pairs, body, key)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,13 +139,6 @@ def number_value(value: Any, where: str) -> int | float:
 def without_nulls(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the mapping without the keys that are null, which a configuration uses to remove keys of a preset."""
     return {key: value for key, value in content.items() if value is not None}
-
-
-def parameter_pairs(parameters: Mapping[str, Any]) -> Any:
-    """Yield the (name, text) pairs of the query string; a list gives its name several times."""
-    for name, value in parameters.items():
-        for each in value if isinstance(value, list) else [value]:
-            yield str(name), as_text(each)
 
 
 def as_text(value: Any) -> str:

@@ -19,7 +19,7 @@ def test_rows_table_and_sheet_agree(tmp_path: Path) -> None:
     found = ndcg_ab.judge_next(DATA / "judgments.qrels", SYSTEMS, metric="precision@5", count=2, candidates="new")
     assert [row.place for row in found.rows] == [1, 2]
     assert found.to_csv().splitlines()[1].startswith(f"1,{found.rows[0].query_id},{found.rows[0].doc_id},")
-    assert found.to_jsonl().count("\n") == 2
+    assert len(json.loads(found.to_json())["documents"]) == 2
     assert "new against old, precision@5: undecided" in str(found)
     found.sheet(tmp_path / "sheet.html")
     assert found.rows[1].doc_id in (tmp_path / "sheet.html").read_text()
