@@ -6,6 +6,7 @@ import re
 import resource
 import shlex
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,6 +38,7 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("-s", "--silent"), ("--quiet",)),
     "--html": ("--report", "--sheet"),
 }
+LIKE = 0.8  # how much of an option's name must be right for it to be meant
 LONGEST_VALUE = 100  # characters of KEY=VALUE that is taken for an option
 OF_CONFIGURATIONS = ("config", "configs", "bundle")  # arguments that are a configuration, or its results
 LEAST, FOR_A_CORE = 2_500_000_000, 250_000_000  # bytes; measured: 2 cores work with 3 GB, and not with 2 GB
@@ -188,7 +190,7 @@ def explain_usage(command: Command, error: Any, args: Sequence[str]) -> None:
     options = {option: each for each in command.params for option in each.opts}
     if hasattr(error, "possibilities"):
         known = [each for each in OTHER_NAMES.get(name, ()) if each.partition(" ")[0] in options]
-        meant = [*known, *(error.possibilities or ())]
+        meant = [*known, *get_close_matches(name, options, 1, LIKE)]
         lists = f"{program} {'--help-all' if '--help-all' in options else '--help'}"
         known = [each for each in meant if "--set" not in args]  # whose values may be secret
         how = f"{program} {replace_option(args, name, known[0])}" if known else next(iter(meant), lists)

@@ -106,9 +106,10 @@ def refuse_unknown_form(path: Path) -> NoReturn:
     names = sample.column_names
     if sample.is_parquet and not names:
         raise InputError(f"{path}: the Parquet file is broken, write it again")
-    if not names and not sample.lines:
-        with path.open("rb") as file:
-            raise InputError(f"{path}: holds no line of text: {utf8_command(file.read(SEEN))}")
+    with path.open("rb") as file:
+        start = file.read(SEEN).strip()
+    if start and not names and not sample.lines:
+        raise InputError(f"{path}: holds no line of text: {utf8_command(start)}")
     if len(names) < 2 and sample.lines:
         found = f"its first line ({shortened(sample.lines[0])}) is that"
     else:

@@ -65,9 +65,3 @@ def test_set_is_heard(command: str, config: str) -> None:
     assert found.exit_code == 2
     assert found.stderr.startswith("ndcg-ab: --set 'statistics.alhpa=1': key 'statistics.alhpa' is unknown; did you")
     assert found.stderr.count("\n") == 1
-
-
-def test_a_bundle_has_nothing_to_set(tmp_path: Path) -> None:
-    found = invoke("publish", str(tmp_path), "--set", "name=x")
-    assert (found.exit_code, found.stderr.count("\n")) == (2, 1)
-    assert "--set: goes with a configuration" in found.stderr

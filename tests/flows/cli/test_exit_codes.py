@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 from ndcg_ab.errors import InputError, ParityError, SqlError
 from ndcg_ab.flows.cli import base_command, exit_codes
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.flows.cli.console import program_name
 from ndcg_ab.pipeline import stages
 from tests.places import DATA, ROOT
 
@@ -154,11 +153,3 @@ def test_a_full_disk_behind_standard_output() -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_behind_standard_error() -> None:
     assert shell("--metric nonsense 2> /dev/full").returncode == 2
-
-
-@pytest.mark.parametrize("command", ["clicks", "run", "sql"])
-def test_a_command_without_what_it_needs_says_what_is_missing(command: str) -> None:
-    found = CliRunner().invoke(app, [command])
-    assert (found.exit_code, "is missing → ndcg-ab" in found.output.replace(program_name(), "ndcg-ab")) == (2, True), (
-        found.output
-    )

@@ -97,14 +97,12 @@ MISTAKES: dict[str, Mistake] = {
     "f1@5": metric("f1@5", "F1 is not computed here"),
     "a metric misspelt": metric("ndgc@10", "did you mean 'ndcg'?", "`ndcg-ab metrics`"),
     "two metrics in one": metric("ndcg@10,rr@10", "give each by itself: --metric ndcg@10 --metric rr@10"),
-    "two with choices in one": metric(
-        "ndcg(gain=binary,ties=given)@5,rr", "'ndcg(gain=binary,ties=given)@5' --metric rr"
-    ),
+    "two with choices": metric("ndcg(gain=binary,ties=given)@5,rr", "'ndcg(gain=binary,ties=given)@5' --metric rr"),
     "two metrics with a space": Mistake(
         ["give each by itself: --metric ndcg@10 --metric rr@10"],
         command=["compare", "--judgments", QRELS, "--system", f"old={RUN}", "--metric", "ndcg@10 rr@10"],
     ),
-    "two metrics in one, the second without a cutoff": Mistake(
+    "two at once, one bare": Mistake(
         ["names 2 metrics, ndcg@10 and rr: give each by itself"], command="metrics ndcg@10,rr"
     ),
     "two cutoffs in one": Mistake(["names 2 metrics, ndcg@5 and ndcg@10: give each"], command="metrics ndcg@5,10"),
@@ -131,23 +129,21 @@ MISTAKES: dict[str, Mistake] = {
     ),
     # numbers
     "a share in per cent": Mistake(["say --require judged=0.8"], "--require judged=80%"),
-    "a share as a percentage": Mistake(
+    "80 as a share": Mistake(
         ["--require judged = 80.0: must be 1.0 or less; did you mean 0.8?"], "--require judged=80"
     ),
     "a slice's loss < 0": Mistake(["--require slice_regression = -1.0: must"], "--require slice_regression=-1"),
-    "a share in per cent in a configuration": config(
+    "a share of 80 % in YAML": config(
         "gate: {judged: 80%}", "gate.judged = '80%': must be a number; did you mean 0.8?"
     ),
-    "an effect of power in per cent": Mistake(
+    "effect 1%": Mistake(
         ["--effect '1%': must be a number; say --effect 0.01"], command="power --deviation 0.1 --effect 1%"
     ),
     "resamples in thousands": Mistake(["--resamples '10k': must be a whole number"], "--resamples 10k"),
     "a cutoff of 0": Mistake(
         ["--cutoff = 0: must be"], command=f"sensitivity --judgments {QRELS} --system old={RUN} --cutoff 0"
     ),
-    "no such gain": Mistake(
-        ["--gain = 'foo'"], command=f"sensitivity --judgments {QRELS} --system old={RUN} --gain foo"
-    ),
+    "gain foo": Mistake(["--gain = 'foo'"], command=f"sensitivity --judgments {QRELS} --system old={RUN} --gain foo"),
     "an effect in per cent": Mistake(["say --smallest-effect 0.01"], "--smallest-effect 1%"),
     "an effect with a comma": Mistake(["say --smallest-effect 0.01"], "--smallest-effect 0,01"),
     "an effect below 0": Mistake(["must be a number above 0; say --smallest-effect 0.02"], "--smallest-effect -0.02"),
@@ -193,9 +189,7 @@ MISTAKES: dict[str, Mistake] = {
         {"j.csv": "query_id,doc_id,grade\nq1,a,1\n"},
         "{}/j.csv",
     ),
-    "many columns": ranked(
-        "r.csv", ",".join(f"c{at}" for at in range(40)) + "\n" + ",".join("1" * 40) + "\n", "c10, c11, …)"
-    ),
+    "wide": ranked("r.csv", ",".join(f"c{at}" for at in range(40)) + "\n" + ",".join("1" * 40) + "\n", "c10, c11, …)"),
     # one thing for another
     "judgments of five fields": judged("j", "q1 0 a 1 x\n", "line 1: 5 fields", "a TREC judgment has 4"),
     "a ranking without a tag": ranked("r", "q1 Q0 a 1 2.5\n", "line 1: 5 fields", "a TREC ranking has 6"),
@@ -209,11 +203,9 @@ MISTAKES: dict[str, Mistake] = {
         "j", "q1 Q0 a 1 2.5 t\n", "this looks like a ranking (TREC ranking)", "are judgments and ranking sw"
     ),
     "judgments for a ranking": ranked("r", "q1 0 a 1\n", "this looks like judgments (TREC judgments)", "swapped?"),
-    "a ranking for judgments in CSV": judged(
-        "j.csv", "query_id,doc_id,score,rank\nq1,a,1,1\n", "this looks like a ranking"
-    ),
+    "ranking for CSV judgments": judged("j.csv", "query_id,doc_id,score,rank\nq1,a,1,1\n", "this looks like a ranking"),
     "judgments for a ranking in CSV": ranked("r.csv", "query_id,doc_id,grade\nq1,a,1\n", "looks like judgments"),
-    "a header in TREC": judged(
+    "header, TREC": judged(
         "j", "query_id iter doc_id grade\nq1 0 a 1\n", "line 1", "is a header", "take the line away"
     ),
     "a header in a TREC ranking": ranked("r", "qid Q0 docno rank score tag\n", "is a header", "take the line away"),
@@ -221,50 +213,36 @@ MISTAKES: dict[str, Mistake] = {
     "ZIP": judged("j.zip", b"PK\x03\x04nonsense", "{}/j.zip: the ZIP file is broken"),
     "7z": judged("j.7z", b"7z\xbc\xaf\x27\x1cnonsense", "is a 7z archive", "unpack it: 7z x {}/j.7z"),
     "zstd": ranked("r.run.zst", b"\x28\xb5\x2f\xfdnonsense", "{}/r.run.zst: the zstd file is broken"),
-    "a name misspelt": Mistake(
+    "misspelt": Mistake(
         ["there is no such file; did you mean {}/new.run?"], "--system new={}/nwe.run", {"new.run": ""}
     ),
-    "a name like another by its ending alone": Mistake(
-        ["{}/nope.csv: there is no such file\n"], "--system new={}/nope.csv", {"few.csv": ""}
-    ),
+    "alike in endings": Mistake(["{}/nope.csv: there is no such file\n"], "--system new={}/nope.csv", {"few.csv": ""}),
     "a folder that is no date": Mistake(
         ["no folder {}/runs/{data} either; {data} means nothing here", "the date as {date}"],
         "--system new={}/runs/{data}/a.run",
     ),
-    "a date for files": Mistake(
-        ["{date:%Y} is the date in a configuration alone"], "--system new={}/runs/{date:%Y}/a.run"
-    ),
+    "date, files": Mistake(["{date:%Y} is the date in a configuration alone"], "--system new={}/runs/{date:%Y}/a.run"),
     "$DATE": Mistake(["has a variable of the environment as ${DATE}"], "--system new={}/runs/$DATE/a.run"),
     "a folder": Mistake(["is not a file; name one of its files, such as {}/new.run"], "--system {}", {"new.run": ""}),
-    "judgments misspelt": Mistake(
+    "nearly qrels": Mistake(
         ["there is no such file; did you mean {}/qrels?"], files={"qrels": ""}, judgments="{}/qrel"
     ),
-    "no such folder": Mistake(
-        ["there is no such file; there is no folder {}/runs either"], "--system new={}/runs/a.run"
-    ),
+    "no folder": Mistake(["there is no such file; there is no folder {}/runs either"], "--system new={}/runs/a.run"),
     # values
-    "scores with commas": ranked(
-        "r", "q1 Q0 a 1 2,5 t\n", "score = '2,5': must be a number; write it with a point: 2.5"
-    ),
+    "comma scores": ranked("r", "q1 Q0 a 1 2,5 t\n", "score = '2,5': must be a number; write it with a point: 2.5"),
     "grades in words": judged(
         "j",
         "q1 0 a Relevant\n",
         "grade = 'Relevant': must be a number; every word needs a number: --grades Relevant=NUMBER",
     ),
-    "grades that are true": judged(
-        "j.csv", "query_id,doc_id,grade\nq1,a,true\n", "every word needs a number: --grades true=NUMBER"
-    ),
+    "is true": judged("j.csv", "query_id,doc_id,grade\nq1,a,true\n", "every word needs a number: --grades true=NUMBER"),
     # configurations
     "a key misspelt": config("metric: [rr]", "key 'metric' is unknown; did you mean 'metrics'?"),
     "one metric, no list": config("metrics: ndcg@10", "metrics = 'ndcg@10': must be a list; write [ndcg@10]"),
     "a list for a text": config("combine: [mean]", "combine: must be 'majority', 'median'"),
     "a list for a name": config("name: [a, b]", "name: must be text; put it in quotes, not in a list"),
-    "systems by name": config(
-        f"systems: {{old: {RUN}}}", "systems: must be a list; write each as {name: old, file: FILE}"
-    ),
-    "systems by files": config(
-        "systems: [a.csv]", "systems[0] = 'a.csv': must hold keys and values: ", "name, version"
-    ),
+    "a mapping": config(f"systems: {{old: {RUN}}}", "systems: must be a list; write each as {name: old, file: FILE}"),
+    "files alone": config("systems: [a.csv]", "systems[0] = 'a.csv': must hold keys and values: ", "name, version"),
     "a system's path": config(f"systems: [{{name: a, path: {RUN}}}]", "'systems[0].path' is unknown", "mean 'file'?"),
     "the judgments' path": config("judgments: {path: x.csv}", "'judgments.path' is unknown; did you mean 'file'?"),
     "slices in a word": config("slices: lang", "slices = 'lang': must hold keys and values: by, smallest"),
@@ -273,9 +251,7 @@ MISTAKES: dict[str, Mistake] = {
     "alpha outside of statistics with --set": Mistake(
         ["did you mean 'statistics.alpha'?"], files=config("").files, command="check {}/c.yaml --set alpha=0.01"
     ),
-    "a configuration's other ending": Mistake(
-        ["did you mean {}/de.yaml?"], files={"de.yaml": ""}, command="check {}/de.yml"
-    ),
+    "yml for yaml, in a name": Mistake(["did you mean {}/de.yaml?"], files={"de.yaml": ""}, command="check {}/de.yml"),
     "a date without quotes": config(
         "systems: [{name: a, file: runs/{date}/prod.csv}]",
         "line 3: is not YAML",
@@ -294,9 +270,7 @@ MISTAKES: dict[str, Mistake] = {
     ),
     "a finding of no text": config("findings: {true: ignore}", "'True': is no code of a finding"),
     "a key that YAML takes for true": config("findings: {on: ignore}", "'True': is no code of a finding"),
-    "an hour of no day": config(
-        "schedule: {cron: 0 25 * * *}", "no moment fits it: '25' is no hour (0-23), as in 0 2 * * *"
-    ),
+    "hour of 25": config("schedule: {cron: 0 25 * * *}", "no moment fits it: '25' is no hour (0-23), as in 0 2 * * *"),
     "MLflow without http": config("mlflow: {tracking_uri: localhost:5000}", "did you mean http://localhost:5000?"),
     "a tracking server by its number": config("mlflow: {tracking_uri: 127.0.0.1:5000}", "mean http://127.0.0.1:5000?"),
     "a folder for a tracking server": config("mlflow: {tracking_uri: ./mlruns}", "as sqlite:///mlflow.db"),
@@ -316,9 +290,7 @@ MISTAKES: dict[str, Mistake] = {
     ),
     "a gain of no grade": config("metrics: ['ndcg(gain={1:1})@5']", "its gain table has no entry for grade 2"),
     "a name that is no UTF-8": ranked("r\udcff.run", "", "r\\udcff.run", "is no UTF-8 text: rename it"),
-    "a misspelt key 99 times": config(
-        "\n".join(f"metrik{at}: 1" for at in range(99)), "key 'metrik3' is unknown", "more such lines"
-    ),
+    "99 typos": config("\n".join(f"metrik{at}: 1" for at in range(99)), "key 'metrik3' is unknown", "more such lines"),
     "columns without end": Mistake(
         ["there is no column 'query_id'"],
         "--queries {}/wide.csv",

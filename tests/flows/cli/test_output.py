@@ -123,12 +123,6 @@ def test_a_comment_has_the_matrix_notes_below_and_the_texts_of_queries() -> None
     assert "\n| tofu | tofu recipe | new | -0.7012 |\n" in found.stdout
 
 
-def test_only_one_thing_is_written_to_standard_output() -> None:
-    found = RUNNER.invoke(app, [*BETTER, "--json", "-", "--markdown", "-"])
-    assert found.exit_code == 2
-    assert "only one of them can be written here" in found.stderr
-
-
 def test_columns_are_obeyed_without_a_terminal(monkeypatch: pytest.MonkeyPatch, once: None) -> None:
     widths = {}
     for columns in ("70", "150", "0", "wide"):

@@ -1,0 +1,79 @@
+"""What follows an arrow in a message works when it is pasted; other remedies are named."""
+
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ndcg_ab.flows.cli.app import app
+from ndcg_ab.flows.cli.console import program_name
+from ndcg_ab.studies.first_configuration import write_example
+
+ALL = "judgments.qrels old.run new.run"
+CONFIG = "name: t\njudgments: judgments.qrels\nsystems:\n- name: old\n  file: old.run\n"
+FILES = {
+    "binary.run": bytes(range(256)) * 4,
+    "empty.run": b"",
+    "c.yaml": CONFIG.encode(),
+    "indented.yaml": CONFIG.replace("  file", "   file").encode(),
+    "ids.txt": b"bread\nbutter\n",
+    "docs.txt": b"doc_id\nbread-guide\n",
+}
+CASES = {  # a command beside the example's files -> what its message says; what follows an arrow is run
+    f"compare {ALL} -m ndcg@5": f"ndcg-ab compare {ALL} --metric ndcg@5",
+    f"compare {ALL} -k5": f"ndcg-ab compare {ALL} --metric ndcg@5",
+    f"compare {ALL} -v": f"ndcg-ab compare {ALL} --details",
+    f"compare {ALL} --effect 0.01": f"ndcg-ab compare {ALL} --smallest-effect 0.01",
+    f"compare {ALL} --basline old": f"ndcg-ab compare {ALL} --baseline old",
+    f"compare {ALL} duplicates=first": f"ndcg-ab compare {ALL} --duplicates first",
+    f"compare {ALL} -n 5": "-n: is no option of compare → ndcg-ab compare --help-all",
+    f"compare {ALL} --queries ids.txt": "sed '1i query_id' ids.txt > ids.tsv",
+    f"compare {ALL} --documents docs.txt": "cp docs.txt docs.tsv",
+    "compare judgments.qrels old.run binary.run": "it holds binary data: name the text that it was made of",
+    "compare judgments.qrels old.run empty.run": "empty.run: the file is empty: write it again, or leave it out",
+    "compare judgments.qrels old.run twice.run": "say --duplicates first (duplicates=first, of the system)",
+    "compare two.qrels old.run new.run": "awk '!seen[$1 FS $3]++' FILE > NEW keeps the first",
+    "check binary.run": "binary.run: holds no line of text: it holds binary data",
+    "check": "ndcg-ab check JUDGMENTS BASELINE CANDIDATE",
+    "check indented.yaml": "indent it by 2 spaces, not by 3",
+    "clicks judgments.qrels": "this looks like judgments (TREC judgments) → ndcg-ab compare judgments.qrels BASELINE",
+    "clicks old.run": "→ ndcg-ab compare JUDGMENTS old.run",
+    f"compare {ALL} --json - --markdown -": "only one of them can be written here; name a file for the other",
+    "clicks": "clicks: EVENTS is missing → ndcg-ab clicks events.jsonl",
+    "explain judgments.qrels new.run --query pastas": "has no judgments in judgments.qrels; did you mean 'pasta'?",
+    "explain judgments.qrels new.run": "--query: is missing (they judge 20 queries, such as 'bread')",
+    "explain judgments.qrels new.run --query 'bread recipe' --queries queries.tsv": "say --query bread",
+    f"history {ALL}": f"history judgments.qrels: takes a configuration, and this is data → ndcg-ab compare {ALL}",
+    "power": "exactly one of them is needed: --deviation 0.1, or --scores and what compare --per-query FILE wrote",
+    "power --effect": "--effect: needs a value → ndcg-ab power --effect E",
+    "power scores.csv": "→ ndcg-ab power --scores scores.csv",
+    "publish . --set name=x": "--set: goes with a configuration",
+    "sensitivity judgments.qrels old.run": "at least 2 systems are needed; add --system NAME=FILE",
+    f"sensitivity {ALL} --gain binry": "did you mean 'binary'?",
+    f"sensitivity {ALL} --picture x.jpeg": "--picture x.jpeg: must end in .svg",
+    "run": "run: CONFIG is missing → ndcg-ab run c.yaml",
+    "run judgments.qrels": "or for a configuration: ndcg-ab init judgments.qrels BASELINE CANDIDATE",
+    ALL: f"judgments.qrels: is no command → ndcg-ab compare {ALL}",
+    "version": "→ ndcg-ab --version",
+}
+
+
+@pytest.mark.parametrize("command", CASES)
+def test_a_remedy_works(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {path.name: path.read_text() for path in write_example(tmp_path)}
+    (tmp_path / "twice.run").write_text(texts["new.run"] + texts["new.run"].partition("\n")[0])
+    (tmp_path / "two.qrels").write_text(texts["judgments.qrels"] + "bread 0 bread-guide 3\n")
+    for name, content in FILES.items():
+        (tmp_path / name).write_bytes(content)
+    monkeypatch.chdir(tmp_path)
+    found = CliRunner().invoke(app, shlex.split(command))
+    said = found.stderr.replace(program_name(), "ndcg-ab")
+    assert (found.exit_code, said.count("\n")) == (2, 1) and CASES[command] in said, said
+    remedy = said.rpartition("→ ")[2].partition(", or for")[0] if "→ ndcg-ab" in said else ""
+    if remedy and not any(word in remedy for word in ("JUDGMENTS", "BASELINE", " E", "scores.csv", "events", " run ")):
+        again = CliRunner().invoke(app, shlex.split(remedy)[1:])
+        assert again.exit_code == 0, (remedy, again.output)
+    elif "→" in said and not remedy:
+        subprocess.run(said.rpartition("→ ")[2], shell=True, check=True)
