@@ -1,1 +1,1 @@
-"""Check inputs before scoring, and report findings; one module for each group of checks."""
+"""Check inputs before scoring, and report findings."""

@@ -1,1 +1,1 @@
-"""Compare systems: families of tests, slices, changes of results, costs, gates, and the previous evaluation."""
+"""Compare systems: families of tests, slices, changes, costs, gates."""

@@ -1,1 +1,1 @@
-"""Assess the judgments: unjudged results, agreement of judges, proxy judgments, and sources of judgments."""
+"""Assess judgments: unjudged results, agreement of judges, proxy judgments."""

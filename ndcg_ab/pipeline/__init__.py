@@ -1,4 +1,4 @@
-"""Run an evaluation as one pipeline of stages in order."""
+"""Run an evaluation as one pipeline of stages."""
 
 from ndcg_ab.pipeline.context import Context, Say, Stage
 from ndcg_ab.pipeline.stages import STAGES, check_only, evaluate, pull_inputs, run_stages, score_systems

@@ -1,1 +1,1 @@
-"""Turn inputs into scores: load tables, score them in SQL, verify a sample, read scores of other tools."""
+"""Load inputs, score them in SQL, and verify a sample."""

@@ -1,1 +1,1 @@
-"""Answer questions besides the comparison: explain a value, vary the definition, plan queries, choose judgments."""
+"""Answer other questions: explain a value, vary the definition, plan queries."""

@@ -1,9 +1,9 @@
--- query_cost: what each query cost each system, where that is known of every system.
+-- query_cost: the cost of one query for one system, if that is known for every system.
 -- grain:  one row per (system_id, cost, query_id)
 -- reads:  pulled_query_cost, pulled_system
 -- params: -
--- Requests that warmed up are not counted. Systems are compared on the same queries: those of which the cost of one
--- system is not known are left out for all. is_failed: no answer came; the time is that until the request was given up.
+-- Warm-up requests do not count. Queries without a cost for one system are left out for all, so that systems are
+-- compared on equal queries. is_failed: no answer came; the time is that until the request was given up.
 with known_cost as (
     select
         query_id,

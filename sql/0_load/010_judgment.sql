@@ -1,9 +1,9 @@
--- judgment: what is known about documents; repeated judgments that agree are one.
+-- judgment: the grade of one document for one query; equal repeated judgments are one row.
 -- grain:  one row per (query_id, doc_id)
 -- reads:  pulled_judgment
 -- params: -
--- Of judgments that contradict each other the higher would stand here; the data check refuses them by
--- contradicting_judgment before anything is scored.
+-- Contradicting judgments would be the higher grade here; the data check refuses them by contradicting_judgment before
+-- anything is scored.
 select
     query_id,
     doc_id,

@@ -1,10 +1,10 @@
--- query: every query that is judged or asked, with its text, weight, cluster and how it was drawn, where known.
+-- query: one query that is judged or in the query file, with text, weight, cluster and probability, if known.
 -- grain:  one row per query_id
 -- reads:  judgment, pulled_query
 -- params: -
--- is_judged: has any judgment at all. judged: how many of its documents have one. is_named: is in the queries.
--- probability: with which it was drawn to be judged; 0 where all systems show the same; null where it was not drawn.
--- is_drawn: counts in the comparison; all do where none was drawn.
+-- is_judged: has any judgment. judged: number of its judged documents. is_named: is in the query file. probability: of
+-- drawing it for judging; 0 if all systems show equal results; null if it was not drawn. is_drawn: counts in the
+-- comparison; true for all queries if none was drawn.
 with judged_query as (
     select
         query_id,

@@ -1,4 +1,4 @@
--- query_attribute: what slices the queries: every query with a value for every attribute.
+-- query_attribute: the value of one attribute of one query, for slices.
 -- grain:  one row per (attribute, query_id)
 -- reads:  pulled_attribute, query
 -- params: -

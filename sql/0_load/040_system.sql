@@ -1,4 +1,4 @@
--- system: the systems compared, in the order given; the first pulled is the first shown.
+-- system: one compared system, in configured order; the first pulled is the first shown.
 -- grain:  one row per system_id
 -- reads:  pulled_system
 -- params: baseline

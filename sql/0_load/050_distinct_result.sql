@@ -1,9 +1,8 @@
--- distinct_result: rankings in which a document is once: the better of its scores, the better of its ranks.
+-- distinct_result: one document of a ranking, with its better score and its better rank if it occurs twice.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  pulled_ranking
 -- params: -
--- Asked for only where every metric says duplicates = first and there are any; it then takes the place of
--- pulled_ranking.
+-- Used instead of pulled_ranking only if every metric has duplicates = first and there are duplicates.
 select
     system_id,
     query_id,

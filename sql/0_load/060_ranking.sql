@@ -1,10 +1,10 @@
--- ranking: what the systems returned, as pulled.
+-- ranking: one result that a system returned, as pulled.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  pulled_ranking
 -- params: -
 -- kind:   view
--- order_score orders the documents, higher first: the score, or without scores the negative rank.
--- Adding 0.0 turns -0.0 into 0.0: the two are equal scores.
+-- order_score orders the documents, higher first: the score, or without scores the negative rank. Adding 0.0 turns -0.0
+-- into 0.0: the two are equal scores.
 select
     system_id,
     query_id,

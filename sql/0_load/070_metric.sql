@@ -1,10 +1,10 @@
--- metric: the definitions asked for, each with the rules it is put together from.
+-- metric: one configured metric, with the names of the rules that define it.
 -- grain:  one row per metric_id
 -- reads:  pulled_metric
 -- params: -
--- rank_rule: how documents are ordered. gain_rule: what a grade is worth. relevance_rule: which queries have
--- something to find (those with a gain by this rule). discount_rule: the factor of a rank. own_depth: how deep
--- a local or recall ideal looks into the system's own documents (null: everything returned).
+-- rank_rule: order of documents. gain_rule: gain of a grade. relevance_rule: gain that decides whether a query has
+-- relevant documents. discount_rule: factor of a rank. own_depth: number of the system's own results in a local or
+-- recall ideal (null: all).
 select
     metric_id,
     place,

@@ -1,8 +1,8 @@
--- rank_rule: the ways to order documents that the metrics ask for; each is ranked once.
+-- rank_rule: one rule by which metrics order documents; results are ranked once for each.
 -- grain:  one row per rank_rule
 -- reads:  pulled_rank_rule
 -- params: -
--- least_grade: of the documents that a condensed ranking keeps; null where it keeps every judged one.
+-- least_grade: lowest grade that a condensed ranking keeps; null if it keeps every judged document.
 select
     rank_rule,
     ties,

@@ -1,4 +1,4 @@
--- highest_grade: the highest grade of all judgments, which the max ideal may put in every place.
+-- highest_grade: the highest grade of all judgments, which a max ideal may have at every rank.
 -- grain:  one row per evaluation
 -- reads:  judgment
 -- params: -

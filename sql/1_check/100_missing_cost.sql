@@ -1,9 +1,9 @@
--- missing_cost: the queries whose cost is not known of a system.
+-- missing_cost: one query whose cost is unknown for a system.
 -- grain:  one row per (system_id, cost, query_id)
 -- reads:  pulled_query_cost, pulled_system
 -- params: -
--- Of all queries that a system was asked about, or has rows of; is_failed: because its request failed. Requests that
--- warmed up are not counted.
+-- Includes all queries that were requested from the system, or have results of it. is_failed: the request failed.
+-- Warm-up requests do not count.
 with counted as (
     select
         system_id,

@@ -1,4 +1,4 @@
--- contradicting_judgment: documents judged more than once, with different grades. Any row is an error.
+-- contradicting_judgment: one document that was judged with different grades. Any row is an error.
 -- grain:  one row per (query_id, doc_id)
 -- reads:  pulled_judgment
 -- params: -

@@ -1,10 +1,10 @@
--- duplicate_document: documents that stand more than once in one ranking of one query.
+-- duplicate_document: one document that occurs more than once in the ranking of a query.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  pulled_ranking
 -- params: system_id
 -- kind:   query
--- A row is an error, unless every metric says duplicates = first. Asked for only where a quick look does not
--- show that a system's documents are distinct.
+-- A row is an error, unless every metric has duplicates = first. Run only if a faster check does not show that a
+-- system's documents are distinct.
 select
     system_id,
     query_id,

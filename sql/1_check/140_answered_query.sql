@@ -1,12 +1,12 @@
--- answered_query: how many documents each system returned for each query, which ranks they bear, which scores.
+-- answered_query: one answered query of a system, with number of results and extremes of ranks and scores.
 -- grain:  one row per (system_id, query_id)
 -- reads:  pulled_answer, query, ranking
 -- params: -
--- has_plain_ranks: its own ranks are lowest_rank, lowest_rank + 1 … to highest_rank, each once, as their sum and the
--- sum of their squares tell, both exact (ranks beyond 10^12 are never taken for plain ones); null where it has none.
--- Of two decimals of up to 18 digits DuckDB makes one of 18, so that all here have more.
--- Scores and ranks are null where a ranking has none. Of a system whose ranking was reduced while it was read, which
--- leaves rows out that no metric looks at, the answers came with it, and its ranks are plain.
+-- has_plain_ranks: the given ranks are lowest_rank, lowest_rank + 1 … highest_rank, each once, according to their sum
+-- and their sum of squares, which are exact (ranks beyond 10^12 never count as plain); null without ranks. DuckDB makes
+-- a decimal of 18 digits from two decimals of up to 18 digits, so all decimals here have more digits. Scores and ranks
+-- are null if a ranking has none. The rows of a ranking that was reduced while reading come from pulled_answer, and
+-- their ranks are plain.
 with answer as (
     select
         system_id,

@@ -1,10 +1,9 @@
--- odd_answer: answers whose own ranks are not 1, 2, 3 … each once, or whose scores are all the same.
+-- odd_answer: one answer whose given ranks are not 1, 2, 3 … each once, or whose scores are all equal.
 -- grain:  one row per (code, system_id, query_id)
 -- reads:  answered_query, ranking
 -- params: -
--- amount: of repeated ranks without scores how many results bear one that another has, else 1. Where there are more
--- ranks between the first and the last than results, some are missing; where there are as many or fewer, and they
--- are not plain, some are repeated.
+-- amount: for repeated ranks without scores the number of results with a rank that another result has, else 1. Ranks
+-- are missing if the range of ranks exceeds the number of results; otherwise ranks that are not plain are repeated.
 with shared_rank as (
     select
         ranking.system_id,

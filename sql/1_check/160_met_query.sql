@@ -1,11 +1,11 @@
--- met_query: of each system's first judged queries, how many of its results are judged, at any depth.
+-- met_query: one of a system's first judged queries, with the number of judged results at any depth.
 -- grain:  one row per (system_id, query_id)
 -- reads:  answered_query, judgment, pulled_answer, query, ranking
 -- params: queries
 -- kind:   query
--- queries: how many of them are looked at, by query id. Where document ids of rankings and judgments are spelt
--- differently, met is 0. judged: how many documents of the query have a judgment. Of a system whose ranking was reduced
--- while it was read, the numbers came with it.
+-- queries: number of queries per system, by query id. met: number of judged results, 0 if document ids of rankings and
+-- judgments are spelt differently. judged: number of judged documents of the query. The numbers of a ranking that was
+-- reduced while reading come from pulled_answer.
 with numbered_query as (
     select
         system_id,

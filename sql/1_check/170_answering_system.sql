@@ -1,10 +1,11 @@
--- answering_system: how many queries a system answers, and how deep it typically goes.
+-- answering_system: one system, with the number of queries that it answers and the median number of results.
 -- grain:  one row per system_id
 -- reads:  answered_query
 -- params: -
--- queries and depth, the median of what it returned, are of the judged queries; of all where it answers none of those.
--- answered: all queries. several: those with more than one result. judged: the judged queries.
--- results: of all queries. unjudged_results: those of queries without judgments.
+-- queries, depth: of judged queries; of all queries if it answers no judged one. depth: median number of results.
+-- answered: number of all queries answered. several: number of queries with more than one result. judged: number of
+-- judged queries. results: number of results for all queries. unjudged_results: number of results for queries without
+-- judgments.
 with counted as (
     select
         system_id,

@@ -1,9 +1,9 @@
--- finding: what the data check noticed before anything was scored.
+-- finding: one example of what the data check noticed before scoring.
 -- grain:  one row per (code, subject, place)
 -- reads:  answered_query, judgment, odd_answer, pulled_failed_query, pulled_judgment, query, system
 -- params: -
--- subject: a system, or "judgments". count: how many queries, judgments or results it concerns, in `queries` queries.
--- place: 1 to 5, the first of them by query id, which query_id and, where it is about a document, doc_id name.
+-- subject: a system, or "judgments". count: number of queries, judgments or results concerned, in `queries` queries.
+-- place: 1 to 5, by query id; query_id and, for a finding about documents, doc_id name the example.
 with judged_system as (
     select
         system.system_id,

@@ -1,8 +1,8 @@
--- shorter_answer: the queries for which a system returns far fewer of the results that count than another system.
+-- shorter_answer: one query for which a system returns far fewer of the counted results than another system.
 -- grain:  one row per (system_id, query_id)
 -- reads:  answered_query
 -- params: reach
--- reach: how many results a metric looks at. Far fewer: less than 80 % of what the other system has of them.
+-- reach: number of results that a metric counts. Far fewer: less than 80 % of the other system's number.
 with counted as (
     select
         system_id,

@@ -1,9 +1,9 @@
--- ordered_result: the results of judged queries with what each order rule orders them by.
+-- ordered_result: one result of a judged query, with its sort key under one rank rule.
 -- grain:  one row per (rank_rule, system_id, query_id, doc_id)
 -- reads:  judgment, query, rank_rule, ranking
 -- params: -
 -- kind:   view
--- Condensed rankings hold judged documents only, or of those the ones that are not below the least grade.
+-- Condensed rankings contain only judged documents, and of these only grades from the least grade on.
 -- 3.4028234663852886e38 is the largest 32-bit float: scores beyond it are cut to it.
 with judged_query as (
     select query_id,

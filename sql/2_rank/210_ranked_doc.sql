@@ -1,12 +1,12 @@
--- ranked_doc: the results of judged queries in rank order, as deep as the metrics look.
+-- ranked_doc: one result of a judged query, with its rank, as deep as the metrics read.
 -- grain:  one row per (rank_rule, system_id, query_id, rank)
 -- reads:  answered_query, ordered_result
 -- params: depth
--- Equal scores are ordered by doc_id as bytes, descending as trec_eval does, or ascending: the order is total,
--- so the ranks are the same on every run. One sort key instead of two lets DuckDB keep a top-n per query, which takes
--- much memory for millions of queries; where none is deeper than the metrics look, two keys do.
--- first_rank: the first rank of the group of equal scores that a document is in; ties = average needs it,
--- and the whole of a group that begins within the depth.
+-- Equal scores are ordered by doc_id as bytes, descending as in trec_eval, or ascending: the order is total, so the
+-- ranks are equal on every run. With one sort key instead of two, DuckDB keeps a top-n per query, which takes much
+-- memory for millions of queries; two keys are used if no ranking is deeper than the metrics read. first_rank: first
+-- rank of the document's group of equal scores; ties = average needs it, and all of a group that begins within the
+-- depth.
 with deepest as (
     select max(returned) as returned,
     from answered_query

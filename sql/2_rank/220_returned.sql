@@ -1,8 +1,8 @@
--- returned: how many documents a ranking holds for each judged query, after what a rule takes out.
+-- returned: the number of results of a system for one judged query, after a rank rule's removals.
 -- grain:  one row per (rank_rule, system_id, query_id)
 -- reads:  answered_query, judgment, rank_rule, ranking
 -- params: -
--- A condensed ranking holds judged documents only, perhaps none.
+-- A condensed ranking contains only judged documents, perhaps none.
 -- only unjudged: condense
 with condensed_count as (
     select

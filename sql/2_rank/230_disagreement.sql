@@ -1,10 +1,10 @@
--- disagreement: how far a candidate's ranking of a query is from the baseline's, whatever the judgments say.
+-- disagreement: the disagreement of a candidate's ranking of one query with the baseline's, without judgments.
 -- grain:  one row per (candidate, query_id)
 -- reads:  metric, ranked_doc, system
 -- params: -
--- moved: documents that do not stand at the same place in both, under any order rule, down to the deepest cutoff of
--- its metrics: where there is none, no metric tells the two apart. squares: the sum over documents of the squared
--- difference of 1/log2(rank + 1) in both rankings, with 0 beyond the places of the first metric.
+-- moved: number of documents with different ranks in the two rankings, under any rank rule, down to the deepest cutoff
+-- of the metrics; if it is 0, no metric can tell the rankings apart. squares: sum over documents of the squared
+-- difference of 1/log2(rank + 1) in the two rankings, with 0 beyond the cutoff of the first metric.
 with deepest as (
     select
         rank_rule,

@@ -1,9 +1,9 @@
--- log_place: where results stand of queries of a log that are known to be alike, or were drawn to be judged.
+-- log_place: one result of a log's query that is known to be unchanged, or was drawn for judging.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  query, ranking
 -- params: -
 -- kind:   view
--- Whether they are judged or not: ranked_doc holds judged queries alone.
+-- The query may be judged or not: ranked_doc contains judged queries only.
 select
     ranking.system_id,
     ranking.query_id,

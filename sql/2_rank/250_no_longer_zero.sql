@@ -1,10 +1,10 @@
--- no_longer_zero: queries whose difference counts as 0, and whose results are not the same as the baseline's.
+-- no_longer_zero: one query that counts as unchanged, but whose results differ from the baseline's.
 -- grain:  one row per (candidate, query_id)
 -- reads:  log_place, metric, pulled_failed_query, system
 -- params: -
 -- kind:   query
--- Down to the deepest cutoff of the metrics; first_rank: the first place that is not the same. The queries are those
--- with probability 0, which all systems answered alike when queries were drawn. What failed is no answer.
+-- Results are compared down to the deepest cutoff of the metrics. first_rank: the first rank that differs. The queries
+-- have probability 0: all systems returned equal results when queries were drawn. Failed requests are no answers.
 with deepest as (
     select max(coalesce(cutoff, 2147483647)) as depth,
     from metric

@@ -1,9 +1,10 @@
--- first_result: what every system shows first of drawn queries that nobody has judged.
+-- first_result: one top result of a drawn query without judgments.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  log_place, metric
 -- params: -
 -- kind:   query
--- Down to the deepest cutoff of the metrics, to place 10 where one has none: their documents are to be judged next.
+-- Results go down to the deepest cutoff of the metrics, or rank 10 without a cutoff: these documents are to be judged
+-- next.
 select
     system_id,
     query_id,

@@ -1,8 +1,8 @@
--- graded_doc: ranked documents with their grades.
+-- graded_doc: one ranked document with its grade.
 -- grain:  one row per (rank_rule, system_id, query_id, rank)
 -- reads:  judgment, ranked_doc
 -- params: -
--- grade is null where the document is unjudged.
+-- grade is null if the document is unjudged.
 select
     ranked_doc.rank_rule,
     ranked_doc.system_id,

@@ -1,9 +1,9 @@
--- judged_doc: the ranked documents that have a grade.
+-- judged_doc: one ranked document that has a grade.
 -- grain:  one row per (rank_rule, system_id, query_id, rank)
 -- reads:  graded_doc, judgment, pulled_placed_result, rank_rule
 -- params: depth
--- All that can gain anything. Where the places of results are known, so that only equal scores are left to be
--- ordered, nothing else is ranked: a document stands below those of its score whose doc_id as bytes is higher.
+-- Only these documents can gain anything. If the first and last rank of every score are known (pulled_placed_result),
+-- nothing else is ranked: a document stands below those with its score whose doc_id as bytes is higher.
 with
 -- only placed: yes
 judged_result as (

@@ -1,10 +1,10 @@
--- gain: what every grade that occurs (or that a max ideal names) is worth under every rule of the metrics.
+-- gain: the gain of one grade (judged, or named by a max ideal) under one rule of the metrics.
 -- grain:  one row per (gain_rule, grade)
 -- reads:  judgment, metric, pulled_gain_entry, pulled_gain_rule
 -- params: -
--- linear r; exponential 2^r - 1 (Burges et al. 2005); binary 1 from a grade on; judged 1 for every judged
--- document; table as listed. A grade of 0 or below gains nothing, except under judged. A null gain is a
--- grade that a table lacks: an error (impossible_gain).
+-- linear r; exponential 2^r - 1 (Burges et al. 2005); binary 1 from a grade on; judged 1 for every judged document;
+-- table as listed. A grade of 0 or below gains nothing, except under judged. A null gain is a grade that a table lacks:
+-- an error (impossible_gain).
 with wanted_grade as (
     select
         rule.gain_rule,

@@ -1,9 +1,9 @@
--- impossible_gain: gains that a gain table lacks (null), or that are too large to be added up. Any row is an error.
+-- impossible_gain: one grade whose gain is not in the gain table (null), or too large to sum. Any row is an error.
 -- grain:  one row per (gain_rule, grade)
 -- reads:  gain, metric
 -- params: -
 -- kind:   query
--- The tests take cubes of differences; those of dcg and cg are as large as the gains.
+-- The tests take cubes of differences; differences of dcg and cg are as large as the gains.
 select
     gain_rule,
     grade,

@@ -1,10 +1,10 @@
--- placed_gain: what is at each rank that gains something.
+-- placed_gain: the gain at one rank of a ranking, if it is above 0.
 -- grain:  one row per (rank_rule, gain_rule, system_id, query_id, rank)
 -- reads:  gain, graded_doc, judged_doc, metric, rank_rule
 -- params: -
 -- kind:   view
--- The gain of the document at that rank; with ties = average the mean gain of its group of equal scores
--- (McSherry and Najork 2008), of which judged and unjudged documents are part.
+-- It is the gain of the document at that rank, or with ties = average the mean gain of its group of equal scores
+-- (McSherry and Najork 2008), which includes unjudged documents.
 with rule as (
     select distinct
         metric.rank_rule,

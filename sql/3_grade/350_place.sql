@@ -1,9 +1,9 @@
--- place: every rank at which something can stand, in a ranking or in an ideal.
+-- place: one rank that a ranking or an ideal can have.
 -- grain:  one row per rank
 -- reads:  judgment, pulled_place, ranked_doc
 -- params: -
--- Ranks begin at 1 and have no gaps. pulled_place: the ranks that a max ideal fills, whatever was returned; and where
--- the places of results are known, all of them.
+-- Ranks begin at 1 and have no gaps. pulled_place: the ranks of a max ideal, whatever was returned, and all ranks if
+-- the ranks of results are already known.
 with ideal_place as (
     select
         row_number() over (

@@ -1,13 +1,13 @@
--- walk_sum: what a ranking adds up to by measures that count a place by what is above it.
+-- walk_sum: the sum of one ranking by a measure that weights a rank by the documents above it.
 -- grain:  one row per (system_id, query_id, metric_id)
 -- reads:  gain, judged_doc, judgment, metric, placed_gain
 -- params: -
--- The sum over gaining places of gain times a factor. ap: the precision there. err: 1/i times the chance that no gain
--- above satisfied, which one does with gain / 2^max_grade (Chapelle et al. 2009). rprec: 1 at the first places, as many
--- as documents are relevant. bpref: the share of as many judged non-relevant documents that are not above (Buckley
--- and Voorhees 2004). infap: the precision expected there from the judged part of a pool, of which a grade below 0
--- marks the other part (Yilmaz and Aslam 2006, with trec_eval's epsilon). Terms are >= 0: the running sum's maximum is
--- the sum.
+-- The sum of gain times a factor, over ranks with a gain. ap: the precision at the rank. err: 1/i times the probability
+-- that no document above satisfied; a document satisfies with gain / 2^max_grade (Chapelle et al. 2009). rprec: 1 for
+-- the first R ranks, R the number of relevant documents. bpref: the share of the first R judged non-relevant documents
+-- that are not above (Buckley and Voorhees 2004). infap: the precision expected at the rank from the judged part of a
+-- pool; a grade below 0 marks the other part (Yilmaz and Aslam 2006, with trec_eval's epsilon). Terms are >= 0: the
+-- maximum of the running sum is the sum.
 with walk as (
     select
         metric_id,

@@ -1,4 +1,4 @@
--- leading_result: the results at the first places of every ranking.
+-- leading_result: one top result of a ranking.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  ranking
 -- params: places

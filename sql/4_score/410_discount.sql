@@ -1,9 +1,9 @@
--- discount: the factor of every rank under every rule that the metrics use.
+-- discount: the factor of one rank under one rule of the metrics.
 -- grain:  one row per (discount_rule, rank)
 -- reads:  place, pulled_discount_rule
 -- params: -
--- log2 1/log2(i + 1); jarvelin_kekalainen 1/max(1, log_b i) (Järvelin and Kekäläinen 2002: no discount
--- before rank b); reciprocal 1/i; none 1; geometric (1 - p) p^(i - 1) (Moffat and Zobel 2008), p in the column base.
+-- log2 1/log2(i + 1); jarvelin_kekalainen 1/max(1, log_b i) (Järvelin and Kekäläinen 2002: no discount before rank b);
+-- reciprocal 1/i; none 1; geometric (1 - p) p^(i - 1) (Moffat and Zobel 2008), p in the column base.
 select
     rule.discount_rule,
     place.rank,

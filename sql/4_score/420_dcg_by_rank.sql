@@ -1,9 +1,9 @@
--- dcg_by_rank: DCG of each system down to each rank that gains something.
+-- dcg_by_rank: the DCG of one system's ranking down to a rank that gains something.
 -- grain:  one row per (rank_rule, gain_rule, discount_rule, system_id, query_id, rank)
 -- reads:  discount, metric, placed_gain, rank_rule
 -- params: -
--- DCG@k is the value of the last row with rank <= k, so one pass serves every cutoff. The sum runs over a
--- window in rank order: the same to the last bit over any number of threads.
+-- DCG@k is the value of the last row with rank <= k, so one pass serves every cutoff. The sum runs over a window in
+-- rank order: it is equal to the last bit for any number of threads.
 with rule as (
     select distinct
         metric.rank_rule,

@@ -1,9 +1,9 @@
--- own_ideal_by_rank: DCG of the best order of what a system itself returned, down to each rank.
+-- own_ideal_by_rank: the DCG of the best order of what a system itself returned, down to one rank.
 -- grain:  one row per (system_id, query_id, metric_id, rank)
 -- reads:  discount, gain, judged_doc, metric
 -- params: -
--- The local ideal reorders the system's own top k, the recall ideal its top recall_depth.
--- Documents are ordered once for all metrics that differ in their discount alone. places: 0 where all are looked at.
+-- The local ideal reorders the system's own top k, the recall ideal its top recall_depth. Documents are ordered once
+-- for all metrics that differ only in their discount. places: 0 for all results.
 with look as (
     select distinct
         rank_rule,

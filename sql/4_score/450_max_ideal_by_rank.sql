@@ -1,8 +1,8 @@
--- max_ideal_by_rank: DCG when every place holds the highest grade, down to each rank.
+-- max_ideal_by_rank: the DCG of a ranking with the highest grade at every rank, down to one rank.
 -- grain:  one row per (metric_id, rank)
 -- reads:  discount, gain, judgment, metric
 -- params: -
--- The highest grade of all judgments, unless the metric names one.
+-- It is the highest grade of all judgments, unless the metric names one.
 with highest as (
     select max(grade) as grade,
     from judgment

@@ -1,9 +1,9 @@
--- scored_query: the queries that a metric counts.
+-- scored_query: one query that a metric counts.
 -- grain:  one row per (metric_id, query_id)
 -- reads:  gain, judgment, metric, query
 -- params: -
--- A query without any gain among its judgments has no best order: it is left out for everybody, or has the
--- same value for everybody (no_relevant). Where queries were drawn to be judged, the others are left out.
+-- A query without any gain among its judgments has no best order: it is left out for every system, or has an equal
+-- value for every system (no_relevant). If queries were drawn for judging, the others are left out.
 with gaining_query as (
     select distinct
         gain.gain_rule,

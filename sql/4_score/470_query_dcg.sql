@@ -1,8 +1,8 @@
--- query_dcg: what each system gained for each query within a metric's cutoff.
+-- query_dcg: the DCG of one system for one query within a metric's cutoff.
 -- grain:  one row per (system_id, query_id, metric_id)
 -- reads:  dcg_by_rank, metric
 -- params: -
--- DCG only grows with rank, so its maximum within the cutoff is its value there.
+-- DCG only grows with rank, so its maximum within the cutoff is its value at the cutoff.
 select
     dcg_by_rank.system_id,
     dcg_by_rank.query_id,

@@ -1,10 +1,11 @@
--- query_ideal: what a metric divides by.
+-- query_ideal: the divisor of one metric's value for one query of a system.
 -- grain:  one row per (system_id, query_id, metric_id)
 -- reads:  ideal_by_rank, max_ideal_by_rank, metric, own_ideal_by_rank, returned, scored_query
 -- params: -
--- global: the same for every system, unless it ends where the system's results end. local, recall: the
--- system's own documents. max: k places, or without a cutoff as many as the system returned. recall, ap, rprec, bpref
--- and infap (the measures) divide by all relevant documents. ideal_end: the last rank of the ideal (null: nowhere).
+-- global: equal for every system, unless the ideal ends where the system's results end. local, recall: from the
+-- system's own documents. max: k ranks, or without a cutoff as many as the system returned. The measures recall, ap,
+-- rprec, bpref and infap divide by the number of relevant documents. ideal_end: the last rank of the ideal (null: no
+-- end).
 with answer as (
     select
         returned.system_id,
