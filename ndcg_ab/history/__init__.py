@@ -1,1 +1,1 @@
-"""Evaluations kept: a bundle on disk for each, and one database of them all."""
+"""Keep past evaluations: a bundle on disk for each, and one database of them all."""

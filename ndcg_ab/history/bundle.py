@@ -1,7 +1,8 @@
-"""Evaluations kept: a bundle on disk for each, entered in the history (`ndcg_ab.history.database`).
+"""Write and read bundles, the folders of finished evaluations, and enter them in the history database.
 
-A bundle is a folder: ``bundle.json`` (what was found, from what), ``query_scores.parquet``, ``evaluation.duckdb`` (all
-tables).  It appears whole: it is renamed at the end.  Added later: page, ``published.json``, ``reused.json``.
+A bundle is a folder: ``bundle.json`` (results and inputs), ``query_scores.parquet``, ``evaluation.duckdb`` (all
+tables).  It is renamed at the end, so that it is complete or absent.  Added later: the HTML page, ``published.json``,
+``reused.json``.
 """
 
 import contextlib
@@ -46,12 +47,12 @@ FLOW_RUN = "PREFECT__FLOW_RUN_ID"  # in the environment of what a deployment of 
 class Bundle:
     """A finished evaluation, as read from its folder.
 
-    key: unique and stable; publishing twice under one key logs once.  ordinal: 1, 2, 3 … among the
-    evaluations of its name.  began, finished: UTC.  inputs: name, kind, origin and content digest of each.
-    content_key, configuration_key: digests of all that the result depends on, and of the configuration's part.
+    key: unique and stable; a tracker logs one key only once.  ordinal: 1, 2, 3 … among the evaluations of one name.
+    began, finished: UTC.  inputs: name, kind, origin and content digest of each.
+    content_key, configuration_key: digests of everything that the result depends on, and of the configuration part.
     query_set: digest of the judged queries.  program: the version of ndcg-ab that made it.
-    seconds: how long that took; user: who ran it; is_scheduled: whether a deployment did.
-    since_last: every system against itself in the previous evaluation; None without one.
+    seconds: duration; user: who ran it; is_scheduled: whether a deployment ran it.
+    since_last: comparison of every system with itself in the previous evaluation; None without one.
     """
 
     folder: Path
@@ -74,23 +75,23 @@ class Bundle:
 
     @property
     def ended(self) -> datetime:
-        """When it would have ended, had it begun at the moment that it stands for: that is what took so long."""
+        """The time at which the evaluation would have ended if it had begun at its nominal moment."""
         return self.finished if self.seconds is None else self.began + timedelta(seconds=self.seconds)
 
     @property
     def reused(self) -> list[datetime]:
-        """The moments of later nights whose inputs and configuration were the same, in the order of their coming."""
+        """The moments of later nights with unchanged inputs and configuration, in the order of their entry."""
         return [datetime.fromisoformat(moment) for moment in read_reruns(self.folder)]
 
     def write(self) -> None:
-        """Writes its file, whole or not at all."""
+        """Write bundle.json, completely or not at all, without secrets."""
         content = {"schema": BUNDLE_SCHEMA, **encode(self)}
         del content["folder"]
         content |= {key: without_plain_secrets(content[key]) for key in ("evaluation", "inputs")}
         write_text(self.folder / BUNDLE, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
     def enter(self, past: GrowingDatabase) -> None:
-        """Adds it to the history; to be called inside a transaction."""
+        """Add the evaluation to the history; call this inside a transaction."""
         own = ("key", "began", "finished", "content_key", "configuration_key", "query_set", "program")
         about = {name: encode(getattr(self, name)) for name in own}
         about |= {"baseline": self.outcome.baseline, "gate": self.outcome.gate}
@@ -101,7 +102,7 @@ class Bundle:
         database.enter_reruns(past, read_reruns(self.folder), self.ordinal)
 
     def for_later_night(self) -> "Bundle":
-        """Return what the bundle says in a later night, which found nothing changed: nothing dropped."""
+        """Return the bundle as the result of a later night with unchanged inputs, in which nothing can have dropped."""
         names = tuple(dict.fromkeys(row.system_id for row in self.outcome.systems))
         return dataclasses.replace(
             self,
@@ -119,10 +120,10 @@ def keep_bundle(
     query_set: str | None,
     since_last: SinceLast | None = None,
 ) -> Path:
-    """Finishes the bundle and enters it in the history; the folder's final place.
+    """Finish a bundle, enter it in the history, and return its final folder.
 
-    The folder is renamed inside the transaction: a process that dies between the two leaves a bundle that the next
-    one to open the history enters (`adopt_bundles`).  A folder with its lock's name is left of one that died.
+    The folder is renamed inside the transaction: if the process dies between the two, the next process that opens the
+    history enters the bundle (`adopt_bundles`).
     """
     final = folder.with_name(folder.name.removeprefix(".").removesuffix(".partial"))
     with database.open_history_for(database.history_path(evaluation), KEEP_PATIENCE) as past:
@@ -156,15 +157,15 @@ def keep_bundle(
 
 
 def finished_at(name: str) -> datetime:
-    """Now, or the moment in the name where that was set to another day (a run that is made up for)."""
+    """Return the current time, or the moment in the folder name if that is a day or more away (a run made up for)."""
     now, began = datetime.now(UTC), began_by_name(name)
     return now if abs((now - began).total_seconds()) < 86_400 else began
 
 
 def adopt_bundles(past: GrowingDatabase, parent: Path) -> None:
-    """Enters finished bundles that the history does not have: their process died first, or it was begun again.
+    """Enter finished bundles that are missing in the history, because their process died or the history was restarted.
 
-    Each keeps its ordinal where that is free.  One that cannot be read is said and left out.
+    Each keeps its ordinal if that is free.  An unreadable bundle is reported and left out.
     """
     known = database.keys(past)
     for folder in finished_bundles(parent):
@@ -196,7 +197,7 @@ def warn_unreadable(folder: Path, error: Exception) -> None:
 
 
 def finished_bundles(parent: Path) -> list[Path]:
-    """The folders of finished evaluations, in the order in which they were finished; damaged ones first."""
+    """Return the folders of finished evaluations in the order in which they were finished, unreadable ones first."""
     found = [folder for folder in parent.glob("[0-9]*") if (folder / BUNDLE).is_file()]
     return sorted(found, key=lambda folder: (ordinal_of(folder), folder.name))
 
@@ -208,9 +209,10 @@ def ordinal_of(folder: Path) -> int:
 
 
 def unpublished_bundles(evaluation: Evaluation, address: str | None = None) -> list[Path]:
-    """Bundles, or nights that reused them, that no tracker has yet, the oldest first; unreadable ones are left out.
+    """Return the bundles that no tracker has completely, the oldest first, without unreadable ones.
 
-    address: those that the tracker there has not, though another may.
+    A bundle counts as unpublished as well if a later night reused it and no tracker knows that night.
+    address: consider only the tracker at this address.
     """
     found = []
     for folder in finished_bundles(evaluation.output_directory / evaluation.name):
@@ -224,9 +226,10 @@ def unpublished_bundles(evaluation: Evaluation, address: str | None = None) -> l
 
 
 def remove_old_bundles(evaluation: Evaluation) -> list[Path]:
-    """Removes the oldest bundles beyond what is to be kept, never one that is not published; those removed.
+    """Remove the oldest bundles beyond the configured retention, except unpublished ones, and return those removed.
 
-    The history keeps their rows; the values of single queries go with `query_scores`.  What cannot be removed now is
+    The history keeps their rows; per-query values are removed according to `query_scores`.  What cannot be removed now
+    is
     left for the next run.
     """
     if (kept := evaluation.retention.query_scores) is not None:
@@ -249,7 +252,7 @@ def remove_old_bundles(evaluation: Evaluation) -> list[Path]:
 
 
 def read_content(folder: Path) -> dict[str, Any]:
-    """What is in a bundle's file; InputError where there is none."""
+    """Return the content of a bundle's JSON file; raise InputError if there is none."""
     path = folder / BUNDLE
     if not path.is_file():
         raise InputError(f"{folder}: holds no {BUNDLE}; name the folder of one evaluation")
@@ -263,7 +266,7 @@ def read_content(folder: Path) -> dict[str, Any]:
 
 
 def read_bundle(folder: Path) -> Bundle:
-    """The bundle in a folder; InputError where there is none."""
+    """Return the bundle in a folder; raise InputError if there is none or another version wrote it."""
     content, path = read_content(folder), folder / BUNDLE
     if "schema" in content and content["schema"] != BUNDLE_SCHEMA:
         raise InputError(
@@ -278,10 +281,11 @@ def read_bundle(folder: Path) -> Bundle:
 
 
 def find_same(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]], at: datetime | None = None) -> Path | None:
-    """The bundle of an earlier evaluation with the same configuration and the same inputs; None without one.
+    """Return the bundle that can be reused, or None.
 
-    Only one that is whole, that retention does not remove at once, and whose content was that of the night before:
-    what went back to an earlier state has changed since then.  at: the moment that the night stands for.
+    Inputs and configuration must equal those of the latest evaluation up to `at` (by default now): content that has
+    returned to an earlier state counts as changed.  The bundle must be complete and not about to be removed by
+    retention.
     """
     moment = (at or datetime.now(UTC)).astimezone(UTC)
     parent = evaluation.output_directory / evaluation.name
@@ -299,9 +303,9 @@ def find_same(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]], at: d
 
 
 def note_reuse(evaluation: Evaluation, folder: Path, at: datetime | None = None) -> None:
-    """Leaves a trace of a night whose result is that of an earlier one: beside the bundle, and in the history.
+    """Record beside the bundle and in the history that a night reused an earlier result.
 
-    at: the moment that the night stands for; by default now.  The same moment leaves one trace.
+    at: the nominal moment of the night; by default now.  A moment is recorded only once.
     """
     moment = encode((at or datetime.now(UTC)).astimezone(UTC))
     with database.open_history_for(database.history_path(evaluation)) as past:
@@ -319,7 +323,7 @@ def is_whole(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def name_bundle_in_errors(final: Path) -> Iterator[None]:
-    """InputError where the history does not take a bundle that is in its place: it is whole, and `adopt` enters it."""
+    """Raise InputError if a complete bundle cannot be entered in the history, which the next run will do."""
     try:
         yield
     except Exception as error:
@@ -332,7 +336,7 @@ def name_bundle_in_errors(final: Path) -> Iterator[None]:
 
 
 def user_name() -> str | None:
-    """None where the machine knows none, as in some containers."""
+    """Return the name of the user, or None if the machine knows none, as in some containers."""
     with contextlib.suppress(OSError, KeyError):
         return getpass.getuser()
     return None
@@ -343,7 +347,7 @@ def is_scheduled() -> bool:
 
 
 def seconds_since(lock: Path) -> float | None:
-    """How long ago the work in a folder began: its lock was made then."""
+    """Return the seconds since the lock of a working folder was created, or None without a lock."""
     with contextlib.suppress(OSError):
         return round(max(0.0, time.time() - lock.stat().st_mtime), 3)
     return None

@@ -1,4 +1,4 @@
-"""The history: every evaluation of one name, in the tables of one DuckDB file (docs/history.md).
+"""The history: one DuckDB file with the tables of every evaluation of one name (docs/history.md).
 
 Every row carries the ordinal of its evaluation: 1, 2, 3 … in the order in which they were finished.
 """
@@ -84,7 +84,7 @@ def history_path(evaluation: Evaluation) -> Path:
 
 
 def existing_history(evaluation: Evaluation) -> Path:
-    """The path of the history; InputError where there is none yet."""
+    """Return the path of the history; raise InputError if there is none yet."""
     path = history_path(evaluation)
     if not path.exists():
         raise InputError(f"{path}: there is no history yet; `ndcg-ab run` makes it")
@@ -96,9 +96,9 @@ IN_THIS_PROCESS = threading.RLock()  # DuckDB's lock keeps out other processes o
 
 @contextlib.contextmanager
 def open_history_for(path: Path, patience: float = PATIENCE) -> Iterator[GrowingDatabase]:
-    """The history with all of its tables; waits for another process that has it open, or says which one does.
+    """Yield the history with all of its tables, after waiting for other processes that use it.
 
-    Raises InputError, which says what to do about a file that is damaged.
+    Raises InputError that names the process that blocks the history, or says what to do about a damaged file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with IN_THIS_PROCESS:
@@ -123,7 +123,7 @@ def open_history_for(path: Path, patience: float = PATIENCE) -> Iterator[Growing
 
 
 def storage_error_text(path: Path, patience: float, said: str) -> str:
-    """Return in one sentence which process holds the history, or what is wrong with it and what to do."""
+    """Return a sentence that says which process blocks the history, or what is wrong with the file and what to do."""
     if holder := re.search(r"PID (\d+)", said):
         return f"{path}: process {holder[1]} has had it open for {patience:.0f} s and more; end it or wait for it"
     reason = " ".join(said.removeprefix(f"{path}: cannot be opened: ").split())
@@ -139,7 +139,7 @@ def storage_error_text(path: Path, patience: float, said: str) -> str:
 
 @contextlib.contextmanager
 def open_history_to_read(path: Path) -> Iterator[GrowingDatabase]:
-    """The same, and where nothing can be written a copy of it elsewhere."""
+    """Yield the history for reading, or a temporary copy if the file cannot be written."""
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
         with open_history_for(path) as history:
             yield history
@@ -154,7 +154,7 @@ def open_history_to_read(path: Path) -> Iterator[GrowingDatabase]:
 
 
 def create_history(path: Path) -> None:
-    """An empty history appears whole: a process that dies here leaves none, or one that can be opened."""
+    """Create an empty history, completely or not at all, if there is none."""
     if path.exists():
         return
     partial = path.with_name(f".{path.stem}.{os.getpid()}.partial")
@@ -167,7 +167,7 @@ def create_history(path: Path) -> None:
 
 
 def put_whole(partial: Path, path: Path) -> None:
-    """Give a whole file its name, unless another process was faster."""
+    """Give a finished file its final name, unless another process was faster."""
     try:
         path.hardlink_to(partial)
     except FileExistsError:
@@ -178,13 +178,13 @@ def put_whole(partial: Path, path: Path) -> None:
 
 
 def digest_of(content: Any) -> str:
-    """SHA-256 of a structure, 32 hex digits: the same for any order of its keys."""
+    """Return the first 32 hex digits of the SHA-256 of nested content, independent of the order of keys."""
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def configuration_key(evaluation: Evaluation) -> str:
-    """Digest of everything in the configuration that can change a result; not of where inputs and results lie."""
+    """Return a digest of everything in the configuration that can change a result, without paths."""
     # The content of inputs counts, in the place of their names.
     apart = keys_with(type(evaluation), Trait.OPERATIONAL) | places_of(type(evaluation))
     content = evaluation.model_dump(mode="json", exclude=apart)
@@ -196,7 +196,7 @@ def configuration_key(evaluation: Evaluation) -> str:
 
 
 def content_key(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]]) -> str:
-    """Digest of the configuration and of every input's content: the same key, the same result."""
+    """Return a digest of the configuration and the content of all inputs; equal keys mean equal results."""
     digests = {f"{row['kind']} {'' if row['kind'] != 'ranking' else row['name']}": row["digest"] for row in inputs}
     scores = sorted(row["digest"] for row in inputs if row["kind"] == "scores")
     judged = [row["digest"] for row in inputs if row["kind"] == "judgments"]
@@ -205,7 +205,7 @@ def content_key(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]]) -> 
 
 
 def query_set(engine: Engine) -> str:
-    """Digest of the queries that are judged: on the same ones every new candidate is another look."""
+    """Return a digest of the judged queries; every new candidate on one query set is another look at the data."""
     judged = engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")
     return digest_of([query_id for (query_id,) in judged])
 
@@ -215,7 +215,7 @@ def next_ordinal(history: GrowingDatabase) -> int:
 
 
 def ordinals(history: GrowingDatabase, keys: Sequence[str] | None = None) -> set[int]:
-    """Of all evaluations, or of those with these keys."""
+    """Return the ordinals of all evaluations, or of those with the given keys."""
     rows = history.rows("evaluation", ("ordinal", "key"))
     return {ordinal for ordinal, key in rows if keys is None or key in keys}
 
@@ -225,7 +225,7 @@ def keys(history: GrowingDatabase) -> set[str]:
 
 
 def nights_until(history: GrowingDatabase, moment: datetime) -> list[tuple[str, int]]:
-    """The nights up to a moment, the latest first: when, and the ordinal of the evaluation that stands for each."""
+    """Return (moment, ordinal of its evaluation) of the nights up to a moment, the latest first."""
     rows = [*history.rows("evaluation", ("began", "ordinal")), *history.rows("reuse", ("began", "ordinal"))]
     found = [(datetime.fromisoformat(began), ordinal, began) for began, ordinal in rows]
     nights = sorted((row for row in found if row[0] <= moment), reverse=True)
@@ -233,13 +233,13 @@ def nights_until(history: GrowingDatabase, moment: datetime) -> list[tuple[str, 
 
 
 def keys_with_content(history: GrowingDatabase, key: str) -> list[str]:
-    """Keys of the evaluations with this content, the latest first."""
+    """Return the keys of the evaluations with a content key, the latest first."""
     rows = history.rows("evaluation", ("key",), where={"content_key": key}, order="ordinal desc")
     return [found for (found,) in rows]
 
 
 def forget_query_scores(history: GrowingDatabase, keep: int) -> None:
-    """Keeps the values of single queries for the latest evaluations only."""
+    """Delete the per-query values of all but the latest `keep` evaluations."""
     history.delete("query_score", "ordinal", sorted(ordinals(history))[:-keep])
 
 
@@ -251,7 +251,7 @@ def enter_evaluation(
     ordinal: int,
     since: SinceLast | None = None,
 ) -> None:
-    """Adds one evaluation's rows but those of single queries (`enter_scores`); to be called inside a transaction."""
+    """Add the rows of one evaluation, except per-query values (`enter_scores`); call this inside a transaction."""
     metrics = [
         {"metric": metric.name, "hash": metric.hash, "definition": json.dumps(metric.definition)}
         for metric in outcome.metrics
@@ -278,17 +278,17 @@ def enter_evaluation(
 
 
 def enter_scores(history: GrowingDatabase, scores: pa.Table, ordinal: int) -> None:
-    """Adds one evaluation's values of single queries."""
+    """Add the per-query values of one evaluation."""
     history.append("query_score", scores.add_column(0, "ordinal", pa.array([ordinal] * scores.num_rows, pa.int64())))
 
 
 def enter_reruns(history: GrowingDatabase, moments: Sequence[str], ordinal: int) -> None:
-    """Adds the nights that an evaluation stands for besides its own, but those that are there."""
+    """Add the later nights that reused an evaluation, without those already recorded."""
     known = {began for (began,) in history.rows("reuse", ("began",), where={"ordinal": ordinal})}
     fresh = [{"began": began} for began in moments if began not in known]
     history.append("reuse", records_table(fresh, RECORDS["reuse"], ordinal=ordinal))
 
 
 def read_timeline_rows(history: GrowingDatabase) -> pa.Table:
-    """Every system on every metric, evaluation by evaluation, with its comparison where it has one."""
+    """Return one row per evaluation, metric and system, with the comparison with the baseline if there is one."""
     return history.read("timeline", order="ordinal, metric, system_id")

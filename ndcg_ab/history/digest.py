@@ -1,4 +1,4 @@
-"""A digest of the history since some moment: what dropped, what caused it, and what is open or acknowledged."""
+"""Summarise the history since a moment: which systems dropped, why, and which drops are open or acknowledged."""
 
 import json
 import re
@@ -19,11 +19,12 @@ TABLE = "acknowledged"
 
 @dataclass(frozen=True)
 class Drop:
-    """One system whose ranking dropped in one evaluation.
+    """A drop of one system's ranking in one evaluation.
 
-    changed: what had changed since the previous evaluation. moved: ranking, judgments, queries -> part of the change of
-    the mean, where known. better_in: the first later evaluation in which it was shown to have improved again.
-    acknowledged: when somebody did. note: what they said.
+    changed: what had changed since the previous evaluation. moved: cause (ranking, judgments, queries) -> part of the
+    change of the mean, if known. better_in: the first later evaluation in which the system was shown to have improved
+        again.
+    acknowledged: when a person acknowledged the drop. note: the person's note.
     """
 
     ordinal: int
@@ -43,11 +44,13 @@ class Drop:
 
 @dataclass(frozen=True)
 class Digest:
-    """since: the moment in UTC. evaluations: how many since then; reused: nights without a change.
+    """The summary of the history since a moment.
 
+    since: the moment in UTC. evaluations: number since then; reused: number of nights without a change.
     failed: nights that could not run.
     drops: those since then, and earlier ones that are open.
-    failing: gate that fails in the latest evaluation, with its systems -> the first of the row in which it has failed.
+    failing: gate and systems that fail in the latest evaluation -> the first evaluation of the unbroken row of
+        failures.
     pending: evaluations that no tracker has.
     """
 
@@ -63,7 +66,7 @@ class Digest:
 
 
 def parse_since(text: str, now: datetime) -> datetime:
-    """``7d`` before now, or a date or moment (in UTC where no zone is said)."""
+    """Return the moment that a text names: days before now (``7d``), or a date or time, by default in UTC."""
     if found := DAYS.fullmatch(text):
         return now - timedelta(days=int(found[1]))
     try:
@@ -126,9 +129,9 @@ def digest_json(digest: Digest) -> str:
 
 
 def acknowledge_drop(evaluation: Evaluation, ordinal: int, note: str | None) -> list[str]:
-    """Marks the drops of one evaluation as known, in place of an earlier mark; the systems that dropped in it.
+    """Mark the drops of one evaluation as acknowledged, replacing an earlier mark, and return the dropped systems.
 
-    InputError where that evaluation is not there, or nothing dropped in it.
+    Raises InputError if the evaluation does not exist, or nothing dropped in it.
     """
     path = database.existing_history(evaluation)
     with database.open_history_for(path) as past:

@@ -1,4 +1,4 @@
-"""The nights that could not run: a small file for each, beside the history, which stays as it was.
+"""Record nights that could not run, in one small file each beside the history, which stays unchanged.
 
 A failed night is no evaluation: it has no ordinal, nothing is compared with it, and no monitor counts it as a look.
 """
@@ -32,7 +32,7 @@ class FailedNight(NamedTuple):
 
     @property
     def told(self) -> str:
-        """The reason, with a file by its name alone: ``v2.run, line 6551: score = 'x': must be a number``."""
+        """The reason with the name of a file, not its path: ``v2.run, line 6551: score = 'x': must be a number``."""
         place, colon, rule = self.reason.partition(": ")
         if "/" in place and " = " not in place and "://" not in place:
             place = place.rpartition("/")[2]
@@ -40,19 +40,19 @@ class FailedNight(NamedTuple):
 
     @property
     def headline(self) -> str:
-        """``✗ could not run: v2.run, line 6551: …``."""
+        """The line for reports: ``✗ could not run: v2.run, line 6551: …``."""
         return f"{COULD_NOT_RUN}: {shortened(self.told, SHOWN)}"
 
     @property
     def stamp(self) -> str:
-        """``20261126T020000Z``, as folders of evaluations are named."""
+        """The moment in the format of folder names: ``20261126T020000Z``."""
         return datetime.fromisoformat(self.began).strftime(STAMP)
 
 
 def note_failed_night(evaluation: Evaluation, moment: datetime, error: Exception) -> None:
-    """Keep the reason of a night that failed, if there is a history; never raise, and do nothing if the process ends.
+    """Record the reason of a failed night if there is a history; never raise, and do nothing while the process ends.
 
-    Of an evaluation that has not succeeded yet nothing is kept: somebody is still setting it up.
+    Nothing is recorded before the first successful evaluation, while the configuration is still being set up.
     """
     if not history_path(evaluation).exists() or not KEEPING.acquire(timeout=PATIENCE):
         return
@@ -76,7 +76,7 @@ def failed_night_paths(evaluation: Evaluation) -> list[Path]:
 
 
 def read_failed_nights(evaluation: Evaluation) -> dict[FailedNight, list[str]]:
-    """Return the failed nights in their order, each with the addresses of the trackers that have it."""
+    """Return the failed nights in order, each with the addresses of the trackers that have it."""
     found = {}
     for path in failed_night_paths(evaluation):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # a damaged file is no reason to fail

@@ -1,9 +1,8 @@
-"""Inputs as they were read in earlier nights, beside the history: what has not changed is not read again.
+"""Cache inputs of earlier nights beside the history, so that unchanged inputs need not be read again.
 
-An entry is a folder, named by the key of a content (`sources.files.parts`): ``table.parquet`` and ``entry.json``
-with what is known of it.  It is made inside a run's working folder and renamed into its place when all went well, so
-that it is there whole or not at all, whoever is killed and whoever else runs.  One that is damaged is removed and made
-again, which the run says.
+An entry is a folder named by the key of a content (`sources.files.parts`), with ``table.parquet`` and ``entry.json``.
+It is made inside the working folder of a run and renamed at the end, so that it is complete or absent even if
+processes are killed or run concurrently.  A damaged entry is removed, reported and made again.
 """
 
 import contextlib
@@ -39,11 +38,11 @@ Found = TypeVar("Found")
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """What is known of an input that was read.
+    """The facts about a cached input.
 
-    digest, rows: of its content.  read: the moment of the night in which it was read, ISO 8601, UTC.
-    places: where it stood.  is_remarked: whether what was noticed in it names these places.
-    table: digest of the bytes of its table.
+    digest, rows: of the content.  read: moment of the night in which it was read, ISO 8601, UTC.
+    places: where it stood.  is_remarked: whether remarks about it name these places.
+    table: digest of the bytes of the table file.
     """
 
     digest: str
@@ -59,12 +58,12 @@ def cache_folder(evaluation: Evaluation) -> Path:
 
 
 def cache_limit(evaluation: Evaluation) -> int:
-    """Return how many bytes all entries may have."""
+    """Return how many bytes all entries together may have."""
     return bytes_of(evaluation.retention.inputs)
 
 
 def take_table(evaluation: Evaluation, content: Content, target: Path) -> Known | None:
-    """Puts the table of a content that was read before at `target`; None where none is kept, or it is damaged."""
+    """Put the cached table of a content at `target` and return its facts, or None if it is missing or damaged."""
 
     def read(entry: Path) -> Known | None:
         known: Known = decode(Known, read_entry(entry))
@@ -82,7 +81,7 @@ def take_table(evaluation: Evaluation, content: Content, target: Path) -> Known 
 
 
 def take_entry(evaluation: Evaluation, key: str, read: Callable[[Path], Found | None]) -> Found | None:
-    """What a function reads of an entry; None where there is none, or it is damaged."""
+    """Return what `read` reads from a cache entry, or None if the entry is missing or damaged."""
     entry = cache_folder(evaluation) / key
     if cache_limit(evaluation) == 0 or not entry.exists():
         return None
@@ -113,14 +112,14 @@ def seal_entry(entry: Path, known: Any) -> None:
 
 
 def prepare_entry(folder: Path, content: Content, table: Path, **facts: Any) -> None:
-    """Make an entry in a working folder, of a table there; facts: fields of `Known` about the table."""
+    """Make a cache entry in a working folder from a table there; facts: fields of `Known` about the table."""
     entry = make_entry(folder, content.key)
     link_or_copy(table, entry / TABLE)
     seal_entry(entry, encode(Known(**facts, places=content.places, table=digest_of_file(table))))
 
 
 def prepare_result(folder: Path, key: str, reduced: ReducedRanking) -> None:
-    """Makes an entry of a reduced ranking."""
+    """Make a cache entry of a reduced ranking in a working folder."""
     entry = make_entry(folder, key)
     for name in TABLES:
         papq.write_table(getattr(reduced, name), entry / f"{name}.parquet", compression="zstd")
@@ -129,7 +128,7 @@ def prepare_result(folder: Path, key: str, reduced: ReducedRanking) -> None:
 
 
 def take_result(evaluation: Evaluation, key: str) -> ReducedRanking | None:
-    """A ranking that was reduced before; None where it is not kept, or damaged."""
+    """Return a cached reduced ranking, or None if it is missing or damaged."""
 
     def read(entry: Path) -> ReducedRanking:
         known, tables = read_entry(entry), {}
@@ -144,8 +143,9 @@ def take_result(evaluation: Evaluation, key: str) -> ReducedRanking | None:
 
 
 def enter_entries(evaluation: Evaluation, folder: Path) -> str | None:
-    """Moves the new entries of a working folder to their place, and removes those that are too many, the ones that
-    were not used for longest first; why that cannot be done, None where it was.
+    """Move the new entries of a working folder into the cache, and remove the least recently used beyond the limit.
+
+    Return why that is impossible, or None if it succeeded.
     """
     store = cache_folder(evaluation)
     try:
@@ -176,7 +176,7 @@ def used_at(entry: Path) -> float:
 
 
 def files_in(entry: Path) -> dict[str, os.stat_result]:
-    """Its files by their names; without those that another process has just removed."""
+    """Return the files of an entry by name, without those that another process has just removed."""
     found = {}
     for path in entry.glob("*"):
         with contextlib.suppress(FileNotFoundError):
@@ -185,7 +185,7 @@ def files_in(entry: Path) -> dict[str, os.stat_result]:
 
 
 def touch(entry: Path) -> None:
-    """Notes that it was used; where that cannot be written, it is only removed earlier."""
+    """Record that an entry was used; without permission to write it is only removed earlier."""
     try:
         os.utime(entry / ENTRY)
     except OSError:
@@ -193,7 +193,7 @@ def touch(entry: Path) -> None:
 
 
 def remove_damaged(entry: Path, error: Exception) -> None:
-    """Says why something known is read again."""
+    """Remove a damaged entry and print why it is read again."""
     reason = str(error) if type(error) is ValueError else getattr(error, "strerror", None) or "it holds something else"
     said = f"{entry}: what an earlier night left there is damaged ({reason}): it is removed, and made again"
     print(visible(f"ndcg-ab: {said}"), file=sys.stderr)
@@ -201,7 +201,7 @@ def remove_damaged(entry: Path, error: Exception) -> None:
 
 
 def remove_entry(entry: Path) -> None:
-    """In one go: half an entry would be a damaged one."""
+    """Remove an entry by renaming it first, so that no half-removed entry is left."""
     going = entry.parent.with_name(f".{entry.name}.removed")
     try:
         entry.rename(going)
@@ -211,7 +211,7 @@ def remove_entry(entry: Path) -> None:
 
 
 def link_or_copy(path: Path, target: Path) -> None:
-    """The same file under another name; a copy where the file system has no links."""
+    """Create a hard link to a file, or a copy if the file system has no links."""
     target.unlink(missing_ok=True)
     try:
         os.link(path, target)

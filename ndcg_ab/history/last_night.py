@@ -1,4 +1,4 @@
-"""Every system against itself in the previous evaluation, from the values per query that the history keeps."""
+"""Compare every system with itself in the previous evaluation, from the per-query values in the history."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,10 +41,10 @@ Groups = Mapping[tuple[str, ...], Group]
 def compare_with_last(
     engine: Engine, evaluation: Evaluation, inputs: Inputs, moment: datetime, scores: Path
 ) -> SinceLast | None:
-    """What became of every system since the latest comparable evaluation before the moment; None without one.
+    """Compare every system with itself in the latest comparable evaluation before the moment; return None without one.
 
-    Comparable is one that has a primary metric of the same definition, and its values per query.
-    engine: the tables of this evaluation. inputs: as in its bundle. scores: its values per query, as a file.
+    An evaluation is comparable if it has per-query values of a primary metric with the current definition.
+    engine: the tables of this evaluation. inputs: as in its bundle. scores: its per-query values, as a file.
     """
     path = database.history_path(evaluation)
     if not path.exists():
@@ -92,7 +92,7 @@ def compare_with_last(
 
 
 def read_evaluation_before(past: GrowingDatabase, evaluation: Evaluation, ordinal: int, values: Values) -> Earlier:
-    """The previous evaluation, with what is left of its bundle."""
+    """Return the previous evaluation, with its bundle if that still exists."""
     of_it = {"ordinal": ordinal}
     ((key, configuration),) = past.rows("evaluation", ("key", "configuration"), where=of_it)
     folder = evaluation.output_directory / evaluation.name / key.rpartition("/")[2]
@@ -109,7 +109,7 @@ def read_evaluation_before(past: GrowingDatabase, evaluation: Evaluation, ordina
 
 
 def find_evaluation_before(past: GrowingDatabase, moment: datetime, hashes: Sequence[str]) -> tuple[int, str] | None:
-    """Ordinal and night of the latest evaluation up to the moment that can be compared with."""
+    """Return (ordinal, moment) of the latest comparable evaluation up to the moment, or None."""
     metrics = past.rows("metric", ("ordinal", "hash"))
     kept = {ordinal for (ordinal,) in past.rows("kept_score", ("ordinal",))}
     comparable = {ordinal for ordinal, found in metrics if found in hashes} & kept
@@ -119,7 +119,7 @@ def find_evaluation_before(past: GrowingDatabase, moment: datetime, hashes: Sequ
 
 
 def pair_differences(now: Group | None, then: Group | None) -> Group | None:
-    """The differences now - then on the queries of both; None where the system was not there."""
+    """Return the differences now - then on the queries of both groups, or None if the system is missing in one."""
     if now is None or then is None:
         return None
     if now.query_ids != then.query_ids:
@@ -130,7 +130,10 @@ def pair_differences(now: Group | None, then: Group | None) -> Group | None:
 def changed_inputs(
     system_id: str, now: Inputs, then: Inputs, pairs: Mapping[tuple[str, str], Group | None]
 ) -> SystemSince:
-    """Which inputs of a system are others; its values tell where something else is."""
+    """Return which inputs of a system changed.
+
+    If none did, differing values indicate another configuration or program.
+    """
     found = [pair for (name, _), pair in pairs.items() if name == system_id]
     if all(pair is None for pair in found):
         return SystemSince(system_id, (NEW_SYSTEM,))
@@ -149,9 +152,9 @@ def hold_to_judgments_of_now(
     old_rankings: Groups,
     reasons: Mapping[str, str | None],
 ) -> tuple[list[SystemSince], dict[tuple[str, str], Group | None]]:
-    """Where ranking and judgments changed, the differences of the two rankings by the judgments of now.
+    """Replace differences by those under the current judgments, for systems whose ranking and judgments both changed.
 
-    Where these are not known, no differences, and the system says why.
+    If these are unknown, there are no differences, and the record of the system says why.
     """
     mixed = [each.system_id for each in systems if {RANKING, JUDGMENTS} <= set(each.changed)]
     own = {
@@ -165,7 +168,7 @@ def hold_to_judgments_of_now(
 
 
 def own_digests(inputs: Inputs, system_id: str) -> list[str]:
-    """Of a system's ranking; of scores by another tool those of its own file, or of all where it has none."""
+    """Return the digests of a system's ranking or scores; those of all scores if the system has no file of its own."""
     rows = [row for row in inputs if row["kind"] in ("ranking", "scores")]
     own = [row["digest"] for row in rows if row["name"] == system_id]
     return own or sorted(row["digest"] for row in rows if row["kind"] == "scores")
@@ -184,7 +187,7 @@ def compare_changed(
     pairs: Mapping[tuple[str, str], Group | None],
     sampling: Sampling,
 ) -> list[Comparison]:
-    """Changed rankings as one family; where only something else changed, apart and exploratory."""
+    """Return comparisons of changed rankings as one family, and exploratory ones if only something else changed."""
 
     def columns(*, own: bool) -> list[Column]:
         chosen = [each.system_id for each in systems if each.changed and (RANKING in each.changed) == own]
@@ -203,7 +206,7 @@ def compare_changed(
 def find_lost_queries(
     engine: Engine, systems: Sequence[SystemSince], pairs: Mapping[tuple[str, str], Group | None]
 ) -> list[LostQuery]:
-    """The largest falls of each system whose ranking changed, metric by metric."""
+    """Return the queries with the largest losses of each system whose ranking changed, by metric."""
     own = [system.system_id for system in systems if RANKING in system.changed]
     found = []
     for (system_id, metric), pair in pairs.items():

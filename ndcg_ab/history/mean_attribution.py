@@ -1,7 +1,7 @@
-"""What moved every system since the previous evaluation: its ranking, the judgments, or the set of queries.
+"""Attribute the change of each mean since the previous evaluation to ranking, judgments and the set of queries.
 
-The definition is in `ndcg_core.statistics.over_time`. The queries of an evaluation are those that are judged; one
-that the metric has no value for by some judgments, or in some ranking, is left out of the means that have these.
+The definition is in `ndcg_core.statistics.over_time`. The queries of an evaluation are the judged ones; a query
+without a value under some judgments, or in some ranking, is left out of the means that involve these.
 """
 
 import contextlib
@@ -42,14 +42,14 @@ JUDGED = ["query_id", "doc_id"]
 
 
 class UnknownPartsError(Exception):
-    """The parts cannot be told; its text says why."""
+    """Raised if a change cannot be attributed; the text says why."""
 
 
 class Earlier(NamedTuple):
-    """The previous evaluation, as it is kept.
+    """The previous evaluation, as it is stored.
 
-    folder, evaluation: of its bundle; evaluation: None where there is no bundle any more. values: those of its queries.
-    means: as the history has them.
+    folder: of its bundle. evaluation: its configuration; None if the bundle no longer exists. values: of its queries.
+    means: from the history.
     """
 
     ordinal: int
@@ -60,7 +60,7 @@ class Earlier(NamedTuple):
 
 
 class Side(NamedTuple):
-    """What one evaluation was made of: its tables, its queries, and their weights and texts where there are some."""
+    """The data of one of the two evaluations: tables, judged queries, weights and texts (None without)."""
 
     engine: Engine
     judged: frozenset[str]
@@ -68,7 +68,7 @@ class Side(NamedTuple):
     texts: Mapping[str, str | None]
 
     def weights_of(self, query_ids: Sequence[str]) -> list[float]:
-        """0 of a query that is none of its own."""
+        """Return the weights of queries; 0 for a query that is not judged on this side."""
         known = dict.fromkeys(self.judged, 1.0) if self.weights is None else self.weights
         return [known[query_id] if query_id in self.judged else 0.0 for query_id in query_ids]
 
@@ -76,12 +76,11 @@ class Side(NamedTuple):
 def attribute_means(
     engine: Engine, evaluation: Evaluation, earlier: Earlier, now: Values, causes: Mapping[str, frozenset[str]]
 ) -> tuple[list[MeanChange], Values]:
-    """Return what moved each system, on the primary metrics of both evaluations; and the earlier rankings' values.
+    """Return what moved each system's mean on shared primary metrics, and the values of the earlier rankings.
 
-    These are by the judgments of now, on the queries that are judged in both, of the systems for which ranking and
-    judgments changed; if they are unknown, the change of the mean says why.
-    engine: the tables of this evaluation. now: the values of its queries. causes: system_id -> which of `CAUSES`
-    changed for it.
+    The values are under the current judgments, on the queries judged in both evaluations, for systems whose ranking and
+    judgments both changed.  If they are unknown, the record of the change says why.
+    engine: the tables of this evaluation. now: its per-query values. causes: system_id -> which of `CAUSES` changed.
     """
     chosen: dict[Key, Metric] = {
         (metric.hash, name): metric
@@ -126,9 +125,9 @@ def read_side(engine: Engine, evaluation: Evaluation) -> Side:
 
 @contextlib.contextmanager
 def open_earlier_side(earlier: Earlier, evaluation: Evaluation) -> Iterator[Side]:
-    """The tables of the previous evaluation; UnknownPartsError where they are not there, or do not hold what it takes.
+    """Yield the data of the previous evaluation; raise UnknownPartsError if they are missing or insufficient.
 
-    evaluation: the one of now, for what it may use.
+    evaluation: the current one, whose resources are used.
     """
     resources = evaluation.resources.model_copy(update={"spill": evaluation.spill_folder})
     named = f"evaluation {earlier.ordinal}"
@@ -157,9 +156,9 @@ def score_old_rankings(
     chosen: Mapping[Key, Metric],
     causes: Mapping[str, frozenset[str]],
 ) -> dict[Key, Group]:
-    """(metric_hash, system_id) -> values of the ranking before by the judgments of now.
+    """Return (metric_hash, system_id) -> values of the earlier ranking under the current judgments.
 
-    Only of the systems for which ranking and judgments changed.
+    Only systems whose ranking and judgments both changed are scored.
     """
     changed = [name for name, found in causes.items() if {RANKING, JUDGMENTS} <= found]
     names = [name for name in changed if name in {system for _, system in chosen}]
@@ -180,10 +179,10 @@ def score_by_old_judgments(
     earlier: Earlier,
     systems: Collection[str],
 ) -> dict[Key, Group]:
-    """(metric_hash, ranking of now and which system) -> values by the judgments of the previous evaluation.
+    """Return (metric_hash, label and system) -> values of earlier and current rankings under the earlier judgments.
 
-    UnknownPartsError where the earlier rankings by the earlier judgments do not have the values that were kept: then
-    something else made these others, too.
+    Raises UnknownPartsError if the earlier rankings do not reproduce the stored values, because then something else
+    influenced those.
     """
     if not systems:
         return {}
@@ -215,7 +214,10 @@ def attribution_rows(
     mixed: Values,
     counts: tuple[int, int] | None,
 ) -> list[MeanChange]:
-    """The records; counts: of new and of changed judgments. UnknownPartsError where a mean cannot be made."""
+    """Return the records of changed means; raise UnknownPartsError if a mean cannot be computed.
+
+    counts: numbers of new and of changed judgments.
+    """
     there, here = sides
     query_ids = sorted(there.judged | here.judged)
     weights = np.array([side.weights_of(query_ids) for side in sides])
@@ -251,7 +253,7 @@ def attribution_rows(
 
 
 def four_values(key: Key, causes: frozenset[str], then: Group, now: Group, mixed: Values) -> list[list[Group]]:
-    """The values of the old ranking by old and new judgments, and of the new ranking by both."""
+    """Return the values of the old ranking under old and new judgments, then those of the new ranking."""
     metric, name = key
     if {RANKING, JUDGMENTS} <= causes:
         return [
@@ -262,7 +264,7 @@ def four_values(key: Key, causes: frozenset[str], then: Group, now: Group, mixed
 
 
 def values_in_order(group: Group, query_ids: Sequence[str]) -> list[float]:
-    """Its values for these queries; NaN where it has none."""
+    """Return the values of the given queries; NaN for a query without a value."""
     known = dict(zip(group.query_ids, group.differences.tolist(), strict=True))
     return [known.get(query_id, np.nan) for query_id in query_ids]
 
@@ -270,7 +272,7 @@ def values_in_order(group: Group, query_ids: Sequence[str]) -> list[float]:
 def queries_behind(
     parts: Split, query_ids: Sequence[str], texts: Mapping[str, str | None]
 ) -> tuple[ChangedMeanQuery, ...]:
-    """Of each part that moved something the queries that add most to it, up or down."""
+    """Return the queries that contribute most to each part of a change, in either direction."""
     found = []
     for cause, part, row in zip(CAUSES, parts.parts, parts.of_queries, strict=True):
         if abs(part) <= STILL:
@@ -282,13 +284,13 @@ def queries_behind(
 
 
 def summary_mean(group: Group, side: Side) -> float | None:
-    """As the summary of its evaluation has it."""
+    """Return the mean of the values, weighted if the evaluation has weights, as in the evaluation's summary."""
     values = group.differences.tolist()
     return mean(values) if side.weights is None else weighted_mean(values, side.weights_of(group.query_ids))
 
 
 class Rankings(NamedTuple):
-    """The rankings of some systems in the tables of one evaluation. label: of whose systems they are, in the result."""
+    """The rankings of some systems in the tables of one evaluation; label: prefix of their names in results."""
 
     label: str
     engine: Engine
@@ -298,7 +300,7 @@ class Rankings(NamedTuple):
         return f"{self.label} {system_id}"
 
     def read(self, table: str) -> pa.Table:
-        """Their rows of one table, under the names of the result."""
+        """Return the rows of the systems in one table, with labelled system names."""
         rows = self.engine.read(table, where={"system_id": list(self.system_ids)})
         names = pc.binary_join_element_wise(self.label, rows["system_id"].cast(pa.string()), " ")
         return rows.set_column(rows.schema.get_field_index("system_id"), "system_id", names)
@@ -307,9 +309,9 @@ class Rankings(NamedTuple):
 def score_by_judgments(
     judgments: Engine, rankings: Sequence[Rankings], metrics: Sequence[Metric], evaluation: Evaluation
 ) -> dict[tuple[str, ...], Group]:
-    """(metric_hash, `Rankings.name`) -> the values of the queries by the judgments that an engine holds.
+    """Return (metric_hash, labelled system name) -> values of the queries under the judgments that an engine holds.
 
-    evaluation: whose engine and memory are taken.
+    evaluation: the configuration of engine and memory.
     """
     systems = [each.name(system_id) for each in rankings for system_id in each.system_ids]
     judged = judgments.read("judgment")
@@ -334,7 +336,7 @@ def score_by_judgments(
 
 
 def count_changed_judgments(then: Engine, now: Engine, query_ids: Sequence[str]) -> tuple[int, int]:
-    """On these queries: how many judgments are new, and how many have another grade or are gone."""
+    """Return how many judgments of the given queries are new, and how many have another grade or are gone."""
     wanted = pa.array(query_ids, pa.string())
     old, new = (
         engine.read("judgment", (*JUDGED, "grade")).filter(pc.field("query_id").isin(wanted)) for engine in (then, now)

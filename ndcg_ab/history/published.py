@@ -1,4 +1,4 @@
-"""What is noted beside a bundle later: which trackers have it, and the nights that found nothing changed."""
+"""Record beside a bundle which trackers have it, and which later nights reused it."""
 
 import contextlib
 import json
@@ -15,14 +15,14 @@ PUBLISHING = ".publishing"
 
 
 def is_published(folder: Path, address: str | None = None) -> bool:
-    """Whether a tracker (the one of an address) has the bundle, and knows of every night that reused it."""
+    """Return whether a tracker (of the given address) has the bundle and knows of every night that reused it."""
     places = read_published(folder)
     told = places.values() if address is None else [places[address]] if address in places else []
     return any(nights >= len(read_reruns(folder)) for nights in told)
 
 
 def read_published(folder: Path) -> dict[str, int]:
-    """Address of a tracker -> the nights that it knows of; empty if no file says so."""
+    """Return the number of known nights by address of a tracker; empty without a readable file."""
     with contextlib.suppress(OSError, ValueError, AttributeError, TypeError):
         told = json.loads((folder / PUBLISHED).read_text(encoding="utf-8"))
         return {str(address): int(nights) for address, nights in told.get("places", {}).items()}
@@ -30,13 +30,16 @@ def read_published(folder: Path) -> dict[str, int]:
 
 
 def mark_published(folder: Path, where: Mapping[str, Any]) -> None:
-    """where: `uri`, `reused` and more of the tracker that has it now; those that had it before stay noted."""
+    """Record that a tracker has the bundle; earlier trackers stay recorded.
+
+    where: `uri`, `reused` and further properties of the tracker.
+    """
     places = read_published(folder) | {where.get("uri", ""): where.get("reused", 0)}
     write_text(folder / PUBLISHED, json.dumps({**where, "places": places}, indent=2) + "\n")
 
 
 def read_reruns(folder: Path) -> list[str]:
-    """ISO 8601, UTC, in the order in which they came; a file that is damaged is no reason to fail."""
+    """Return the moments of the nights that reused the bundle, ISO 8601, UTC; empty without a readable file."""
     with contextlib.suppress(OSError, ValueError, TypeError):
         return [str(moment) for moment in json.loads((folder / REUSED).read_text(encoding="utf-8"))]
     return []
@@ -48,7 +51,7 @@ def add_rerun(folder: Path, moment: str) -> None:
 
 @contextlib.contextmanager
 def publishing_alone(folder: Path, patience: float = 120.0) -> Iterator[None]:
-    """Only one process at a time publishes an evaluation's bundles; waits for another, then raises InputError."""
+    """Hold the lock for publishing an evaluation's bundles; raise InputError if another process keeps it too long."""
     parent = resolved(folder).parent
     try:
         opened = (parent / PUBLISHING).open("w")

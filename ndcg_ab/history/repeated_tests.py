@@ -1,7 +1,7 @@
-"""What all the nights say together: a monitor of every comparison.
+"""Monitor every comparison over all nights with control of the error over repeated looks.
 
-It is made again from the history whenever it is asked for, so that nothing is kept that could disagree with it.
-Evaluations count in the order in which they were finished, which is that in which somebody looked.
+The monitors are computed from the history on every call, so that nothing stored can disagree with it.
+Evaluations count in the order in which they were finished, which is the order of the looks.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,9 @@ Row = dict[str, Any]
 class MonitorLook:
     """One look at a comparison, in the order of looks.
 
-    ordinal, began: of the first evaluation of that content. level: what it may spend of alpha. p_value: what is held
-    against it. conclusion: improved or regressed where p_value <= level, else undecided.
+    ordinal, began: of the first evaluation with that content. level: the part of alpha that the look may spend.
+        p_value:
+    compared with the level. conclusion: improved or regressed if p_value <= level, else undecided.
     """
 
     ordinal: int
@@ -33,12 +34,14 @@ class MonitorLook:
 
 @dataclass(frozen=True)
 class Monitor:
-    """All looks at one candidate on one metric: the chance that any detects a true null is at most alpha.
+    """All looks at one candidate on one metric; the probability that any look detects a true null is at most alpha.
 
-    looks: how many contents there were, >= 1. latest: the look of the last evaluation. detected: those that detected.
-    mde, mde_alone: what the latest look finds with 80 % power, and what its evaluation alone does; None where nothing
-        varies. mde is None, too, where the queries are so few that no difference is enough for its level.
-    has_range: whether the metric's range is known. Without one skewed differences can break the promise on alpha.
+    looks: number of distinct contents, >= 1. latest: the look of the last evaluation. detected: the looks that
+        detected.
+    mde, mde_alone: difference that the latest look detects with 80 % power, and that its evaluation alone would; None
+        if
+        nothing varies. mde is None as well if the queries are too few for the level of the look.
+    has_range: whether the range of the metric is known. Without it, skewed differences can break the bound on alpha.
     """
 
     candidate: str
@@ -54,14 +57,14 @@ class Monitor:
 
 @dataclass(frozen=True)
 class RepeatedTests:
-    """monitors: of the candidates that the last evaluation has, on the primary metrics. alpha: of every monitor."""
+    """The monitors of the candidates in the last evaluation, on the primary metrics. alpha: of every monitor."""
 
     alpha: float
     monitors: tuple[Monitor, ...]
 
 
 def read_repeated_tests(past: GrowingDatabase, until: int | None = None) -> RepeatedTests | None:
-    """What the nights up to an ordinal say together; None where nothing was tested."""
+    """Return the monitors over the evaluations up to an ordinal, or None if nothing was tested."""
     rows: list[Row] = past.read("night_look", order="ordinal, metric, candidate").to_pylist()
     rows = [row for row in rows if until is None or row["ordinal"] <= until]
     if not rows:
@@ -75,7 +78,7 @@ def read_repeated_tests(past: GrowingDatabase, until: int | None = None) -> Repe
 
 
 def monitor_comparison(rows: Sequence[Row], alpha: float) -> Monitor:
-    """The monitor of one comparison; the same content is the same look."""
+    """Return the monitor of one comparison; evaluations with equal content count as one look."""
     contents = {row["content"]: row for row in reversed(rows)}
     firsts = sorted(contents.values(), key=lambda row: int(row["ordinal"]))
     columns = ("p_adjusted", "p_t", "family_size", "resamples", "bounded_p_value")
@@ -92,7 +95,10 @@ def monitor_comparison(rows: Sequence[Row], alpha: float) -> Monitor:
 
 
 def _detectable(row: Row, level: float) -> float | None:
-    """What the comparison of a row finds at a level, over its family, with 80 % power; None where nothing varies."""
+    """Return the difference that a comparison detects at a level over its family with 80 % power.
+
+    None if nothing varies.
+    """
     if row["mde"] is None:
         return None
     deviation = deviation_of_interval(row["queries"], row["high"] - row["low"], 1 - row["alpha"])

@@ -1,4 +1,4 @@
-"""`ndcg-ab history`: the evaluations of one configuration in the order of their time, and what changed between them."""
+"""Read the evaluations of one configuration in the order of time, and what changed between them (`ndcg-ab history`)."""
 
 import json
 from collections.abc import Collection, Iterable, Sequence
@@ -26,16 +26,16 @@ from ndcg_core.statistics.verdicts.verdict import Size, Verdict
 class Evaluated:
     """One evaluation of the history, on one metric.
 
-    values: system_id -> mean. compared: candidate -> its comparison with the baseline, where it has one.
-    changed: what is not as in the previous evaluation: judgments, ranking NAME, queries, configuration (its keys),
-        baseline, definition (the metric's hash).
-    decisions, reasons: candidate -> what to do, and why.
-    failures: the gates that failed, each with the systems for which it did: ``no regression (new)``.
-    pending: its bundle is there, and no tracker has it.
-    since_last: system -> its comparison with itself in the previous evaluation, where its ranking had changed.
-    moved: system -> {ranking, judgments, queries: part of the change of its mean}, where these are known.
-    acknowledged: when somebody acknowledged its drops, and their note; None where nobody did.
-    judgments_version: what the configuration called the judgments, joined with ``, ``; None where it did not.
+    values: system_id -> mean. compared: candidate -> comparison with the baseline, if there is one.
+    changed: what differs from the previous evaluation: judgments, ranking NAME, queries, configuration (its keys),
+        baseline, definition (the hash of the metric).
+    decisions, reasons: candidate -> recommended decision, and the reason.
+    failures: the failed gates, each with the systems for which it failed: ``no regression (new)``.
+    pending: whether the bundle exists and no tracker has it.
+    since_last: system -> comparison with itself in the previous evaluation, if its ranking had changed.
+    moved: system -> {ranking, judgments, queries: part of the change of the mean}, if known.
+    acknowledged: time and note of the acknowledgement of its drops; None without one.
+    judgments_version: the configured versions of the judgments, joined with ``, ``; None without any.
     """
 
     ordinal: int
@@ -57,17 +57,17 @@ class Evaluated:
 
     @property
     def improved(self) -> list[str]:
-        """The systems whose ranking got better since the previous evaluation."""
+        """The systems whose ranking was shown to be better than in the previous evaluation."""
         return [name for name, test in self.since_last.items() if test.conclusion is Verdict.IMPROVED]
 
     @property
     def dropped(self) -> list[str]:
-        """The systems whose ranking got worse since the previous evaluation, by what may matter."""
+        """The systems whose ranking was shown to be worse than in the previous evaluation, by what may matter."""
         return [name for name, test in self.since_last.items() if test.is_drop]
 
 
 class Reused(NamedTuple):
-    """A night whose inputs and configuration were those of an earlier evaluation."""
+    """A night with the inputs and the configuration of an earlier evaluation."""
 
     began: str
     ordinal: int
@@ -77,10 +77,10 @@ class Reused(NamedTuple):
 class Timeline:
     """The evaluations in the order of the moments that they stand for.
 
-    systems: the baseline first, then as the configuration gives them, then those that it has no more.
-    reused: the nights in which nothing had changed, each with the ordinal of the evaluation that stands for it.
-    failed: the nights that could not run, but those that were made up for.
-    over_nights: what all of them say together, on every primary metric; None where nothing was tested.
+    systems: the baseline first, then those of the configuration in order, then those no longer configured.
+    reused: the nights without a change, each with the ordinal of the evaluation that stands for it.
+    failed: the nights that could not run and were not made up for.
+    over_nights: the monitors of every primary metric; None if nothing was tested.
     latest_value: how many of the latest evaluations reach back to one with a value of the metric; None if none has one.
     """
 
@@ -95,7 +95,7 @@ class Timeline:
 
     @property
     def lacking(self) -> str:
-        """A sentence if no evaluation shown has a value of the metric, else empty."""
+        """A sentence if no shown evaluation has a value of the metric, else an empty text."""
         if any(value is not None for each in self.evaluations for value in each.values.values()):
             return ""
         further = f"; --last {self.latest_value} goes back to one that has" if self.latest_value else ""
@@ -103,9 +103,9 @@ class Timeline:
 
 
 class PastComparison(NamedTuple):
-    """What one comparison came to: its difference, and its verdict as data and in words.
+    """The result of a comparison in the history: difference, conclusion and verdict in words.
 
-    is_drop: of a system with itself, whether it regressed, and not by less than matters.
+    is_drop: for a comparison of a system with itself, whether it regressed by at least what matters.
     """
 
     difference: float | None
@@ -115,7 +115,10 @@ class PastComparison(NamedTuple):
 
 
 def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) -> Timeline:
-    """What the history holds; InputError where there is none, or not of this metric."""
+    """Return the timeline of a metric; raise InputError if there is no history, or no such metric in it.
+
+    last: number of evaluations; None: all.
+    """
     path = database.existing_history(evaluation)
     pending = {f"{evaluation.name}/{folder.name}" for folder in bundles.unpublished_bundles(evaluation)}
     with database.open_history_to_read(path) as tables:
@@ -161,14 +164,14 @@ def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) 
 
 
 def in_one_order(evaluation: Evaluation, names: Iterable[str]) -> list[str]:
-    """Each name once: the baseline first, then as the configuration gives them, then those that it has no more."""
+    """Return each name once: the baseline, then the configured systems in order, then those no longer configured."""
     found = dict.fromkeys(names)
     known = dict.fromkeys([evaluation.baseline_name, *(system.name for system in evaluation.systems)])
     return [*(name for name in known if name in found), *(name for name in found if name not in known)]
 
 
 def read_states(nights: dict[int, Evaluated], metric: str, tables: GrowingDatabase) -> dict[int, dict[str, Any]]:
-    """The digests of the inputs of each evaluation, and of the metric's definition; versions go into the nights."""
+    """Return the digests of the inputs and of the metric's definition by evaluation, and set versions of judgments."""
     states: dict[int, dict[str, Any]] = {ordinal: {} for ordinal in nights}
     described = ("ordinal", "kind", "name", "digest", "version")
     for ordinal, kind, name, digest, version in tables.rows("input", described, order="ordinal, kind, name, digest"):
@@ -184,7 +187,7 @@ def read_states(nights: dict[int, Evaluated], metric: str, tables: GrowingDataba
 
 
 def read_decisions(nights: dict[int, Evaluated], metric: str, tables: GrowingDatabase) -> None:
-    """Decisions, failed gates, what became of each system since the night before, and acknowledgements."""
+    """Add decisions, failed gates, comparisons with the previous evaluation, and acknowledgements to evaluations."""
     for ordinal, candidate, decision, why in tables.rows("decision", ("ordinal", "candidate", "decision", "reason")):
         nights[ordinal].decisions[candidate] = Choice(decision)
         nights[ordinal].reasons[candidate] = why
@@ -202,7 +205,7 @@ def read_decisions(nights: dict[int, Evaluated], metric: str, tables: GrowingDat
 
 
 def read_values(nights: dict[int, Evaluated], metric: str, tables: GrowingDatabase) -> None:
-    """The values of the metric, or of the cost, and their comparisons."""
+    """Add the values of the metric or cost, and their comparisons, to the evaluations."""
     for row in tables.read("cost_timeline", where={"metric": metric}).to_pylist():
         nights[row["ordinal"]].values[row["system_id"]] = row["mean"]
         if row["conclusion"] is not None:  # of a guardrail
@@ -223,12 +226,15 @@ def is_drop(conclusion: str, size: str | None) -> bool:
 
 
 def failure_text(gate: str, systems: str | None) -> str:
-    """systems: whose failures they are, one for one, as the history joins them; each is named once."""
+    """Return a failed gate with the systems for which it failed, each once; systems: joined by ".
+
+    " as in the history.
+    """
     return f"{gate} ({', '.join(dict.fromkeys(systems.split('; ')))})" if systems else gate
 
 
 def settings(configuration: dict[str, Any]) -> dict[str, Any]:
-    """key.key -> value of all in a configuration that can change a result; systems by their versions."""
+    """Return dotted key -> value of all settings that can change a result, with the versions of systems."""
     found: dict[str, Any] = {}
 
     def put(prefix: str, value: Any) -> None:
@@ -253,9 +259,9 @@ def settings(configuration: dict[str, Any]) -> dict[str, Any]:
 
 
 def known_metric(past: Any, option: str | None, evaluation: Evaluation, path: Path, costs: Collection[str] = ()) -> str:
-    """Return the name that a history has for the metric of the option, or for the first of the configuration.
+    """Return the name in the history of the metric of an option, or of the first configured metric.
 
-    costs: names of statistics of costs, which may be meant as well.
+    costs: names of cost statistics, which are accepted as well.
     """
     known = sorted({found for (found,) in past.rows("system_summary", ("metric",))} | {*costs})
     metric = option or evaluation.metrics[0]
@@ -269,7 +275,7 @@ def known_metric(past: Any, option: str | None, evaluation: Evaluation, path: Pa
 
 
 def changes(before: dict[str, Any], now: dict[str, Any]) -> tuple[str, ...]:
-    """What differs between the inputs and configurations of two evaluations."""
+    """Return what differs between the inputs and configurations of two evaluations."""
     found = []
     for name in dict.fromkeys([*before, *now]):
         if name == "configuration":
@@ -292,7 +298,10 @@ QueryValue = tuple[int, str, str, float]  # ordinal, began, system_id, value
 
 
 def read_query(evaluation: Evaluation, query_id: str, metric: str | None, last: int | None) -> list[QueryValue]:
-    """One query's values over the evaluations, the latest `last` of them; InputError where it is in none."""
+    """Return the values of one query in the latest `last` evaluations.
+
+    Raise InputError if no evaluation has the query.
+    """
     path = database.existing_history(evaluation)
     with database.open_history_to_read(path) as past:
         name = known_metric(past, metric, evaluation, path)

@@ -1,6 +1,6 @@
-"""The folders that runs work in: locked while they are used, cleared away when their process died, renamed when kept.
+"""Manage the working folders of runs: locked while in use, removed if their process died, renamed when kept.
 
-A process that is stopped removes its own (`abandon_working_folders`).
+A process that is stopped removes its own folders (`abandon_working_folders`).
 """
 
 import contextlib
@@ -29,7 +29,7 @@ LONGEST_NAME = 255  # bytes of a folder's name
 
 
 def lock_folder(folder: Path) -> IO[str]:
-    """Locks a folder, as long as the file stays open; no other process sees the lock before it is held."""
+    """Lock a folder and return the open lock file, which must stay open; the lock file appears only once it is held."""
     unseen = folder / f"{LOCK}.new"
     lock = unseen.open("w")
     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -38,7 +38,7 @@ def lock_folder(folder: Path) -> IO[str]:
 
 
 def clear_abandoned(parent: Path) -> None:
-    """Removes what processes that died left: working folders, bundles half removed, histories half made."""
+    """Remove what dead processes left: working folders, half-removed bundles, half-made histories."""
     for folder in parent.glob(".*.partial"):
         with contextlib.suppress(OSError):
             if not (folder / LOCK).exists():
@@ -55,7 +55,7 @@ def clear_abandoned(parent: Path) -> None:
 
 
 def remove_working_folder(folder: Path) -> None:
-    """Removes a working folder, and with it those that were made for it."""
+    """Remove a working folder, and empty folders above that were created for it."""
     for _ in range(TRIES):
         if folder.exists():
             shutil.rmtree(folder, ignore_errors=True)
@@ -63,16 +63,16 @@ def remove_working_folder(folder: Path) -> None:
 
 
 def remove_empty(folders: Sequence[Path]) -> None:
-    """Removes folders, the innermost first, as far as nothing is in them."""
+    """Remove folders, the innermost first, as long as they are empty."""
     with contextlib.suppress(OSError):
         for path in folders:
             path.rmdir()
 
 
 def abandon_working_folders(patience: float = 1.0) -> None:
-    """Removes what other threads of this process are working on, which is to end: no bundle is kept from now on.
+    """Remove the working folders of other threads of this process, which is about to end, and keep no further bundle.
 
-    One that is being entered in the history is waited for; what takes longer is left for the next run to clear away.
+    A bundle that is being entered in the history is waited for; folders that take longer are left for the next run.
     """
     if KEEPING.acquire(timeout=patience):
         for folder in list(WORKING_FOLDERS):
@@ -81,10 +81,10 @@ def abandon_working_folders(patience: float = 1.0) -> None:
 
 @contextlib.contextmanager
 def working_folder(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path]:
-    """A folder to work in, under a name that no reader looks at; gone at the end unless `keep_bundle` renamed it.
+    """Yield a locked working folder, hidden from readers and removed at the end unless `keep_bundle` renamed it.
 
-    at: the moment that the evaluation stands for; by default now.  While it is used the folder is locked, so that
-    another process can tell it from one whose owner died; those are cleared away here.
+    at: the nominal moment of the evaluation; by default now.  The lock distinguishes the folder from those of dead
+    processes, which are removed here.
     """
     parent = evaluation.output_directory / evaluation.name
     clear_abandoned(parent)
@@ -111,7 +111,7 @@ def working_folder(evaluation: Evaluation, at: datetime | None = None) -> Iterat
 
 
 def begin_folder(parent: Path, moment: datetime, shown: str) -> tuple[Path, IO[str]]:
-    """A new working folder and its lock, which lasts as long as the file is open."""
+    """Return a new working folder and its lock, which lasts as long as the file is open."""
     refuse_output(parent, shown)
     stamp = moment.strftime(STAMP)
     for attempt in range(1, 1000):
@@ -134,7 +134,7 @@ def begin_folder(parent: Path, moment: datetime, shown: str) -> tuple[Path, IO[s
 
 
 def refuse_output(parent: Path, shown: str) -> None:
-    """InputError where no evaluation can be kept below a folder, which need not be there yet; nothing is written."""
+    """Raise InputError if no evaluation can be kept below a folder, which need not exist; nothing is written."""
     if "\\" in str(parent):
         raise InputError(f"output = {shown!r}: holds a backslash, which DuckDB takes for '/': name another folder")
     if long := [part for part in parent.parts if len(os.fsencode(part)) > LONGEST_NAME]:
@@ -150,10 +150,10 @@ def refuse_output(parent: Path, shown: str) -> None:
 
 
 def moment_of(folder: Path) -> datetime:
-    """The moment that a working folder, or a bundle, stands for."""
+    """Return the nominal moment of a working folder or a bundle."""
     return began_by_name(folder.name.removeprefix(".").removesuffix(".partial"))
 
 
 def began_by_name(name: str) -> datetime:
-    """The moment in a bundle folder's name."""
+    """Return the moment in the name of a bundle's folder."""
     return datetime.strptime(name.partition("-")[0], STAMP).replace(tzinfo=UTC)

@@ -1,1 +1,1 @@
-"""What an evaluation found, as records: outcome, findings, decisions; how they are kept."""
+"""The records of an evaluation's results (outcome, findings, decisions) and their storage as JSON and tables."""

@@ -1,4 +1,4 @@
-"""The records of what a candidate changed, and of what several judges say, as an outcome keeps them."""
+"""The records of a candidate's changes in the first places, and of the agreement of several judges."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,9 @@ from ndcg_core.statistics.verdicts.record import Comparison
 
 @dataclass(frozen=True)
 class MovedDocuments:
-    """Documents of one grade that came into the first places, and that went from them, over all queries.
+    """The numbers of documents of one grade that entered and left the first places, summed over all queries.
 
-    grade: None of the unjudged ones. entered, left: how many.
+    grade: None for unjudged documents.
     """
 
     grade: float | None
@@ -19,10 +19,11 @@ class MovedDocuments:
 
 @dataclass(frozen=True)
 class TopDocument:
-    """One of a system's first places.
+    """A document in the first places of a system.
 
-    rank: from 1. grade: None where it is unjudged. other_rank: its rank in the other system; None where it is not among
-    the first places there: it left (of the baseline's), or entered (of the candidate's).
+    rank: from 1. grade: None if unjudged. other_rank: the rank in the other system; None if the document is not in the
+        first
+    places there.
     """
 
     rank: int
@@ -33,9 +34,11 @@ class TopDocument:
 
 @dataclass(frozen=True)
 class ChangedQuery:
-    """One query with the first places of both systems, at most ten of each.
+    """A query with the first places of both systems, at most ten of each.
 
-    difference: candidate - baseline on the first metric. overlap, rbo: as of `Changes`, of this query.
+    difference: candidate - baseline on the first metric. overlap: share of the places that hold documents of both
+        systems,
+    0 to 1. rbo: rank-biased overlap, extrapolated, p = .9, 0 to 1.
     """
 
     query_id: str
@@ -48,18 +51,34 @@ class ChangedQuery:
 
 @dataclass(frozen=True)
 class Changes:
-    """What one candidate changed in the first places against the baseline (docs/changes.md).
+    """The changes that one candidate makes in the first places, compared with the baseline (docs/changes.md).
 
-    metric: the first one; its order of documents is taken. depth: k, how many places: its cutoff, at most 100, 10 where
-        it has none.
-    queries: those that both are scored on. changed: of them, those with another document at any of the places.
-        metric_changed: of these, those whose value on the metric changed.
-    overlap, overlap_median: over the queries, of the share of the places that hold documents of both, 0 to 1.
-    rbo, rbo_median: likewise of rank-biased overlap, extrapolated, p = .9, 0 to 1. None without a query.
-    entered, left: documents that the candidate shows and the baseline does not, and the reverse; of them those with a
-        grade above 0 (_relevant), and without one (_unjudged). grades: both by grade, the highest first, the unjudged
-        ones last.
-    largest: the queries that it wins most, then those that it loses most, at most three of each.
+    Attributes
+    ----------
+    candidate, baseline : str
+        Names of the systems.
+    metric : str
+        The first metric, whose order of documents is used.
+    depth : int
+        Number of places k that are compared: the cutoff of the metric, at most 100, or 10 without a cutoff.
+    queries : int
+        Number of queries on which both systems are scored.
+    changed : int
+        Number of these queries with a different document at any of the places.
+    metric_changed : int
+        Number of the changed queries whose value of the metric changed.
+    overlap, overlap_median : float or None
+        Mean and median over the queries of the share of places that hold documents of both systems, 0 to 1.
+    rbo, rbo_median : float or None
+        Mean and median over the queries of rank-biased overlap, extrapolated, p = .9, 0 to 1.
+    entered, entered_relevant, entered_unjudged : int
+        Documents that only the candidate shows: all, those with a grade above 0, and those without a grade.
+    left, left_relevant, left_unjudged : int
+        Documents that only the baseline shows: all, those with a grade above 0, and those without a grade.
+    grades : tuple of MovedDocuments
+        Entered and left documents by grade, the highest grade first and unjudged documents last.
+    largest : tuple of ChangedQuery
+        The queries that the candidate wins most, then those that it loses most, at most three of each.
     """
 
     candidate: str
@@ -84,16 +103,16 @@ class Changes:
 
     @property
     def changed_share(self) -> float | None:
-        """Of the queries, those that changed, 0 to 1; None without a query."""
+        """The share of the queries that changed, 0 to 1, or None without queries."""
         return self.changed / self.queries if self.queries else None
 
 
 @dataclass(frozen=True)
 class Judge:
-    """One judge, and the comparisons by the judgments of this judge alone.
+    """A judge, with the comparisons that use only the judgments of this judge.
 
-    name: empty if judgments name none. documents, queries: how many the judge judged, >= 0.
-    comparisons: those on primary metrics, on the queries that the judge judged; empty if these are too few.
+    name: empty if judgments name no judge. documents, queries: numbers judged, >= 0.
+    comparisons: on primary metrics, over the queries that the judge judged; empty if these are too few.
     """
 
     name: str
@@ -104,10 +123,10 @@ class Judge:
 
 @dataclass(frozen=True)
 class TwoJudges:
-    """Two judges on the documents that both judged.
+    """The agreement of two judges on the documents that both judged.
 
-    shared: how many. same: the share with the same grade. kappa: Cohen's, 1 at best, 0 as by chance; None where all
-    grades are one.
+    shared: number of those documents. same: share with equal grades. kappa: Cohen's kappa, 1 at best and 0 at chance
+    level; None if all grades are equal.
     """
 
     first: str
@@ -119,10 +138,10 @@ class TwoJudges:
 
 @dataclass(frozen=True)
 class JudgeNoise:
-    """How far it moves the difference whose grade counts, where a judge is drawn at random for each document.
+    """The spread of a difference if the grade of each document is taken from a randomly drawn judge.
 
-    mean, sd, lowest, highest: of the difference over the draws. turned: the share of draws in which it has the other
-    sign than by the combined grades. queries: that hold a document on which judges disagree.
+    mean, sd, lowest, highest: of the difference over the draws. turned: share of draws in which the difference has the
+    opposite sign to that by the combined grades. queries: number of queries with a document on which judges disagree.
     """
 
     candidate: str
@@ -138,12 +157,14 @@ class JudgeNoise:
 
 @dataclass(frozen=True)
 class Judges:
-    """What several judges say.
+    """The agreement of all judges.
 
-    judges: the one with the most documents first. several, disagreed: documents that several judge, and on which they
-    disagree. alpha: Krippendorff's, of ordinal grades, over all documents with several; None where all grades are one.
-    pairs: every two who share documents, the most shared first. noise: empty where judges agree, and where it could
-    not be computed.
+    judges: sorted by number of documents, largest first. several, disagreed: numbers of documents with several judges,
+        and
+    on which they disagree. alpha: Krippendorff's alpha of ordinal grades, over all documents with several judges; None
+        if all
+    grades are equal. pairs: every two judges who share documents, most shared documents first. noise: empty if judges
+    agree, or if it could not be computed.
     """
 
     judges: tuple[Judge, ...]

@@ -1,6 +1,6 @@
-"""Records as JSON and as rows of tables, and back: one rule for every dataclass that is kept.
+"""Convert records to JSON and table rows and back, by one rule for all dataclasses.
 
-A key that no field has is left alone. `SCHEMA` is written beside the records (docs/json.md).
+Unknown keys are ignored when reading. `SCHEMA` is written beside the records (docs/json.md).
 """
 
 import dataclasses
@@ -35,7 +35,7 @@ def field_types(record: type) -> dict[str, Any]:
 
 
 def encode(value: Any) -> Any:
-    """A record, or what is in one, ready for JSON."""
+    """Return a record, or a value in one, as content for JSON."""
     if value is None or type(value) in PLAIN:
         return value
     if isinstance(value, Metric):
@@ -64,7 +64,10 @@ def encode(value: Any) -> Any:
 
 
 def decode(kind: Any, value: Any) -> Any:
-    """What `encode` made of a value of this type; raises KeyError, TypeError or ValueError where it cannot be one."""
+    """Return the value of a type that `encode` converted.
+
+    Raise KeyError, TypeError or ValueError for invalid content.
+    """
     if value is None or kind is Any:
         return value
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
@@ -100,9 +103,9 @@ def is_required(field: "dataclasses.Field[Any]") -> bool:
 
 @cache
 def column_types(record: type) -> dict[str, pa.DataType]:
-    """Column -> type: the fields, and those of a record inside; texts are joined, lists of records are left out.
+    """Return the column types of a record's fields; texts are joined, and lists of records are left out.
 
-    A column of a record inside begins with its field's name: ``clusters_count``.
+    The fields of a nested record are columns that begin with the name of its field: ``clusters_count``.
     """
     found: dict[str, pa.DataType] = {}
     for field in dataclasses.fields(record):
@@ -123,12 +126,12 @@ def column_types(record: type) -> dict[str, pa.DataType]:
 
 
 def inner_name(field: str, name: str) -> str:
-    """The column of a record inside another."""
+    """Return the column name for a field of a nested record."""
     return name if field in FLAT else f"{field}_{name}"
 
 
 def record_row(record: Any) -> dict[str, Any]:
-    """One record as a row of `column_types`."""
+    """Return a record as a table row with the columns of `column_types`."""
     found: dict[str, Any] = {}
     kind: type = type(record)
     own = column_types(kind)
@@ -143,7 +146,7 @@ def record_row(record: Any) -> dict[str, Any]:
 
 
 def records_table(records: Iterable[Any], kind: type | Mapping[str, pa.DataType], **constants: Any) -> pa.Table:
-    """Return records of one type, or rows of such columns, as a table; constants: columns before, of one value each."""
+    """Return records of one type, or rows, as a table; constants: leading columns that have one value in all rows."""
     first = {name: pa.int64() if isinstance(value, int) else pa.string() for name, value in constants.items()}
     schema = pa.schema(first | (column_types(kind) if isinstance(kind, type) else dict(kind)))
     rows = (record if isinstance(record, dict) else record_row(record) for record in records)

@@ -1,4 +1,4 @@
-"""What an evaluation says of the costs of requests: values of each system, differences, and whether guardrails hold."""
+"""The records of the costs of requests: values by system, differences, and verdicts on guardrails."""
 
 import dataclasses
 import math
@@ -12,17 +12,37 @@ SIGNS = {None: "", AT_LEAST: "≥", AT_MOST: "≤"}
 
 @dataclasses.dataclass(frozen=True)
 class CostValue:
-    """One statistic of what requests of one system cost.
+    """One statistic of the cost of a system's requests.
 
-    cost: its name, as latency_ms. statistic: mean, p50, p95, p99 or another percentile. queries: on which every system
-        has this cost. value: in the unit of the cost, weighted where the queries have weights; None without queries.
-    low, high: its 95 % interval (of level 1 - alpha); None where the queries are too few for that end, or requests that
-        failed hide it.
-    cold_requests, cold_mean: the requests that warmed up and are not counted, and their mean; 0 and None without.
-    measured: how, in words.
-    failed: requests that failed, of those that count; the time of each is that until it was given up. bound: at_least
-        where the value lies on one of them, so that only this is known; else None.
-    missing: queries whose cost is not known of this system. asked: all queries, of which `queries` count.
+    Attributes
+    ----------
+    system_id : str
+        Name of the system.
+    cost : str
+        Name of the cost, such as latency_ms.
+    statistic : str
+        "mean", "p50", "p95", "p99" or another percentile.
+    queries : int
+        Number of queries for which every system has this cost.
+    value : float or None
+        In the unit of the cost, weighted if the queries have weights; None without queries.
+    low, high : float or None
+        Ends of the interval of level 1 - alpha; None if there are too few queries for the end, or failed requests hide
+        it.
+    cold_requests : int
+        Number of warm-up requests, which are not counted.
+    cold_mean : float or None
+        Mean cost of the warm-up requests; None without any.
+    measured : str
+        How the cost was measured, in words.
+    failed : int
+        Number of counted requests that failed; the latency of each is the time until it was given up.
+    bound : str or None
+        "at_least" if the value is that of a failed request and so only a lower bound; else None.
+    missing : int
+        Number of queries whose cost is unknown for this system.
+    asked : int
+        Number of all queries, of which `queries` count.
     """
 
     system_id: str
@@ -42,21 +62,41 @@ class CostValue:
 
     @property
     def number(self) -> str:
-        """``1,234``, or ``≥1,234`` where that is only a lower bound."""
+        """The value as text: ``1,234``, or ``≥1,234`` for a lower bound."""
         return f"{SIGNS[self.bound]}{plain_cost(self.value)}"
 
 
 @dataclasses.dataclass(frozen=True)
 class CostDifference:
-    """A statistic of a candidate's cost minus that of the baseline, on the same queries: below 0 it takes less.
+    """The difference of a cost statistic between a candidate and the baseline on the same queries.
 
-    difference, low, high: in the unit of the cost; None as in `CostValue`. With a guardrail low holds for all cost
-        guardrails together, so that harm is shown with a chance of at most alpha / 2 where there is none.
-    bound: at_least where requests of the candidate failed, so that its value is a lower bound; at_most where those of
-        the baseline did; else None. Where both did there is no difference. failed: requests of the candidate.
-    margin: by how much more it may take. conclusion: of a guardrail not_worse, may_be_worse, or worse, which means: by
-        more than the margin. Both None without a guardrail.
-    queries_needed: that would settle an open guardrail, where that is known.
+    Attributes
+    ----------
+    candidate, baseline : str
+        Names of the systems.
+    cost, statistic : str
+        Name of the cost and its statistic, as in `CostValue`.
+    queries : int
+        Number of queries for which every system has this cost.
+    difference : float or None
+        Candidate - baseline in the unit of the cost; negative if the candidate costs less.  None without queries, and
+        if
+        the values of both systems are lower bounds.
+    low, high : float or None
+        Ends of the interval.  With a guardrail, low holds simultaneously for all cost guardrails, so that harm is
+        falsely
+        shown with probability at most alpha / 2.
+    margin : float or None
+        Largest acceptable difference of a guardrail; None without one.
+    conclusion : Verdict or None
+        For a guardrail not_worse, may_be_worse, or worse (by more than the margin); None without one.
+    queries_needed : int or None
+        Number of queries that would settle an open guardrail, if known.
+    bound : str or None
+        "at_least" if failed requests of the candidate make the difference a lower bound, "at_most" if those of the
+        baseline make it an upper bound, else None.
+    failed : int
+        Number of failed requests of the candidate.
     """
 
     candidate: str
@@ -75,12 +115,12 @@ class CostDifference:
 
     @property
     def metric(self) -> str:
-        """``latency_ms@p95``."""
+        """The cost and the statistic in one text: ``latency_ms@p95``."""
         return f"{self.cost}@{self.statistic}"
 
     @property
     def is_beyond(self) -> bool:
-        """Whether the estimate itself is above the margin, or may be, and the interval does not rule it out."""
+        """Whether the estimate is, or may be, above the margin, and the guardrail is not shown to hold."""
         if self.margin is None or self.conclusion is Verdict.NOT_WORSE:
             return False
         return self.difference is None or self.bound == AT_LEAST or self.difference > self.margin
@@ -91,13 +131,16 @@ class CostDifference:
 
     @property
     def numbers(self) -> str:
-        """``+12.3 [+8.1, +19.4]``; an end that is not known is ``?``, a difference that is only a bound ``≥+12.3``."""
+        """The difference and its interval as text: ``+12.3 [+8.1, +19.4]``.
+
+        An unknown end is ``?``, and a difference that is a lower bound begins with ``≥``.
+        """
         ends = ", ".join("?" if end is None else plain_cost(end, signed=True) for end in (self.low, self.high))
         return f"{SIGNS[self.bound]}{plain_cost(self.difference, signed=True)} [{ends}]"
 
     @property
     def verdict(self) -> str:
-        """What is said of a guardrail: ``not higher by more than 20``; empty without one."""
+        """The verdict on a guardrail in words: ``not higher by more than 20``; empty without a guardrail."""
         match self.conclusion:
             case Verdict.WORSE:
                 return f"higher by more than {self.margin:g}"
@@ -110,18 +153,22 @@ class CostDifference:
 
     @property
     def can_be_settled(self) -> bool:
-        """Whether it is open, and how many more queries would settle it is known."""
+        """Whether the guardrail is open, and the number of further queries that would settle it is known."""
         return self.conclusion is Verdict.MAY_BE_WORSE and (self.queries_needed or 0) > self.queries
 
     @property
     def is_hidden(self) -> bool:
-        """Whether requests of the candidate that failed may be why the high end is not known."""
+        """Whether failed requests of the candidate may be the reason why the high end is unknown."""
         return self.failed > 0 and self.high is None
 
     @property
     def sentence(self) -> str:
-        """``latency_ms@p95 higher by more than 20: +55.0 [+40.2, +71.3]``; of an open one what settles it, and how
-        many requests failed that hide the high end."""
+        """The verdict with numbers in words: ``latency_ms@p95 higher by more than 20: +55.0 [+40.2, +71.3]``.
+
+        For an open guardrail the text adds the number of queries needed, and the number of failed requests that hide
+        the
+        high end.
+        """
         more = f", {queries_text(self.queries)}, about {self.queries_needed:,} needed" if self.can_be_settled else ""
         if self.is_hidden:
             more += f", {requests_text(self.failed)} failed"
@@ -130,7 +177,15 @@ class CostDifference:
 
 @dataclasses.dataclass(frozen=True)
 class Costs:
-    """values: of every system, cost and statistic, in the order asked for. differences: of every candidate."""
+    """The costs of requests of all systems.
+
+    Attributes
+    ----------
+    values : tuple of CostValue
+        The values by system, cost and statistic, in the configured order.
+    differences : tuple of CostDifference
+        The differences of every candidate.
+    """
 
     values: tuple[CostValue, ...]
     differences: tuple[CostDifference, ...]
@@ -149,12 +204,12 @@ class Costs:
 
 
 def requests_text(count: int) -> str:
-    """``1 request``, ``14 requests``."""
+    """Return a number of requests in words: ``1 request``, ``14 requests``."""
     return f"{count:,} request{'s' * (count != 1)}"
 
 
 def plain_cost(value: float | None, *, signed: bool = False) -> str:
-    """Three significant digits, and no fewer than all before the point: ``12.3``, ``1,234``, ``+0.00123``."""
+    """Return a cost with three significant digits or all digits before the point: ``12.3``, ``1,234``, ``+0.00123``."""
     if value is None:
         return "–"
     sign = "+" if signed else ""

@@ -1,8 +1,8 @@
-"""The decision on each candidate, from the states of its comparisons and from the gates (docs/verdicts.md, "Deciding").
+"""Decide on each candidate from the states of its comparisons and from the gates (docs/verdicts.md, "Deciding").
 
-The first rule that matches decides: harm that is shown and that unjudged results do not turn, or a failed gate; then a
-result that unjudged results would turn; then what the queries leave open; then what is gained. Nothing is decided on
-what was not computed.
+The first matching rule decides: shown harm that unjudged results cannot reverse, or a failed gate; then a
+result that unjudged results could reverse; then what the queries leave open; then what is gained. Anything that was not
+computed decides nothing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,26 +29,26 @@ NAMED = 2  # comparisons that a reason names; more are counted
 
 
 class Choice(StrEnum):
-    """What to do with a candidate."""
+    """The recommended decision on a candidate."""
 
     SHIP = "ship"
-    """Better by more than the smallest effect; guardrails hold."""
+    """Better by more than the smallest effect, and guardrails hold."""
     SHIP_IF_CHEAP = "ship_if_cheap"
-    """Better, by how much is open (or no smallest effect is set); guardrails hold."""
+    """Better, but it is open by how much, or no smallest effect is set; guardrails hold."""
     DO_NOT_SHIP = "do_not_ship"
     """A primary metric or a guardrail is shown to be worse, or another gate failed."""
     JUDGE_MORE = "judge_more"
-    """The queries do not settle it."""
+    """The queries do not settle the comparison."""
     MEASURE_MORE = "measure_more"
-    """The queries do not settle what it costs, and settle all else."""
+    """The queries do not settle the costs, and settle everything else."""
     JUDGE_RESULTS = "judge_results"
-    """The queries settle it as far as it is judged; unjudged results could turn it."""
+    """The queries settle the comparison as far as results are judged, but unjudged results could reverse it."""
     NOTHING_CHANGED = "nothing_changed"
-    """Every primary metric has the same values, or a difference shown to be smaller than the smallest effect."""
+    """Every primary metric has equal values, or a difference shown to be smaller than the smallest effect."""
 
     @property
     def traits(self) -> "Traits":
-        """What it means wherever it is shown: a new member is described here, and nowhere else."""
+        """The presentation of the decision in all reports."""
         match self:
             case Choice.SHIP:
                 return Traits(1, "✓", Tone.GOOD, "Ship it.")
@@ -73,18 +73,22 @@ class Choice(StrEnum):
 
     @property
     def words(self) -> str:
-        """For people: ``judge more queries``."""
+        """The decision in words for people: ``judge more queries``."""
         return self.traits.words or self.replace("_", " ")
 
     @property
     def mark(self) -> str:
-        """One letter, the first thing that a person sees."""
+        """The one-character symbol of the decision."""
         return self.traits.mark
 
 
 class Traits(NamedTuple):
-    """What a decision means. place: where it is in lists, 1 first, the best one. mark: one letter. advice: a sentence.
-    words: for people, where they are not its name."""
+    """The presentation of a decision.
+
+    place: rank among the decisions, 1 for the best. mark: one-character symbol. advice: a sentence. words: the decision
+        in
+    words, empty if they equal its name.
+    """
 
     place: int
     mark: str
@@ -95,7 +99,17 @@ class Traits(NamedTuple):
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do with one candidate; reason: why, in one line."""
+    """The recommended decision on one candidate.
+
+    Attributes
+    ----------
+    candidate : str
+        Name of the system.
+    decision : Choice
+        The recommendation.
+    reason : str
+        Why, in one line.
+    """
 
     candidate: str
     decision: Choice
@@ -111,9 +125,10 @@ def decide(
 ) -> Decision:
     """Return the decision on one candidate.
 
-    comparisons: of the whole evaluation. failures: failed gates that concern the candidate, in words; the gates whose
-    failures are verdicts (TOLD_BY_VERDICTS) need not be named. few_judged: failures of the gate JUDGED, which asks for
-    judgments. costs: the candidate's guardrails on what requests cost.
+    comparisons: of the whole evaluation. failures: failed gates that concern the candidate, in words, without gates
+        whose
+    failures are verdicts (TOLD_BY_VERDICTS). few_judged: failures of the gate JUDGED, which requires
+    judgments. costs: the candidate's guardrails on costs of requests.
     """
     own = [row for row in comparisons if row.candidate == candidate]
     guarded = [row for row in own if row.family in (GUARDRAILS, GATE)]
@@ -141,22 +156,22 @@ def decide(
 
 
 def measured_state(row: Comparison) -> State:
-    """Return the state of a comparison on what is judged."""
+    """Return the state of a comparison by the judged results."""
     return state_of(row.conclusion, row.size)
 
 
 def settled_state(row: Comparison) -> State:
-    """Return the state that also stands if unjudged results are better or worse by the label factor."""
+    """Return the state that also holds if unjudged results are better or worse than judged ones by the label factor."""
     return State.UNKNOWN if row.unjudged is None else row.unjudged.state
 
 
 def is_turned(row: Comparison) -> bool:
-    """Return whether unjudged results would turn a state that the queries show, or are not known not to."""
+    """Return whether unjudged results could reverse a state that the queries show, or whether that is unknown."""
     return not measured_state(row).is_unsettled and settled_state(row).is_unsettled
 
 
 def by_primary_metrics(rows: Sequence[Comparison]) -> tuple[Choice, str]:
-    """Return the decision and its reason, if nothing is open: neither harm nor doubt is left."""
+    """Return the decision and its reason if neither harm nor doubt is left."""
     better = [row for row in rows if settled_state(row).is_gain]
     enough = [row for row in better if settled_state(row) is State.BETTER_BY_MORE]
     differing = [row for row in rows if measured_state(row) is not State.SAME]
@@ -170,7 +185,7 @@ def by_primary_metrics(rows: Sequence[Comparison]) -> tuple[Choice, str]:
 
 
 def reason_parts(rows: Sequence[Comparison]) -> Iterator[str]:
-    """The first few in words, and how many more there are."""
+    """Yield the verdicts of the first few comparisons in words, then "and N more"."""
     for row in rows[:NAMED]:
         is_shown = row.conclusion.traits.tells_difference and row.difference is not None
         number = f" ({signed(row.difference)})" if is_shown else ""
@@ -181,7 +196,7 @@ def reason_parts(rows: Sequence[Comparison]) -> Iterator[str]:
 
 
 def how_many(row: Comparison) -> str:
-    """How many queries settle what is open, with a chance of 80 %; empty where that is not known."""
+    """Return the number of queries that would settle an open comparison with 80 % power, in words; empty if unknown."""
     count, many = (row.queries, "queries") if row.clusters is None else (row.clusters.count, "clusters")
     if row.queries_needed is None or row.queries_needed <= count:
         return ""
@@ -189,7 +204,7 @@ def how_many(row: Comparison) -> str:
 
 
 def whether_enough(row: Comparison) -> str:
-    """Return what keeps a gain from being enough, if it is open whether it is; else an empty text."""
+    """Return why a gain is not shown to exceed the smallest effect, or an empty text."""
     if not measured_state(row).is_gain or measured_state(row) is settled_state(row) is State.BETTER_BY_MORE:
         return ""
     if row.smallest_effect is None:

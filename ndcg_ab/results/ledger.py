@@ -1,4 +1,4 @@
-"""The ledger of an evaluation: how many rows or queries each stage read, used and left out, and for which reasons."""
+"""The records of how many rows or queries each stage of an evaluation read, used and left out, with reasons."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ FEW_SCORED = 0.5  # below this share of the judged queries, an evaluation is abo
 
 @dataclass(frozen=True)
 class Omission:
-    """The rows or queries that a stage left out for one reason."""
+    """The number of rows or queries that a stage left out for one reason."""
 
     reason: str
     count: int
@@ -19,10 +19,10 @@ class Omission:
 
 @dataclass(frozen=True)
 class LedgerRow:
-    """The count of one stage; read = used + all that is left out.
+    """The counts of one stage; read = used + the sum of all that is left out.
 
     stage: a constant of this module. about: the system of a ranking or of answers, the metric of scores; else None.
-    read: rows of the files and logs for the first three stages, judged queries for the others; SCORED begins with the
+    read: rows of files and logs for the first three stages, judged queries for the others; SCORED starts from the
     queries that DRAWN uses.
     left_out: the reasons with a count above 0.
     """
@@ -35,17 +35,17 @@ class LedgerRow:
 
     @property
     def reasons(self) -> str:
-        """All reasons as a text: ``of unjudged queries: 18; comments: 2``."""
+        """All reasons with counts in one text: ``of unjudged queries: 18; comments: 2``."""
         return "; ".join(f"{each.reason}: {each.count}" for each in self.left_out)
 
     @property
     def share(self) -> float:
-        """The share of what was read that is used, 0 to 1; 0 if nothing was read."""
+        """The share of the rows read that is used, 0 to 1; 0 if nothing was read."""
         return self.used / self.read if self.read else 0.0
 
 
 def make_row(stage: str, about: str | None, read: int, left_out: Mapping[str, int]) -> LedgerRow:
-    """Return the row of a stage that uses everything except what is left out; left_out: reason -> count."""
+    """Return the row of a stage that uses everything that is not left out; left_out: reason -> count."""
     reasons = tuple(Omission(reason, count) for reason, count in left_out.items() if count)
     return LedgerRow(stage, about, read, read - sum(each.count for each in reasons), reasons)
 

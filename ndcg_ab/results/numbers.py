@@ -1,4 +1,4 @@
-"""Numbers as text: one function for each kind of number, for every report, finding and message."""
+"""Format numbers as text: one function for each kind of number, used by all reports, findings and messages."""
 
 LARGE = 1e9  # from here on (of dcg and cg with huge gains) digits are counted, not written
 
@@ -20,7 +20,7 @@ def format_share(value: float | None) -> str:
 
 
 def format_figure(value: float | None) -> str:
-    """Four decimals, or two digits that count."""
+    """Return a number with four decimals, or with two significant digits if it is below 0.001."""
     if value is None:
         return "–"
     return f"{value:.4f}" if value >= 0.001 or value == 0 else f"{value:.2g}"
@@ -31,7 +31,7 @@ def format_percent(value: float | None) -> str:
 
 
 def percent_below(share: float, limit: float) -> str:
-    """A share in percent, with as many decimals as show that it is below the limit: ``79.8 %`` below 80 %."""
+    """Return a share in percent, with enough decimals to show that it is below the limit: ``79.8 %`` below 80 %."""
     for decimals in range(6):
         text = f"{100 * share:.{decimals}f}"
         if float(text) < 100 * limit:
@@ -40,7 +40,10 @@ def percent_below(share: float, limit: float) -> str:
 
 
 def format_probability(value: float | None) -> str:
-    """Four digits; a p-value is never 0, but a t test of differences that do not vary has none to show."""
+    """Return a probability with four decimals, or one significant digit if it is below 0.0001; a dash for None and 0.
+
+    A p-value is never 0, except in a t test of differences without variance, which has none to show.
+    """
     if value is None or value == 0:
         return "–"
     return f"{value:.4f}" if value >= 0.0001 else f"{value:.1g}"

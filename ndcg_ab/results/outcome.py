@@ -1,6 +1,6 @@
-"""What an evaluation found: the one structure behind the terminal, the JSON, the bundle and the tracker.
+"""The outcome of an evaluation: the structure behind the terminal output, the JSON, the bundle and the tracker.
 
-Its JSON is a contract (docs/json.md): ``"schema": 1``.
+The JSON is a stable interface (docs/json.md): ``"schema": 1``.
 """
 
 import dataclasses
@@ -21,20 +21,20 @@ from ndcg_core.statistics.verdicts.comparison import Comparison
 
 
 class Severity(StrEnum):
-    """How grave a finding is, the gravest first."""
+    """The severity of a finding, the most severe first."""
 
     ERROR = "error"
-    """Nothing is computed in spite of it."""
+    """The evaluation stops."""
     WARNING = "warning"
-    """It may change what the comparison says."""
+    """The problem may change the conclusions."""
     NOTE = "note"
-    """Worth knowing; it changes nothing."""
+    """The observation changes nothing."""
     IGNORED = "ignored"
-    """The configuration says not to report it."""
+    """The configuration says not to report the finding."""
 
     @property
     def traits(self) -> "SeverityTraits":
-        """How it is shown: a new member is described here, and nowhere else."""
+        """The presentation of the severity in all reports."""
         match self:
             case Severity.ERROR:
                 return SeverityTraits(0, "!", "red")
@@ -49,7 +49,10 @@ class Severity(StrEnum):
 
 
 class SeverityTraits(NamedTuple):
-    """rank: 0 for the gravest.  mark, colour: in a terminal."""
+    """The presentation of a severity.
+
+    rank: 0 for the most severe.  mark, colour: in a terminal.
+    """
 
     rank: int
     mark: str
@@ -58,13 +61,24 @@ class SeverityTraits(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """Something that the data check noticed.
+    """A problem or observation that the data check reports.
 
-    code: one of `ndcg_ab.finding_codes.CODES`. severity: a value of `Severity`.
-    count: how many queries, results or judgments it concerns.
-    system, metric: whose ranking and which metric it is about; None where it is about none, or about all of them.
-    value: the number that it tells beside the count, such as a share or by how much a mean could move; None without.
-    examples: up to five places with what is there, in order.
+    Attributes
+    ----------
+    code : str
+        One of `ndcg_ab.finding_codes.CODES` (docs/findings.md).
+    severity : str
+        A value of `Severity`.
+    message : str
+        The finding in one sentence.
+    count : int
+        Number of queries, results or judgments that are affected.
+    system, metric : str or None
+        The ranking and the metric that are affected; None if none is, or all are.
+    value : float or None
+        A further number, such as a share or the possible change of a mean.
+    examples : tuple of str
+        Up to five places with their content, in order.
     """
 
     code: str
@@ -79,9 +93,18 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class GateResult:
-    """Whether something holds that must hold for an evaluation to pass; message: what does not, or what does.
+    """The result of one condition of the gate.
 
-    systems, reasons: for whom it does not hold, and why, one for one; empty if it passed, or if it holds for nobody.
+    Attributes
+    ----------
+    name : str
+        Name of the condition.
+    passed : bool
+        Whether the condition holds.
+    message : str
+        What does not hold, or what holds.
+    systems, reasons : tuple of str
+        The systems for which it does not hold, and the reason for each; empty if it passed or holds for no system.
     """
 
     name: str
@@ -91,7 +114,10 @@ class GateResult:
     reasons: tuple[str, ...] = ()
 
     def concerning(self, *systems: str) -> str:
-        """Why it does not hold for these systems; empty where it does, all of the message where nobody is named."""
+        """Return why the condition does not hold for the given systems; empty if it does.
+
+        The whole message is returned if the condition names no systems.
+        """
         if self.passed or not self.systems:
             return "" if self.passed else self.message
         if not self.reasons:
@@ -101,13 +127,13 @@ class GateResult:
 
 @dataclasses.dataclass(frozen=True)
 class Input:
-    """What an evaluation read.
+    """An input that an evaluation read.
 
-    name: of judgments and queries the file's, of a ranking the system's. kind: judgments, cheap
-        judgments, queries, intended or ranking.
-    version: of a system, where the configuration says one. origin: a path, or module:function. rows: how many.
-    digest: SHA-256 of the content, 32 hex digits: the same for any order of rows and any file format.
-    read: the earlier moment that it was read at, ISO 8601, UTC, and has not changed since; None: it was read again.
+    name: the file name of judgments and queries, the system of a ranking. kind: judgments, cheap
+    judgments, queries, intended or ranking.
+    version: of a system, if the configuration gives one. origin: a path, or module:function. rows: number of rows.
+    digest: the first 32 hex digits of the SHA-256 of the content, independent of row order and file format.
+    read: the earlier moment at which it was read if it has not changed since, ISO 8601, UTC; None if it was read now.
     """
 
     name: str
@@ -121,14 +147,26 @@ class Input:
 
 @dataclasses.dataclass(frozen=True)
 class SystemSummary:
-    """One system on one metric.
+    """The summary of one system on one metric.
 
-    mean, median: over the scored queries, in the metric's range; None when there are none. The mean is weighted where
-        the queries have weights, and unweighted_mean the plain one; else that is None.
-    queries: the scored queries. unanswered: those that the system returned nothing for (they score 0); None where
-        another tool computed the scores.
-    judged: mean share of its results within the cutoff that have a judgment, 0 to 1, over the queries that it
-        answered; None when it answered none.
+    Attributes
+    ----------
+    system_id : str
+        Name of the system.
+    metric : str
+        Name of the metric.
+    mean, median : float or None
+        Over the scored queries, in the range of the metric; None without scored queries.  The mean is weighted if the
+        queries have weights.
+    queries : int
+        Number of scored queries.
+    unanswered : int or None
+        Number of scored queries without results from the system, which score 0; None if another tool computed the
+        scores.
+    judged : float or None
+        Mean share of judged results within the cutoff, 0 to 1, over the answered queries; None if none was answered.
+    unweighted_mean : float or None
+        The unweighted mean if `mean` is weighted; else None.
     """
 
     system_id: str
@@ -143,10 +181,10 @@ class SystemSummary:
 
 @dataclasses.dataclass(frozen=True)
 class LeftOut:
-    """The primary comparisons without the judgments that one of the systems alone contributed.
+    """The primary comparisons without the judgments that only one system contributed to the pool.
 
-    system: the one whose judgments are left out. hidden: judged documents that are left out, >= 0.
-    comparisons: without a query and not testable if no judgment is left.
+    system: the system whose judgments are left out. hidden: number of judged documents left out, >= 0.
+    comparisons: without queries and not testable if no judgment remains.
     """
 
     system: str
@@ -156,15 +194,17 @@ class LeftOut:
 
 @dataclasses.dataclass(frozen=True)
 class FunctionJudge:
-    """What a function that judges did, and how far it agrees with the judgments of files.
+    """The work of a judge function, and its agreement with the judgments in files.
 
-    function: module:function. judged: the documents whose grade is the function's; >= 0. unsaid: those that nobody
-        judged and of which it could not say a grade.
-    compared: documents that files judge, too, drawn from what the systems show, and that it graded; at most 200, 0
-        where there is no file. equal: how many of them it grades as the files do. mean_difference: its grade minus
-        theirs; None where none is compared.
-    cohen_kappa: 1 at best, 0 as by chance. krippendorff_alpha: likewise, ordinal. Both are None where all grades are
-        the same one, or none is compared.
+    function: module:function. judged: number of documents graded by the function, >= 0. unsaid: number of documents
+        that
+        nobody judged and for which the function returned no grade.
+    compared: number of documents, drawn from those shown, that both the files and the function grade; at most 200, 0
+        without files. equal: number of them with equal grades. mean_difference: grade of the function minus
+        grade of the files; None if none is compared.
+    cohen_kappa: 1 at best, 0 at chance level. krippendorff_alpha: likewise, for ordinal grades. Both are None if all
+        grades
+        are equal, or none is compared.
     """
 
     function: str
@@ -179,17 +219,18 @@ class FunctionJudge:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """A whole evaluation: metrics in the order asked for, systems in the order given, the baseline among them.
+    """The complete result of an evaluation: metrics in the configured order, and systems in the given order.
 
-    parity_queries: how many queries the Python core computed again; None where another tool computed the scores.
-    judges: what several judges say; None where there are not several.
-    changes: what each candidate changed in the first places; none where the rankings are not here.
-    left_out: the primary comparisons without what each system alone contributed to the judgments, where these name
-        systems as their sources.
-    function_judge: what a function judged; None where none did.
-    costs: what requests cost; None where that was not recorded.
-    if_all_decided: the decisions that would be others if every metric decided, where by default the first one does.
-    ledger: what each stage read, used and left out.
+    parity_queries: number of queries that the Python core computed again; None if another tool computed the scores.
+    judges: agreement of several judges; None if there are not several.
+    changes: changes of each candidate in the first places; empty if the rankings are not on this machine.
+    left_out: the primary comparisons without what each system alone contributed to the judgments, if the judgments name
+    systems as their sources.
+    function_judge: work of a judge function; None without one.
+    costs: costs of requests; None if they were not recorded.
+    if_all_decided: the decisions that would differ if every metric were primary, for an evaluation in which only the
+    first is by default.
+    ledger: numbers of rows or queries that each stage read, used and left out.
     """
 
     baseline: str
@@ -212,34 +253,37 @@ class Outcome:
 
     @property
     def is_given(self) -> bool:
-        """Whether another tool computed the scores: of rankings and judgments nothing is known then."""
+        """Whether another tool computed the scores, so that rankings and judgments are unknown."""
         return self.parity_queries is None
 
     @property
     def gate(self) -> str | None:
-        """passed or failed; None where the configuration names no gate."""
+        """The result of all conditions of the gate, "passed" or "failed", or None without a gate."""
         if not self.gates:
             return None
         return "passed" if all(gate.passed for gate in self.gates) else "failed"
 
     @property
     def failures(self) -> tuple[GateResult, ...]:
-        """The gates that failed."""
+        """The conditions of the gate that failed."""
         return tuple(gate for gate in self.gates if not gate.passed)
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
-        """What to do with each candidate, in the order of the systems (docs/verdicts.md)."""
+        """The recommended decision on each candidate, in the order of the systems (docs/verdicts.md)."""
         return tuple(self._decision_on(name) for name in self.candidates)
 
     @property
     def candidates(self) -> list[str]:
-        """The systems that are compared with the baseline, in the order given."""
+        """The names of the systems that are compared with the baseline, in the given order."""
         compared = {row.candidate for row in self.comparisons if row.family in MAIN}
         return [name for name in dict.fromkeys(row.system_id for row in self.systems) if name in compared]
 
     def _decision_on(self, candidate: str) -> Decision:
-        """By the failed gates that concern it, too; what fails for the baseline concerns all, but for its own drop."""
+        """Return the decision on a candidate, considering the failed gates that concern it.
+
+        A failure of the baseline concerns every candidate, except a drop of the baseline since the previous evaluation.
+        """
         told = {
             gate.name: gate.concerning(*([candidate] if gate.name == NO_DROP else [candidate, self.baseline]))
             for gate in self.failures
@@ -256,7 +300,7 @@ class Outcome:
 
     @property
     def main(self) -> list[Comparison]:
-        """Every candidate against the baseline on every metric, in the order of the metrics: no slices, no pairs."""
+        """The comparisons of every candidate with the baseline on every metric, by metric, without slices and pairs."""
         rows = {(row.metric, row.candidate): row for row in self.comparisons if row.family in MAIN}
         names = [metric.name for metric in self.metrics]
         return sorted(rows.values(), key=lambda row: names.index(row.metric))
@@ -268,7 +312,7 @@ class Outcome:
 
     @property
     def intended(self) -> list[Comparison]:
-        """On the queries that a change was meant for, and on the others, apart."""
+        """The comparisons on the queries that a change is meant to improve, and on the other queries."""
         return [row for row in self.comparisons if row.family == INTENDED]
 
     @property
@@ -276,7 +320,7 @@ class Outcome:
         return [row for row in self.comparisons if row.family == PAIRS]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the outcome ready for JSON; the same inputs give the same bytes."""
+        """Return the outcome as content for JSON; equal inputs give equal bytes."""
         found: dict[str, Any] = {"schema": SCHEMA}
         for field in dataclasses.fields(self):
             found[field.name] = encode(getattr(self, field.name))
@@ -291,7 +335,7 @@ class Outcome:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Outcome":
-        """Return the outcome that `to_dict` wrote."""
+        """Return the outcome from content that `to_dict` returned."""
         kinds = field_types(cls)  # type: ignore[arg-type]  # a class is hashable
         known = {name: decode(kinds[name], value) for name, value in content.items() if name in kinds}
         return cls(**known, parity_queries=content["parity"] and content["parity"]["queries"])

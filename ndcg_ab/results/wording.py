@@ -1,4 +1,4 @@
-"""Words and numbers in the sentences of an evaluation: findings, gates, obstacles."""
+"""Phrases and numbers that findings, gates and verdicts share."""
 
 from ndcg_ab.results.numbers import signed
 from ndcg_core.statistics.verdicts.record import Labels
@@ -14,17 +14,20 @@ SLACK = 1e-9
 
 
 def queries_text(count: int, kind: str = "") -> str:
-    """``1 judged query``, ``2 judged queries``."""
+    """Return a number of queries in words: ``1 judged query``, ``2 judged queries``."""
     return f"{count} {kind and kind + ' '}quer{'y' if count == 1 else 'ies'}"
 
 
 def is_lead(labels: Labels) -> bool:
-    """Whether the shares of judged results of two systems lie clearly apart."""
+    """Return whether the shares of judged results of two systems differ clearly."""
     return abs(labels.lead) >= LEAD - SLACK
 
 
 def fully_judged_text(labels: Labels) -> str:
-    """The difference where all is judged: ``on the 12 queries judged fully for both -0.0049 (-0.1398 … +0.1301)``."""
+    """Return the difference on fully judged queries in words.
+
+    For example ``on the 12 queries judged fully for both -0.0049 (-0.1398 … +0.1301)``.
+    """
     if labels.full_difference is None:
         return "no query is judged fully for both"
     number = "one query" if labels.full_queries == 1 else f"{labels.full_queries} queries"
@@ -32,7 +35,7 @@ def fully_judged_text(labels: Labels) -> str:
 
 
 def fully_judged_difference(labels: Labels) -> str:
-    """``-0.0049 (-0.1398 … +0.1301)``."""
+    """Return the difference on fully judged queries with its interval: ``-0.0049 (-0.1398 … +0.1301)``."""
     if labels.full_difference is None:
         return "–"
     between = f" ({signed(labels.full_low)} … {signed(labels.full_high)})" if labels.full_low is not None else ""

@@ -1,4 +1,4 @@
-"""`assert_not_worse`: a test that fails where a ranking got worse, and says on which queries."""
+"""The function `assert_not_worse`, which fails a test if a ranking got worse and names the queries that lost most."""
 
 import inspect
 import math
@@ -39,15 +39,44 @@ def assert_not_worse(
     gate: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> CompareResult:
-    """Fails where the candidate is worse than the baseline; else what was found (docs/python.md).
+    """Fail if a candidate ranking is worse than a baseline, else return the comparison.
 
-    judgments, baseline, candidate: paths, tables that speak Arrow, or dictionaries.
-    metrics: each must hold, unless `primary_metrics` or `secondary_metrics` say which.
-    margin: None: no regression on a metric may be shown.  A number > 0: it must be shown of every metric that the
-        candidate is not worse by that much; smaller regressions pass.  Metric -> number: the same of these metrics.
-    gate: more that must hold, as under `gate:` in a configuration (docs/gates.md).
-    options: as for `ndcg_ab.compare`; guardrails must be shown to hold.
-    Raises AssertionError with the answer and the queries that lost most; InputError and ParityError as `compare`.
+    A "dataset" is a path, a table with the Arrow PyCapsule interface (pandas, polars, pyarrow, DuckDB), or nested
+    dictionaries or lists as in docs/python.md.
+
+    Parameters
+    ----------
+    judgments : dataset
+        Grades by query and document.
+    baseline : dataset
+        Ranking of the accepted version.
+    candidate : dataset
+        Ranking of the new version.
+    metrics : str, Metric, or sequence of them, default ("ndcg@10",)
+        Metrics that must not be worse, unless `primary_metrics` or `secondary_metrics` among the options assign roles.
+    margin : float, or mapping of metric to float, optional
+        None: the test fails if a regression is shown on a metric.  A number > 0, in the unit of the metric: the test
+        fails
+        unless it is shown for every metric that the candidate is not worse by that much; smaller regressions pass.  A
+        mapping gives such margins for single metrics.
+    gate : mapping, optional
+        Further conditions, as under `gate:` in a configuration (docs/gates.md).
+    **options
+        Further arguments of `ndcg_ab.compare`.  Guardrails must be shown to hold.
+
+    Returns
+    -------
+    CompareResult
+        The comparison, if the test passes.
+
+    Raises
+    ------
+    AssertionError
+        If the candidate is worse; the message has the answer and the queries that lost most.
+    InputError
+        If an argument or the data are invalid.
+    ParityError
+        If the SQL and the Python implementation of a metric disagree.
     """
     __tracebackhide__ = True
     refuse_unknown_arguments(options)
@@ -56,7 +85,7 @@ def assert_not_worse(
 
 
 def refuse_unknown_arguments(options: Mapping[str, Any]) -> None:
-    """TypeError, as Python has it, for an argument that `compare` does not take; InputError for scores."""
+    """Raise TypeError for an argument that `compare` does not accept, and InputError for scores."""
     __tracebackhide__ = True
     if options.get("scores") is not None:
         raise InputError(
@@ -72,9 +101,9 @@ def refuse_unknown_arguments(options: Mapping[str, Any]) -> None:
 
 
 def compare_with_gate(judgments: Data, systems: Mapping[str, Data], options: Mapping[str, Any]) -> CompareResult:
-    """The comparison of a baseline and a candidate; AssertionError where a gate failed.
+    """Return the comparison of a baseline and a candidate; raise AssertionError if a condition of the gate fails.
 
-    options: those of `assert_not_worse`.  Errors lead to the test, not into this package.
+    options: those of `assert_not_worse`.  Tracebacks of errors end in the test, not in this package.
     """
     __tracebackhide__ = True
     try:
@@ -91,9 +120,9 @@ def compare_with_gate(judgments: Data, systems: Mapping[str, Data], options: Map
 
 
 def format_undecided(result: CompareResult) -> Iterator[str]:
-    """What passed because nothing could be shown: ``ndcg@5 undecided (-0.0310): 20 queries find only …``.
+    """Yield a sentence for each metric that passed undecided: ``ndcg@5 undecided (-0.0310): 20 queries find only …``.
 
-    Nothing where only a margin had to hold, which was proven, or where the smallest effect would have been found.
+    Nothing is yielded if only margins were tested, which are proven, or if the smallest effect would have been found.
     """
     proven = {row.metric for row in result.comparisons if row.family in (GUARDRAILS, GATE)}
     is_asked = any(gate.name == NO_REGRESSION for gate in result.gates)
@@ -109,7 +138,7 @@ def format_undecided(result: CompareResult) -> Iterator[str]:
 
 
 def compare_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of `compare`: a margin and what else must hold become its gate."""
+    """Return the arguments of `compare`, with margins and conditions as its gate."""
     arguments = {name: value for name, value in options.items() if name != "margin"}
     metrics = [our_name(name) for name in as_configured("metrics", options["metrics"])]
     margins = parse_margins(options["margin"], metrics)
@@ -126,7 +155,7 @@ def compare_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse_margins(margin: Margin | None, metrics: Sequence[str]) -> dict[str, float]:
-    """Metric -> how much worse the candidate may be; InputError for what is no number above 0."""
+    """Return the mapping metric -> margin; raise InputError unless every margin is a number above 0."""
     if margin is None:
         return {}
     given = as_configured("guardrails", margin if isinstance(margin, Mapping) else dict.fromkeys(metrics, margin))
@@ -140,12 +169,12 @@ def parse_margins(margin: Margin | None, metrics: Sequence[str]) -> dict[str, fl
 
 
 def our_name(name: Any) -> Any:
-    """The name of a metric as it is written here; what is no name as it is."""
+    """Return the canonical name of a metric; anything but text unchanged."""
     return canonical_name(translate(name)) if isinstance(name, str) else name
 
 
 def format_failure(result: CompareResult) -> Iterator[str]:
-    """The answer as in the terminal without its gates, and the queries that lost most on what failed first."""
+    """Yield the lines of the answer without its gates, then the queries that lost most on the first failed metric."""
     lines = str(result).splitlines()
     yield from ("", *(line for line in lines if not line.startswith("gate ")))
     worst = next((row for row in result.comparisons if fails_gate(row)), result.comparison())
@@ -157,7 +186,7 @@ def format_failure(result: CompareResult) -> Iterator[str]:
 
 
 def fails_gate(row: Comparison) -> bool:
-    """Whether a comparison is what a gate asks for and does not get."""
+    """Return whether a comparison fails its condition of the gate."""
     if row.family in (GUARDRAILS, GATE):
         return row.conclusion.fails_margin
     return row.family == PRIMARY and row.conclusion is Verdict.REGRESSED

@@ -1,10 +1,10 @@
-"""Rankings that are kept in a repository as the baselines of its tests.
+"""Keep rankings in a repository as the baselines of its tests.
 
-A baseline is an ordinary ranking file in TSV with the columns query_id, doc_id and rank: every query that was answered,
-each as deep as the metrics look.  Scores are not kept, and queries and ranks are in order, so that a change of the
-ranker changes the lines of the queries that it changes, and no others.  The depth is part of the name:
-``shop.top10.tsv``; ``shop.tsv`` holds whole rankings.  ``shop.top10.tsv.sha256`` beside it holds its number of rows and
-its SHA-256 digest: a baseline decides whether a test passes, so it must prove that it is whole.
+A baseline is a ranking file in TSV with the columns query_id, doc_id and rank: every answered query,
+as deep as the metrics look.  Scores are not kept, and queries and ranks are sorted, so that a change of the
+ranker changes only the lines of the affected queries.  The depth is part of the name:
+``shop.top10.tsv``; ``shop.tsv`` holds complete rankings.  Beside it, ``shop.top10.tsv.sha256`` holds the number of rows
+and the SHA-256 digest, because a damaged baseline must not decide whether a test passes.
 """
 
 import csv
@@ -38,9 +38,10 @@ Placed = tuple[str, str, int]  # query_id, doc_id, rank
 
 
 class Place(NamedTuple):
-    """Where a test's baselines are, and what is done with them.
+    """The folder of a test's baselines, and whether they are updated.
 
-    root: of the test suite; messages name files from there.  test: the id of the test, for the command that makes them.
+    root: root of the test suite, to which file names in messages are relative.  test: id of the test, for the command
+    that writes the baselines.
     """
 
     directory: Path
@@ -50,7 +51,7 @@ class Place(NamedTuple):
 
 
 class RankingBaseline:
-    """One baseline by its name; `written` names the files that were written, from the root of the test suite."""
+    """A baseline by name; `written` lists the files that were written, relative to the root of the test suite."""
 
     def __init__(self, name: str, place: Place) -> None:
         __tracebackhide__ = True
@@ -71,9 +72,41 @@ class RankingBaseline:
         gate: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> CompareResult:
-        """As `ndcg_ab.testing.assert_not_worse`, with the baseline of the repository.
+        """Fail if a candidate ranking is worse than the baseline in the repository, else return the comparison.
 
-        With ``pytest --update-rankings`` the candidate becomes the baseline: what is returned is about it alone.
+        With ``pytest --update-rankings`` the candidate becomes the baseline, and the result is about the candidate
+        alone.
+
+        Parameters
+        ----------
+        judgments : dataset
+            Grades by query and document: a path, an Arrow table, or nested dictionaries or lists.
+        candidate : dataset
+            Ranking of the new version.
+        metrics : str, Metric, or sequence of them, default ("ndcg@10",)
+            Metrics that must not be worse.
+        margin : float, or mapping of metric to float, optional
+            None: the test fails if a regression is shown.  A number > 0, in the unit of the metric: the test fails
+            unless it is
+            shown that the candidate is not worse by that much.
+        gate : mapping, optional
+            Further conditions, as under `gate:` in a configuration (docs/gates.md).
+        **options
+            Further arguments of `ndcg_ab.compare`.
+
+        Returns
+        -------
+        CompareResult
+            The comparison, if the test passes.
+
+        Raises
+        ------
+        AssertionError
+            If the candidate is worse.
+        InputError
+            If an argument, the data or the baseline are invalid.
+        ParityError
+            If the SQL and the Python implementation of a metric disagree.
         """
         __tracebackhide__ = True
         refuse_unknown_arguments(options)
@@ -107,14 +140,14 @@ class RankingBaseline:
         return result
 
     def path(self, depth: int | None) -> Path:
-        """The file that holds so many results of every query; None: all of them."""
+        """Return the file that holds the first `depth` results of every query; None: all results."""
         return self.place.directory / f"{self.name}{'' if depth is None else f'.top{depth}'}.tsv"
 
     def shown(self, path: Path) -> str:
         return path.relative_to(self.place.root).as_posix() if path.is_relative_to(self.place.root) else str(path)
 
     def write(self, path: Path, rows: Sequence[Placed]) -> None:
-        """Write the rows and their digest, each file completely or not at all; nothing if both are there already."""
+        """Write the rows and their digest, each file completely or not at all; do nothing if both are unchanged."""
         check_order(path, rows, self.place.test)
         page = io.StringIO()
         writer = csv.writer(page, delimiter="\t", lineterminator="\n")
@@ -135,25 +168,28 @@ def digest_path(path: Path) -> Path:
 
 
 def digest_text(path: Path, text: bytes) -> str:
-    """Return the number of rows and the digest of a baseline, whatever its ends of lines, as ``sha256sum`` has them."""
+    """Return the content of a digest file: the number of rows, and the digest as ``sha256sum`` writes it.
+
+    Line ends do not matter.
+    """
     text = text.replace(b"\r\n", b"\n")
     rows = text.count(b"\n") - 1
     return f"# {rows} rows\n{hashlib.sha256(text).hexdigest()}  {path.name}\n"
 
 
 def broken_baseline(path: Path, what: str, test: str) -> InputError:
-    """Return the error of a baseline that cannot be trusted, with the command that writes it again."""
+    """Return the error for a damaged baseline, with the command that writes it again."""
     return InputError(f"{path}: {what}: write it again with: python -m pytest --update-rankings {test}")
 
 
 def deepest_cutoff(metrics: Sequence[Metric]) -> int | None:
-    """How deep the metrics look into a ranking; None where one of them looks at all of it."""
+    """Return the largest cutoff of the metrics, or None if one of them uses the whole ranking."""
     depths = [metric.depth for metric in metrics if metric.depth and metric.unjudged != "condense"]
     return max(depths) if len(depths) == len(metrics) else None
 
 
 def refuse_several_orders(metrics: Sequence[Metric]) -> None:
-    """Raise InputError if a kept order cannot stand for the rules by which the metrics order equal scores."""
+    """Raise InputError if the metrics order equal scores by different rules, which one order cannot serve."""
     rules = {(metric.ties, metric.score_precision) for metric in metrics}
     if len(rules) > 1 or "average" in {ties for ties, _ in rules}:
         names = ", ".join(metric.name for metric in metrics)
@@ -164,7 +200,10 @@ def refuse_several_orders(metrics: Sequence[Metric]) -> None:
 
 
 def first_results(system: System, depth: int | None, metric: Metric) -> list[Placed]:
-    """Return the first results of every query, queries by their ids, equal scores by the rule of the metric."""
+    """Return the first results of every query, sorted by query id.
+
+    Equal scores are ordered by the rule of the metric.
+    """
     table = pull_source(system.source, RANKING, Path(), system=system.name).table
     answers: dict[str, list[Result]] = {}
     for query_id, *row in zip(
@@ -180,9 +219,9 @@ def first_results(system: System, depth: int | None, metric: Metric) -> list[Pla
 
 
 def load_ranking(path: Path, test: str) -> dict[str, dict[str, float]]:
-    """Return a baseline as a ranking in memory; raise InputError if it is not as it was written.
+    """Return a baseline as a ranking in memory; raise InputError if the file was changed.
 
-    In memory the columns and formats of the candidate's file are not looked for in it.
+    The file is not read as a path, so that column names and formats of the candidate's file do not apply to it.
     """
     passage = Passage(BOUNDS["baseline"], str(path))
     passage.count(size=path.stat().st_size)
@@ -206,7 +245,7 @@ def load_ranking(path: Path, test: str) -> dict[str, dict[str, float]]:
 
 
 def check_order(path: Path, rows: Sequence[Placed], test: str) -> None:
-    """Raise InputError if the ranks of a query are not 1, 2, 3 …, a document is ranked twice, or an id is no text."""
+    """Raise InputError unless ranks are 1, 2, 3 … in each query, documents distinct, and ids not empty."""
     seen: dict[str, set[str]] = {}
     for query_id, doc_id, rank in rows:
         documents = seen.setdefault(query_id, set())

@@ -1,7 +1,7 @@
-"""The pytest plugin: `ranking_baseline` and `--update-rankings`.
+"""The pytest plugin with the fixture `ranking_baseline` and the option `--update-rankings`.
 
-pytest imports it at every start, so it needs nothing but pytest before a test asks for the fixture; and it prints
-nothing but the baselines that were written, and what the tests that passed leave undecided.
+pytest imports the plugin at every start, so it imports nothing but pytest until a test uses the fixture.  It prints
+the baselines that were written, and what tests that passed leave undecided.
 """
 
 import sys
@@ -30,13 +30,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def ranking_baseline(request: pytest.FixtureRequest) -> "Iterator[Callable[..., RankingBaseline]]":
-    """A ranking kept in the repository: ranking_baseline("shop").assert_not_worse(judgments, candidate)."""
+    """Return baselines kept in the repository: ranking_baseline("shop").assert_not_worse(judgments, candidate)."""
     from ndcg_ab.testing.baselines import NAME, Place, RankingBaseline
 
     made: list[RankingBaseline] = []
 
     def named(name: str | None = None, directory: str | Path | None = None) -> RankingBaseline:
-        """The baseline of a name, by default the test's own; directory: from rootdir, by default tests/baselines."""
+        """Return the baseline of a name, by default the name of the test.
+
+        directory: relative to rootdir, by default tests/baselines.
+        """
         __tracebackhide__ = True
         own = request.node.name
         if name is None and not NAME.fullmatch(own):
@@ -53,14 +56,14 @@ def ranking_baseline(request: pytest.FixtureRequest) -> "Iterator[Callable[..., 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Keeps what the comparisons of a test leave undecided, whether or not it asked for the fixture."""
+    """Record what the comparisons of a test leave undecided, whether or not the test uses the fixture."""
     take_undecided()
     yield
     item.user_properties += [(OPEN, f"{item.nodeid}: {text}") for text in dict.fromkeys(take_undecided())]
 
 
 def take_undecided() -> list[str]:
-    """What was said since it was taken last; nothing where no test has compared yet."""
+    """Return and clear the sentences about undecided metrics; empty if no test has compared yet."""
     asserting = sys.modules.get(ASSERTING)
     if asserting is None:
         return []

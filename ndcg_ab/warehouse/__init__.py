@@ -1,1 +1,1 @@
-"""A metric as one query that anybody's database can run: what `ndcg-ab sql` prints."""
+"""Write a metric as one SQL query for any database, which `ndcg-ab sql` prints."""

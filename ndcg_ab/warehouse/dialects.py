@@ -1,8 +1,8 @@
-"""The databases that a query is written for, and the few words in which they differ.
+"""The SQL dialects for which queries are written, and the quoting of names.
 
-Everything else is one text that means the same in all of them: numbers have an exponent (without one they are decimals
-in some), every column has a name and a table in front of it, what an outer join does not find is made 0 by coalesce.
-Tables, columns and systems are checked, because they become part of a query, and quoted.
+All other text is common to all databases: numbers have an exponent (without one they are decimals in some), every
+column is qualified by a table, and coalesce replaces nulls of outer joins by 0.
+Names of tables, columns and systems are checked, because they become part of a query, and quoted.
 """
 
 import re
@@ -27,12 +27,14 @@ RESERVED = frozenset(
 
 @dataclass(frozen=True)
 class Dialect:
-    """One database.
+    """A database.
 
-    title: its name. text, real: its types of texts and of 64-bit numbers; real32 that of 32-bit ones, empty without.
-    bytewise: what follows a text so that it is compared as bytes, whatever its column says; empty where it always is.
-    quote: the mark around names. folds_up: whether names without marks are stored in capitals.
-    is_executed: whether the tests run what is written for it, or only parse it.
+    title: name of the database. text, real, real32: types of texts, 64-bit and 32-bit floats; real32 is empty without
+        one.
+    bytewise: suffix of a text expression that makes comparisons bytewise, independent of collation; empty if not
+        needed.
+    quote: the quotation mark of names. folds_up: whether unquoted names are stored in capitals.
+    is_executed: whether the tests run the queries for it, or only parse them.
     """
 
     title: str
@@ -45,7 +47,7 @@ class Dialect:
     is_executed: bool = False
 
     def quoted(self, name: str) -> str:
-        """A name that the database takes as it is."""
+        """Return a name in quotation marks."""
         if self.folds_up and name.lower() in RESERVED and name.islower():
             name = name.upper()
         return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
@@ -79,10 +81,10 @@ TEMPLATE = re.compile(r"\{\{[^{}\n\r]*\}\}")  # a dbt expression: {{ ref('rankin
 
 @dataclass(frozen=True)
 class Tables:
-    """Where judgments and rankings stand, as they were named: paths such as ``search.judgments``.
+    """The tables of judgments and rankings, named by paths such as ``search.judgments``.
 
-    rankings: one table of all systems; not read where systems (name -> table) are given.
-    judgments_columns, columns: field -> the name of its column, where that differs.
+    rankings: one table of all systems; not used if systems (name -> table) are given.
+    judgments_columns, columns: field -> column name, if it differs.
     """
 
     judgments: str = "judgments"
@@ -99,7 +101,7 @@ def make_tables(
     judgments_columns: Mapping[str, str] | None,
     columns: Mapping[str, str] | None,
 ) -> Tables:
-    """What was given, with the names that are meant without it; InputError for two places of the rankings."""
+    """Return the tables with default names; raise InputError if rankings are given in two ways."""
     if rankings is not None and systems:
         raise InputError(
             Setting("--rankings"),
@@ -113,12 +115,12 @@ def make_tables(
 
 
 def quote_table(option: str, name: str, dialect: Dialect) -> str:
-    """A table's path in a query; a dbt expression stays as it is. InputError names the option."""
+    """Return the path of a table for a query, keeping a dbt expression; raise InputError that names the option."""
     return name.strip() if TEMPLATE.fullmatch(name.strip()) else quote_path(option, "table", name, dialect)
 
 
 def quote_column(option: str, columns: Mapping[str, str], wanted: str, dialect: Dialect) -> str:
-    """The column of a field in a query."""
+    """Return the column of a field for a query."""
     return quote_path(option, "column", columns.get(wanted, wanted), dialect)
 
 
@@ -136,7 +138,7 @@ def quote_path(option: str, kind: str, name: str, dialect: Dialect) -> str:
 
 
 def quote_identifier(part: str, dialect: Dialect) -> str:
-    """Plain names stay plain; what stood in quotation marks, or needs them, gets those of the database."""
+    """Return a name for a query, quoted if it needs quotation marks or was written in them."""
     if part.startswith('"'):
         return dialect.quoted(part[1:-1].replace('""', '"'))
     plain = r"[a-z_][a-z0-9_]*|[A-Z_][A-Z0-9_]*" if dialect.folds_up else r"[a-z_][a-z0-9_]*"
@@ -144,7 +146,7 @@ def quote_identifier(part: str, dialect: Dialect) -> str:
 
 
 def quote_system(option: str, name: str) -> str:
-    """A system's name as a text in a query."""
+    """Return the name of a system as a SQL string; raise InputError for unsafe characters."""
     if not name or not name.isprintable() or re.search(r"['\"\\`{}]", name):
         raise InputError(
             Setting(option),

@@ -1,4 +1,4 @@
-"""The selects over documents: the tables as they were named, judgments with their gains, results in rank order."""
+"""Write the selects over documents: the user's tables, judgments with gains, results in rank order."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ NOTHING32 = 2.0**-150  # what is not above it is 0 as a 32-bit number
 
 
 def input_steps(metric: Metric, dialect: Dialect, tables: Tables) -> Iterator[Step]:
-    """The two tables with our names and types."""
+    """Yield the selects that read the user's tables with standard names and types."""
 
     def text(alias: str, option: str, field: str) -> str:
         columns = tables.judgments_columns if alias == "judged" else tables.columns
@@ -50,7 +50,7 @@ def input_steps(metric: Metric, dialect: Dialect, tables: Tables) -> Iterator[St
 
 
 def order_column(metric: Metric, dialect: Dialect, tables: Tables) -> str:
-    """What orders results, higher first; adding 0 makes -0.0 and 0.0 equal scores."""
+    """Return the column that orders results, higher first; adding 0 makes -0.0 and 0.0 equal scores."""
     if metric.ties == "given":
         rank = dialects.quote_column("--columns", tables.columns, "rank", dialect)
         return f"    -cast(returned.{rank} as {dialect.real}) as order_score"
@@ -62,7 +62,7 @@ def order_column(metric: Metric, dialect: Dialect, tables: Tables) -> str:
 
 
 def valid_judgments(metric: Metric) -> Iterator[Step]:
-    """Judgments without what is refused: nothing is computed from that."""
+    """Yield the selects that mark refused judgments, from which nothing is computed."""
     named = expressions.is_named_sql("given_judgment.query_id")
     yield Step(
         "unnamed_judgment",
@@ -108,7 +108,7 @@ group by
 
 
 def judged_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """Judgments with their gains, and the queries that count."""
+    """Yield the selects of judgments with their gains, and of the queries that count."""
     walk = cascade_of(metric)
     marked = "".join(f",\n    {column}" for column in judged_columns(metric, walk, dialect)) if walk else ""
     yield Step(
@@ -146,7 +146,7 @@ group by judged_doc.query_id{only if metric.no_relevant == "exclude" else ""}"""
 
 
 def is_valid_sql(metric: Metric) -> str:
-    """Whether a judgment is one that is not refused."""
+    """Return the SQL condition that a judgment is accepted."""
     rules = ["judgment.faults = 0", "judgment.lowest_grade = judgment.grade"]
     if metric.negative == "error":
         rules.append("judgment.grade >= 0e0")
@@ -163,7 +163,7 @@ def is_valid_sql(metric: Metric) -> str:
 
 
 def ranked_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """Results in rank order with their gains."""
+    """Yield the selects of results in rank order with their gains."""
     named = expressions.is_named_sql("given_ranking.system_id", "given_ranking.query_id")
     yield Step(
         "unnamed_result",
@@ -209,7 +209,7 @@ group by
 
 
 def ranking_step(metric: Metric, dialect: Dialect) -> Step:
-    """Results of queries that count, without what the metric takes out."""
+    """Return the select of the results of queries that count, without documents that the metric removes."""
     value = "given_ranking.order_score"
     if metric.score_precision == "float32":
         largest = number_literal(LARGEST32)
@@ -233,7 +233,7 @@ def ranking_step(metric: Metric, dialect: Dialect) -> Step:
 
 
 def graded_doc_step(metric: Metric, dialect: Dialect) -> Step:
-    """What is at each rank, as deep as the metric looks; an unjudged document gains nothing."""
+    """Return the select of the gain at each rank within the depth of the metric; an unjudged document gains nothing."""
     gain = "coalesce(judged_doc.gain, 0e0)"
     columns = [f"ranked_doc.{name} as {name}" for name in ("system_id", "query_id", "rank")]
     comment = "one row per (system_id, query_id, rank); an unjudged document gains nothing"
@@ -260,7 +260,7 @@ def graded_doc_step(metric: Metric, dialect: Dialect) -> Step:
 
 
 def query_dcg_step(metric: Metric) -> Step:
-    """The sum over the places within the cutoff, and what else the measure counts there."""
+    """Return the select of the sum over the places within the cutoff, and of further counts that the measure needs."""
     has_discount = metric.effective_discount != "none"
     lines = ["graded_doc.system_id", "graded_doc.query_id"]
     lines.append(f"sum(graded_doc.gain{' * graded_doc.discount' * has_discount}) as dcg")

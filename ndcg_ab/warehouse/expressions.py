@@ -1,4 +1,4 @@
-"""Gains, discounts and measures as expressions of SQL; a measure has that of its traits in the registry."""
+"""Write gains, discounts and measures as SQL expressions, which depend on the traits of a measure."""
 
 import math
 from collections.abc import Callable
@@ -15,28 +15,28 @@ MOST_LITERALS = 20  # up to this cutoff the discounts stand as numbers in the qu
 
 
 def number_literal(value: float) -> str:
-    """The shortest text of the same number, with an exponent: one without is a decimal in some databases."""
+    """Return the shortest SQL literal of a number, with an exponent, because some databases read others as decimals."""
     text = format_number(value) if abs(value) < 1e15 else repr(value)
     return text.replace("e+", "e") if "e" in text else f"{text}e0"
 
 
 def is_finite_sql(column: str) -> str:
-    """Whether a number is there and finite; NaN is above all numbers in some databases, and beside them in others."""
+    """Return the SQL condition that a number is present and finite, for any treatment of NaN."""
     return f"abs({column}) <= {number_literal(LARGEST)}"
 
 
 def is_named_sql(*columns: str) -> str:
-    """Whether ids are there: neither null nor empty."""
+    """Return the SQL condition that ids are neither null nor empty."""
     return " and ".join(f"{column} <> ''" for column in columns)
 
 
 def largest_addable_gain(metric: Metric) -> float:
-    """The largest gain that can be added up."""
+    """Return the largest gain that can be summed without overflow."""
     return MOST_GAIN if metric.traits.is_bounded else MOST_GAIN_OF_SUMS
 
 
 def highest_addable_grade(metric: Metric) -> float:
-    """The highest grade whose gain by a rule can be added up; a table says it of each of its grades."""
+    """Return the highest grade whose gain by a formula can be summed without overflow."""
     most = largest_addable_gain(metric)
     if metric.effective_gain == "linear":
         return most
@@ -59,12 +59,12 @@ GAINS = {  # name -> the lines of a case
 
 
 def gain_pairs(metric: Metric) -> tuple[tuple[float, float], ...]:
-    """The gain table, or nothing."""
+    """Return the (grade, gain) pairs of a gain table, empty for a gain by formula."""
     return () if isinstance(metric.effective_gain, str) else metric.effective_gain
 
 
 def gain_cases(metric: Metric, grade: str) -> list[str]:
-    """Return the lines of a case with what a grade is worth; null for a grade that a gain table lacks."""
+    """Return the lines of a SQL case for the gain of a grade; null for a grade that a gain table lacks."""
     if isinstance(metric.effective_gain, str):
         relevant = "> 0e0" if metric.relevant_from is None else f">= {number_literal(metric.relevant_from)}"
         return [line.format(grade=grade, relevant=relevant) for line in GAINS[metric.effective_gain]]
@@ -77,7 +77,7 @@ def gain_cases(metric: Metric, grade: str) -> list[str]:
 
 
 def gain_lines(metric: Metric, grade: str, real: str) -> list[str]:
-    """The gain of a grade; as a 64-bit number, whatever the database takes numbers with an exponent for."""
+    """Return the lines of a SQL expression for the gain of a grade, as a 64-bit float."""
     cases = [f"        {line}" for line in gain_cases(metric, grade)]
     return ["cast(", "    case", *cases, f"    end as {real}", ")"]
 
@@ -94,7 +94,7 @@ DISCOUNTS = {  # name -> the factor; 0 where a power is below the smallest numbe
 
 
 def discount_lines(metric: Metric, rank: str, real: str, deepest: int | None) -> list[str]:
-    """Return the factor of a rank, in lines: as numbers if few ranks count, else by its formula."""
+    """Return the lines of a SQL expression for the discount of a rank: literals for few ranks, else the formula."""
     if metric.effective_discount == "none":
         return ["1e0"]
     if deepest is not None and deepest <= MOST_LITERALS:
@@ -114,11 +114,11 @@ BY_FIRST: dict[Callable[[Counted], Quotient], str] = {
     accuracy: "1e0",
     reciprocal_rank: "1e0 / cast(query_dcg.first_rank as {real})",
 }
-"""The quotient of a measure that the first relevant place decides -> its value from that place."""
+"""The SQL expression of the value from the first relevant rank, by the function of the measure."""
 
 
 def is_sayable(metric: Metric) -> bool:
-    """Return whether a metric can be written as one query: its gain, its discount and its measure have expressions."""
+    """Return whether a metric can be written as one query, because gain, discount and measure have SQL expressions."""
     traits, gain = metric.traits, metric.effective_gain
     has_gain = not isinstance(gain, str) or gain in GAINS
     has_value = traits.quotient in BY_FIRST if traits.is_decided_by_first else traits.divisor is not Divisor.OTHER
@@ -132,9 +132,9 @@ def counts_places(metric: Metric) -> bool:
 
 
 def value_lines(metric: Metric, real: str) -> list[str]:
-    """Return the lines of a case with the value, by what the measure divides the sum over the places by.
+    """Return the lines of a SQL case for the value: the sum over places, divided as the measure requires.
 
-    A quotient by an ideal of gains is 0 if it may be below the smallest number, which some databases refuse.
+    A quotient by an ideal is 0 if it may underflow, which some databases refuse.
     """
     traits = metric.traits
     if traits.is_decided_by_first:

@@ -1,7 +1,7 @@
-"""The query: a chain of named selects, each of which is in it only where the metric needs it.
+"""Write the query of a metric as a chain of named selects, of which only the needed ones are included.
 
-Names and formulas are those of `sql/`; but a query for one metric holds its choices as text, where `sql/` reads them
-from tables, and keeps to what all databases mean the same by.
+Names and formulas are those of `sql/`, but the choices of the metric are literals in the query, while `sql/` reads them
+from tables, and only SQL with one meaning in all databases is used.
 """
 
 import shlex
@@ -22,9 +22,28 @@ WIDTH = 117  # of a comment, so that no line is longer than 120 characters
 
 
 def write_query(metric: Metric, dialect: str, tables: Tables = Tables(), *, mean: bool = False) -> str:  # noqa: B008
-    """The query, with the definition in a comment; InputError for what cannot be said in that database.
+    """Return the SQL query of a metric, with the definition in a comment.
 
-    Its rows: the value of each system and query, or with mean of each system.  A value is null where ndcg-ab refuses.
+    Parameters
+    ----------
+    metric : Metric
+        The metric to compute.
+    dialect : str
+        A key of `DIALECTS`.
+    tables : Tables
+        The tables of judgments and rankings.
+    mean : bool, default False
+        Whether the query returns one row per system instead of one per system and query.
+
+    Returns
+    -------
+    str
+        The query, whose values are null where ndcg-ab would refuse the data.
+
+    Raises
+    ------
+    InputError
+        If the dialect cannot express the metric, or a table or column cannot be used.
     """
     if dialect not in DIALECTS:
         raise InputError(Setting("--dialect"), unknown_value_message("", dialect, DIALECTS))
@@ -51,7 +70,7 @@ def write_query(metric: Metric, dialect: str, tables: Tables = Tables(), *, mean
 
 
 def refuse_impossible_highest(metric: Metric) -> None:
-    """A max_grade whose gain `compare` refuses, too."""
+    """Raise InputError for a max_grade whose gain is too large to be summed."""
     if metric.max_grade is not None and metric.max_grade > expressions.highest_addable_grade(metric):
         raise InputError(
             f"metric {metric.name}: the gain of max_grade = {format_number(metric.max_grade)} is too large to add up;"
@@ -61,7 +80,7 @@ def refuse_impossible_highest(metric: Metric) -> None:
 
 
 def refuse_unread_fields(metric: Metric, tables: Tables) -> None:
-    """A column that is named, and that the query would not read."""
+    """Raise InputError for a mapped column that the query would not read."""
     unread = {"score": "orders by ranks"} if metric.ties == "given" else {"rank": "orders by scores"}
     if tables.systems:
         unread["system_id"] = "has a table for each system"
@@ -80,7 +99,7 @@ group by query_score.system_id"""
 
 
 def query_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """The steps between the tables and the last select, in their order."""
+    """Yield the selects between the input tables and the last select, in order."""
     yield from valid_judgments(metric)
     yield from judged_steps(metric, dialect)
     yield from ranked_steps(metric, dialect)
@@ -95,7 +114,7 @@ def query_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
 
 
 def score_select(metric: Metric, dialect: Dialect) -> str:
-    """The last select: one row per (system_id, query_id)."""
+    """Return the last select, with one row per (system_id, query_id)."""
     cases = ["when unnamed_judgment.faults > 0 or unnamed_result.faults > 0 then null"]
     cases.append("when judged_query.faults > 0 or coalesce(answer.faults, 0) > 0 then null")
     if metric.no_relevant != "exclude":
@@ -140,7 +159,7 @@ def join_clause(name: str, *, outer: bool = True, shared: bool = False) -> str:
 
 
 def format_header(metric: Metric, dialect: str, *, mean: bool) -> str:
-    """Every choice of the metric with its meaning, and its hash; ends with a new line."""
+    """Return the comment with every choice of the metric, its meaning and its hash, ending with a line end."""
     chosen = DIALECTS[dialect]
     grain = "one row per system_id: the mean over its queries" if mean else "one row per (system_id, query_id)"
     tried = ("" if chosen.is_executed else "parsed, but not ") + "executed by the tests of ndcg-ab"
@@ -153,7 +172,7 @@ def format_header(metric: Metric, dialect: str, *, mean: bool) -> str:
 
 
 def definition_lines(metric: Metric) -> list[str]:
-    """``gain = linear: the grade`` for each choice, those that are at nothing left out."""
+    """Return a line such as ``gain = linear: the grade`` for each choice of the metric that is set."""
     found = [f"measure = {metric.measure}: {MEASURE_MEANINGS[metric.measure]}"]
     found.append(f"cutoff = {metric.cutoff}" if metric.cutoff else "cutoff = none: everything returned")
     for choice in metric.choices():
@@ -167,7 +186,7 @@ def definition_lines(metric: Metric) -> list[str]:
 
 
 def refused_inputs(metric: Metric) -> list[str]:
-    """What stops ndcg-ab, and makes a value null in the query."""
+    """Return the kinds of data that ndcg-ab refuses, for which the query returns null."""
     found = ["judgments that contradict each other", "grades and scores that are no finite numbers, missing scores"]
     if metric.duplicates == "error":
         found.append("a document twice in one ranking")

@@ -1,4 +1,4 @@
-"""What a query is put together from: selects with names."""
+"""Combine named selects into one query."""
 
 import re
 import textwrap
@@ -11,9 +11,9 @@ READ = re.compile(r"\b(from|join) (\w+)( as \w+)?")
 
 @dataclass(frozen=True)
 class Step:
-    """A select with a name.
+    """A named select.
 
-    comment: its grain or what it holds. body: its lines.
+    comment: what one row is for, or what the select holds. body: the SQL.
     """
 
     name: str
@@ -22,7 +22,7 @@ class Step:
 
 
 def unused_prefix(places: Iterable[str]) -> str:
-    """What the names of all selects begin with, so that none of them is that of a table (as it is in the query)."""
+    """Return a prefix for the names of selects that occurs in no table name."""
     prefix, named = PREFIX, " ".join(places).lower()
     while prefix in named:
         prefix += "x_"
@@ -30,9 +30,9 @@ def unused_prefix(places: Iterable[str]) -> str:
 
 
 def chain_steps(given: Sequence[Step], steps: Sequence[Step], final: str, prefix: str) -> str:
-    """The query; its selects are named with a prefix, so that none hides a table.
+    """Return the query of selects, whose names get the prefix so that none hides a table.
 
-    given: those that read tables, and no other select.  steps, final: those that read selects, and no table.
+    given: selects that only read tables.  steps, final: selects that only read other selects.
     """
     known = {step.name for step in [*given, *steps]}
 

@@ -1,4 +1,4 @@
-"""The selects of sums over places: of measures that count a place by what is above it, and of ideals."""
+"""Write the selects of sums over places: cascade measures, in which a place depends on the places above, and ideals."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -22,10 +22,10 @@ UNLIKELY = -70  # the logarithm of a chance that changes no value within 1e-12: 
 
 @dataclass(frozen=True)
 class Cascade:
-    """How a measure goes down a ranking.
+    """A measure in which the factor of a place depends on the places above it.
 
-    factor: of a gaining place, from columns of walked_doc and judged_query. seen: the columns of graded_doc that are
-    summed down to each place. marks: those of judged_doc that it needs beside the gain.
+    factor: SQL expression over walked_doc and judged_query. seen: columns of graded_doc that are
+    cumulated down to each place. marks: columns of judged_doc that are needed beside the gain.
     """
 
     factor: str
@@ -62,16 +62,16 @@ CASCADES: dict[Callable[[factors.Walk], list[float]], Cascade] = {
         ("nonrelevant", "pooled"),
     ),
 }
-"""The factors of a measure -> their expressions."""
+"""The SQL cascade by the factor function of a measure."""
 
 
 def cascade_of(metric: Metric) -> Cascade | None:
-    """Return how the measure of a metric goes down a ranking; None if no place counts by what is above it."""
+    """Return the cascade of a metric, or None if its places do not depend on those above."""
     return CASCADES[metric.traits.factors] if metric.traits.factors else None
 
 
 def judged_columns(metric: Metric, cascade: Cascade, dialect: Dialect) -> list[str]:
-    """Return the columns of judged_doc that a cascade needs: 1 if a document is judged not relevant; 1."""
+    """Return the columns of judged_doc that a cascade needs: `nonrelevant` (1 if judged not relevant), `pooled` (1)."""
     least = "<= 0e0" if metric.relevant_from is None else f"< {number_literal(metric.relevant_from)}"
     values = {
         "nonrelevant": f"case when judgment.grade >= 0e0 and judgment.grade {least} then 1e0 else 0e0 end",
@@ -81,7 +81,7 @@ def judged_columns(metric: Metric, cascade: Cascade, dialect: Dialect) -> list[s
 
 
 def cascade_steps(metric: Metric, cascade: Cascade, dialect: Dialect) -> Iterator[Step]:
-    """The sums down to each place, and the sum of gain times factor."""
+    """Yield the selects of the cumulative sums down to each place, and of the sum of gain times factor."""
     columns = [f"graded_doc.{name}" for name in ("system_id", "query_id", "rank", "gain")]
     rest = ["from graded_doc"]
     if "unsatisfied" in cascade.seen:
@@ -120,7 +120,7 @@ group by
 
 
 def satisfaction_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """The logarithm of the chance that a document does not satisfy: 1 - gain / 2^highest grade."""
+    """Yield the select of the log probability that a document does not satisfy: ln(1 - gain / 2^highest grade)."""
     source = "graded_doc"
     if metric.max_grade is None:
         yield Step("highest_grade", "one row", HIGHEST)
@@ -151,7 +151,7 @@ from {source}""",
 
 
 def highest_grade_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """The highest grade in every place."""
+    """Yield the selects of an ideal that has the highest grade in every place."""
     if metric.max_grade is None:
         yield Step("highest_grade", "one row", "select max(judgment.grade) as grade\nfrom judgment")
         gained = indent_lines(gain_lines(metric, "highest_grade.grade", dialect.real))
@@ -176,7 +176,7 @@ from {source}""",
 
 
 def best_order_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """The gains of the judged documents, or of the system's own, best first."""
+    """Yield the selects of an ideal from the gains of the judged documents, or of the system's own results."""
     if metric.has_own_ideal:
         own = "own_gain" if metric.ties == "average" else "gain"
         keys, source, first = ["system_id", "query_id"], "graded_doc", f"graded_doc.{own}"
@@ -203,7 +203,7 @@ where{chr(10) + "   " if within else ""} {first} > 0e0{within}""",
 
 
 def query_ideal_step(metric: Metric, dialect: Dialect, keys: list[str]) -> Step:
-    """The sum of an ideal down to where it ends."""
+    """Return the select of the sum of an ideal down to its last place."""
     is_cut = metric.traits.takes("ideal")
     end = metric.cutoff if is_cut and metric.ideal_cut != "none" else None
     by_answer = is_cut and metric.ideal_cut == "returned"
