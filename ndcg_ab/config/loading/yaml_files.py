@@ -110,7 +110,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def syntax_hint(problem: str, text: str, mark: yaml.Mark | None) -> str:
-    """Return a hint on how to fix invalid YAML (spaces for tabs, indentation, quotes around braces), or an empty text."""
+    """Return a hint on how to fix invalid YAML (tabs, indentation, unquoted braces), or an empty text."""
     if "'\\t'" in problem:
         return "; indent with spaces, not with tabs"
     if mark and (hint := indentation_hint(text, mark.line)):
