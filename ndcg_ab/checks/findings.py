@@ -42,7 +42,7 @@ def refuse_errors(
 
 
 MOST = 5
-LOCATED = 5_000  # rows of a table up to which looking for the line of an example takes no time
+LOCATED = 5_000  # rows of a table up to which finding the line of an example is fast
 
 
 def make_finding(

@@ -29,9 +29,9 @@ from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.tables.on_disk import select_queries
 from ndcg_core.measures.metric import Metric
 
-LOOKED_AT = 100  # places of each query
-SAMPLE = 5_000  # ids of each table, about
-HARDLY_ANY = 0.1  # below this share ids do not match as they are, or another spelling makes none match
+LOOKED_AT = 100  # ranks of each query whose ids are compared
+SAMPLE = 5_000  # ids of each table that are compared, about
+HARDLY_ANY = 0.1  # share of ids below which unchanged ids, or another spelling, count as not matching
 IDS = ("query_id", "doc_id")
 
 

@@ -18,9 +18,9 @@ from ndcg_core.measures.score import Result, score_query, shared_ideal
 from ndcg_core.measures.ties import is_order_seen, tie_bounds
 from ndcg_core.statistics.averages import mean, weighted_mean
 
-UNSEEN = 0.0001  # what ties must move a mean by to be told as a range
-WORTH_A_WARNING = 0.001  # how far ties may move a mean before it is more than a note
-BOUNDED = 200_000  # results that are ordered again and again to bound what ties can do
+UNSEEN = 0.0001  # change of a mean by ties below which no range is reported
+WORTH_A_WARNING = 0.001  # change of a mean by ties from which on a note becomes a warning
+BOUNDED = 200_000  # results up to which all orders of ties are bounded
 
 
 @dataclasses.dataclass(frozen=True)

@@ -25,7 +25,7 @@ from ndcg_ab.sources.tables.on_disk import read_batches
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.writing import format_number
 
-SAMPLE = 200_000  # rows of a ranking that are looked at
+SAMPLE = 200_000  # rows of a ranking that are checked
 PLACEHOLDERS = ("none", "nan", "null", "no_result", "n/a", "")
 LEAST_OWN, OWN_SHARE = 3, 0.1  # queries that return themselves first
 LEAST_QUERIES, MOST_QUERIES = 10, 0.5  # queries that one unjudged document is in
@@ -67,12 +67,12 @@ def document_examples(doc_ids: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"document {each!r}" for each in doc_ids[:MOST])
 
 
-QUERIES = 300  # judged ones that are looked at
-PLACES = 20  # of each ranking
-MOST_GRADES = 10  # more are no scale that somebody counts down
-FEWEST_QUERIES = 8  # with two grades among their first places, of every system
-REVERSED = -0.2  # the mean of the queries, from which on
-ERRORS = 3.0  # standard errors that this is below 0
+QUERIES = 300  # judged queries that are checked
+PLACES = 20  # ranks of each ranking that are checked
+MOST_GRADES = 10  # more distinct grades are no scale that could be reversed
+FEWEST_QUERIES = 8  # queries with two different grades among the first ranks, for every system
+REVERSED = -0.2  # mean concordance below which grades may be reversed
+ERRORS = 3.0  # standard errors by which the mean must be below 0
 
 
 def check_grade_order(
@@ -150,10 +150,10 @@ def is_reversed(values: Sequence[float]) -> bool:
 
 NUMBERED = re.compile(r"(.+)([_\-.:/#])\d+")
 FEWEST_GROUPS = 5  # with fewer the beginnings of ids name collections: dl19-1, dl19-2, …, dl20-1, …
-MOST_OF_ALL = 0.8  # of the queries are in groups
-LARGEST_USUAL = 50  # queries of a usual group
+MOST_OF_ALL = 0.8  # share of the queries that must be in groups
+LARGEST_USUAL = 50  # median number of queries in a group at most
 TOO_SURE = "results may look too certain"
-REPEATED = 0.05  # of the queries repeat the text of another
+REPEATED = 0.05  # share of the queries that must repeat the text of another query
 
 
 def check_clusters(engine: Engine, evaluation: Evaluation) -> list[Finding]:

@@ -28,11 +28,11 @@ from ndcg_ab.sources.tables.on_disk import (
 )
 from ndcg_core.measures.metric import Metric
 
-FAR_FEWER = 0.8  # below this share of what another system answers or returns, the two are hardly compared
-NEARLY_ALL = 0.9  # of the queries: from here on an order of rows was meant
-LEAST_RISING = 3  # results of a query, and queries, that are no chance
-OFTEN = 0.1  # of the queries: from here on lists that are shorter than another system's are no rare query's
-HALF = 0.5  # of the queries: from here on a fault is the ranking's, not a query's
+FAR_FEWER = 0.8  # share of another system's number below which a number is far fewer
+NEARLY_ALL = 0.9  # share of the queries from which on an order of rows is intended
+LEAST_RISING = 3  # results of a query, and queries, that show more than chance
+OFTEN = 0.1  # share of the queries from which on shorter lists are reported
+HALF = 0.5  # share of the queries from which on a fault is that of the whole ranking
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ndcg_ab.scoring.metric_tables import EVERYTHING
 from ndcg_core.measures.external_metric import make_metric
 from ndcg_core.statistics.averages import MEAN
 
-DIFFERS = 0.1  # a difference between two shares of judged results, as large as what is usually measured
+DIFFERS = 0.1  # difference of two judged shares that is reported, as large as usual differences of systems
 SLACK = 1e-9
 NO_GAIN = "no query can be scored: no judged document has a grade that gains anything; is the grade column right?"
 

@@ -28,11 +28,11 @@ from ndcg_core.statistics.averages import mean, median
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 
-PLACES = 10  # that are looked at where the first metric has no cutoff
-DEEPEST = 100  # places that are looked at at the most
-MOST_DOCUMENTS = 3_000_000  # queries x candidates x places: some seconds; of more it is left out
-LARGEST = 3  # queries that are shown side by side, in either direction
-SIDE_BY_SIDE = 10  # places that they are shown with
+PLACES = 10  # ranks that are compared if the first metric has no cutoff
+DEEPEST = 100  # ranks that are compared at most
+MOST_DOCUMENTS = 3_000_000  # queries x candidates x places, some seconds; more are not compared
+LARGEST = 3  # queries that are shown side by side, for wins and for losses
+SIDE_BY_SIDE = 10  # ranks that are shown side by side
 
 
 def find_changes(engine: Engine, evaluation: Evaluation) -> tuple[Changes, ...]:

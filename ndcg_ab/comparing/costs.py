@@ -36,7 +36,7 @@ from ndcg_core.statistics.estimates.cost_quantiles import (
 from ndcg_core.statistics.estimates.mean_difference import Interval
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
-MOST = 1_000_000  # queries that are told to be needed
+MOST = 1_000_000  # needed queries that are reported at most
 
 
 class Recorded(NamedTuple):

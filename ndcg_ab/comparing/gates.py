@@ -25,8 +25,8 @@ from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Obstacle, Verdict
 
 BASELINE = "baseline"
-MUCH_LESS = 0.2  # the share of the queries that the baseline alone may leave unanswered
-MUCH_AS_BEFORE = 0.9  # of the share of scored queries in the previous evaluation
+MUCH_LESS = 0.2  # share of the queries that the baseline alone may leave unanswered
+MUCH_AS_BEFORE = 0.9  # least share of scored queries, relative to the previous evaluation
 NOBODY = "there is no candidate to compare"
 
 

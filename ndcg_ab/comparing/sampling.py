@@ -73,7 +73,7 @@ class Sampling:
 
 
 PLAIN = Sampling()
-"""Every query counts alike and stands for itself."""
+"""Equal weights, and no clusters."""
 
 
 def clusters_by_prefix(query_ids: Iterable[str], prefix: str) -> dict[str, str]:

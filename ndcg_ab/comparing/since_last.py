@@ -16,7 +16,7 @@ SINCE_LAST = "since last"
 SAME_RANKING = "since last, same ranking"
 RANKING, JUDGMENTS, QUERIES = CAUSES
 NEW_SYSTEM = "new system"
-STILL = 1e-9  # a part that is no larger moved nothing
+STILL = 1e-9  # a smaller part of a change counts as 0
 WHY_NONE = "there is no previous evaluation to compare with"
 
 

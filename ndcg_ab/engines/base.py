@@ -20,10 +20,10 @@ from ndcg_ab.memory import Memory
 Value = str | float | int | bool | Sequence[str] | None
 Parameters = Mapping[str, Value]
 Bound = dict[str, Value]
-USUALLY = {"placed": ["no"]}  # what tables hold of which nobody says anything
+USUALLY = {"placed": ["no"]}  # values in columns that `narrow` has not declared
 GIVEN = "given"  # among the parameters of a table that no SQL file made
-BATCH = 100_000  # rows that become Python's objects at a time
-FEW_VALUES = 1_000  # that are parameters of their own in a condition
+BATCH = 100_000  # rows converted to Python objects at a time
+FEW_VALUES = 1_000  # values up to which a condition has one parameter for each
 
 
 # Parquet files or tables, each with values that all of its rows have in further columns

@@ -17,7 +17,7 @@ from ndcg_ab.engines.sql_files import SqlFile, needed_files
 
 LARGE = ("pulled_judgment", "pulled_ranking")
 CROSSING = ("query", "answered_query", "query_score", "coverage", "system_summary", "query_change")
-SHOWN = ("judgment", "ordered_result", "graded_doc")  # of which the page shows the rows of some queries
+SHOWN = ("judgment", "ordered_result", "graded_doc")  # tables of which the page shows the rows of some queries
 SHOWN_WHOLE = ("gain",)
 
 

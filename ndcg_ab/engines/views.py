@@ -9,7 +9,7 @@ import pyarrow as pa
 from ndcg_ab.engines.base import GIVEN, Parameters, Value
 from ndcg_ab.engines.sql_files import SqlFile
 
-VIEW = "view "  # comes before the name of what is no table in the state
+VIEW = "view "  # prefix in the state of the names of views
 
 
 def remembered_state(settings: Parameters, made: Mapping[str, Parameters], views: Container[str] = ()) -> pa.Table:

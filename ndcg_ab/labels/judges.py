@@ -25,7 +25,7 @@ from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion_matr
 from ndcg_core.statistics.paired import Column
 from ndcg_core.statistics.verdicts.record import Comparison
 
-MOST_TESTED = 10  # judges with verdicts of their own: those who judged most
+MOST_TESTED = 10  # judges with own verdicts at most: those with the most documents
 MOST_PAIRS = 45
 DRAWS, LEAST_DRAWS = 200, 20
 WORK = 20_000  # values computed for all draws together

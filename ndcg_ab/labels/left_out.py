@@ -16,7 +16,7 @@ from ndcg_ab.results.wording import PRIMARY
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_core.statistics.verdicts.record import Comparison
 
-NO_SOURCE = ""  # of judgments that name none
+NO_SOURCE = ""  # of judgments without a source
 KEYS = ["query_id", "doc_id"]
 
 

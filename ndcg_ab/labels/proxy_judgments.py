@@ -30,7 +30,7 @@ from ndcg_core.statistics.estimates.prediction_powered import (
 )
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 
-FEWEST_OTHERS = 2  # queries with proxy judgments alone
+FEWEST_OTHERS = 2  # queries with proxy judgments only
 SURE = 0.001  # below this p, divided by the number of tests, the careful queries are no random sample
 NO_RELEVANT = "no_relevant_query"
 PROXY_ALONE = (  # codes of findings about judgments, of which the careful ones have their own

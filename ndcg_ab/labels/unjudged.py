@@ -27,9 +27,9 @@ from ndcg_core.statistics.verdicts.record import Unjudged
 from ndcg_core.statistics.verdicts.state import State, state_of
 from ndcg_core.statistics.verdicts.tipping import CANDIDATE, Assumed, find_tipping
 
-RESULT = 500  # bytes that a shown result takes with all that is computed of it
+RESULT = 500  # bytes per shown result, with all intermediate results
 UNJUDGED_ROWS = "results that may be unjudged"
-FEW_SHOWN = 0.1  # share of judged results below which judgments may name the relevant documents alone
+FEW_SHOWN = 0.1  # judged share of results below which judgments may name only the relevant documents
 IntArray = NDArray[np.int64]
 
 

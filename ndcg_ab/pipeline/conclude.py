@@ -35,7 +35,7 @@ from ndcg_ab.sources.tables.document_rules import CHUNK, COPY, OWN
 from ndcg_core.statistics.averages import mean, median, weighted_mean
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
-SHOWN_QUERIES = 300  # whose results are fetched from a cluster, for the page
+SHOWN_QUERIES = 300  # queries whose results are fetched from a cluster for the page
 COMMENT, UNRATED, REPEATED = "comment_line", "unrated_row", "repeated_judgment"  # codes of findings
 CLICK_GRADES = "click_grades"
 CLICK_REASONS = {

@@ -19,7 +19,7 @@ from ndcg_ab.results.ledger import LedgerRow
 from ndcg_ab.results.outcome import Finding, LeftOut, Outcome
 
 Say = Callable[[str], object]
-PUBLISHING = 180.0  # seconds that all publishing of a run may take, however often it is tried
+PUBLISHING = 180.0  # seconds for all attempts to publish a run
 UNPUBLISHED = {"url": None, "trend_url": None, "dashboard": None, "delivered": 0}
 
 

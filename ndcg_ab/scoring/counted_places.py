@@ -25,7 +25,7 @@ Pieces = Callable[
     [], Iterable[pa.Table]
 ]  # begins to read system_id, query_id, doc_id, score, rank_given from the start
 Keys = NDArray[np.float64]
-UNJUDGED = Placed("", 0)  # stands for every document that nobody judged: no id is empty
+UNJUDGED = Placed("", 0)  # placeholder for every unjudged document; no document has an empty id
 
 
 class Order(NamedTuple):

@@ -44,8 +44,8 @@ QUERY = pa.schema(
     ]
 )
 COARSE, FINE = 2, 4  # decimals: more than the first and at most the second tell of rounded values
-MOST_NAMED = 12  # metrics in a message
-UNLIKE_MEANS = ("gm_",)  # how names of metrics begin whose value over all queries is no plain mean
+MOST_NAMED = 12  # metrics named in a message
+UNLIKE_MEANS = ("gm_",)  # prefixes of metrics whose value over all queries is not the mean
 
 Values = dict[str, float]  # query_id -> value
 

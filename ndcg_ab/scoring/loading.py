@@ -25,11 +25,11 @@ from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_ab.sources.tables.top_places import ANSWER, KNOWN_RANK, places_of_scores
 from ndcg_core.measures.metric import Metric
 
-NARROWING = ("ties", "unjudged", "measure", "ideal", "ideal_cut")  # choices of which SQL files have parts of their own
-VALUE = 110  # bytes that the value of one query by one metric takes, with all that is computed of it
+NARROWING = ("ties", "unjudged", "measure", "ideal", "ideal_cut")  # choices for which SQL files have optional parts
+VALUE = 110  # bytes per query and metric, with all intermediate results
 COST_SOURCE = pa.schema([("system_id", pa.string()), ("measured", pa.string())])
 COST_STATISTICS = pa.schema([("cost", pa.string()), ("statistic", pa.string()), ("share", pa.float64())])
-SINGLES = "pulled_single_judgment"  # every judgment with its judge, source and file, where there is more than a grade
+SINGLES = "pulled_single_judgment"  # every judgment with its judge, source and file, if there is more than a grade
 
 
 def load_tables(

@@ -21,12 +21,12 @@ from ndcg_ab.scoring.metric_tables import deepest_cutoff, looks_beyond, own_metr
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Placed, Result, arrange_places, score_query, shared_ideal
 
-TOLERANCE = 1e-9  # of the value, where that is above 1 (dcg, cg)
+TOLERANCE = 1e-9  # relative if the value is above 1 (dcg, cg)
 SEEN = 10  # times as many are read for them at the most, of which only those are kept
-SAMPLE = 50  # queries recomputed in every run; all of them where there are no more
-ANSWERS = 1000  # of more systems than return so many for the sample, fewer queries are recomputed
-LEAST = 10  # but so many
-SOMETHING = (Result("", 0.0),)  # stands for the results of an answer whose places are known
+SAMPLE = 50  # queries recomputed in every run, or all if there are fewer
+ANSWERS = 1000  # pairs of system and query that are recomputed at most, by taking fewer queries
+LEAST = 10  # queries recomputed at least
+SOMETHING = (Result("", 0.0),)  # placeholder for the results of an answer whose places are counted
 
 
 def sample_queries(query_ids: Sequence[str], systems: int) -> list[str]:

@@ -15,8 +15,8 @@ from ndcg_ab.sources.tables.on_disk import TableOnDisk, select_queries
 from ndcg_ab.sources.tables.top_places import KNOWN_RANK, NotPlainError, ReducedRanking, query_starts
 from ndcg_core.measures.metric import Metric
 
-FIRST_QUERIES = 200  # enough to see whether ids meet at all
-LOOKED_AT = FIRST_QUERIES + 100  # judged queries in which ids are counted that meet: some may not be answered
+FIRST_QUERIES = 200  # queries that are enough to see whether ids match
+LOOKED_AT = FIRST_QUERIES + 100  # judged queries whose documents are looked up; some may not be answered
 
 
 def wanted_places(metrics: Sequence[Metric], judgments: Pulled, systems: int) -> WantedPlaces | None:

@@ -47,8 +47,8 @@ from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_ef
 FloatArray = NDArray[np.float64]
 
 EFFECT, POWER = 0.02, 0.8
-DIGITS = 12  # of probabilities and disagreements in the file
-NOBODY = "(nobody judged)"  # stands for the judgments that are to come
+DIGITS = 12  # significant digits of probabilities and disagreements in the file
+NOBODY = "(nobody judged)"  # placeholder for judgments that do not exist yet
 
 
 class DrawPlan(NamedTuple):

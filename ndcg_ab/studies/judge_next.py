@@ -27,7 +27,7 @@ from ndcg_core.measures.registry import Divisor
 from ndcg_core.measures.unjudged.expected_values import find_grade_effects
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 
-PLACES = 10  # of every system where a metric has no cutoff
+PLACES = 10  # ranks of every system if a metric has no cutoff
 Document = tuple[int, int]  # the numbers of a query and a document
 Ranks = dict[tuple[str, str], dict[str, int]]  # (query, document) -> system -> its best place there
 

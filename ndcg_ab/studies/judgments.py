@@ -21,7 +21,7 @@ from ndcg_core.statistics.estimates.agreement import alpha_from_coincidences, co
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 PAIR = ["query_id", "doc_id"]
-DECIMALS = 9  # means that agree to so many are equal
+DECIMALS = 9  # means that agree to this many decimals are equal
 GRADES = pa.schema({"query_id": pa.string(), "doc_id": pa.string(), "grade": pa.float64()})
 
 

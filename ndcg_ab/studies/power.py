@@ -26,7 +26,7 @@ from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 
 EFFECTS = (0.005, 0.01, 0.02)
 QUERIES = (50, 100, 200, 500, 1000, 2000, 5000)
-FEW_DIFFERING = 6  # below, a standard deviation says little about other queries
+FEW_DIFFERING = 6  # with fewer differing queries, a standard deviation says little about other queries
 Known = TypeVar("Known", float, str)
 LEAST_ALPHA = 1e-12  # below, 1 - alpha / 2 is 1 in floating point
 ALONE = "for one two-sided comparison alone; each one of a family needs more queries"

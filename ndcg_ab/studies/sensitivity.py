@@ -25,8 +25,8 @@ GAINS = ("linear", "exponential", "binary")
 DISCOUNTS = ("log2", "jarvelin_kekalainen", "reciprocal", "none")
 IDEALS = ("global", "local")
 CUTOFFS = (5, 10, 20)
-TRIED = 8  # definitions that ties and ranks are tried on: those that look least deep, then by name
-KINDS = ("improved", "regressed", "identical", "not testable", "undecided")  # of verdicts, as they are counted
+TRIED = 8  # definitions for which ties and ranks are checked: smallest cutoffs first, then by name
+KINDS = ("improved", "regressed", "identical", "not testable", "undecided")  # kinds of verdicts that are counted
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,9 +9,9 @@ from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.notation import parse, translate
 from ndcg_core.measures.registry import Counted, Divisor, Measure, Quotient
 
-NEGATED = "-"  # before a name: lower values are better, and every value is taken with its sign turned
-ELSEWHERE = "elsewhere"  # who computed values that were given
-LONGEST = 200  # letters of a name
+NEGATED = "-"  # prefix of a name whose lower values are better: the signs of the values are turned
+ELSEWHERE = "elsewhere"  # tool of values that were given without one
+LONGEST = 200  # characters of a name at most
 
 
 @dataclasses.dataclass(frozen=True)

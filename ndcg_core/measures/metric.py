@@ -33,7 +33,7 @@ VALUES: dict[str, tuple[str, ...]] = {
 }
 NUMBERS = ("relevant_from", "discount_base", "persistence", "max_grade")
 COUNTS = ("cutoff", "recall_depth")
-DEEPEST = 1_000_000  # ranks that a metric can look at
+DEEPEST = 1_000_000  # ranks that a metric can read at most
 POLICIES = ("ties", "score_precision", "unjudged", "negative", "unanswered", "no_relevant", "duplicates")
 
 GainChoice = str | tuple[tuple[float, float], ...]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import log2, sqrt
 
-PERSISTENCE = 0.9  # p: the first ten ranks have 86 % of the weight
+PERSISTENCE = 0.9  # p of RBO: the first ten ranks have 86 % of the weight
 
 
 def overlap(first: Sequence[str], second: Sequence[str]) -> float:

@@ -21,7 +21,7 @@ from ndcg_core.measures.factors import (
 )
 
 CHOSEN = "chosen"
-"""Of a measure's gain, discount or ideal: every metric chooses its own."""
+"""Value of a measure's gain, discount or ideal that every metric of the measure chooses."""
 
 
 # ---- gains: what a grade is worth
@@ -120,11 +120,11 @@ class Pool(StrEnum):
     """The source of the gains of an ideal ranking."""
 
     JUDGED = "judged"
-    """All documents judged for the query, the same for every system."""
+    """All documents judged for the query, whatever the system."""
     RETURNED = "returned"
-    """The system's own first documents; what they are depends on the order of ties."""
+    """The system's own top results, which depend on the order of ties."""
     HIGHEST = "highest"
-    """No documents: the highest grade at every place, so that the ideal does not end by itself."""
+    """No documents: the highest grade at every rank, so that the ideal has no end of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +148,11 @@ class Divisor(StrEnum):
     """The divisor of the sum over the places of a ranking; expected values and bounds depend on it."""
 
     NOTHING = "nothing"
-    """The sum is the value, or nothing but the first relevant place decides."""
+    """Nothing: the value is the sum, or the rank of the first relevant document decides."""
     LENGTH = "length"
     """The cutoff, or the number of results if there is none."""
     SHOWN = "shown"
-    """The number of results within the cutoff: the value is the share that is judged, which no grade changes."""
+    """The number of results within the cutoff: the value is the judged share, which no grade changes."""
     IDEAL = "ideal"
     """The sum of the ideal."""
     OTHER = "other"

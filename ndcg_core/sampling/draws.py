@@ -39,7 +39,7 @@ UNIFORM = 0.5
 sample of the changed ones, so that one rare loss can hide no more than that. With .2 the variance of the mean is 6 %
 smaller in the median (docs/calibration.md), and the loss that a guardrail rules out two and a half times as large."""
 ALIKE = 1e-9
-"""The part of a probability that may be lost by writing it as text."""
+"""Relative error of a probability that was written as text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 MEAN = "mean"
 STATISTICS = (MEAN, "p50", "p95", "p99")
-"""What is always shown of a cost."""
-ROUNDING = 1e-12  # of the weight
-MANY = 200  # numbers, from which on it is faster
-MOST_CUTS = 8  # numbers that lie further apart are left to `math.fsum`
+"""Statistics of a cost that are always shown."""
+ROUNDING = 1e-12  # share of the weight that is taken for a rounding error
+MANY = 200  # numbers from which on `exact_sum` is faster than `math.fsum`
+MOST_CUTS = 8  # sums of numbers with a larger range are left to `math.fsum`
 
 
 def mean(values: Sequence[float]) -> float | None:

@@ -30,12 +30,12 @@ from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_ef
 from ndcg_core.statistics.hypothesis_tests.bounded_mean import bounded_p_value
 
 RESOLUTION = 20
-"""How many flips must be able to lie beyond a level, that flips decide at it."""
+"""Number of flips that must be able to lie beyond a level so that flips decide at that level."""
 YEAR = 365
-"""Looks that share the even half of alpha: one a night."""
+"""Number of looks, one a night, among which a year's part of alpha is divided evenly."""
 ZETA = 2.612375348685488
 """1 + 1 / 2^1.5 + 1 / 3^1.5 + …"""
-CLOSE = 1e-3  # of a detectable effect
+CLOSE = 1e-3  # relative precision of a detectable effect
 Values = NDArray[np.float64]
 State = tuple[int, ...]
 CAUSES = ("ranking", "judgments", "queries")

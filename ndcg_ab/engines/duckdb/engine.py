@@ -21,10 +21,10 @@ from ndcg_ab.engines.views import as_texts, literal, make_views, remembered_stat
 from ndcg_ab.errors import LONGEST, InputError, SqlError, shortened
 from ndcg_ab.memory import Memory
 
-STATE = "engine_state"  # the table in a database file that says which tables were made, with which parameters
+STATE = "engine_state"  # table in a database file that records which tables were made with which parameters
 NO_ROOM = ("max_temp_directory_size", "No space left", "quota exceeded")  # words of an error of the spill folder
-BLOCK = 16_384  # bytes; in a file a table takes a block at least, and DuckDB's own are of 262,144
-WRITING = 0.25  # of DuckDB's memory that writing a file takes: the tables are there, too
+BLOCK = 16_384  # bytes; a table in a file takes one block at least, and DuckDB's default is 262,144
+WRITING = 0.25  # share of DuckDB's memory for writing a file, besides the tables
 
 
 USUAL = {

@@ -26,9 +26,9 @@ from ndcg_ab.engines.views import VIEW, literal
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.memory import Memory
 
-KEPT = "kept"  # the file of a finished evaluation, as the engine that reads it calls it
-SMALL_FILE = 1 << 24  # bytes of a database file that holds few rows: every table takes a block of 262,144 at least
-SORTING = 0.5  # of DuckDB's memory that sorting takes: the tables of an evaluation may be there, too
+KEPT = "kept"  # name under which the engine attaches the file of a finished evaluation
+SMALL_FILE = 1 << 24  # bytes of a database file with few rows: every table takes a block of 262,144 at least
+SORTING = 0.5  # share of DuckDB's memory for sorting, besides the tables of an evaluation
 
 
 def close_off(opened: duckdb.DuckDBPyConnection) -> None:

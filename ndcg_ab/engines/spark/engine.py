@@ -26,7 +26,7 @@ from ndcg_ab.engines.sql_files import SqlFile
 from ndcg_ab.errors import InputError, SqlError, in_short
 
 TYPES = {pa.string(): "string", pa.float64(): "double", pa.int64(): "bigint", pa.bool_(): "boolean"}
-EXACT = 2**53  # a double cannot hold every whole number beyond it
+EXACT = 2**53  # largest range of whole numbers that a double holds exactly
 WHOLE_NUMBER = r"^\s*[+-]?[0-9]+(\.0*)?\s*$"
 ROWS_OF_PART = 100_000  # that are shuffled, of several rows
 INTERPRETED = {  # what few rows need: plans that are interpreted as they are

@@ -22,11 +22,11 @@ from ndcg_ab.engines.remote_table import Cluster
 from ndcg_ab.errors import InputError, in_short
 from ndcg_ab.temporary import folder_of_process
 
-REACHED = 5.0  # seconds in which a master or a server takes a connection
-BETWEEN_LOOKS = 5.0  # seconds between two looks at what a cluster does that has not begun
-STARTING = 3  # times its patience a cluster is waited for as long as an executor is starting
-NAMED = 3  # workers in a sentence
-UI_PORT = "8080"  # of a master's web page, where the settings say none
+REACHED = 5.0  # seconds in which a master or a server must accept a connection
+BETWEEN_LOOKS = 5.0  # seconds between two looks at the state of a cluster that does not work yet
+STARTING = 3  # times the patience that is waited while an executor is starting
+NAMED = 3  # workers named in a sentence
+UI_PORT = "8080"  # of a master's web page, unless configured
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 QUIET = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr

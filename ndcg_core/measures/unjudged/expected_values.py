@@ -39,7 +39,7 @@ from ndcg_core.measures.unjudged.place_values import (
 )
 
 NO_RELEVANT = {"exclude": 0.0, "zero": 0.0, "one": 1.0}  # the value of a query without a relevant document
-MOST_GRADES = 20  # that are tried for each document: of more, each stands for its neighbours
+MOST_GRADES = 20  # grades that are tried for each document; of more, each tried grade stands for its neighbours
 NOWHERE = np.iinfo(np.int64).max  # the rank of a document that a system does not show
 
 

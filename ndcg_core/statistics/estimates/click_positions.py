@@ -27,15 +27,15 @@ IntArray = NDArray[np.int64]
 
 START = 0.5  # every probability before the first round
 MOST_ROUNDS = 500
-REMEMBERED = 12  # rounds, by which the curvature is known
-FLAT = 1e-10  # a slope of the log likelihood, for each click, that is none
-LEAST_LOG = -40.0  # of an examination
-NARROWED = 100  # times at most that a factor is looked for: halving alone would take some fifty
-CLOSE = 1e-14  # to a factor that is looked for
-SMALLEST = 1e-12  # chance of no click, in place of 0: Newton's method doubles it until it is right
+REMEMBERED = 12  # rounds from which L-BFGS-B estimates the curvature
+FLAT = 1e-10  # slope of the log likelihood per click that counts as 0
+LEAST_LOG = -40.0  # lowest logarithm of an examination
+NARROWED = 100  # iterations at most when solving for a factor: bisection alone would take some fifty
+CLOSE = 1e-14  # relative precision of a factor that is solved for
+SMALLEST = 1e-12  # probability of no click, instead of 0: Newton's method doubles it until it is right
 MOST_DOUBT = 0.4  # standard deviation of log(examination): a 95 % interval reaches from v / 2.2 to 2.2 v
-MOST_PLACES = 1_000  # that are compared: those with the most clicks
-BARELY = 1e-6  # clicks by which places are joined between which no document moved
+MOST_PLACES = 1_000  # places that are compared at most: those with the most clicks
+BARELY = 1e-6  # clicks that join places between which no document moved
 
 
 class PlacedCounts(NamedTuple):

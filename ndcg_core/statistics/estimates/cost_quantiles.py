@@ -30,8 +30,8 @@ from ndcg_core.statistics.estimates.mean_difference import (
 )
 
 FloatArray = NDArray[np.float64]
-STREAM = 2  # of the seed sequence: the flips' have none, the bootstrap's is 1
-BLOCK = 2_048  # draws of one stream, of few queries
+STREAM = 2  # added to the seed sequence: the flips' has no such number, the bootstrap's has 1
+BLOCK = 2_048  # draws of one random stream, for few queries
 AT_ONCE = 2**21  # numbers that are drawn at once
 AT_MOST, LEAST = 10**8, 1_000  # numbers that are drawn for an interval, and draws of however many queries
 
@@ -55,7 +55,7 @@ class Sample(NamedTuple):
 
 
 PLAIN = Sample()
-"""Every query counts alike and stands for itself."""
+"""Equal weights, and no clusters."""
 
 
 def least_queries(share: float, tail: float) -> int:

@@ -27,15 +27,15 @@ from ndcg_core.statistics.estimates.mean_difference import Moments, minimal_dete
 
 FEWEST = 2
 MOST = 10**12
-"""Numbers of queries that are looked at."""
+"""Largest number of queries that is tried."""
 FloatArray = NDArray[np.float64]
 SAMPLES = 300
 SEED = 1935
 MOST_VALUES = 64
-"""Most distinct differences that are drawn from; neighbours stand together for more."""
+"""Distinct differences to draw from at most; of more, neighbours are merged."""
 MOST_QUERIES = 10_000_000
 ROUNDS = 12
-CLOSE = 0.01  # of a number of queries: nearer is not looked for
+CLOSE = 0.01  # relative precision of a number of queries
 NEWTON_STEPS = 40
 
 

@@ -43,8 +43,8 @@ from ndcg_core.statistics.paired import Column, has_one_heavy, sort_by_query
 from ndcg_core.statistics.verdicts.record import ProxyCorrected
 
 FloatArray = NDArray[np.float64]
-NO_VARIANCE = 1e-18  # of that of the careful judgments alone: a rounding error
-LEAST_DIFFERING = 30  # careful units with a difference; of rare ones with fewer the interval covers .77 to .92
+NO_VARIANCE = 1e-18  # share of the variance by careful judgments that is a rounding error
+LEAST_DIFFERING = 30  # careful units with a difference; with fewer, rare ones, the interval covers .77 to .92
 
 
 @dataclass(frozen=True, slots=True, eq=False)

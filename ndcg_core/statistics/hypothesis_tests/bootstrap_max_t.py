@@ -24,10 +24,10 @@ from ndcg_core.statistics.hypothesis_tests.flips import (
 )
 from ndcg_core.statistics.hypothesis_tests.sign_flip import raise_down_the_order
 
-STREAM = 1  # of the seed sequence: the flips' have none
-BLOCK = 256  # resamples of one stream
-LEAST_SPREAD = 0.1  # of a column's own, that a resample has at least
-AT_ONCE = 2**20  # drawn units held at once
+STREAM = 1  # added to the seed sequence; the flips' sequence has no such number
+BLOCK = 256  # resamples of one random stream
+LEAST_SPREAD = 0.1  # least spread of a resample, as a share of the column's
+AT_ONCE = 2**20  # drawn units in memory at once
 
 
 @dataclass(frozen=True, slots=True)

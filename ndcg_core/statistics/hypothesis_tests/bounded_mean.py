@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from ndcg_core.statistics.distributions import ndtri
 
 FloatArray = NDArray[np.float64]
-_STEP = 0.1  # of the trapezoids: the error is below 1e-9 of the chance
+_STEP = 0.1  # width of the trapezoids: the error is below 1e-9 of the chance
 _NODES = 16
 _NEGLIGIBLE = 1e-17
 _ROUNDS = 200
-_MOST = 2_048  # distinct factors
+_MOST = 2_048  # distinct factors at most
 
 
 def not_worse_p_value(

@@ -25,7 +25,7 @@ BitTiles = Iterator[tuple[slice, NDArray[np.uint8]]]
 TIE_TOLERANCE = 1e-9
 """A difference of this size or smaller is a tie: sums taken in different orders differ by 1e-16."""
 ENUMERABLE = 16
-"""Up to so many differing queries every pattern of signs is counted, instead of a sample of them."""
+"""Number of differing queries up to which every pattern of signs is counted, instead of a sample."""
 
 _BLOCK = 256  # flips drawn together: four words of 64 bits for each row
 WORTH = 1 << 20  # numbers drawn that are worth one more worker

@@ -53,9 +53,9 @@ from ndcg_core.statistics.verdicts.verdict import (
 __all__ = ["Clusters", "Column", "Comparison", "check_guardrails", "compare_family"]
 DEFAULT_ALPHA = 0.05
 FEW_CLUSTERS = 10
-"""Of six clusters with exponential means the 95 % interval covers .89, of ten .90, of twenty .92."""
+"""Number of clusters below which a note is given: with exponential means, the 95 % interval covers .90 for ten."""
 ASSOCIATED = 0.05
-"""Up to this p the size of clusters is taken to go with their differences."""
+"""p-value up to which the size of clusters counts as correlated with their differences."""
 
 
 def compare_family(

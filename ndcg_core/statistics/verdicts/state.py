@@ -15,7 +15,7 @@ class State(StrEnum):
     HOLDS = "holds"
     """A guardrail: not worse than its margin."""
     SAME = "same"
-    """No query has another value."""
+    """The systems have equal values on every query."""
     SMALLER = "smaller"
     """A difference smaller than the smallest effect, in either direction."""
     WORSE = "worse"
@@ -23,7 +23,7 @@ class State(StrEnum):
     WORSE_BY_MORE = "worse_by_more"
     """Worse, and the simultaneous interval lies beyond the smallest effect."""
     OPEN = "open"
-    """The queries do not show any of these."""
+    """Open: the queries show no other state."""
     UNKNOWN = "unknown"
     """Not computed. It never reads as fine."""
 

@@ -15,9 +15,9 @@ from ndcg_core.statistics.estimates.mean_difference import Interval, Moments
 POWER = 0.8
 """The power at which the minimal detectable effect is stated."""
 TESTABLE = 6
-"""Differing queries that a verdict needs: with five, the smallest p that any outcome can reach is 2^-4 = .0625."""
+"""Differing queries that a verdict needs: with five, the smallest possible p is 2^-4 = .0625."""
 SMALL_SAMPLE = 30
-"""Below so many differing queries the note `small sample` is given."""
+"""Number of differing queries below which the note `small sample` is given."""
 
 
 class Verdict(StrEnum):
