@@ -162,7 +162,7 @@ def check_scored(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
 
 
 def note_left_out_queries(findings: Sequence[Finding], metrics: Sequence[Metric]) -> list[Finding]:
-    """Return the findings with a note on each metric that leaves out queries that a system did not answer."""
+    """Return a note on metrics that leave out queries that a system did not answer, if there are such queries."""
     names = [metric.name for metric in metrics if metric.unanswered == "exclude"]
     unanswered = sum(finding.count for finding in findings if finding.code == "unanswered_query")
     if not names or not unanswered:
@@ -218,7 +218,10 @@ def refuse_missing_ranks(rankings: Mapping[str, Pulled], metrics: Sequence[Metri
 
 
 def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Sequence[Metric]) -> list[Finding]:
-    """Return findings on documents that occur twice in a ranking; raise InputError if a metric refuses duplicates."""
+    """Return findings on documents that occur twice in a ranking, and keep only the better place in the tables.
+
+    Raises InputError unless every metric has duplicates = first.
+    """
     found = []
     for system_id, pulled in rankings.items():
         if pulled.reduced:  # it was looked at

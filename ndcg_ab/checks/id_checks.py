@@ -121,7 +121,10 @@ def compare_tables(
 
 
 def find_difference(own: Ids, other: Ids) -> Difference | None:
-    """Return the spelling that makes ids of two tables equal, or None if there is none or several are equally good."""
+    """Return how ids of two tables differ that match only in another spelling, or None without such ids.
+
+    A single match among several unmatched ids does not count.
+    """
     spellings, needed = find_alike(own, other)
     is_form = UNICODE_FORMS.issuperset(spellings)
     both = [(ids, other.get(query_id, frozenset())) for query_id, ids in own.items()]

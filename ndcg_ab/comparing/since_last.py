@@ -152,7 +152,7 @@ def is_small(row: Comparison) -> bool:
 
 
 def is_note(row: Comparison) -> bool:
-    """Return whether a comparison is no fault of the ranker: a small fall, or one caused by other judgments."""
+    """Return whether a comparison is no fault of the ranker: a small fall, or one with an unchanged ranking."""
     return row.family == SAME_RANKING or is_small(row)
 
 

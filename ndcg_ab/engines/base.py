@@ -204,7 +204,7 @@ class Engine(ABC):
         return int(self._run(text, bound, self.files.get(name))["count"][0].as_py())
 
     def leave_room(self, size: int) -> bool:
-        """Reduce the engine's memory by `size` bytes; return whether the engine holds data that can go to disk."""
+        """Limit the engine's memory so that `size` bytes fit beside it; return whether it can move data to disk."""
         return False
 
     def has_room(self, name: str, size: int, what: str = "", **parameters: Value) -> bool:

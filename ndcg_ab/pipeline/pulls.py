@@ -173,7 +173,7 @@ def measure_by_turns(context: Context, _: str) -> str:
 
 
 def attributes_for(source: Any, queries: Queries) -> Mapping[str, Mapping[str, str]]:
-    """Return the values of query columns that the requests to a source name, by query_id and column."""
+    """Return the query file's values by query_id and column if requests to a source use them; else nothing."""
     return queries.records if getattr(source, "attributes", ()) else {}
 
 

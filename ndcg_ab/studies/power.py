@@ -144,7 +144,7 @@ class Plan:
 def parse_questions(
     effects: Sequence[float] | None, queries: Sequence[int] | None, alpha: float, power: float, comparisons: int = 1
 ) -> Asked:
-    """Return the questions of the options, sorted and distinct; raise InputError that names an option."""
+    """Return the questions of the options, each value once; raise InputError that names an option."""
     for effect in effects or ():
         if not 0 < effect < math.inf:
             raise InputError(

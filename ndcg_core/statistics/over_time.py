@@ -94,10 +94,9 @@ def detectable_at(
 ) -> float | None:
     """Return the mean difference that a look at this level finds with the given power; None if no difference is enough.
 
-    queries: >= 2. deviation: standard deviation of their differences, > 0. largest_loss: of one query, or None if
-        unknown.
-    If it is known, the result is that of a sample of two values, one deviation above and below its mean, whose mean
-    lies as far below the true mean as only a share 1 - power of all samples does.
+    queries: >= 2. deviation: standard deviation of their differences, > 0. largest_loss: of one query, or None.
+    If the largest loss is known, the result is that of a sample of two values, one deviation above and below its mean,
+    whose mean lies as far below the true mean as only a share 1 - power of all samples does.
     """
     by_t = minimal_detectable_effect(queries, deviation, level, power)
     if largest_loss is None:
