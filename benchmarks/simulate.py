@@ -351,7 +351,7 @@ def family(world: World, rng: Rng, repetitions: int, queries: int, equal: int, b
 class Measurement(NamedTuple):
     """What is measured, how often, and how often in a quick run."""
 
-    rows: Callable[[World, Rng, int], list[Row]]
+    rows: Callable[..., list[Row]]
     repetitions: int
     quick: int
 
@@ -394,8 +394,9 @@ def table(rows: Sequence[Row], errors: float = 0) -> str:
     return "\n".join(lines)
 
 
-def in_processes(one: Callable[[int], list[Row]], count: int) -> list[Row]:
-    """The rows of every measurement, by its place, on all processors."""
+def in_processes(measured: Callable[..., list[Row]], count: int, options: argparse.Namespace) -> list[Row]:
+    """The rows of every measurement, by its place, on all processors; options: those of `run`."""
+    one = partial(measured, seed=options.seed, repetitions=options.repetitions, quick=options.quick)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         return list(chain.from_iterable(pool.map(one, range(count))))
 
@@ -418,10 +419,5 @@ def run(about: str | None, rows_of: Callable[[argparse.Namespace], list[Row]]) -
     sys.exit(0 if all(row.holds(errors) for row in rows) else 1)
 
 
-def all_rows(options: argparse.Namespace) -> list[Row]:
-    one = partial(measured, seed=options.seed, repetitions=options.repetitions, quick=options.quick)
-    return in_processes(one, len(measurements()))
-
-
 if __name__ == "__main__":
-    run(__doc__, all_rows)
+    run(__doc__, lambda given: in_processes(measured, len(measurements()), given))

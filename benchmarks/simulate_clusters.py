@@ -7,7 +7,6 @@ conversations as clusters and with every query for itself: what is lost where no
 `simulate.py` does, and ends with code 1 if one of them lies outside its accepted range (docs/calibration.md).
 """
 
-import argparse
 from collections.abc import Callable
 from functools import partial
 
@@ -135,9 +134,5 @@ def rows(seed: int, repetitions: int) -> list[Row]:
     return found + misled(rng, repetitions // 2, 50, plain)
 
 
-def all_rows(options: argparse.Namespace) -> list[Row]:
-    return rows(options.seed, options.repetitions or (300 if options.quick else 4_000))
-
-
 if __name__ == "__main__":
-    run(__doc__, all_rows)
+    run(__doc__, lambda given: rows(given.seed, given.repetitions or (300 if given.quick else 4_000)))

@@ -10,10 +10,8 @@ alpha / 2) or wholly above it (that it is called broken); the same of the percen
 coverage of the mean difference by Student's t.
 """
 
-import argparse
 import math
 from collections.abc import Callable
-from functools import partial
 from itertools import product
 
 import numpy as np
@@ -180,12 +178,7 @@ def measured(place: int, seed: int, repetitions: int | None = None, quick: bool 
     return rows
 
 
-def all_rows(options: argparse.Namespace) -> list[Row]:
-    one = partial(measured, seed=options.seed, repetitions=options.repetitions, quick=options.quick)
-    return in_processes(one, len(WORLDS) * len(COUNTS))
-
-
 if __name__ == "__main__":
     from simulate import run
 
-    run(__doc__, all_rows)
+    run(__doc__, lambda given: in_processes(measured, len(WORLDS) * len(COUNTS), given))

@@ -14,7 +14,6 @@ The numbers of queries are held against samples of that size.  Prints rows as `s
 if one lies outside its accepted range (docs/calibration.md).
 """
 
-import argparse
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -137,9 +136,5 @@ def rows(seed: int, repetitions: int, *, quick: bool = False) -> list[Row]:
     return found
 
 
-def all_rows(options: argparse.Namespace) -> list[Row]:
-    return rows(options.seed, options.repetitions or (20 if options.quick else 400), quick=options.quick)
-
-
 if __name__ == "__main__":
-    run(__doc__, all_rows)
+    run(__doc__, lambda given: rows(given.seed, given.repetitions or (20 if given.quick else 400), quick=given.quick))

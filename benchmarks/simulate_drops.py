@@ -9,8 +9,6 @@ both nights see the same through noise of their own.  Real: on 12 % of the queri
 gone.  The draws, the rows and the options are those of `benchmarks.simulate` (docs/calibration.md).
 """
 
-import argparse
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -97,10 +95,5 @@ def measured(place: int, seed: int, repetitions: int | None = None, quick: bool 
     return overnight(rng, repetitions or (40 if quick else 1_000), (0.0, BROKEN)[place])
 
 
-def all_rows(options: argparse.Namespace) -> list[Row]:
-    one = partial(measured, seed=options.seed, repetitions=options.repetitions, quick=options.quick)
-    return in_processes(one, 2)
-
-
 if __name__ == "__main__":
-    run(__doc__, all_rows)
+    run(__doc__, lambda given: in_processes(measured, 2, given))

@@ -8,7 +8,6 @@ Student's t. Prints rows as `simulate.py` does, and ends with code 1 if one lies
 (docs/calibration.md).
 """
 
-import argparse
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -234,9 +233,7 @@ def rows(seed: int, repetitions: int, *, quick: bool = False) -> list[Row]:
     return found + slices(rng, max(repetitions // 5, 40), 300)
 
 
-def all_rows(options: argparse.Namespace) -> list[Row]:
-    return rows(options.seed, options.repetitions or (150 if options.quick else 2_000), quick=options.quick)
-
-
 if __name__ == "__main__":
-    run(__doc__, all_rows)
+    run(
+        __doc__, lambda given: rows(given.seed, given.repetitions or (150 if given.quick else 2_000), quick=given.quick)
+    )

@@ -11,7 +11,6 @@ has the warning `labels_favour`.  Prints rows as `simulate.py` does, and ends wi
 accepted range (docs/calibration.md).
 """
 
-import argparse
 import gzip
 import os
 import sys
@@ -271,9 +270,5 @@ def rows(seed: int, repetitions: int, *, quick: bool = False) -> list[Row]:
     return found + warned("which all judgments do not give", f"removed: {LOSER}", one_sided, WARNED_MOSTLY)
 
 
-def all_rows(options: argparse.Namespace) -> list[Row]:
-    return rows(options.seed, options.repetitions or (1 if options.quick else 2), quick=options.quick)
-
-
 if __name__ == "__main__":
-    run(__doc__, all_rows)
+    run(__doc__, lambda given: rows(given.seed, given.repetitions or (1 if given.quick else 2), quick=given.quick))

@@ -8,7 +8,6 @@ simulated rankings, skewed ones, and, where the folder NDCG_AB_DATA has CAsT 202
 their mean.  The draws, the rows and the options are those of `benchmarks.simulate` (docs/calibration.md).
 """
 
-import argparse
 import csv
 import gzip
 import os
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from simulate import ALPHA, FloatArray, Rng, Row, World, in_processes, run, world
+from simulate import ALPHA, FloatArray, Measurement, Rng, Row, World, in_processes, run, world
 
 from ndcg_core.statistics.distributions import stdtr
 from ndcg_core.statistics.hypothesis_tests import DEFAULT_RESAMPLES
@@ -185,14 +184,6 @@ def overnight(world: World, rng: Rng, repetitions: int, share: float) -> list[Ro
     ]
 
 
-class Measurement(NamedTuple):
-    """What is measured, how often, and how often in a quick run."""
-
-    rows: Callable[[World, Rng, int], list[Row]]
-    repetitions: int
-    quick: int
-
-
 def measurements() -> list[Measurement]:
     found = [
         Measurement(partial(year, null=null, changed=changed), 1_000, 40)
@@ -219,10 +210,5 @@ def measured(place: int, seed: int, repetitions: int | None = None, quick: bool 
     return chosen.rows(world(seed), rng, repetitions or (chosen.quick if quick else chosen.repetitions))
 
 
-def all_rows(options: argparse.Namespace) -> list[Row]:
-    one = partial(measured, seed=options.seed, repetitions=options.repetitions, quick=options.quick)
-    return in_processes(one, len(measurements()))
-
-
 if __name__ == "__main__":
-    run(__doc__, all_rows)
+    run(__doc__, lambda given: in_processes(measured, len(measurements()), given))

@@ -7,7 +7,6 @@ a given correlation and with a bias. Correlation 0 is proxy judgments that say n
 does, and ends with code 1 if one of them lies outside its accepted range (docs/calibration.md).
 """
 
-import argparse
 import math
 from collections.abc import Sequence
 from itertools import product
@@ -155,9 +154,5 @@ def rows(seed: int, repetitions: int, sizes: Sequence[int] = (60, 100, 500)) -> 
     return found
 
 
-def all_rows(options: argparse.Namespace) -> list[Row]:
-    return rows(options.seed, options.repetitions or (200 if options.quick else 5_000))
-
-
 if __name__ == "__main__":
-    run(__doc__, all_rows)
+    run(__doc__, lambda given: rows(given.seed, given.repetitions or (200 if given.quick else 5_000)))

@@ -10,7 +10,6 @@ does, and ends with code 1 if one lies outside its accepted range; rows without 
 (docs/calibration.md).
 """
 
-import argparse
 from collections.abc import Callable
 
 import numpy as np
@@ -88,9 +87,5 @@ def rows(seed: int, repetitions: int) -> list[Row]:
     ]
 
 
-def all_rows(options: argparse.Namespace) -> list[Row]:
-    return rows(options.seed, options.repetitions or (50 if options.quick else 1_000))
-
-
 if __name__ == "__main__":
-    run(__doc__, all_rows)
+    run(__doc__, lambda given: rows(given.seed, given.repetitions or (50 if given.quick else 1_000)))

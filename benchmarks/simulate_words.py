@@ -5,13 +5,10 @@
 Prints and ends as `benchmarks/simulate.py`; its rows stand in docs/calibration.md.
 """
 
-import argparse
-from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
-from simulate import ALPHA, FloatArray, Rng, Row, in_processes, rejected, run
+from simulate import ALPHA, FloatArray, Measurement, Rng, Row, in_processes, rejected, run
 
 from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_effect
 from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import bootstrap_max_t
@@ -126,14 +123,6 @@ def resamplings(rng: Rng, repetitions: int, kind: str, queries: int, columns: in
     ]
 
 
-class Measurement(NamedTuple):
-    """What is measured, how often, and how often in a quick run."""
-
-    rows: Callable[[Rng, int], list[Row]]
-    repetitions: int
-    quick: int
-
-
 def measurements() -> list[Measurement]:
     found = [
         Measurement(partial(power, queries=queries, columns=columns), 2_000, 60)
@@ -158,10 +147,5 @@ def measured(place: int, seed: int, repetitions: int | None = None, quick: bool 
     return chosen.rows(rng, repetitions or (chosen.quick if quick else chosen.repetitions))
 
 
-def all_rows(options: argparse.Namespace) -> list[Row]:
-    one = partial(measured, seed=options.seed, repetitions=options.repetitions, quick=options.quick)
-    return in_processes(one, len(measurements()))
-
-
 if __name__ == "__main__":
-    run(__doc__, all_rows)
+    run(__doc__, lambda given: in_processes(measured, len(measurements()), given))
