@@ -61,7 +61,7 @@ def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str,
     found: dict[OrderCheck, list[Finding]] = {}
     for rule in dict.fromkeys(look.rule for look in groups):
         looks = [look for look in groups if look.rule == rule]
-        ranks = ranks_of_own_order(engine, looks)
+        ranks = find_rank_score_disagreements(engine, looks)
         found |= {look: check_group(engine, look, groups[look], ranks, weights) for look in looks}
     places = {name: place for place, (name,) in enumerate(engine.rows("system", ("system_id",), order="place"))}
     return sorted(
@@ -86,25 +86,18 @@ class OrderCheck(NamedTuple):
         return EVERYTHING - 1 if self.is_condensed else self.cutoff
 
 
-class OwnRanks(NamedTuple):
-    """The first ranks, by one rank rule, at which given ranks disagree with scores.
+# (system, query) -> the first place at which ranks are not seen to agree with scores; and system -> query -> the
+# first place at which they show another score
+OwnRanks = tuple[Mapping[tuple[str, str], int], Mapping[str, Mapping[str, int]]]
 
-    suspicious: by (system, query), the rank from which given ranks are not known to agree with scores. disagreeing: by
-        system and query, the rank at which the given ranks show another score.
+
+def find_rank_score_disagreements(engine: Engine, looks: Sequence[OrderCheck]) -> OwnRanks:
+    """Find the first place, per system and query, at which given ranks and scores disagree, by one rule of order.
+
+    They are looked at once, as deep as any metric does: further down nothing changes what is above.
     """
-
-    suspicious: Mapping[tuple[str, str], int]
-    disagreeing: Mapping[str, Mapping[str, int]]
-
-    def within(self, reach: int) -> bool:
-        """Return whether given ranks disagree with scores within the first `reach` ranks."""
-        return any(place <= reach for queries in self.disagreeing.values() for place in queries.values())
-
-
-def ranks_of_own_order(engine: Engine, looks: Sequence[OrderCheck]) -> OwnRanks:
-    """Find the first rank, per system and query, at which given ranks and scores disagree."""
     if not engine.may_hold("reduced", "no"):  # in what was reduced scores fall where ranks rise
-        return OwnRanks({}, {})
+        return {}, {}
     reach = max(look.reach for look in looks)
     engine.build("suspicious_query", cutoff=reach, rank_rule=looks[0].rule)
     columns = ("system_id", "query_id", "first_rank")
@@ -117,7 +110,7 @@ def ranks_of_own_order(engine: Engine, looks: Sequence[OrderCheck]) -> OwnRanks:
         columns = ("system_id", "query_id", "first_place")
         for system, query, place in engine.each("disagreeing_query", columns, order="query_id"):
             disagreeing[system][query] = place
-    return OwnRanks(suspicious, disagreeing)
+    return suspicious, disagreeing
 
 
 def check_group(
@@ -126,7 +119,7 @@ def check_group(
     """Return the findings of metrics that share rank rule and cutoff."""
     engine.build("tied_query", cutoff=look.cutoff, rank_rule=look.rule)
     tied = read_by_system(engine, "tied_query", ("query_id", "places"))
-    disagree = ranks.within(look.reach)
+    disagree = any(place <= look.reach for queries in ranks[1].values() for place in queries.values())
     if not tied and not disagree:
         return []
     if disagree:
@@ -179,10 +172,11 @@ def rank_finding(
     Queries whose given ranks are not known to agree with scores (tied scores, repeated ranks) are ordered by ranks for
     the comparison, because the metric that the advice names would do so.
     """
+    suspicious, disagreeing = ranks
     queries = [
         query
-        for query, place in ranks.disagreeing.get(system_id, {}).items()
-        if place <= reach and ranks.suspicious[system_id, query] <= reach
+        for query, place in disagreeing.get(system_id, {}).items()
+        if place <= reach and suspicious[system_id, query] <= reach
     ]
     if not queries:
         return []
@@ -191,7 +185,7 @@ def rank_finding(
     where = {"system_id": system_id}
     for grades, all_grades, alike in engine.each("own_order", ("grades", "judged", "query_ids"), where=where):
         value = score_of_order(by_rank, grades, all_grades, judged.highest)
-        seen = (query for query in alike if query in known and ranks.suspicious[system_id, query] <= reach)
+        seen = (query for query in alike if query in known and suspicious[system_id, query] <= reach)
         moved.update((query, value) for query in seen)
     here, there = judged.mean(known), judged.mean(moved)
     message = (

@@ -144,14 +144,14 @@ def describe_unjudged(
         if pair is not None and documents:
             factors = (1 / factor, factor) if side == CANDIDATE else (factor, 1 / factor)
             differences, variances = pair.expect(*factors)
-        return Assumed(differences + (-each if side == CANDIDATE else each), variances)
+        return differences + (-each if side == CANDIDATE else each), variances
 
-    tipping = find_tipping(column, row, settings.label_factor, assume)
+    factor, state = find_tipping(column, row, settings.label_factor, assume)
     low = high = None
     if settings.bounds and pair is not None and row.difference is not None and has_bounds(pair.metric, pair.judged):
         lowest, highest = difference_bounds(pair, values)
         low, high = mean_of(column, lowest - each), mean_of(column, highest + each)
-    return Unjudged(documents, tipping.state, settings.label_factor, tipping.factor, low, high)
+    return Unjudged(documents, state, settings.label_factor, factor, low, high)
 
 
 def check_completeness(engine: Engine, evaluation: Evaluation, systems: Sequence[SystemSummary]) -> list[Finding]:

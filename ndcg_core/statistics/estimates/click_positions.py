@@ -51,27 +51,18 @@ class PlacedCounts(NamedTuple):
     clicks: FloatArray
 
 
-class PositionFit(NamedTuple):
-    """The fitted position-based model.
+def fit_counts(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> tuple[FloatArray, FloatArray]:
+    """Return the (documents,) attraction and the (places,) examination of the greatest likelihood, all in [0, 1].
 
-    attraction: (documents,) in [0, 1]. examination: (places,) in [0, 1]; the largest is 1.
-    """
-
-    attraction: FloatArray
-    examination: FloatArray
-
-
-def fit_counts(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> PositionFit:
-    """Fit the position-based model by maximum likelihood; a document or a place without a click has the probability 0.
-
-    Only products of the two factors are identified, so the examination of the most examined place is set to 1.
+    A document or a place without a click has the probability 0.
+    Places tell products of the two factors alone: the examination of the most examined place is set to 1.
     """
     attraction = np.full(int(counts.document.max(initial=-1)) + 1, START)
     examination = np.zeros(int(counts.place.max(initial=-1)) + 1)
     clicks = np.bincount(counts.place, counts.clicks, len(examination))
     clicked, total = np.flatnonzero(clicks > 0), float(clicks.sum())
     if not total:
-        return PositionFit(np.zeros(len(attraction)), examination)
+        return np.zeros(len(attraction)), examination
     from scipy import optimize  # type: ignore[import-untyped]  # takes long, and only this model needs it
 
     silent, seen = counts.impressions - counts.clicks, counts.clicks > 0
@@ -98,7 +89,7 @@ def fit_counts(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> Position
     )
     loss(found.x)
     top = float(examination.max())
-    return PositionFit(np.minimum(attraction * top, 1.0), examination / top)
+    return np.minimum(attraction * top, 1.0), examination / top
 
 
 class JoinedFit(NamedTuple):
@@ -129,8 +120,8 @@ def fit_joined(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> JoinedFi
     if len(counts.document) == documents or not counts.clicks.sum():
         rate = np.bincount(counts.document, counts.clicks) / np.bincount(counts.document, counts.impressions)
         return JoinedFit(np.arange(places), np.ones(places), np.zeros(places), np.arange(documents), rate, 0.0, False)
-    fit = fit_counts(counts, most_rounds)
-    compared, variance = log_ratio_variances(counts, fit)
+    attraction, examination = fit_counts(counts, most_rounds)
+    compared, variance = log_ratio_variances(counts, attraction, examination)
     impressions, clicks = (np.bincount(counts.place, many)[compared] for many in (counts.impressions, counts.clicks))
     is_near = variance <= MOST_DOUBT**2
     middle = np.lexsort((clicks, is_near @ impressions))[-1]
@@ -140,21 +131,23 @@ def fit_joined(counts: PlacedCounts, most_rounds: int = MOST_ROUNDS) -> JoinedFi
     place = np.searchsorted(compared[joined], counts.place[is_in])
     inside = PlacedCounts(numbers, place, counts.impressions[is_in], counts.clicks[is_in])
     if not is_in.all():
-        fit = fit_counts(inside, most_rounds)
-    top = float(fit.examination[0])
+        attraction, examination = fit_counts(inside, most_rounds)
+    top = float(examination[0])
     return JoinedFit(
         compared[joined],
-        fit.examination / top,
+        examination / top,
         np.sqrt(variance[joined[0], joined]),
         document,
-        np.minimum(fit.attraction * top, 1.0),
+        np.minimum(attraction * top, 1.0),
         1 - float(inside.impressions.sum() / counts.impressions.sum()),
         bool(compared[joined[0]] == 0),
     )
 
 
-def log_ratio_variances(counts: PlacedCounts, fit: PositionFit) -> tuple[IntArray, FloatArray]:
-    """Return the places with clicks, rising, and the (places, places) variances of log(examination / examination).
+def log_ratio_variances(
+    counts: PlacedCounts, attraction: FloatArray, examination: FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """Return the places with clicks, rising, and (places, places) the variance of log(examination / examination).
 
     Notes
     -----
@@ -167,7 +160,7 @@ def log_ratio_variances(counts: PlacedCounts, fit: PositionFit) -> tuple[IntArra
 
     clicks = np.bincount(counts.place, counts.clicks)
     compared = np.sort(np.argsort(-clicks, kind="stable")[: min(MOST_PLACES, int((clicks > 0).sum()))])
-    chance = fit.attraction[counts.document] * fit.examination[counts.place]
+    chance = attraction[counts.document] * examination[counts.place]
     weight = counts.impressions * chance / (1 - chance + 1 / counts.impressions)
     by_place = sparse.csr_array((weight, (counts.document, counts.place)))[:, compared]
     total = by_place.sum(axis=1)

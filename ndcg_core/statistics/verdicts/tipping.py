@@ -7,8 +7,7 @@ times as often. The tipping factor is the smallest f at which the state of the c
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,40 +23,25 @@ FACTORS = (1.0, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 5.0)
 CANDIDATE, BASELINE = -1, 1  # the system that a factor is adverse to
 
 
-class Assumed(NamedTuple):
-    """The differences of n queries under assumed grades of the unjudged results, in the order of the column's queries.
-
-    differences: (n,) expected, in the metric's unit. variances: (n,) over the random grades.
-    """
-
-    differences: FloatArray
-    variances: FloatArray
-
-
-@dataclass(frozen=True)
-class Tipping:
-    """The effect of unjudged results on the state of a comparison.
-
-    factor: the smallest of `FACTORS` at which the state changes; None if no factor changes it.
-    state: the state that holds at the label factor: the measured state, a weaker one of the same direction, or UNKNOWN.
-    """
-
-    factor: float | None
-    state: State
+# The expected differences under assumed grades of the unjudged results, in the metric's unit, and the variance of each
+# through the grades: (n,) in the order of the column's queries
+Assumed = tuple[FloatArray, FloatArray]
 
 
 def find_tipping(
     column: Column, row: Comparison, label_factor: float, assume: Callable[[float, int], Assumed]
-) -> Tipping:
-    """Return the tipping factor of a comparison, and the state that holds at `label_factor`.
+) -> tuple[float | None, State]:
+    """Return the tipping factor of a comparison, and the state that stands at `label_factor`.
 
-    column, row: the differences with unjudged results gaining nothing, and the comparison made from them. label_factor:
-    >= 1. assume: returns the differences at a factor against the candidate (`CANDIDATE`) or the baseline (`BASELINE`).
-    A state that the queries leave open stays open.
+    The factor is the smallest of `FACTORS` at which the state is another one; None if no factor changes it. The state
+    is the measured one, a weaker one of the same direction, or UNKNOWN.
+    column, row: the differences with unjudged results gaining nothing, and what they show. assume: returns the
+    differences at a factor, adverse to the candidate (`CANDIDATE`) or to the baseline (`BASELINE`). label_factor: >= 1.
+    A state that the queries leave open stands as it is.
     """
     measured = state_of(row.conclusion, row.size)
     if measured.is_unsettled:
-        return Tipping(None, measured)
+        return None, measured
     helps, harms = measured.is_gain or measured is State.HOLDS, measured.is_harm
     sides = [side for side, is_spared in ((CANDIDATE, harms), (BASELINE, helps)) if not is_spared]
 
@@ -70,8 +54,8 @@ def find_tipping(
     tipping = next((factor for factor in FACTORS if not is_kept(states(factor))), None)
     reached = states(label_factor)
     if (tipping is not None and tipping <= label_factor) or not is_kept(reached):
-        return Tipping(tipping, State.UNKNOWN)
-    return Tipping(tipping, weakest([measured, *reached]))
+        return tipping, State.UNKNOWN
+    return tipping, weakest([measured, *reached])
 
 
 def weakest(states: Iterable[State]) -> State:
@@ -88,16 +72,17 @@ def state_under(column: Column, row: Comparison, assumed: Assumed) -> State:
     differences, in standard errors. The standard error includes the assumed differences and the random grades.
     """
     furthest = column.largest_loss / (1.0 if column.scales is None else np.asarray(column.scales))
-    differences = np.clip(assumed.differences, -furthest, furthest)
+    assumed_differences, variances = assumed
+    differences = np.clip(assumed_differences, -furthest, furthest)
     (pairs,) = sort_by_query([replace(column, differences=differences, baseline_values=None)])
-    if not pairs.differences.any() and not assumed.variances.any():
+    if not pairs.differences.any() and not variances.any():
         return State.SAME
     of = moments_of(pairs)
     if of is None:
         return State.OPEN
     order = np.argsort(np.array(column.query_ids, dtype=object), kind="stable")
     factors = weigh(weigh(np.ones(len(order)), pairs.shares), pairs.scales)
-    label_variance = float(np.sum(np.square(factors) * assumed.variances[order])) / len(order) ** 2
+    label_variance = float(np.sum(np.square(factors) * variances[order])) / len(order) ** 2
     spread = of._replace(deviation=math.sqrt(of.deviation**2 + of.n * label_variance))
     margin = row.smallest_effect
     if row.bound_method is not None:
