@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from ndcg_ab.comparing.families import candidate_names, paired_columns
 from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines import Engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.labels.rescoring import Rescored, rescore
+from ndcg_ab.labels.rescoring import compare_primary, rescore
 from ndcg_ab.labels.unjudged import mean_of
 from ndcg_ab.results.change_records import Judge, JudgeNoise, Judges, TwoJudges
 from ndcg_ab.scoring.metric_tables import own_metrics
@@ -93,8 +94,8 @@ def compare_pairs_of_judges(judged: ByJudge) -> list[TwoJudges]:
 def compare_under(evaluation: Evaluation, read: PulledInputs, judged: ByJudge, name: str) -> tuple[Comparison, ...]:
     """Return the primary comparisons by the judgments of one judge; none if these cannot be scored."""
     try:
-        with rescore(evaluation, read, judged.of(name), f"judgments of {name!r}") as found:
-            return tuple(found.compare())
+        with rescore(evaluation, read, judged.of(name), f"judgments of {name!r}") as (engine, alone, _):
+            return tuple(compare_primary(engine, alone))
     except InputError:
         return ()
 
@@ -110,16 +111,15 @@ def measure_judge_noise(
     The result is empty if a grade cannot be scored.
     """
     assert read.judgments is not None
-    with rescore(evaluation, read, read.judgments.table, "judgments") as found:
+    with rescore(evaluation, read, read.judgments.table, "judgments") as (engine, alone, _):
         try:
-            return draw_grades(found, judged, odd)
+            return draw_grades(engine, alone, judged, odd)
         except MetricError:
             return []
 
 
-def draw_grades(found: Rescored, judged: ByJudge, odd: NDArray[np.intp]) -> list[JudgeNoise]:
-    """Draw the grades on which judges disagree at random, and measure how far the differences move."""
-    engine, evaluation = found.engine, found.evaluation
+def draw_grades(engine: Engine, evaluation: Evaluation, judged: ByJudge, odd: NDArray[np.intp]) -> list[JudgeNoise]:
+    """Return how far the differences move if the grades on which judges disagree are drawn."""
     metrics = own_metrics(evaluation.metric_list)
     systems = [system.name for system in evaluation.systems]
     query_ids, doc_ids = (judged.keys[name].to_pylist() for name in ("query_id", "doc_id"))

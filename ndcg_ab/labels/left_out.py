@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from ndcg_ab.comparing.families import NOTHING, candidate_names, compare_columns, make_column
 from ndcg_ab.comparing.sampling import PLAIN
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.labels.rescoring import rescore
+from ndcg_ab.labels.rescoring import compare_primary, rescore
 from ndcg_ab.results.outcome import LeftOut
 from ndcg_ab.results.wording import PRIMARY
 from ndcg_ab.scoring.scoring import PulledInputs
@@ -70,5 +70,5 @@ def compare_without(evaluation: Evaluation, read: PulledInputs, name: str, hidde
         pairs = [(metric, candidate) for metric in evaluation.metrics for candidate in candidate_names(evaluation)]
         columns = [make_column(evaluation, candidate, metric, NOTHING, PLAIN) for metric, candidate in pairs]
         return compare_columns(columns, evaluation, PRIMARY)
-    with rescore(evaluation, read, left, f"judgments without those of {name} alone", check=False) as found:
-        return found.compare()
+    with rescore(evaluation, read, left, f"judgments without those of {name} alone", check=False) as (engine, alone, _):
+        return compare_primary(engine, alone)

@@ -72,11 +72,11 @@ def load_proxy_scores(evaluation: Evaluation, read: PulledInputs) -> tuple[pa.Ta
     The table has one row per (metric, candidate, query with proxy judgments), in the columns of `SCHEMA`; 0 if the
     metric cannot score the query. It lacks queries whose careful grades the proxy judge may have seen.
     """
-    with load_by_proxy(evaluation, read, score=True) as found:
-        table = proxy_table(found.engine, found.evaluation)
+    with load_by_proxy(evaluation, read, score=True) as (engine, alone, findings):
+        table = proxy_table(engine, alone)
         seen, unknown = seen_queries(read)
         counted = table.filter(pc.invert(pc.is_in(table["query_id"], pa.array(sorted(seen), pa.string()))))
-        return counted, [*proxy_findings(found.findings), *unknown]
+        return counted, [*proxy_findings(findings), *unknown]
 
 
 def seen_queries(read: PulledInputs) -> tuple[frozenset[str], list[Finding]]:

@@ -5,7 +5,6 @@ Rankings must be complete: a reduced one may lack results that other judgments n
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -37,21 +36,15 @@ PRIMARY_ALONE: dict[str, Any] = {  # of an evaluation: the systems on the primar
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Rescored:
-    """An engine with the rankings and other judgments; its tables are dropped when its context ends.
+# An engine with the rankings and other judgments, whose tables are gone when its context ends; the systems on the
+# primary metrics alone; and what the data check noticed
+Rescored = tuple[Engine, Evaluation, Sequence[Finding]]
 
-    evaluation: the systems with the primary metrics only. findings: of the data check.
-    """
 
-    engine: Engine
-    evaluation: Evaluation
-    findings: Sequence[Finding]
-
-    def compare(self) -> list[Comparison]:
-        """Compare the candidates with the baseline on the primary metrics."""
-        columns = paired_columns(self.engine, self.evaluation, read_sampling(self.engine, self.evaluation))
-        return compare_columns(columns, self.evaluation, PRIMARY)
+def compare_primary(engine: Engine, evaluation: Evaluation) -> list[Comparison]:
+    """Return the primary comparisons of the scores in an engine."""
+    columns = paired_columns(engine, evaluation, read_sampling(engine, evaluation))
+    return compare_columns(columns, evaluation, PRIMARY)
 
 
 @contextlib.contextmanager
@@ -83,6 +76,6 @@ def rescore(
             if score:
                 score_metrics(engine, alone.metric_list, summed_up=False)
                 recompute_sample(engine, alone.metric_list)
-            yield Rescored(engine, alone, findings)
+            yield engine, alone, findings
     except InputError as error:
         raise type(error)(f"{about}: {error}") from error.__cause__

@@ -257,8 +257,8 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     run_stages(context, STAGES[: STAGES.index(CHECK_DATA) + 1])
     evaluation, findings, read = context.evaluation, context.findings, store.inputs()
     if read.proxy is not None:
-        with load_by_proxy(evaluation, read, score=False) as other:
-            findings = [*findings, *proxy_findings(other.findings)]
+        with load_by_proxy(evaluation, read, score=False) as (_, _, noticed):
+            findings = [*findings, *proxy_findings(noticed)]
     if not evaluation.scores:
         refuse_missing_gains(engine, own_metrics(evaluation.metric_list))
     findings = [*findings, *note_configuration(engine, evaluation)]

@@ -260,9 +260,9 @@ def deviation_by_judgments(log: ReadLog, judgments: FileSource, relative: FloatA
     first, names = log.evaluation.metric_list[0], candidate_names(log.evaluation)
     query_ids = log.table["query_id"].to_pylist()
     places = {query_id: place for place, query_id in enumerate(query_ids) if log.disagreements[place] > 0}
-    with rescore(log.evaluation, log.read, pulled, "judgments") as found:
+    with rescore(log.evaluation, log.read, pulled, "judgments") as (engine, _, _):
         columns = ("candidate", "query_id", "difference")
-        rows = found.engine.rows("paired_difference", columns, where={"metric_id": first.hash})
+        rows = engine.rows("paired_difference", columns, where={"metric_id": first.hash})
     known = {(name, query_id): difference for name, query_id, difference in rows if query_id in places}
     judged = sorted({query_id for _, query_id in known})
     at = [places[query_id] for query_id in judged]

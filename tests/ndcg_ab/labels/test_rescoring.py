@@ -44,10 +44,10 @@ def test_scores_are_those_of_the_other_judgments_and_nothing_of_the_first_is_tou
         assert read.judgments is not None
         table = read.judgments.table
         turned = table.set_column(2, "grade", pc.subtract(1.0, table["grade"]))
-        with rescore(evaluation, read, turned, "turned") as found:
-            (column,) = paired_columns(found.engine, found.evaluation, PLAIN)
+        with rescore(evaluation, read, turned, "turned") as (other, alone, _):
+            (column,) = paired_columns(other, alone, PLAIN)
             assert list(column.differences) == [0.5] * len(QUERIES)
-            assert found.evaluation.metrics == ["rr"] and not found.evaluation.guardrails
+            assert alone.metrics == ["rr"] and not alone.guardrails
         (first, *_) = paired_columns(engine, evaluation, PLAIN)
         assert list(first.differences) == [-0.5] * len(QUERIES) and outcome.main[0].difference == -0.5
 
