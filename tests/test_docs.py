@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import typer
 import yaml
-from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab import evaluate
@@ -23,6 +22,7 @@ from ndcg_ab.config.secrets.redaction import find_plain_secrets, secrets_in
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.studies.first_configuration import write_example
 from tests.ceilings import CEILINGS
+from tests.commands import invoke
 from tests.places import ROOT, load_script
 from tests.repeated import mostly_slow
 
@@ -81,7 +81,7 @@ def test_commands_in_the_documentation_work(page: str, command: str, place: Path
         (place / "clicks.csv").write_text("query_id,doc_id,grade\nq01,csv,3\n")
     if command.endswith(" drawn.tsv") and " draw " not in command:
         (place / "drawn.tsv").write_text("query_id\tprobability\nq03\t0.5\nq05\t0.5\nq06\t\n")
-    found = CliRunner().invoke(app, shlex.split(command)[1:])
+    found = invoke(shlex.split(command)[1:])
     assert found.exit_code == 0, found.output
 
 
@@ -93,7 +93,7 @@ def test_output_in_the_documentation_is_what_is_printed(
     shown = printed_in(ROOT / page)
     assert shown
     for command, output in shown:
-        found = CliRunner().invoke(app, shlex.split(command)[1:])
+        found = invoke(shlex.split(command)[1:])
         assert (found.exit_code, found.stdout) == (0, output)
 
 
@@ -113,7 +113,7 @@ def test_the_tutorial_of_the_nights_works(place: Path) -> None:
             before = ranking.read_text()
             ranking.write_text(before.replace(*change[:2]))
             assert ranking.read_text() != before
-        found = CliRunner().invoke(app, shlex.split(command)[1:])
+        found = invoke(shlex.split(command)[1:])
         assert found.exit_code == 0, found.output
         printed.append(found.stdout)
     assert len(printed) == 2 and "since evaluation 1" in printed[1] and "changed: ranking" in printed[1]

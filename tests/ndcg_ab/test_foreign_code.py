@@ -10,9 +10,7 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 import pytest
-from typer.testing import CliRunner
 
-from flows.cli.app import app
 from ndcg_ab import extensions
 from ndcg_ab.checks.data_checks import run_added_checks
 from ndcg_ab.config.model.inputs.connections import InMemoryData, in_memory_file, in_memory_function
@@ -27,6 +25,7 @@ from ndcg_ab.sources.judgments.function_grades import AskedFunction, Document, Q
 from ndcg_ab.sources.queries import Documents
 from ndcg_ab.sources.tables.in_memory import InMemorySource
 from ndcg_ab.trackers import Published, Tracker, make_tracker, refuse_unknown_tracker
+from tests.commands import invoke
 from tests.slow.broken_servers import configuration
 from tests.small_evaluation import small
 
@@ -296,7 +295,7 @@ def test_the_command_ends_with_2(words: str, tmp_path: Path, monkeypatch: pytest
 
     Place(tmp_path, monkeypatch, fail).adds(fail)
     config = configuration(small(tmp_path, checks=["foreign"]), tmp_path)
-    found = CliRunner().invoke(app, ["check", str(config), "--quiet"])
+    found = invoke(["check", str(config), "--quiet"])
     assert (found.exit_code, found.stderr) == (2, f"ndcg-ab: checks: foreign: fails: {words}\n")
 
 
@@ -321,5 +320,5 @@ def test_what_slips_through_is_no_success_and_no_failed_gate(words: str, monkeyp
 
     monkeypatch.setenv("NDCG_AB_DEBUG", "1")
     monkeypatch.setattr("ndcg_ab.config.loading.file.read_config", fail)
-    found = CliRunner().invoke(app, ["run", "none.yaml"])
+    found = invoke(["run", "none.yaml"])
     assert found.exit_code == (2 if words == "MemoryError" else 70)

@@ -10,17 +10,16 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from typer.testing import CliRunner
 
 from ndcg_ab import memory
 from ndcg_ab.config.options.from_options import read_resources
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.cli.exit_codes import exit_code_for
 from ndcg_ab.labels import unjudged
 from ndcg_ab.memory import LEAST, LimitReached, Memory, bytes_of
 from ndcg_ab.scoring import loading
+from tests.commands import invoke
 from tests.places import DATA
 
 
@@ -184,7 +183,7 @@ def test_a_command_without_room_says_what_it_needs(
 ) -> None:
     files = [str(DATA / each) for each in ("judgments.qrels", "old.run", "new.run")]
     monkeypatch.setattr(module, size, 10**9)
-    found = CliRunner().invoke(app, [name, *files, "--memory-limit", "1GB", "--spill", str(tmp_path)])
+    found = invoke([name, *files, "--memory-limit", "1GB", "--spill", str(tmp_path)])
     if name == "sensitivity" and size != "VALUE":
         assert found.exit_code == 0, found.output
     else:

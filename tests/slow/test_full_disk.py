@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.full_disks import no_room
 from tests import full_disks
+from tests.commands import invoke
 from tests.full_disks import ENOUGH, disk, leave_room, wrong_at_levels
 from tests.places import DATA
 from tests.repeated import mostly_soaked
@@ -57,7 +56,7 @@ def test_a_command_that_has_no_room_says_so_in_a_line(
         nights(tmp_path, 2)
     config = str(configuration(small(tmp_path), tmp_path))
     words = [config if word == "CONFIG" else word.replace("FULL", str(full)) for word in words]
-    found = CliRunner().invoke(app, words)
+    found = invoke(words)
     assert (found.exit_code, found.stderr.count("\n")) == (2, 1), found.stderr
     where = next(word for word in words if str(full) in word)
     assert found.stderr.startswith(f"ndcg-ab: {where}"), found.stderr

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from ndcg_ab.config.environment import DEFAULTS, prepare_environment
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -28,6 +27,7 @@ from ndcg_ab.runs import stages
 from ndcg_ab.runs.folder import RunFolder
 from ndcg_ab.trackers import base
 from ndcg_ab.trackers import make_tracker as tracker_of_ours
+from tests.commands import invoke
 from tests.repeated import mostly_soaked
 from tests.slow.broken_servers import OUTAGES, closed, configuration, dripping, failing
 from tests.small_evaluation import changed_run, nights, plain_page, rows_of, runs, small, unlogged
@@ -301,10 +301,9 @@ def model_values(tracker: Tracker, evaluation: Evaluation) -> list[tuple[str, in
 def test_the_commands_say_what_is_pending_and_deliver_it(
     tracker: Tracker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ndcg_ab.flows.cli.app import app
 
     def command(*words: Any) -> tuple[int, str, str]:
-        found = CliRunner().invoke(app, [str(word) for word in words])
+        found = invoke([str(word) for word in words])
         return found.exit_code, found.stdout, found.stderr
 
     evaluation = logged_to(tracker, tmp_path)

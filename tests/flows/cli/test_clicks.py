@@ -6,13 +6,12 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from typer.testing import CliRunner
 
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.engines import open_engine
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.sources.clicks import click_judgments
 from ndcg_ab.sources.judgments.gathering import pull_judgments_place
+from tests.commands import invoke
 from tests.places import ROOT
 
 DEMO, QUERIES = ROOT / "configs" / "demo_clicks.jsonl.gz", ROOT / "configs" / "demo_queries.tsv"
@@ -21,7 +20,7 @@ COUNTS = HEAD + "shoes,a,1,400,200\nshoes,b,1,100,10\nshoes,b,2,500,100\nshoes,c
 
 
 def run(*words: object) -> tuple[int, str, str]:
-    found = CliRunner().invoke(app, ["clicks", *map(str, words)])
+    found = invoke(["clicks", *map(str, words)])
     return found.exit_code, found.stdout, found.stderr
 
 
@@ -97,9 +96,7 @@ def test_compare_reads_what_is_written(tmp_path: Path) -> None:
     """Of the demo's log, whose careful judgments agree: a mean over queries of the same order."""
     path = tmp_path / "clicks.parquet"
     assert run(DEMO, "--queries", QUERIES, "--output-file", path, "-q")[0] == 0
-    found = CliRunner().invoke(
-        app, ["judgments", str(ROOT / "configs" / "demo_judgments.tsv"), str(path), "--json", "-"]
-    )
+    found = invoke(["judgments", str(ROOT / "configs" / "demo_judgments.tsv"), str(path), "--json", "-"])
     assert json.loads(found.stdout)["agreement"]["pairs"] > 900
 
 
@@ -150,7 +147,7 @@ def test_a_page_says_whether_clicks_decided(is_proxy: bool, counts: Path, tmp_pa
     systems = "systems: [{name: old, file: old.run}, {name: new, file: new.run}]"
     content = f"name: shop\n{judged}\n{systems}\ntracker: json_lines\noutput: out\n"
     (tmp_path / "shop.yaml").write_text(content)
-    found = CliRunner().invoke(app, ["run", str(tmp_path / "shop.yaml"), "-q"])
+    found = invoke(["run", str(tmp_path / "shop.yaml"), "-q"])
     assert found.exit_code == 0, found.output
     (page,) = (tmp_path / "out" / "shop").glob("2*/report.html")
     assert ("judged by clicks" in page.read_text()) == (not is_proxy)

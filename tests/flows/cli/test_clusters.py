@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import ndcg_ab
-from ndcg_ab.flows.cli.app import app
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from tests.asked import asked_for
+from tests.commands import invoke
 
 pytestmark = pytest.mark.slow
 
-RUNNER = CliRunner()
 TURNS = [f"{conversation}_{turn}" for conversation in range(101, 113) for turn in range(1, 6)]
 
 
@@ -49,7 +47,7 @@ def command(folder: Path, *options: str) -> list[str]:
 
 @functools.cache
 def compare(folder: Path, *options: str) -> dict[str, Any]:
-    found = RUNNER.invoke(app, command(folder, "--json", "-", *options))
+    found = invoke(command(folder, "--json", "-", *options))
     assert found.exit_code == 0, found.output
     content: dict[str, Any] = json.loads(found.stdout)
     return content
@@ -96,7 +94,7 @@ def test_python_names_them_too(folder: Path) -> None:
     ):
         words = command(folder, *options)
         found = asked_for(lambda named=named: ndcg_ab.compare(str(folder / "qrels"), systems, metrics="rr", **named))
-        assert found == asked_for(lambda words=words: RUNNER.invoke(app, words))
+        assert found == asked_for(lambda words=words: invoke(words))
 
 
 def test_they_can_be_ignored(folder: Path, plain: dict[str, Any]) -> None:
@@ -106,7 +104,7 @@ def test_they_can_be_ignored(folder: Path, plain: dict[str, Any]) -> None:
 
 
 def test_the_answer_says_how_many_there_are(folder: Path) -> None:
-    found = RUNNER.invoke(app, command(folder, "--cluster-prefix", "_", "--details"))
+    found = invoke(command(folder, "--cluster-prefix", "_", "--details"))
     assert "i queries are tested in 12 clusters of 5" in found.stdout
 
 
@@ -123,7 +121,7 @@ def test_power_plans_with_them(folder: Path, named: tuple[str, ...]) -> None:
     scores = str(folder / "scores.csv")
     (compared,) = compare(folder, "--cluster-prefix", "_", "--per-query", scores)["comparisons"]
     options = [option.replace("{}", str(folder)) for option in named]
-    found = RUNNER.invoke(app, ["power", "--scores", scores, "--json", "-", "--queries", "600", *options])
+    found = invoke(["power", "--scores", scores, "--json", "-", "--queries", "600", *options])
     assert found.exit_code == 0, found.output
     (plan,) = json.loads(found.stdout)["comparisons"]
     assert plan["mde"] == pytest.approx(compared["mde"])
@@ -151,6 +149,6 @@ def test_power_plans_with_them(folder: Path, named: tuple[str, ...]) -> None:
     ],
 )
 def test_what_is_refused(folder: Path, options: tuple[str, ...], said: str) -> None:
-    found = RUNNER.invoke(app, command(folder, *options))
+    found = invoke(command(folder, *options))
     assert (found.exit_code, found.stdout) == (2, "")
     assert said in found.stderr.replace("\n", " ")

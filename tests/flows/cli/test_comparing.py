@@ -11,16 +11,15 @@ from pathlib import Path
 import pyarrow.parquet as papq
 import pytest
 import typer
-from typer.testing import CliRunner
 
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.results.numbers import format_percent, format_plain, format_probability, signed
 from ndcg_core.measures.notation import parse
+from tests.commands import invoke
 from tests.laboratory import plant
 from tests.places import ROOT
 from tests.references import Collection
 
-RUNNER = CliRunner()
 GRADES = [3, 2, 1, 0]
 
 
@@ -51,7 +50,7 @@ def compare(files: Path, *options: str, systems: tuple[str, ...] = ("old", "new"
 
 
 def outcome(files: Path, *options: str, systems: tuple[str, ...] = ("old", "new")) -> dict:
-    found = RUNNER.invoke(app, compare(files, "--json", "-", *options, systems=systems))
+    found = invoke(compare(files, "--json", "-", *options, systems=systems))
     assert found.exit_code == 0, found.output
     return json.loads(found.stdout)
 
@@ -63,7 +62,7 @@ def test_options_need_not_be_written(files: Path, words: str) -> None:
     command = words.replace("{}", str(files)).split()
     if "--run" in command:
         command[-1] = f"--run=new={command[-1]}"
-    found = RUNNER.invoke(app, ["compare", *command, "--resamples", "100", "--json", "-"])
+    found = invoke(["compare", *command, "--resamples", "100", "--json", "-"])
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout) == outcome(files, "--resamples", "100")
 
@@ -74,7 +73,7 @@ def test_other_commands_take_files_in_the_same_way(files: Path, command: str) ->
     name, *options = command.split()
     systems = [f"--system={each}={files}/{each}.run" for each in ("old", "new")]
     long, short = (
-        RUNNER.invoke(app, [name, *words, *options])
+        invoke([name, *words, *options])
         for words in (
             ["--judgments", f"{files}/qrels", *systems],
             [f"{files}/{each}" for each in ("qrels", "old.run", "new.run")],
@@ -86,7 +85,7 @@ def test_other_commands_take_files_in_the_same_way(files: Path, command: str) ->
 
 def test_the_tables_say_who_won(files: Path) -> None:
     asked = ["--details", "--metric", "ndcg@3", "--metric", "rr"]
-    found = RUNNER.invoke(app, compare(files, *asked, systems=("old", "new", "half")))
+    found = invoke(compare(files, *asked, systems=("old", "new", "half")))
     assert found.exit_code == 0
     for words in ("ndcg@3", "rr", "old", "baseline", "new", "improved", "half", "regressed", "30/0/0", "95 % interval"):
         assert words in found.output
@@ -165,9 +164,7 @@ def test_equal_systems_are_identical(files: Path) -> None:
 
 @pytest.mark.parametrize("name", ["scores.csv", "scores.parquet"])
 def test_every_querys_values(files: Path, name: str) -> None:
-    found = RUNNER.invoke(
-        app, compare(files, "--per-query", str(files / name), "--metric", "rr", "--metric", "nDCG@3", "--quiet")
-    )
+    found = invoke(compare(files, "--per-query", str(files / name), "--metric", "rr", "--metric", "nDCG@3", "--quiet"))
     assert (found.exit_code, found.output) == (0, "")
     if name.endswith(".csv"):
         with (files / name).open() as file:
@@ -184,7 +181,7 @@ def test_every_querys_values(files: Path, name: str) -> None:
 @pytest.mark.slow
 def test_the_same_again_to_the_last_bit(files: Path) -> None:
     texts = {
-        RUNNER.invoke(app, compare(files, "--json", "-", *options, systems=("old", "new", "half"))).stdout
+        invoke(compare(files, "--json", "-", *options, systems=("old", "new", "half"))).stdout
         for options in ([], ["--threads", "1"], ["--threads", "2"])
     }
     assert len(texts) == 1
@@ -199,7 +196,7 @@ def test_real_rankings_over_threads_and_against_the_published_means(collection: 
         command = ["compare", "--judgments", str(collection.qrels), "--json", "-", "--threads", threads]
         for name in collection.systems:
             command += ["--system", f"{name}={collection.run(name)}"]
-        found = RUNNER.invoke(app, [*command, "--metric", "ndcg@10", "--metric", "ndcg@3"])
+        found = invoke([*command, "--metric", "ndcg@10", "--metric", "ndcg@3"])
         assert found.exit_code == 0, found.output
         texts.append(found.stdout)
     assert texts[0] == texts[1]
@@ -210,7 +207,7 @@ def test_real_rankings_over_threads_and_against_the_published_means(collection: 
 
 def test_a_fault_in_the_sql_is_exit_code_70(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, "discount", "place.rank + 1)", "place.rank + 1.001)")
-    found = RUNNER.invoke(app, compare(files, "--json", str(files / "out.json")))
+    found = invoke(compare(files, "--json", str(files / "out.json")))
     assert found.exit_code == 70
     assert "parity check: query" in found.stderr
     assert not (files / "out.json").exists()
@@ -221,7 +218,7 @@ def test_check_counts_and_writes_nothing(files: Path) -> None:
         "name: t\njudgments: qrels\nsystems: [{name: old, file: old.run}, {name: half, file: half.run}]\n"
     )
     before = sorted(files.rglob("*"))
-    found = RUNNER.invoke(app, ["check", str(files / "config.yaml")])
+    found = invoke(["check", str(files / "config.yaml")])
     assert found.exit_code == 0
     assert "30 judged queries, 120 judgments; old 120 results, half 60 results" in found.stdout
     assert "system half returned nothing for 15 of the judged queries" in found.stdout
@@ -232,21 +229,21 @@ def test_check_takes_what_its_message_about_repeated_documents_says(files: Path)
     lines = (files / "old.run").read_text().splitlines()
     (files / "old.run").write_text("".join(f"{line}\n" for line in [*lines, lines[0]]))
     command = ["check", str(files / "qrels"), str(files / "old.run")]
-    assert "say --duplicates first" in RUNNER.invoke(app, command).stderr
-    found = RUNNER.invoke(app, [*command, "--duplicates", "first"])
+    assert "say --duplicates first" in invoke(command).stderr
+    found = invoke([*command, "--duplicates", "first"])
     assert found.exit_code == 0
     assert "1 copies of documents are left out" in found.stdout
 
 
 @pytest.mark.parametrize("command", ["compare", "run", "check", "publish"])
 def test_every_command_shows_an_example(command: str) -> None:
-    found = RUNNER.invoke(app, [command, "--help"])
+    found = invoke([command, "--help"])
     assert found.exit_code == 0
     assert f"Example: ndcg-ab {command}" in " ".join(found.output.split())
 
 
 def shown_options(*words: str) -> set[str]:
-    found = RUNNER.invoke(app, [*words], env={"COLUMNS": "200"})
+    found = invoke([*words], env={"COLUMNS": "200"})
     assert found.exit_code == 0, found.output
     return set(re.findall(r"^│ (--[a-z-]+)", found.output, flags=re.MULTILINE))
 
@@ -266,24 +263,24 @@ def test_shells_complete_every_option_and_the_topics(tmp_path: Path) -> None:
     """Those, too, that the short help leaves out."""
     for words, expected in (("ndcg-ab compare --mem", "--memory-limit"), ("ndcg-ab help find", "findings")):
         asked = {"_NDCG_AB_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "2"}
-        found = RUNNER.invoke(app, [], env=asked, prog_name="ndcg-ab")
+        found = invoke([], env=asked, prog_name="ndcg-ab")
         assert found.stdout.split() == [expected]
 
 
 def test_what_only_explains_comes_together_and_has_its_old_names() -> None:
-    topics = re.findall(r"^│ (\w+) ", RUNNER.invoke(app, ["help"]).output, flags=re.MULTILINE)
+    topics = re.findall(r"^│ (\w+) ", invoke(["help"]).output, flags=re.MULTILINE)
     assert sorted(set(topics)) == ["findings", "formats", "metrics", "schema", "terms"]
     for words in (["metrics", "MAP"], ["findings", "few_judged"], ["schema"]):
-        found = RUNNER.invoke(app, ["help", *words])
+        found = invoke(["help", *words])
         assert found.exit_code == 0
-        assert found.stdout == RUNNER.invoke(app, words).stdout
+        assert found.stdout == invoke(words).stdout
 
 
 def test_findings_as_json() -> None:
-    (entry,) = json.loads(RUNNER.invoke(app, ["findings", "few_judged", "--json", "-"]).stdout)["findings"]
+    (entry,) = json.loads(invoke(["findings", "few_judged", "--json", "-"]).stdout)["findings"]
     assert (entry["code"], entry["severity"]) == ("few_judged", "warning")
-    assert len(json.loads(RUNNER.invoke(app, ["help", "findings", "--json", "-"]).stdout)["findings"]) > 40
-    refused = RUNNER.invoke(app, ["findings", "few_juged", "--json", "-"])
+    assert len(json.loads(invoke(["help", "findings", "--json", "-"]).stdout)["findings"]) > 40
+    refused = invoke(["findings", "few_juged", "--json", "-"])
     assert (refused.exit_code, refused.stdout) == (2, "")
 
 
@@ -291,10 +288,10 @@ def test_findings_as_json() -> None:
 def test_the_last_line_names_every_file_that_was_written(files: Path) -> None:
     names = [str(files / name) for name in ("r.json", "c.md", "s.csv")]
     options = [word for pair in zip(("--json", "--markdown", "--per-query"), names, strict=True) for word in pair]
-    found = RUNNER.invoke(app, compare(files, "--resamples", "100", *options))
+    found = invoke(compare(files, "--resamples", "100", *options))
     assert found.stdout.splitlines()[-1] == f"written: {', '.join(names)}"
-    assert "written" not in RUNNER.invoke(app, compare(files, "--resamples", "100", *options, "--quiet")).output
-    found = RUNNER.invoke(app, compare(files, "--resamples", "100", "--json", "-", *options[2:4]))
+    assert "written" not in invoke(compare(files, "--resamples", "100", *options, "--quiet")).output
+    found = invoke(compare(files, "--resamples", "100", "--json", "-", *options[2:4]))
     assert found.stderr.splitlines()[-1] == f"written: {names[1]}"
     json.loads(found.stdout)
 
@@ -303,7 +300,7 @@ def test_a_narrow_terminal_gets_two_tables(files: Path, monkeypatch: pytest.Monk
     from rich.console import Console
 
     monkeypatch.setattr("ndcg_ab.flows.cli.console.output_console", lambda: Console(width=100))
-    found = RUNNER.invoke(app, compare(files, "--details"))
+    found = invoke(compare(files, "--details"))
     assert "against old" in found.output
     assert max(map(len, found.output.splitlines())) <= 100
 
@@ -330,7 +327,7 @@ def test_numbers_are_written_for_reading() -> None:
 def test_a_link_is_followed_and_a_pipe_is_written_to(files: Path) -> None:
     (files / "target.json").write_text("old")
     (files / "link.json").symlink_to(files / "target.json")
-    found = RUNNER.invoke(app, compare(files, "--json", str(files / "link.json"), "--quiet"))
+    found = invoke(compare(files, "--json", str(files / "link.json"), "--quiet"))
     assert found.exit_code == 0
     assert (files / "link.json").is_symlink()
     assert json.loads((files / "target.json").read_text())["schema"] == 1
@@ -341,6 +338,6 @@ def test_a_link_is_followed_and_a_pipe_is_written_to(files: Path) -> None:
 
 
 def test_the_glossary_is_printed_without_links() -> None:
-    found = RUNNER.invoke(app, ["help", "terms"])
+    found = invoke(["help", "terms"])
     assert found.exit_code == 0 and "unjudged results could turn this difference" in found.stdout
     assert "](" not in found.stdout and max(map(len, found.stdout.splitlines())) <= 100

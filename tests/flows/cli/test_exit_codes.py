@@ -11,12 +11,11 @@ from typing import Any
 
 import duckdb
 import pytest
-from typer.testing import CliRunner
 
 from ndcg_ab.errors import InputError, ParityError, SqlError
 from ndcg_ab.flows.cli import base_command, exit_codes
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.pipeline import stages
+from tests.commands import invoke
 from tests.places import DATA, ROOT
 
 FILES = ["--judgments", str(DATA / "judgments.qrels"), "--system", f"old={DATA / 'old.run'}"]
@@ -63,7 +62,7 @@ ERRORS: dict[str, tuple[BaseException, int, str]] = {
 def test_every_error_has_its_code_and_one_sentence(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     error, code, said = ERRORS[name]
     monkeypatch.setattr(stages, "load_and_check", raising(error))
-    found = CliRunner().invoke(app, [*COMPARE, "--quiet"])
+    found = invoke([*COMPARE, "--quiet"])
     assert (found.exit_code, found.stdout, found.stderr.count("\n")) == (code, "", 1)
     assert said in found.stderr
     assert "Traceback" not in found.stderr
@@ -73,12 +72,12 @@ def test_every_error_has_its_code_and_one_sentence(name: str, monkeypatch: pytes
 def test_the_traceback_of_an_error_of_ours_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(stages, "make_outcome", raising(ZeroDivisionError("planted \ud800")))
-    found = CliRunner().invoke(app, [*COMPARE, "--quiet"])
+    found = invoke([*COMPARE, "--quiet"])
     (path,) = tmp_path.glob("ndcg-ab-error-*.txt")
     assert str(path) in found.stderr
     assert "in run_stages" in path.read_text(encoding="utf-8")
     monkeypatch.setenv(exit_codes.DEBUG, "1")
-    assert "in run_stages" in CliRunner().invoke(app, [*COMPARE, "--quiet"]).stderr
+    assert "in run_stages" in invoke([*COMPARE, "--quiet"]).stderr
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -106,7 +105,7 @@ def shell(command: str) -> "subprocess.CompletedProcess[str]":
 def test_too_little_address_space_is_refused(megabytes: int, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base_command.resource, "getrlimit", lambda _: (megabytes * 10**6, -1))
     monkeypatch.setattr(base_command.os, "cpu_count", lambda: 2)
-    found = CliRunner().invoke(app, [*COMPARE, "--quiet"])
+    found = invoke([*COMPARE, "--quiet"])
     said = f"ndcg-ab: ulimit -v: {megabytes:,} MB of address space are too little, 3,000 MB are needed"
     assert found.exit_code == code
     assert found.stderr.startswith(said if code else "")

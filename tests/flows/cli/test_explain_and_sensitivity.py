@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from ndcg_ab.flows.cli.app import app
 from ndcg_core.measures.notation import parse
+from tests.commands import invoke
 from tests.laboratory import plant
 from tests.places import ROOT
 
@@ -21,7 +20,7 @@ BOTH = [*FILES, "--system", f"old={DATA}/old.run"]
 
 
 def run(*command: str) -> str:
-    found = CliRunner().invoke(app, list(command))
+    found = invoke(list(command))
     assert found.exit_code == 0, found.output
     return " ".join(found.stdout.split())
 
@@ -76,7 +75,7 @@ def test_explain_says_when_a_rule_decides() -> None:
 
 def test_explain_holds_the_sql_against_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, "discount", "place.rank + 1)", "place.rank + 1.1)")
-    found = CliRunner().invoke(app, ["explain", *FILES, "--query", "pasta"])
+    found = invoke(["explain", *FILES, "--query", "pasta"])
     assert found.exit_code == 70
     assert "parity check: query 'pasta', system new" in found.stderr
 
@@ -90,7 +89,7 @@ def test_sensitivity_tries_72_definitions(tmp_path: Path) -> None:
     assert len({metric["hash"] for metric in content["metrics"]}) == 72
     rows = {row["metric"]: row for row in content["comparisons"]}
     assert rows["ndcg@5"]["family_size"] == 1, "each definition is a family of its own"
-    compared = CliRunner().invoke(app, ["compare", *BOTH, "--metric", "ndcg@5", "--json", "-"])
+    compared = invoke(["compare", *BOTH, "--metric", "ndcg@5", "--json", "-"])
     (alone,) = json.loads(compared.stdout)["comparisons"]
     for key in ("difference", "p_value", "p_adjusted", "verdict"):
         assert rows["ndcg@5"][key] == alone[key]
@@ -121,7 +120,7 @@ def test_every_definition_can_be_read(width: int, tables: int, monkeypatch: pyte
     """By hand: names take 28 columns, a definition 12 more: four fit 80, two (one ideal) 60; 44 has lists."""
     monkeypatch.setenv("COLUMNS", str(width))
     choices = ["--discount", "jarvelin_kekalainen", "--gain", "exponential", "--ideal", "local", "--ideal", "global"]
-    found = CliRunner().invoke(app, ["sensitivity", *BOTH, *choices, "--cutoff", "5", "--cutoff", "10"])
+    found = invoke(["sensitivity", *BOTH, *choices, "--cutoff", "5", "--cutoff", "10"])
     assert found.exit_code == 0, found.output
     assert len(re.findall(r"^ *exponential +järvelin-k. +[+-]", found.stdout, re.M)) == tables
     assert len(re.findall(r"[+-]0\.\d{4} [▲▼=?·]", found.stdout)) == 4
@@ -133,7 +132,7 @@ def test_sensitivity_is_of_something(tmp_path: Path) -> None:
     judgments.write_text("pasta 0 d1 0\n")
     run = tmp_path / "a.run"
     run.write_text("pasta Q0 d1 1 1 a\n")
-    found = CliRunner().invoke(app, ["sensitivity", str(judgments), f"a={run}", f"b={run}"])
+    found = invoke(["sensitivity", str(judgments), f"a={run}", f"b={run}"])
     assert found.exit_code == 2
     assert "no query can be scored" in found.stderr
 
@@ -156,25 +155,25 @@ def small(tmp_path: Path) -> list[str]:
 
 
 def test_duplicates_first_counts_the_better_place(small: list[str]) -> None:
-    found = CliRunner().invoke(app, small)
+    found = invoke(small)
     assert found.exit_code == 2
     assert "lines 1 and 3: document 'a' is 2 times" in found.stderr
-    text = CliRunner().invoke(app, [*small, "--metric", "rr(duplicates=first)@10"]).stdout
+    text = invoke([*small, "--metric", "rr(duplicates=first)@10"]).stdout
     content = json.loads(text)
     assert content["systems"][0]["mean"] == (1 / 2 + 1) / 2
     assert [row["count"] for row in content["findings"] if row["code"] == "duplicate_document"] == [1]
-    text = CliRunner().invoke(app, [*small, "--metric", "rr(duplicates=first, ties=given)@10"]).stdout
+    text = invoke([*small, "--metric", "rr(duplicates=first, ties=given)@10"]).stdout
     assert json.loads(text)["systems"][0]["mean"] == 1.0
-    found = CliRunner().invoke(app, [*small, "--metric", "rr(duplicates=first)@10", "--metric", "rr@10"])
+    found = invoke([*small, "--metric", "rr(duplicates=first)@10", "--metric", "rr@10"])
     assert found.exit_code == 2, "one of the metrics refuses them"
 
 
 def test_grades_that_a_metric_refuses(small: list[str]) -> None:
     metric = "rr(negative=error, duplicates=first)@10"
-    found = CliRunner().invoke(app, [*small, "--metric", metric])
+    found = invoke([*small, "--metric", metric])
     assert found.exit_code == 2
     assert f"qrels, line 2: grade = -1: with the metric {parse(metric).name} it must not be below 0" in found.stderr
-    found = CliRunner().invoke(app, [*small, "--metric", "ndcg(ideal=max, max_grade=1, duplicates=first)@10"])
+    found = invoke([*small, "--metric", "ndcg(ideal=max, max_grade=1, duplicates=first)@10"])
     assert found.exit_code == 2
     assert "line 1: grade = 2" in found.stderr
     assert "must not be above its max_grade = 1" in found.stderr
@@ -184,7 +183,7 @@ def test_ranks_that_a_metric_needs(tmp_path: Path) -> None:
     judgments = write(tmp_path / "qrels", "q 0 a 2")
     ranking = write(tmp_path / "new.csv", "query_id,doc_id,score", "q,a,1")
     command = ["compare", "--judgments", judgments, "--system", f"new={ranking}", "--metric", "ndcg(ties=given)@10"]
-    found = CliRunner().invoke(app, command)
+    found = invoke(command)
     assert found.exit_code == 2
     assert "system new gives no ranks, which the metric ndcg(ties=given)@10 orders by" in found.stderr
 
@@ -192,7 +191,7 @@ def test_ranks_that_a_metric_needs(tmp_path: Path) -> None:
 def test_ranks_that_disagree_stand_above_the_table(tmp_path: Path) -> None:
     judgments = write(tmp_path / "qrels", "q 0 a 2")
     ranking = write(tmp_path / "new.run", "q Q0 a 1 1.0 t", "q Q0 b 2 2.0 t")
-    found = CliRunner().invoke(app, ["compare", "--judgments", judgments, "--system", f"new={ranking}"])
+    found = invoke(["compare", "--judgments", judgments, "--system", f"new={ranking}"])
     assert found.stdout.index("its rank column disagrees with its scores") < found.stdout.index("  ndcg@10")
 
 
@@ -212,7 +211,7 @@ def test_a_gain_too_large_to_add_up(grade: str, gain: str, tmp_path: Path) -> No
     judgments = write(tmp_path / "qrels", f"q 0 a {grade}")
     ranking = write(tmp_path / "new.run", "q Q0 a 1 1.0 t")
     command = ["compare", "--judgments", judgments, "--system", f"new={ranking}", "--metric", f"ndcg(gain={gain})@1"]
-    found = CliRunner().invoke(app, command)
+    found = invoke(command)
     assert found.exit_code == 2
     assert "too large to add up" in found.stderr
 

@@ -5,15 +5,14 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from ndcg_ab.flows.cli.app import app
+from tests.commands import invoke
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
 
 pytestmark = pytest.mark.slow
 
-RUNNER = CliRunner()
 ESCAPES = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202eexe\u2066\u200b\ufeff\x1b[8m"
 WORD = f"q{ESCAPES}[link=http://evil.example]x[/link][bold]"
 FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff]")
@@ -83,7 +82,7 @@ INIT = ("judgments.qrels", "old.run", "new.run", "queries.csv")
 def test_no_command_sends_what_a_terminal_obeys(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments, code = commands(folder)[name]
     monkeypatch.setenv("COLUMNS", "60" if name == "narrow" else "200")
-    found: Result = RUNNER.invoke(app, arguments)
+    found: Result = invoke(arguments)
     written = found.stdout_bytes.decode() + found.stderr_bytes.decode()
     assert found.exit_code == code, written
     assert written

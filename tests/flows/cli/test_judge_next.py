@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import ndcg_ab
-from ndcg_ab.flows.cli.app import app
+from tests.commands import invoke
 from tests.places import ROOT
 
 pytestmark = pytest.mark.slow
@@ -22,7 +21,7 @@ WORDS = ["--queries", f"{DATA}/queries.tsv", "--documents", f"{DATA}/documents.t
 
 
 def listed(*options: str) -> list[dict[str, str]]:
-    found = CliRunner().invoke(app, ["judge-next", *options, "--csv", "-"])
+    found = invoke(["judge-next", *options, "--csv", "-"])
     assert found.exit_code == 0, found.output
     return list(csv.DictReader(io.StringIO(found.stdout)))
 
@@ -64,7 +63,7 @@ def test_the_first_are_worth_most_and_have_their_words(tmp_path: Path) -> None:
     assert (first["title"], first["url"]) == ("Pizza: the story", "https://example.org/pizza-story")
     assert json.loads(first["ranks"]) == {"old": 2}
     path = tmp_path / "next.json"
-    CliRunner().invoke(app, ["judge-next", *FILES, *WORDS, "-n", "5", "--json", str(path)])
+    invoke(["judge-next", *FILES, *WORDS, "-n", "5", "--json", str(path)])
     lines = json.loads(path.read_text())["documents"]
     assert [line["doc_id"] for line in lines] == [row["doc_id"] for row in rows]
     assert lines[0]["ranks"] == {"old": 2}
@@ -88,7 +87,7 @@ def test_what_is_unjudged_is_listed_while_no_grade_gains_anything(tmp_path: Path
 
 def test_a_table_is_shown() -> None:
     rows = listed(*FILES, "-n", "2")
-    found = CliRunner().invoke(app, ["judge-next", *FILES, "-n", "2"], env={"COLUMNS": "100"})
+    found = invoke(["judge-next", *FILES, "-n", "2"], env={"COLUMNS": "100"})
     lines = [line.split() for line in found.stdout.splitlines()]
     assert ["query", "document", "old", "new", "effect", "difference"] in lines
     ranks = json.loads(rows[0]["ranks"])
@@ -100,7 +99,7 @@ def test_a_table_is_shown() -> None:
 def test_it_says_what_the_grades_can_settle_and_writes_the_sheet(tmp_path: Path) -> None:
     table, sheet = tmp_path / "next.csv", tmp_path / "sheet.html"
     command = ["judge-next", *FILES, "-n", "3", "--csv", str(table), "--sheet", str(sheet)]
-    found = CliRunner().invoke(app, command, env={"COLUMNS": "1000"})
+    found = invoke(command, env={"COLUMNS": "1000"})
     assert found.exit_code == 0, found.output
     standing = "new against old, ndcg@10: improved; turns if unjudged results are as good as judged ones."
     assert standing in found.stdout and "--more-judgments FILE" in found.stdout
@@ -114,7 +113,7 @@ def test_judging_all_that_is_named_settles_everything(tmp_path: Path) -> None:
     more = tmp_path / "all.qrels"
     new = "".join(f"{row['query_id']} 0 {row['doc_id']} 0\n" for row in rows)
     more.write_text((DATA / "judgments.qrels").read_text() + new)
-    found = CliRunner().invoke(app, ["judge-next", "--judgments", str(more), *SYSTEMS])
+    found = invoke(["judge-next", "--judgments", str(more), *SYSTEMS])
     assert found.exit_code == 0
     assert found.stdout == "There is nothing to judge: no grade of an unjudged document changes a difference (new).\n"
 
@@ -146,6 +145,6 @@ def test_a_configuration_says_the_same(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_are_one_sentence(options: list[str], message: str) -> None:
-    found = CliRunner().invoke(app, ["judge-next", *FILES, *options])
+    found = invoke(["judge-next", *FILES, *options])
     assert found.exit_code == 2
     assert message in found.stderr and "Traceback" not in found.stderr and not found.stdout

@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from ndcg_ab.flows.cli.app import app
+from tests.commands import invoke
 from tests.places import ROOT
 
 UNUSED = {
@@ -92,7 +91,7 @@ def test_every_command_looks_for_circles_less_often() -> None:
     before = gc.get_threshold()
     try:
         gc.set_threshold(700, 10, 10)
-        assert CliRunner().invoke(app, ["check", "nowhere.yaml"]).exit_code == 2
+        assert invoke(["check", "nowhere.yaml"]).exit_code == 2
         assert gc.get_threshold() == (50_000, 10, 10)
     finally:
         gc.set_threshold(*before)

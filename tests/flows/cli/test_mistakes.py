@@ -15,13 +15,11 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import pytest
-from typer.testing import CliRunner
 
-from ndcg_ab.flows.cli.app import app
+from tests.commands import invoke
 from tests.ndcg_ab.sources.files.test_bad_input import JUDGMENTS as BAD_JUDGMENTS
 from tests.places import DATA
 
-RUNNER = CliRunner()
 QRELS, RUN, QUERIES = (str(DATA / name) for name in ("judgments.qrels", "old.run", "queries.tsv"))
 # What a remedy leaves to whoever reads it, and what readers may fill in: one of these has to work.
 PLACEHOLDERS = {
@@ -332,7 +330,7 @@ def write_case(mistake: Mistake, folder: Path) -> list[str]:
 @pytest.mark.parametrize("name", MISTAKES)
 def test_it_is_said_what_to_write(name: str, tmp_path: Path) -> None:
     mistake = MISTAKES[name]
-    found = RUNNER.invoke(app, write_case(mistake, tmp_path))
+    found = invoke(write_case(mistake, tmp_path))
     assert (found.exit_code, found.stdout) == (2, ""), found.output
     assert found.stderr.startswith("ndcg-ab: ")
     assert found.stderr.count("\n") == 1 or "more such lines" in mistake.said, found.stderr
@@ -402,11 +400,11 @@ def test_a_remedy_that_is_printed_works(tmp_path: Path) -> None:
         folder = tmp_path / str(number)
         folder.mkdir()
         command = write_case(mistake, folder)
-        message = RUNNER.invoke(app, command).stderr
+        message = invoke(command).stderr
         changed = apply_remedy(command, message, folder / next(iter(mistake.files), "none"))
         if changed:
             applied.append(name)
-            again = [RUNNER.invoke(app, each).stderr for each in changed]
+            again = [invoke(each).stderr for each in changed]
             cause = message.partition(";")[0].partition(": convert")[0]
             assert not all(cause in each for each in again), (name, message, again)
     assert len(applied) > 25, applied

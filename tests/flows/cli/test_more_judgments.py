@@ -8,21 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab.api.comparing import evaluate
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.engines.duckdb import KeptTables
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.runs.run import perform_run
 from tests.asked import asked_for
+from tests.commands import invoke
 from tests.small_evaluation import calling, is_known, no_tracker, plain_page
 
 pytestmark = pytest.mark.slow
 
-RUNNER = CliRunner()
 QUERIES = 30
 COLUMNS = "query_id,doc_id,grade,judge,source"
 
@@ -68,7 +66,7 @@ def command(case: Case, judgments: str, *options: str) -> list[str]:
 
 @functools.cache
 def content(case: Case, judgments: str, *options: str) -> dict[str, Any]:
-    found = RUNNER.invoke(app, command(case, judgments, "--json", "-", *options))
+    found = invoke(command(case, judgments, "--json", "-", *options))
     assert found.exit_code == 0, found.output
     made: dict[str, Any] = json.loads(found.stdout)
     return made
@@ -127,7 +125,7 @@ REFUSED = {
 @pytest.mark.parametrize("mistake", REFUSED)
 def test_mistakes_are_told_in_a_sentence(mistake: str, case: Case) -> None:
     judgments, options, said = REFUSED[mistake]
-    ended = RUNNER.invoke(app, command(case, judgments, "--json", "{}/never.json", *options))
+    ended = invoke(command(case, judgments, "--json", "{}/never.json", *options))
     assert ended.exit_code == 2
     assert said in ended.output
     assert "Traceback" not in ended.output and not (case.folder / "never.json").exists()
@@ -139,7 +137,7 @@ def test_the_same_in_python(case: Case, expected: dict[str, Any]) -> None:
     found = ndcg_ab.compare(case.path("first"), runs, more_judgments=more, metrics="ndcg@3")
     assert json.loads(found.to_json())["comparisons"] == expected["comparisons"]
     odd = asked_for(lambda: ndcg_ab.compare(case.path("odd.csv"), runs, combine="median", metrics="ndcg@3"))
-    assert odd == asked_for(lambda: RUNNER.invoke(app, command(case, "odd.csv", "--combine", "median")))
+    assert odd == asked_for(lambda: invoke(command(case, "odd.csv", "--combine", "median")))
     with pytest.raises(ndcg_ab.InputError, match=r"^more_judgments: goes with rankings, and scores hold none"):
         ndcg_ab.compare(scores="s.csv", more_judgments=case.path("first"))
     with pytest.raises(ndcg_ab.InputError, match=r"^more_judgments\[0\]"):
@@ -149,10 +147,10 @@ def test_the_same_in_python(case: Case, expected: dict[str, Any]) -> None:
 def test_explain_and_sensitivity_take_the_rule_too(case: Case) -> None:
     systems = [word for name in ("old", "new") for word in ("--system", f"{name}={case.path(name)}.run")]
     given = ["--judgments", case.path("odd.csv"), *systems, "--combine", "lowest"]
-    explained = RUNNER.invoke(app, ["explain", *given, "--query", "q03"])
+    explained = invoke(["explain", *given, "--query", "q03"])
     assert explained.exit_code == 0, explained.output
     few = ["--gain", "linear", "--discount", "log2", "--ideal", "global", "--cutoff", "3", "--resamples", "200"]
-    assert RUNNER.invoke(app, ["sensitivity", *given, *few]).exit_code == 0
+    assert invoke(["sensitivity", *given, *few]).exit_code == 0
     runs = {"ranking": case.path("new.run"), "query": "q03"}
     lowest, highest = (ndcg_ab.explain(case.path("odd.csv"), **runs, combine=rule) for rule in ("lowest", "highest"))
     assert lowest.value() < highest.value()
@@ -160,7 +158,7 @@ def test_explain_and_sensitivity_take_the_rule_too(case: Case) -> None:
 
 def test_a_page_names_every_file(case: Case) -> None:
     options = ("--more-judgments", "{}/second.csv", "--report", "{}/page.html")
-    assert RUNNER.invoke(app, command(case, "first", *options)).exit_code == 0
+    assert invoke(command(case, "first", *options)).exit_code == 0
     page = (case.folder / "page.html").read_text()
     shown = re.findall(r"<td[^>]*>judgments</td>", page)
     assert len(shown) == 2 and "second.csv" in page

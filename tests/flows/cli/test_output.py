@@ -9,21 +9,19 @@ from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
-from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab import pipeline
 from ndcg_ab.comparing.gates import check_gates
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.flows.cli import streams
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.cli.console import program_name
 from ndcg_ab.results.outcome import Outcome
+from tests.commands import invoke
 from tests.places import ROOT
 
 pytestmark = pytest.mark.slow
 
-RUNNER = CliRunner()
 DATA = ROOT / "tests" / "data"
 COMPARE = ["compare", "--judgments", str(DATA / "judgments.qrels"), "--metric", "ndcg@5"]
 BETTER = [*COMPARE, "--system", f"old={DATA / 'old.run'}", "--system", f"new={DATA / 'new.run'}"]
@@ -84,7 +82,7 @@ def test_gates(name: str, request: pytest.FixtureRequest) -> None:
     if name in OF_ONE_OUTCOME:
         request.getfixturevalue("once")
     command, code, words = GATES[name]
-    found = RUNNER.invoke(app, [*command, "--quiet"])
+    found = invoke([*command, "--quiet"])
     assert (found.exit_code, found.stdout) == (code, "")
     assert words in found.stderr
     assert bool(found.stderr) == bool(code)
@@ -92,7 +90,7 @@ def test_gates(name: str, request: pytest.FixtureRequest) -> None:
 
 def test_a_failed_gate_costs_no_output(tmp_path: Path) -> None:
     path = tmp_path / "comment.md"
-    found = RUNNER.invoke(app, [*WORSE, "--gate", "--markdown", str(path), "--json", str(tmp_path / "j.json")])
+    found = invoke([*WORSE, "--gate", "--markdown", str(path), "--json", str(tmp_path / "j.json")])
     assert found.exit_code == 1
     said = r"^\? judge more results  old: ndcg@5 regressed \(-.*; turns if unjudged results"
     assert re.search(said, found.stdout, flags=re.MULTILINE)
@@ -103,7 +101,7 @@ def test_a_failed_gate_costs_no_output(tmp_path: Path) -> None:
 def test_a_comment_is_markdown() -> None:
     """A renderer finds the tables, the code and the folded parts, and no cell is torn."""
     command = [*BETTER, "--metric", "rr", "--guardrail", "recall@1=0.2", "--markdown", "-"]
-    found = RUNNER.invoke(app, command)
+    found = invoke(command)
     assert found.exit_code == 0
     page = MarkdownIt("commonmark", {"html": True}).enable("table").render(found.stdout)
     assert page.startswith("<h3>? judge more results: new</h3>")
@@ -115,7 +113,7 @@ def test_a_comment_is_markdown() -> None:
 
 
 def test_a_comment_has_the_matrix_notes_below_and_the_texts_of_queries() -> None:
-    found = RUNNER.invoke(app, [*BETTER, "--queries", str(DATA / "queries.tsv"), "--markdown", "-"])
+    found = invoke([*BETTER, "--queries", str(DATA / "queries.tsv"), "--markdown", "-"])
     (row,) = re.findall(r"^\| new .*", found.stdout, flags=re.MULTILINE)
     assert re.fullmatch(r"\| new \| 0\.\d{4} ▲ \+0\.\d{4} \[\+.*\] \|", row.replace("\xa0", " "))
     assert "\n- note: small sample: new on ndcg@5\n" in found.stdout
@@ -127,7 +125,7 @@ def test_columns_are_obeyed_without_a_terminal(monkeypatch: pytest.MonkeyPatch, 
     widths = {}
     for columns in ("70", "150", "0", "wide"):
         monkeypatch.setenv("COLUMNS", columns)
-        found = RUNNER.invoke(app, [*BETTER, "--details"])
+        found = invoke([*BETTER, "--details"])
         widths[columns] = max(map(len, found.stdout.splitlines()))
     assert widths["70"] <= 70 < widths["150"] <= 150
     assert widths["0"] == widths["wide"] <= 200

@@ -3,14 +3,13 @@
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from ndcg_ab.flows.cli.app import app
+from tests.commands import invoke
 from tests.places import DATA
 
 
 def run(*words: str) -> tuple[int, str]:
-    found = CliRunner().invoke(app, list(words))
+    found = invoke(list(words))
     return found.exit_code, found.stdout or found.stderr
 
 

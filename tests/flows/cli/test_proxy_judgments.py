@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab.engines.duckdb import GrowingDatabase
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.pipeline import pulls
 from ndcg_ab.runs.run import perform_run
@@ -20,9 +18,9 @@ from ndcg_core.statistics.estimates.prediction_powered import correct_difference
 from ndcg_core.statistics.verdicts.comparison import Column
 from ndcg_core.statistics.verdicts.record import ProxyCorrected
 from tests.asked import asked_for, digests
+from tests.commands import invoke
 from tests.small_evaluation import calling, is_known, no_tracker, plain_page
 
-RUNNER = CliRunner()
 CAREFUL, EVERY = 80, 800
 IDS = [f"{number // 4:03d}_{number % 4}" for number in range(EVERY)]
 
@@ -75,7 +73,7 @@ def command(case: Case, *options: str, judgments: str = "qrels") -> list[str]:
 
 
 def content(case: Case, *options: str, judgments: str = "qrels") -> dict[str, Any]:
-    found = RUNNER.invoke(app, command(case, "--json", "-", *options, judgments=judgments))
+    found = invoke(command(case, "--json", "-", *options, judgments=judgments))
     assert found.exit_code == 0, found.output
     made: dict[str, Any] = json.loads(found.stdout)
     return made
@@ -130,7 +128,7 @@ def test_weights_hold(case: Case, tmp_path: Path) -> None:
     assert made["comparisons"][0]["cheap"] == approx_record(expected)
     lacking = next(place for place, query in enumerate(IDS) if query not in case.careful)
     (tmp_path / "queries.tsv").write_text("query_id\tweight\n" + "".join(rows[:lacking] + rows[lacking + 1 :]))
-    ended = RUNNER.invoke(app, command(case, *PROXY, "--queries", f"{tmp_path}/queries.tsv"))
+    ended = invoke(command(case, *PROXY, "--queries", f"{tmp_path}/queries.tsv"))
     assert ended.exit_code == 2
     assert f"proxy judgments: queries: 1 judged query has no weight (such as '{IDS[lacking]}'" in ended.output
 
@@ -147,9 +145,7 @@ def test_rankings_are_read_once_and_whole(case: Case, monkeypatch: pytest.Monkey
 
     read = pulls.pull_source
     monkeypatch.setattr(pulls, "pull_source", noting)
-    RUNNER.invoke(
-        app, [*command(case, *PROXY)[:-4], "--metric", "precision@1", "--cheap-judgments", f"{case.folder}/cheap"]
-    )
+    invoke([*command(case, *PROXY)[:-4], "--metric", "precision@1", "--cheap-judgments", f"{case.folder}/cheap"])
     assert wanted == [None, None]
 
 
@@ -163,9 +159,7 @@ def test_nothing_else_is_another(case: Case, found: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 def test_it_is_told_below_the_comparison(case: Case) -> None:
-    shown = RUNNER.invoke(
-        app, command(case, *PROXY, "--details", "--markdown", "{}/comment.md", "--report", "{}/page.html")
-    )
+    shown = invoke(command(case, *PROXY, "--details", "--markdown", "{}/comment.md", "--report", "{}/page.html"))
     assert shown.exit_code == 0, shown.output
     told = " ".join(shown.stdout.split())
     assert "corrected by 800 queries with proxy judgments: +0." in told
@@ -205,14 +199,14 @@ def test_the_estimate_is_from_the_queries_that_the_judge_has_not_seen(case: Case
 def test_ids_of_unseen_queries_that_are_wrong_are_refused_or_noticed(case: Case, tmp_path: Path) -> None:
     def asked(*ids: str) -> Any:
         (tmp_path / "unseen").write_text("".join(f"{query}\n" for query in ids))
-        return RUNNER.invoke(app, command(case, *PROXY, "--careful-unseen", f"{tmp_path}/unseen"))
+        return invoke(command(case, *PROXY, "--careful-unseen", f"{tmp_path}/unseen"))
 
     none = asked("nobody")
     assert none.exit_code == 2 and "unseen: names none of the 80 carefully judged queries" in none.output
     some = asked(*case.careful, "nobody")
     assert some.exit_code == 0
     assert "careful_unseen: 1 of its 81 queries is not judged carefully (such as 'nobody'): left out" in some.output
-    alone = RUNNER.invoke(app, command(case, "--careful-unseen", f"{tmp_path}/unseen"))
+    alone = invoke(command(case, "--careful-unseen", f"{tmp_path}/unseen"))
     assert alone.exit_code == 2
     assert "--careful-unseen: goes with `--cheap-judgments`: give them, too" in alone.output
 
@@ -241,7 +235,7 @@ def test_secondary_metrics_and_guardrails_stay_without(case: Case) -> None:
 
 
 def of_files(case: Case) -> list[str | None]:
-    return digests(asked_for(lambda: RUNNER.invoke(app, command(case, *PROXY))))
+    return digests(asked_for(lambda: invoke(command(case, *PROXY))))
 
 
 @pytest.mark.slow
@@ -264,7 +258,7 @@ def test_columns_are_those_of_the_judgments(case: Case, tmp_path: Path) -> None:
         (tmp_path / f"{name}.txt").write_text("qid,url,label\n" + text)
     options = ["--judgments-format", "csv", "--judgments-columns", "query_id=qid,doc_id=url,grade=label"]
     words = command(case, "--cheap-judgments", f"{tmp_path}/cheap.txt", *options, judgments=f"{tmp_path}/qrels.txt")
-    assert digests(asked_for(lambda: RUNNER.invoke(app, words))) == of_files(case)
+    assert digests(asked_for(lambda: invoke(words))) == of_files(case)
     runs = {name: str(case.folder / f"{name}.run") for name in ("old", "new")}
     names = {"query_id": "qid", "doc_id": "url", "grade": "label"}
     files = {"judgments": tmp_path / "qrels.txt", "cheap_judgments": tmp_path / "cheap.txt"}
@@ -317,7 +311,7 @@ REFUSED = {
 @pytest.mark.parametrize("mistake", REFUSED)
 def test_what_cannot_correct_is_refused(mistake: str, case: Case) -> None:
     file, said = REFUSED[mistake]
-    ended = RUNNER.invoke(app, command(case, "--json", "{}/never.json", "--cheap-judgments", file))
+    ended = invoke(command(case, "--json", "{}/never.json", "--cheap-judgments", file))
     assert ended.exit_code == 2
     assert said.replace("{}", str(case.folder)) in ended.output
     assert "Traceback" not in ended.output and not (case.folder / "never.json").exists()
@@ -325,7 +319,7 @@ def test_what_cannot_correct_is_refused(mistake: str, case: Case) -> None:
 
 @pytest.mark.slow
 def test_scores_take_no_proxy_judgments(case: Case) -> None:
-    ended = RUNNER.invoke(app, ["compare", "--scores", "s.csv", "--cheap-judgments", str(case.folder / "cheap")])
+    ended = invoke(["compare", "--scores", "s.csv", "--cheap-judgments", str(case.folder / "cheap")])
     assert ended.exit_code == 2
     assert "--cheap-judgments: goes with rankings, and `--scores` hold none" in ended.output
     with pytest.raises(ndcg_ab.InputError, match=r"^cheap_judgments: goes with rankings, and scores hold none"):
@@ -358,4 +352,4 @@ def test_a_check_looks_at_them(case: Case, tmp_path: Path) -> None:
     for file, code in (("cheap", 0), ("twice", 2)):
         text = json.dumps(configured | {"cheap_judgments": str(case.folder / file)})
         (tmp_path / "c.yaml").write_text(text)
-        assert RUNNER.invoke(app, ["check", str(tmp_path / "c.yaml")]).exit_code == code
+        assert invoke(["check", str(tmp_path / "c.yaml")]).exit_code == code

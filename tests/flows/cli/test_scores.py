@@ -8,21 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.results.wording import MAIN
+from tests.commands import invoke
 from tests.places import ROOT, shared
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import is_known, rows_of, unlogged
 
 pytestmark = pytest.mark.slow
 
-RUNNER = CliRunner()
 DATA = ROOT / "tests" / "data"
 RANKED = ["--judgments", str(DATA / "judgments.qrels"), "--system", f"old={DATA / 'old.run'}"]
 RANKED += ["--system", f"new={DATA / 'new.run'}", "--system", f"last={DATA / 'old.run'}"]
@@ -31,14 +29,14 @@ ABSENT = {"unanswered", "judged"}  # of a system, where another tool computed th
 
 
 def compared(*options: str) -> dict[str, Any]:
-    found = RUNNER.invoke(app, ["compare", "--json", "-", *options])
+    found = invoke(["compare", "--json", "-", *options])
     content: dict[str, Any] = json.loads(found.stdout)
     assert found.exit_code == (0 if all(gate["passed"] for gate in content["gates"]) else 1), found.output
     return content
 
 
 def refused(*options: str) -> str:
-    found = RUNNER.invoke(app, ["compare", *options])
+    found = invoke(["compare", *options])
     assert found.exit_code == 2, found.output
     return " ".join(found.stderr.split())
 
@@ -47,9 +45,7 @@ def refused(*options: str) -> str:
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Our own values of three systems and three metrics."""
     path = tmp_path_factory.mktemp("ours") / "scores.csv"
-    found = RUNNER.invoke(
-        app, ["compare", *RANKED, *METRICS, "--per-query", str(path), "--resamples", "100", "--quiet"]
-    )
+    found = invoke(["compare", *RANKED, *METRICS, "--per-query", str(path), "--resamples", "100", "--quiet"])
     assert found.exit_code == 0, found.output
     return path
 
@@ -182,7 +178,7 @@ def test_a_mean_that_the_file_says_otherwise_is_a_warning(tmp_path: Path) -> Non
 
 def test_the_answer_and_the_page_say_once_what_is_not_known(tmp_path: Path) -> None:
     page = tmp_path / "r.html"
-    found = RUNNER.invoke(app, ["compare", "--scores", latencies(tmp_path), "--report", str(page), "--details"])
+    found = invoke(["compare", "--scores", latencies(tmp_path), "--report", str(page), "--details"])
     assert found.exit_code == 0, found.output
     assert "unanswered" not in found.stdout and "judged" not in found.stdout.replace("what is judged", "").replace(
         "judged queries", ""

@@ -5,12 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from ndcg_ab.config.secrets import redaction
 from ndcg_ab.config.secrets.redaction import remember_secret
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.cli.streams import prepare_streams
+from tests.commands import invoke
 
 
 def test_streams_say_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,7 +34,7 @@ def test_a_configuration_that_is_refused_is_quoted_without_its_secrets(
     told = {"prefect.api_urll": "http://me:•••@h", "prefect.retries": "prefect.retries: holds what looks like a secret"}
     for key, said in told.items():
         setting = f"{key}=http://me:pl4in-w0rd@h"
-        found = CliRunner().invoke(app, ["check", str(path), "--set", setting])
+        found = invoke(["check", str(path), "--set", setting])
         assert found.exit_code == 2
         assert said in found.output
         assert "pl4in" not in found.output

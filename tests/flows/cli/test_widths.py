@@ -4,16 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from ndcg_ab.flows.cli.app import app
+from tests.commands import invoke
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import nights
 
 pytestmark = pytest.mark.slow
 
-RUNNER = CliRunner()
 DATA = ROOT / "tests" / "data"
 FILES = [str(DATA / name) for name in ("judgments.qrels", "old.run", "new.run")]
 QUERIES = str(DATA / "queries.tsv")
@@ -53,6 +51,6 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_narrow_terminal_changes_no_exit_code(name: str, width: int, config: Path) -> None:
     words = [word.replace("CONFIG", str(config)).replace("FOLDER", str(config.parent)) for word in COMMANDS[name]]
-    found = RUNNER.invoke(app, words, env={"COLUMNS": str(width)})
+    found = invoke(words, env={"COLUMNS": str(width)})
     assert found.exit_code == {"gate": 1, "no command": 2}.get(name, 0), found.output
     assert "an error of ndcg-ab" not in found.output

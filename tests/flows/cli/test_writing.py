@@ -3,18 +3,17 @@
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import ndcg_ab
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.cli.outputs import Output
+from tests.commands import invoke
 
 
 def test_it_prints_the_query() -> None:
     options = ["--metric", "rr@5", "--dialect", "postgres", "--judgments", "s.judged", "--mean"]
     options += ["--system", "old=s.one", "--system", "new=s.new", "--columns", "query_id=qid,doc_id=url"]
     options += ["--judgments-columns", "grade=rating"]
-    found = CliRunner().invoke(app, ["sql", *options])
+    found = invoke(["sql", *options])
     assert found.exit_code == 0
     assert found.stdout == ndcg_ab.sql_query(
         "rr@5",

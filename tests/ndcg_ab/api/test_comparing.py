@@ -17,15 +17,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.options.from_options import OPTIONS
 from ndcg_ab.engines.duckdb import engine as engine_module
 from ndcg_ab.engines.duckdb.engine import shared_database
-from ndcg_ab.flows.cli.app import app
 from tests.asked import asked_for, digests
+from tests.commands import invoke
 from tests.ndcg_ab.api import typed_program
 from tests.ndcg_ab.api.frames import (
     JUDGMENTS,
@@ -48,7 +47,7 @@ OPTIONS_ASKED += ["--smallest-slice", "6"]
 
 @functools.cache
 def of_the_command(*options: str) -> str:
-    found = CliRunner().invoke(app, command_of(*options))
+    found = invoke(command_of(*options))
     assert found.exit_code == 0, found.output
     return found.stdout
 
@@ -185,7 +184,7 @@ def test_a_ranking_with_ranks_alone() -> None:
 )
 def test_arguments_are_options(arguments: dict[str, Any], options: list[str]) -> None:
     of_arguments = asked_for(lambda: ndcg_ab.compare(JUDGMENTS, SYSTEMS, **arguments))
-    assert of_arguments == asked_for(lambda: CliRunner().invoke(app, command_of(*options)))
+    assert of_arguments == asked_for(lambda: invoke(command_of(*options)))
 
 
 OWN_ARGUMENTS = {"queries_columns", "documents_columns", "progress"}

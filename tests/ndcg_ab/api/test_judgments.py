@@ -5,10 +5,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from typer.testing import CliRunner
 
 import ndcg_ab
-from ndcg_ab.flows.cli.app import app
+from tests.commands import invoke
 from tests.places import DATA
 
 pytestmark = pytest.mark.slow
@@ -37,7 +36,7 @@ def test_dictionaries_and_tables() -> None:
 def test_what_the_command_writes() -> None:
     judgments, systems = str(DATA / "judgments.qrels"), {name: str(DATA / f"{name}.run") for name in ("old", "new")}
     options = [word for name, file in systems.items() for word in ("--system", f"{name}={file}")]
-    written = CliRunner().invoke(app, ["judgments", judgments, judgments, *options, "--json", "-"]).stdout
+    written = invoke(["judgments", judgments, judgments, *options, "--json", "-"]).stdout
     assert json.loads(ndcg_ab.compare_judgments(judgments, judgments, systems).to_json()) == json.loads(written)
 
 

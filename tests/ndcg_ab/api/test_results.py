@@ -13,12 +13,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
-from typer.testing import CliRunner
 
 import ndcg_ab
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.results.codec import column_types
 from ndcg_core.statistics.estimates.mean_difference import deviation_of_interval, minimal_detectable_effect
+from tests.commands import invoke
 from tests.ndcg_ab.api.frames import JUDGMENTS, QUERIES, SYSTEMS
 
 pytestmark = pytest.mark.slow
@@ -28,7 +27,7 @@ FILES = ["--judgments", JUDGMENTS, *(f"--system={name}={path}" for name, path in
 
 
 def printed(*command: str) -> str:
-    found = CliRunner().invoke(app, command)
+    found = invoke(command)
     assert found.exit_code == 0, found.output
     return found.stdout
 

@@ -14,14 +14,13 @@ from unicodedata import normalize
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import ndcg_ab
-from flows.cli.app import app
 from ndcg_ab.checks.id_checks import find_difference, query_spelling_hint
 from ndcg_ab.checks.id_spellings import SPELLINGS, cut_at, find_alike, remove_affix
 from ndcg_ab.errors import InputError
 from ndcg_ab.results.outcome import Finding
+from tests.commands import invoke
 from tests.examples import examples
 from tests.repeated import mostly_soaked
 
@@ -231,7 +230,7 @@ def test_other_files(name: str, folder: Path) -> None:
 def test_rankings_alone_and_more_judgments(folder: Path) -> None:
     change = CASES["NFD"][0]
     paths = write_files(folder, "new.run", change)
-    found = CliRunner().invoke(app, ["check", str(paths[1]), str(paths[2])])
+    found = invoke(["check", str(paths[1]), str(paths[2])])
     assert found.exit_code == 2
     assert "system new: 100 of its 100 unmatched document ids in 10 queries match those of system old" in found.stderr
     more = folder / "more.qrels"

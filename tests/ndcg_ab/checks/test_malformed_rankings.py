@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab.errors import InputError
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.results.outcome import Finding
+from tests.commands import invoke
 
-RUNNER = CliRunner()
 QUERIES = [f"q{number}" for number in range(1, 11)]
 DOCS = [f"doc{number}" for number in range(10, 22)]
 JUDGMENTS = "".join(f"{query} 0 {doc} {place % 3}\n" for query in QUERIES for place, doc in enumerate(DOCS))
@@ -234,7 +232,7 @@ def test_rankings_are_checked_without_judgments(case: str, tmp_path: Path) -> No
     ranking, code = FAULTS[case]
     (tmp_path / "old.run").write_text(text(rows(0)))
     (tmp_path / "new.run").write_text(ranking)
-    found = RUNNER.invoke(app, ["check", f"{tmp_path}/old.run", f"{tmp_path}/new.run"])
+    found = invoke(["check", f"{tmp_path}/old.run", f"{tmp_path}/new.run"])
     assert found.exit_code == 0, found.output
     assert f"[{code}]" in found.stdout.replace("\n", "")
     assert "not checked, because there are no judgments" in found.stdout
@@ -244,26 +242,23 @@ def test_rankings_are_checked_without_judgments(case: str, tmp_path: Path) -> No
 def test_what_check_takes_a_file_for(tmp_path: Path) -> None:
     """A ranking that is broken at its beginning is no configuration."""
     (tmp_path / "broken.run").write_text("q1 Q0 a 1 2.5\n")
-    assert (
-        "its first line (q1 Q0 a 1 2.5) is that of neither"
-        in RUNNER.invoke(app, ["check", f"{tmp_path}/broken.run"]).stderr
-    )
+    assert "its first line (q1 Q0 a 1 2.5) is that of neither" in invoke(["check", f"{tmp_path}/broken.run"]).stderr
     (tmp_path / "old.run").write_text(text(rows(0)))
     (tmp_path / "configuration").write_text("name: t\njudgments: qrels\nsystems: [{name: a, file: old.run}]\n")
     (tmp_path / "qrels").write_text(JUDGMENTS)
-    assert "10 judged queries" in RUNNER.invoke(app, ["check", f"{tmp_path}/configuration"]).stdout
-    found = RUNNER.invoke(app, ["check", "--system", f"a={tmp_path}/old.run", "--judgments", f"{tmp_path}/qrels"])
+    assert "10 judged queries" in invoke(["check", f"{tmp_path}/configuration"]).stdout
+    found = invoke(["check", "--system", f"a={tmp_path}/old.run", "--judgments", f"{tmp_path}/qrels"])
     assert "10 judged queries" in found.stdout
-    assert "names nothing to check" in RUNNER.invoke(app, ["check"]).stderr
-    found = RUNNER.invoke(app, ["check", f"{tmp_path}/old.run", f"{tmp_path}/qrels", "--at", "2026-11-20T02:00"])
+    assert "names nothing to check" in invoke(["check"]).stderr
+    found = invoke(["check", f"{tmp_path}/old.run", f"{tmp_path}/qrels", "--at", "2026-11-20T02:00"])
     assert "--at: goes with a configuration" in found.stderr
 
 
 def test_a_clean_ranking_without_judgments(tmp_path: Path) -> None:
     (tmp_path / "old.run").write_text(text(rows(0)))
-    found = RUNNER.invoke(app, ["check", f"{tmp_path}/old.run"])
+    found = invoke(["check", f"{tmp_path}/old.run"])
     assert "data check: nothing to report" in found.stdout
     (tmp_path / "old.run").write_text(text([*rows(0), rows(0)[0]]))
-    found = RUNNER.invoke(app, ["check", f"{tmp_path}/old.run"])
+    found = invoke(["check", f"{tmp_path}/old.run"])
     assert found.exit_code == 2
     assert "lines 1 and 121: document 'doc10' is 2 times" in found.stderr

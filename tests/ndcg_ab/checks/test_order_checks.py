@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from ndcg_ab.checks import order_checks as order
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.flows.cli.app import app
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, score_query
+from tests.commands import invoke
 from tests.examples import examples
 from tests.laboratory import fill, in_order, outcome_of
 
@@ -197,7 +196,7 @@ def test_the_findings_quote_weighted_means_where_the_table_does(tmp_path: Path) 
     (tmp_path / "queries.csv").write_text("query_id,weight\nq1,5\nq2,3\nq3,2\n")
     command = ["compare", "--judgments", f"{tmp_path}/qrels", "--system", f"new={tmp_path}/new.run", "--metric"]
     command += ["precision@1", "--queries", f"{tmp_path}/queries.csv", "--json", "-"]
-    content = json.loads(CliRunner().invoke(app, command).stdout)
+    content = json.loads(invoke(command).stdout)
     (system,) = content["systems"]
     assert system["mean"] == pytest.approx(0.5)  # the ties put b before a
     found = {row["code"]: row["message"] for row in content["findings"]}
@@ -213,7 +212,7 @@ def test_the_threshold_is_of_the_weighted_mean(tmp_path: Path) -> None:
     (tmp_path / "queries.csv").write_text("query_id,weight\nq1,0.001\nq2,3\n")
     command = ["compare", "--judgments", f"{tmp_path}/qrels", "--system", f"new={tmp_path}/new.run", "--json", "-"]
     for options, severity in (["--queries", f"{tmp_path}/queries.csv"], "note"), ([], "warning"):
-        content = json.loads(CliRunner().invoke(app, [*command, "--metric", "precision@1", *options]).stdout)
+        content = json.loads(invoke([*command, "--metric", "precision@1", *options]).stdout)
         (found,) = [row for row in content["findings"] if row["code"] == "tied_places"]
         assert found["severity"] == severity
 

@@ -4,21 +4,19 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab.checks.ranking_checks import REMARKS, remark_findings
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES, checked_severities
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.report.doubts import finding_lines
 from ndcg_ab.sources.base import Remark, with_remarks
+from tests.commands import invoke
 from tests.laboratory import in_order, outcome_of, pulled_ranking
 from tests.places import ROOT
 
 pytestmark = pytest.mark.slow
 
-RUNNER = CliRunner()
 JUDGMENTS = {"q1": {"a": 1}, "q2": {"a": 1}}
 SYSTEMS = {"old": {"q1": {"a": 2.0}, "q2": {"a": 2.0}}, "new": {"q1": {"b": 2.0, "a": 1.0}}}
 CODES_THERE = {"unanswered_query", "few_queries", "few_judged", "judged_differs", "different_depths"}
@@ -84,7 +82,7 @@ def test_an_ignored_finding_is_counted() -> None:
 )
 def test_what_is_no_severity_of_a_code(options: list[str], words: str) -> None:
     command = ["compare", "--judgments", "q", "--system", "a=b"]
-    found = RUNNER.invoke(app, [*command, *(word for option in options for word in ("--finding", option))])
+    found = invoke([*command, *(word for option in options for word in ("--finding", option))])
     assert found.exit_code == 2
     assert words in found.stderr
 
@@ -93,8 +91,8 @@ def test_options_of_compare(tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text("q1 0 a 1\nq2 0 a 1\n")
     (tmp_path / "a.run").write_text("q1 Q0 a 1 1 t\n")
     command = ["compare", "--judgments", f"{tmp_path}/qrels", "--system", f"a={tmp_path}/a.run", "--json", "-"]
-    assert RUNNER.invoke(app, [*command, "--strict"]).exit_code == 2
-    found = RUNNER.invoke(app, [*command, "--strict", "--finding", "unanswered_query=ignore"])
+    assert invoke([*command, "--strict"]).exit_code == 2
+    found = invoke([*command, "--strict", "--finding", "unanswered_query=ignore"])
     (row,) = json.loads(found.stdout)["findings"]
     assert (row["code"], row["severity"]) == ("unanswered_query", "ignored")
 
@@ -122,10 +120,10 @@ def test_every_code_that_is_used_is_known() -> None:
 
 
 def test_the_entry_of_a_code() -> None:
-    found = RUNNER.invoke(app, ["findings", "few_judged"])
+    found = invoke(["findings", "few_judged"])
     assert CODES["few_judged"].advice.split(",")[0] in " ".join(found.stdout.split())
-    assert all(code in RUNNER.invoke(app, ["findings"]).stdout for code in CODES)
-    found = RUNNER.invoke(app, ["findings", "fewjudged"])
+    assert all(code in invoke(["findings"]).stdout for code in CODES)
+    found = invoke(["findings", "fewjudged"])
     assert (found.exit_code, "did you mean 'few_judged'?" in found.stderr) == (2, True)
 
 

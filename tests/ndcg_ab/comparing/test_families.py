@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from ndcg_ab.comparing.families import Group, make_column, refuse_beyond_range
 from ndcg_ab.comparing.sampling import PLAIN
@@ -19,15 +18,14 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.options.from_options import evaluation_from_options
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.results.outcome import Outcome
 from ndcg_core.statistics.verdicts.comparison import Column, check_guardrails
+from tests.commands import invoke
 from tests.repeated import mostly_soaked
 
 pytestmark = pytest.mark.slow
 
-RUNNER = CliRunner()
 Rows = list[dict[str, Any]]
 QUERIES = [f"q{number:02d}" for number in range(60)]
 LANGUAGES = ["en"] * 30 + ["de"] * 24 + ["fr"] * 6
@@ -86,7 +84,7 @@ def command(folder: Path, *options: str, systems: Sequence[str] = ("old", "new",
 @functools.cache
 def compare(folder: Path, *options: str, systems: Sequence[str] = ("old", "new", "other")) -> dict[str, Any]:
     """What the command writes as JSON; files may be written over where none of the options is the same."""
-    found = RUNNER.invoke(app, command(folder, "--json", "-", *options, systems=systems))
+    found = invoke(command(folder, "--json", "-", *options, systems=systems))
     assert found.exit_code == 0, found.output
     return json.loads(found.stdout)
 
@@ -110,7 +108,7 @@ class Compared(NamedTuple):
 def compare_and_show(folder: Path, *options: str, systems: Sequence[str] = ("old", "new", "other")) -> Compared:
     paths = folder / "all.json", folder / "scores.csv"
     files = ("--json", str(paths[0]), "--per-query", str(paths[1]), "--details")
-    found = RUNNER.invoke(app, command(folder, *files, *options, systems=systems))
+    found = invoke(command(folder, *files, *options, systems=systems))
     assert found.exit_code == 0, found.output
     lines = [line.replace('"', "").split(",") for line in paths[1].read_text().splitlines()[1:]]
     values = {(line[0], line[1], line[2]): float(line[3]) for line in lines}
@@ -329,8 +327,8 @@ def test_a_pair_is_a_compare_of_two(folder: Path, options: list[str]) -> None:
 def test_the_tables_name_families_and_details(folder: Path) -> None:
     options = ["--metric", "rr", "--queries", "queries:plain.csv", "--slice", "language", "--all-pairs"]
     options += ["--smallest-slice", "20"]
-    shown = RUNNER.invoke(app, command(folder, *options)).output
-    details = RUNNER.invoke(app, command(folder, *options, "--details", "--smallest-effect", "0.05")).output
+    shown = invoke(command(folder, *options)).output
+    details = invoke(command(folder, *options, "--details", "--smallest-effect", "0.05")).output
     both = "sign-flip and studentised bootstrap, step-down max-T (the larger p)"
     for text in (f"primary: 2 comparisons, {both}\n", "slices by language: 4 comparisons, "):
         assert text in details
@@ -389,7 +387,7 @@ def test_gains_that_statistics_cannot_take_are_refused(folder: Path, metric: str
     for grade in ("1e91", "1000"):
         (folder / "large").write_text((folder / "qrels").read_text().replace(" 2\n", f" {grade}\n"))
         options = ["--judgments", str(folder / "large"), "--metric", metric, "--json", "-"]
-        found = RUNNER.invoke(app, command(folder, *options, "--resamples", "200"))
+        found = invoke(command(folder, *options, "--resamples", "200"))
         if grade == "1e91":
             assert (found.exit_code, found.stdout) == (2, "")
             assert "grade = 1e+91: must be from -1,000 to 1,000" in found.stderr
@@ -477,7 +475,7 @@ def test_bad_input_is_one_sentence(folder: Path, case: str) -> None:
         (folder / f"{name}.csv").write_text("query_id,weight\n" + lines)
     (folder / "two.csv").write_text("query_id,k\nq00,a\nq00,b\n")
     options, words = BAD[case]
-    found = RUNNER.invoke(app, command(folder, *options))
+    found = invoke(command(folder, *options))
     assert (found.exit_code, found.stdout) == (2, ""), found.output
     lines = found.stderr.splitlines()
     assert len([line for line in lines if not re.match(r" +[\d.]+ s  ", line)]) == 1, "beside what a slow machine tells"

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab.comparing.gates import check_gates, gate_results, scored_gate
@@ -23,6 +22,7 @@ from ndcg_ab.results.outcome import GateResult, Outcome, SystemSummary
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Obstacle
+from tests.commands import invoke
 from tests.laboratory import in_order, outcome_of
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
@@ -369,7 +369,6 @@ def test_a_gate_is_strict_in_the_flow_parameter_too() -> None:
 @pytest.mark.slow
 def test_the_exit_code_is_1_and_everything_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without Prefect; that the gate stands where Prefect dies: tests/slow/test_prefect_outages.py."""
-    from ndcg_ab.flows.cli.app import app
 
     rows = [line.split() for line in (ROOT / "tests" / "data" / "old.run").read_text().splitlines()]
     found_last = ("", "unknown-")  # of five documents the last is judged
@@ -377,7 +376,7 @@ def test_the_exit_code_is_1_and_everything_is_kept(tmp_path: Path, monkeypatch: 
     (tmp_path / "lost.run").write_text("\n".join(lost) + "\n")
     (tmp_path / "c.yaml").write_text(CONFIG.format(root=ROOT, gate="{unanswered: 0}") + "tracker: json_lines\n")
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
-    found = CliRunner().invoke(app, ["run", str(tmp_path / "c.yaml")])
+    found = invoke(["run", str(tmp_path / "c.yaml")])
     assert found.exit_code == 1, found.output
     assert "gate failed: no regression: new against old, ndcg@5: regressed (-0." in found.stderr
     assert "gate failed: unanswered" not in found.stderr

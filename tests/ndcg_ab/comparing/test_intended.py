@@ -6,11 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab.errors import InputError
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundle import read_bundle, read_content
 from ndcg_ab.pipeline import check_only
 from ndcg_ab.report.markdown import format_comment
@@ -19,6 +17,7 @@ from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
+from tests.commands import invoke
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import calling, is_known, no_tracker, plain_page, small
 
@@ -124,12 +123,12 @@ def test_the_command_refuses_a_file_of_others(tmp_path: Path) -> None:
     path.write_text("zip\n")
     systems = [part for name, file in FILES.items() for part in ("--system", f"{name}={file}")]
     command = ["compare", "--quiet", "--judgments", str(DATA / "judgments.qrels"), *systems, "--intended"]
-    found = CliRunner().invoke(app, [*command, str(path)])
+    found = invoke([*command, str(path)])
     assert (found.exit_code, found.stderr.count("\n")) == (2, 1)
     assert "ids.txt names none of the 20 judged queries" in found.stderr
-    wrong = CliRunner().invoke(app, [*command, str(DATA / "judgments.qrels")])
+    wrong = invoke([*command, str(DATA / "judgments.qrels")])
     assert "line 1: 4 fields ('bread 0 bread-guide 1'), a TREC intended query has 1 (query_id)" in wrong.stderr
-    over = CliRunner().invoke(app, [*command, str(path), "--json", str(path)])
+    over = invoke([*command, str(path), "--json", str(path)])
     assert "is one of the inputs, and would be overwritten" in over.stderr
 
 

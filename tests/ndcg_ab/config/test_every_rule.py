@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from ndcg_ab.config.loading.file import RULES, read_config
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import RULES_OF_PATTERNS
 from ndcg_ab.config.walking import dotted_key
 from ndcg_ab.errors import InputError
-from ndcg_ab.flows.cli.app import app
+from tests.commands import invoke
 from tests.mistaking import GOOD, with_slot, written
 
 SCHEMA = Evaluation.model_json_schema()
@@ -126,7 +125,7 @@ def test_what_breaks_a_rule_is_refused_in_one_sentence(tmp_path: Path) -> None:
 def test_check_refuses_it(tmp_path: Path) -> None:
     """One rule of each kind: what refuses the others is the same."""
     for rule in {name: (place, name, value) for place, name, value in all_rules()}.values():
-        found = CliRunner().invoke(app, ["check", str(wrong_file(tmp_path, rule))])
+        found = invoke(["check", str(wrong_file(tmp_path, rule))])
         assert found.exit_code == 2, found.output
         assert_one_sentence(found.stderr, rule)
 

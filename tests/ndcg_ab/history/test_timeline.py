@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import yaml
 from rich.console import Console
-from typer.testing import CliRunner
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
@@ -26,6 +25,7 @@ from ndcg_ab.report.terminal.timeline import draw_sparkline, format_changed_inpu
 from ndcg_ab.results.codec import records_table
 from ndcg_ab.results.decisions import Choice
 from ndcg_core.statistics.verdicts.verdict import Verdict
+from tests.commands import invoke
 from tests.places import ROOT
 from tests.small_evaluation import changed_run, plain_page, rows_of, small, undrawn, unlogged
 from tests.small_evaluation import nights as nights_of
@@ -285,12 +285,11 @@ def test_the_latest_night_may_lack_the_metric(tmp_path: Path) -> None:
 
 
 def command(evaluation: Evaluation, *words: str) -> Any:
-    from ndcg_ab.flows.cli.app import app
 
     content = json.loads(evaluation.model_dump_json(exclude={"directory"}, exclude_none=True, exclude_defaults=True))
     path = evaluation.directory / "config.yaml"
     path.write_text(yaml.safe_dump(content))
-    return CliRunner().invoke(app, ["history", str(path), *words])
+    return invoke(["history", str(path), *words])
 
 
 @pytest.mark.parametrize("words", [[], ["--query", "bread"]])

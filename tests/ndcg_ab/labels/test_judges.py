@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.results.outcome import Outcome
+from tests.commands import invoke
 
 pytestmark = pytest.mark.slow
 
-RUNNER = CliRunner()
 QUERIES = 40
 
 
@@ -51,7 +49,7 @@ def command(folder: Path, *options: str) -> list[str]:
 def shown(folder: Path) -> str:
     """What the command prints; beside it, it writes out.json, comment.md and page.html."""
     options = ("--json", "{}/out.json", "--markdown", "{}/comment.md", "--report", "{}/page.html")
-    found = RUNNER.invoke(app, command(folder, "--combine", "highest", *options))
+    found = invoke(command(folder, "--combine", "highest", *options))
     assert found.exit_code == 0, found.output
     return found.stdout
 
@@ -108,7 +106,7 @@ def test_a_line_says_where_they_disagree_and_details_show_each(folder: Path, sho
     assert f"! {line}" in told and "kappa" not in told
     page = (folder / "page.html").read_text()
     assert line in page and "Krippendorff" in page and len(re.findall(r"<td class=\"words\">bob</td>", page)) == 2
-    details = " ".join(RUNNER.invoke(app, command(folder, "--combine", "highest", "--details")).stdout.split())
+    details = " ".join(invoke(command(folder, "--combine", "highest", "--details")).stdout.split())
     assert "kappa" in details and "under each judge alone" in details and "in 200 draws" in details
 
 
@@ -117,7 +115,7 @@ def test_judges_who_agree_need_no_line(folder: Path) -> None:
     (folder / "agreed.csv").write_text("\n".join(rows) + "\n")
     words = command(folder, "--json", "{}/agreed.json")
     words[2] = f"{folder}/agreed.csv"
-    shown = RUNNER.invoke(app, words)
+    shown = invoke(words)
     assert shown.exit_code == 0 and "judges disagree" not in shown.stdout
     judges = json.loads((folder / "agreed.json").read_text())["judges"]
     assert judges["noise"] == [] and judges["disagreed"] == 0 and judges["alpha"] is None

@@ -15,12 +15,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from typer.testing import CliRunner
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.pipeline import Context, evaluate
 from ndcg_ab.report import bundle_files
@@ -44,6 +42,7 @@ from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_core.measures.overlap import rank_biased_overlap
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ceilings import CEILINGS
+from tests.commands import invoke
 from tests.places import ROOT
 from tests.small_evaluation import DATA, plain_page, small, unlogged
 
@@ -589,7 +588,7 @@ class TestInputs:
         (tmp_path / "d.csv").write_text("key,title\n")
         files = ["--judgments", str(DATA / "judgments.qrels"), "--system", f"old={DATA / 'old.run'}"]
         outputs = ["--json", str(tmp_path / "r.json"), "--report", str(tmp_path / "r.html")]
-        found = CliRunner().invoke(app, ["compare", *files, "--documents", str(tmp_path / "d.csv"), *outputs])
+        found = invoke(["compare", *files, "--documents", str(tmp_path / "d.csv"), *outputs])
         assert found.exit_code == 2 and "there is no column 'doc_id'" in found.output
         assert [path.name for path in tmp_path.iterdir()] == ["d.csv"]
 

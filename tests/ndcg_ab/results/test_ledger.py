@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab.config.model.evaluation import Evaluation
@@ -16,6 +15,7 @@ from ndcg_ab.results.ledger import LedgerRow, Omission
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.testing import assert_not_worse
+from tests.commands import invoke
 from tests.ndcg_ab.sources.clicks.logs import click_log, search
 from tests.repeated import mostly_soaked
 
@@ -150,12 +150,11 @@ def test_queries_that_a_candidate_does_not_share_are_not_scored_for_it() -> None
 
 @pytest.mark.slow
 def test_one_of_twelve_exits_with_1(tmp_path: Path) -> None:
-    from ndcg_ab.flows.cli.app import app
 
     write_inputs(tmp_path, random.Random(1), 1)
     files = [str(tmp_path / name) for name in ("qrels", "old.run", "new.run")]
     for words, code in (["--gate"], 1), (["--require", "scored=0.05"], 0), ([], 0), (["--strict"], 2):
-        found = CliRunner().invoke(app, ["compare", *files, *words, "--resamples", "100", "--details"])
+        found = invoke(["compare", *files, *words, "--resamples", "100", "--details"])
         assert found.exit_code == code or (words and code == 0), found.output
         if code < 2:
             assert "without a gain or value: 11" in found.stdout

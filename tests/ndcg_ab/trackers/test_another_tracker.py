@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from ndcg_ab import trackers as tracking
 from ndcg_ab.config.environment import tracking_uri
@@ -15,6 +14,7 @@ from ndcg_ab.history.bundle import Bundle, unpublished_bundles
 from ndcg_ab.history.published import PUBLISHED, is_published, mark_published
 from ndcg_ab.report import bundle_files
 from ndcg_ab.trackers import Published, Tracker
+from tests.commands import invoke
 from tests.small_evaluation import nights, plain_page, small, unlogged
 
 pytestmark = pytest.mark.slow
@@ -68,9 +68,8 @@ def test_publish_offers_what_the_other_tracker_has_not(tmp_path: Path, trackers:
     )
 
     def publish(address: str) -> list[str]:
-        from ndcg_ab.flows.cli.app import app
 
-        found = CliRunner().invoke(app, ["publish", str(config), "--set", f"mlflow.tracking_uri={address}"])
+        found = invoke(["publish", str(config), "--set", f"mlflow.tracking_uri={address}"])
         assert found.exit_code == 0, found.output
         return found.stdout.splitlines()
 

@@ -6,17 +6,15 @@ from typing import Any
 
 import pytest
 import yaml
-from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.options.from_options import name_argument, name_option, validate_evaluation
 from ndcg_ab.errors import InputError
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.testing import assert_not_worse
+from tests.commands import invoke
 from tests.places import DATA
 
-RUNNER = CliRunner()
 JUDGMENTS, OLD, NEW = DATA / "judgments.qrels", DATA / "old.run", DATA / "new.run"
 FILES: dict[str, Any] = {
     "judgments": str(JUDGMENTS),
@@ -100,21 +98,21 @@ OPTIONS = "--guardrail recall@100=2", "--require ndcg@10=1", "--smallest-effect 
 @pytest.mark.parametrize("text", OPTIONS)
 def test_compare_refuses_it(text: str) -> None:
     options = text.split()
-    found = RUNNER.invoke(app, command(*options))
+    found = invoke(command(*options))
     assert found.exit_code == 2 and "Traceback" not in found.output
     assert options[0] in found.stderr.splitlines()[0]
 
 
 @pytest.mark.slow
 def test_compare_asks_about_half_of_it() -> None:
-    found = RUNNER.invoke(app, command("--guardrail", "recall@5=.5", "--json", "-", "--resamples", "100", "--quiet"))
+    found = invoke(command("--guardrail", "recall@5=.5", "--json", "-", "--resamples", "100", "--quiet"))
     (finding,) = [each for each in json.loads(found.stdout)["findings"] if each["code"] == "large_difference"]
     assert finding["severity"] == "warning"
     assert finding["message"] == (
         "guardrails: recall@5 = 0.5: is half of the largest possible difference or more, since recall@5 lies between 0"
         " and 1; did you mean 0.005?"
     )
-    silenced = RUNNER.invoke(app, command("--guardrail", "recall@5=.5", "--finding", "large_difference=ignore"))
+    silenced = invoke(command("--guardrail", "recall@5=.5", "--finding", "large_difference=ignore"))
     assert silenced.exit_code == 0 and "did you mean" not in silenced.output
 
 
@@ -126,15 +124,15 @@ def configured(folder: Path, **keys: Any) -> str:
 
 @pytest.mark.parametrize("name", ["check", "run", "deploy"])
 def test_commands_refuse_it_in_a_configuration(tmp_path: Path, name: str) -> None:
-    found = RUNNER.invoke(app, [name, configured(tmp_path, guardrails={"recall@5": 2})])
+    found = invoke([name, configured(tmp_path, guardrails={"recall@5": 2})])
     assert found.exit_code == 2
     assert "units.yaml" in found.stderr and "recall@5 = 2: must be below 1" in " ".join(found.stderr.split())
 
 
 def test_check_asks_and_knows_gains_by_their_grades(tmp_path: Path) -> None:
-    asked = RUNNER.invoke(app, ["check", configured(tmp_path, guardrails={"recall@5": 0.5})])
+    asked = invoke(["check", configured(tmp_path, guardrails={"recall@5": 0.5})])
     assert asked.exit_code == 0 and "did you mean 0.005?" in " ".join(asked.output.split())
-    refused = RUNNER.invoke(app, ["check", configured(tmp_path, guardrails={"dcg@1": 4})])
+    refused = invoke(["check", configured(tmp_path, guardrails={"dcg@1": 4})])
     assert refused.exit_code == 2  # the highest grade is 3
     assert "guardrails: dcg@1 = 4: must be below 3, since dcg@1 lies between 0 and 3" in " ".join(
         refused.stderr.split()
@@ -169,16 +167,16 @@ SHIFTS = (("old", 0.0), ("new", 0.5))
 def test_another_tool_s_unit_is_that_of_its_values(tmp_path: Path) -> None:
     shares, percentages = (["--scores", str(scores(tmp_path, factor))] for factor in (1, 100))
     options = ["--smallest-effect", "2", "--resamples", "100"]
-    refused = RUNNER.invoke(app, ["compare", *shares, *options])
+    refused = invoke(["compare", *shares, *options])
     assert refused.exit_code == 2
     assert "statistics.smallest_effect = 2: must be below 1" in " ".join(refused.stderr.split())
-    taken = RUNNER.invoke(app, ["compare", *percentages, *options])
+    taken = invoke(["compare", *percentages, *options])
     assert taken.exit_code == 0, taken.output
 
 
 def test_power_refuses_and_asks(tmp_path: Path) -> None:
     shares, percentages = (["power", "--scores", str(scores(tmp_path, factor)), "--effect"] for factor in (1, 100))
-    refused = RUNNER.invoke(app, [*shares, "1"])
+    refused = invoke([*shares, "1"])
     assert refused.exit_code == 2
     assert "--effect = 1: must be below 1, since ndcg@10 lies between 0 and 1; did you" in " ".join(
         refused.stderr.split()
@@ -188,4 +186,4 @@ def test_power_refuses_and_asks(tmp_path: Path) -> None:
     asked = ndcg_ab.power(shares[2], effects=0.5)
     assert "did you mean 0.005?" in asked.plans[0].questions[0] and "did you mean" in str(asked)
     assert not ndcg_ab.power(shares[2], effects=0.1).plans[0].questions
-    assert RUNNER.invoke(app, [*percentages, "1"]).exit_code == 0
+    assert invoke([*percentages, "1"]).exit_code == 0

@@ -11,11 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
-from typer.testing import CliRunner
 
-from ndcg_ab.flows.cli.app import app
+from tests.commands import invoke
 
-RUNNER = CliRunner()
 QRELS = "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\n"
 RUN = "q1 Q0 a 1 2.5 t\nq1 Q0 b 2 1.5 t\nq2 Q0 a 1 0.5 t\n"
 CSV = "query_id,doc_id,grade\n"
@@ -325,7 +323,7 @@ def contents(folder: Path) -> dict[Path, bytes | None]:
 def refused(folder: Path, command: Sequence[str], words: Sequence[str]) -> None:
     """The command ends with exit code 2 and one sentence that has the words, and leaves the folder as it was."""
     before = contents(folder)
-    found = RUNNER.invoke(app, command)
+    found = invoke(command)
     assert (found.exit_code, found.stdout) == (2, ""), found.output
     assert "InputError" not in found.stderr
     assert found.stderr.startswith("ndcg-ab: ")
@@ -452,7 +450,7 @@ def test_a_bad_function(case: str, folder: Path) -> None:
 def findings(folder: Path, judgments: str, ranking: str) -> dict[str, tuple[str, int]]:
     put(folder, "qrels", judgments)
     put(folder, "old.run", ranking)
-    found = RUNNER.invoke(app, compare(folder, "--json", "-"))
+    found = invoke(compare(folder, "--json", "-"))
     assert found.exit_code == 0, found.output
     return {row["code"]: (row["severity"], row["count"]) for row in json.loads(found.stdout)["findings"]}
 

@@ -13,17 +13,16 @@ import pyarrow.parquet as papq
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout, pull_queries, pull_source
 from ndcg_ab.sources.base import read_remarks
 from ndcg_ab.sources.files import file as files
 from ndcg_ab.sources.forms.recognition import format_by_name
 from ndcg_ab.sources.tables.schema import query_layout
+from tests.commands import invoke
 from tests.examples import examples
 from tests.readings import read_carefully, read_table
 
@@ -269,7 +268,7 @@ def test_a_ranking_with_only_ranks_is_ordered_by_rank(tmp_path: Path) -> None:
     put(tmp_path / "qrels", "q 0 best 1\n")
     put(tmp_path / "a.csv", "query_id,doc_id,rank\nq,z,10\nq,best,9\nq,a,100\nq,m,8\n")
     command = ["compare", "--judgments", str(tmp_path / "qrels"), "--system", f"a={tmp_path / 'a.csv'}"]
-    found = CliRunner().invoke(app, [*command, "--metric", "rr", "--json", "-"])
+    found = invoke([*command, "--metric", "rr", "--json", "-"])
     assert json.loads(found.stdout)["systems"][0]["mean"] == 0.5
 
 

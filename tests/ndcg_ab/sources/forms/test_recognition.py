@@ -6,16 +6,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import ndcg_ab
-from flows.cli.app import app
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.forms import recognition
 from ndcg_ab.sources.forms.form import JUDGMENTS, QUERIES, RANKING, Form, Reading, Records
 from ndcg_ab.sources.forms.recognition import FORMS, find_reading, recognise_file, refuse_unknown_form
 from ndcg_ab.sources.forms.sample import Sample
 from ndcg_ab.sources.forms.tables import SCORED_FORM
+from tests.commands import invoke
 
 DELIMITED, TREC, JSONL = "delimited", "trec", "jsonl"
 QUEPID = {"query_id": "Query Text", "doc_id": "Doc ID", "rank": "Doc Position"}
@@ -213,8 +212,8 @@ def test_a_form_is_added_in_one_place(monkeypatch: pytest.MonkeyPatch, tmp_path:
     for command in (["compare", str(judged), str(ranked)], ["check", str(judged), str(ranked)],
                     ["init", str(judged), str(ranked), "--output-file", str(config)], ["check", str(config)],
                     ["explain", str(judged), str(ranked), "--query", "q1"]):  # fmt: skip
-        found = CliRunner().invoke(app, command)
+        found = invoke(command)
         assert found.exit_code == 0, (command, found.output)
     outcome = ndcg_ab.compare(judged, [ranked])
     assert outcome.systems[0].mean == pytest.approx((1 + 1 / math.log2(3)) / 2)
-    assert "- judgments of a dummy" in CliRunner().invoke(app, ["help", "formats"]).stdout
+    assert "- judgments of a dummy" in invoke(["help", "formats"]).stdout

@@ -8,12 +8,11 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
-from typer.testing import CliRunner
 
 import ndcg_ab
-from flows.cli.app import app
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
+from tests.commands import invoke
 from tests.small_evaluation import DATA, small, undrawn
 
 LETTERS = [("1", "a", "E"), ("1", "b", "I"), ("1", "c", "S"), ("2", "a", "C"), ("2", "d", "E")]
@@ -134,8 +133,8 @@ def test_commands(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     Path("numbers.qrels").write_text("".join(f"{query} 0 {doc} {ESCI[word]:g}\n" for query, doc, word in LETTERS))
     Path("queries.csv").write_text("query_id,text\n1,one\n2,two\n")
     words = command.format(j="j.csv").split()
-    refused = CliRunner().invoke(app, words)
+    refused = invoke(words)
     assert refused.exit_code == 2
     assert "--grades E=3,S=2,C=1,I=0" in refused.stderr
-    found = CliRunner().invoke(app, [*words, "--grades", "E=3,S=2,C=1,I=0"])
+    found = invoke([*words, "--grades", "E=3,S=2,C=1,I=0"])
     assert found.exit_code == 0, found.output

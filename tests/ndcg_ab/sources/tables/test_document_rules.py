@@ -9,10 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from typer.testing import CliRunner
 
 import ndcg_ab
-from flows.cli.app import app
 from ndcg_ab import thresholds
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
@@ -20,6 +18,7 @@ from ndcg_ab.memory import Memory
 from ndcg_ab.sources.tables.document_rules import DocumentRules, apply_rules, piece_by_rules
 from ndcg_ab.sources.tables.on_disk import IN_MEMORY, TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import RANKING
+from tests.commands import invoke
 from tests.small_evaluation import small
 
 Row = tuple[str, str, float | None, int | None]
@@ -226,8 +225,8 @@ def test_commands(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         "".join(f"{q} 0 {doc} {grade}\n" for q, docs in JUDGED.items() for doc, grade in docs.items())
     )
     options = ["--document-prefix", "#", "--own", "drop"]
-    refused = CliRunner().invoke(app, [*command.split(), *options])
+    refused = invoke([*command.split(), *options])
     assert refused.exit_code == 2
     assert "--duplicates first" in refused.stderr
-    found = CliRunner().invoke(app, [*command.split(), *options, "--duplicates", "first"])
+    found = invoke([*command.split(), *options, "--duplicates", "first"])
     assert found.exit_code == 0, found.output

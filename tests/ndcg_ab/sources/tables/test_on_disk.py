@@ -9,13 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
-from typer.testing import CliRunner
 
 from ndcg_ab import thresholds
 from ndcg_ab.checks.ranking_checks import count_neighbours, is_copy
 from ndcg_ab.config.model.inputs.sources import FileSource
 from ndcg_ab.errors import InputError
-from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundle import read_bundle
 from ndcg_ab.memory import Memory
 from ndcg_ab.runs.run import perform_run
@@ -26,6 +24,7 @@ from ndcg_ab.sources.registry import pull_source
 from ndcg_ab.sources.tables import on_disk as spilled
 from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.top_places import WantedPlaces
+from tests.commands import invoke
 from tests.small_evaluation import calling, no_tracker, plain_page, small
 
 pytestmark = pytest.mark.slow
@@ -115,8 +114,8 @@ def test_a_comparison_in_files_is_the_one_in_memory(name: str, tmp_path: Path) -
     new = written(tmp_path, name.format("new"), [(q, d, rank / 8, rank) for q, d, score, rank in ROWS])
     command = ["compare", "--judgments", f"{tmp_path}/qrels", "--system", f"old={old}", "--system", f"new={new}"]
     command += ["--system", f"again={old}", "--json", "-", "--metric", "ndcg@10", "--metric", "recall"]
-    there = CliRunner().invoke(app, command)
-    spilt = CliRunner().invoke(app, [*command, "--memory-limit", "1GB", "--spill", f"{tmp_path}/spill"])
+    there = invoke(command)
+    spilt = invoke([*command, "--memory-limit", "1GB", "--spill", f"{tmp_path}/spill"])
     assert there.exit_code == spilt.exit_code == 0, there.output + spilt.output
     assert spilt.stdout == there.stdout
     assert {"same_ranking", "rank_disagrees"} <= {row["code"] for row in json.loads(there.stdout)["findings"]}
@@ -153,8 +152,8 @@ def test_what_is_kept_of_a_reduced_ranking_stands_in_a_file_where_it_is_much(tmp
         assert reduced.rows.num_rows == 2 * 40 + 5 * 3
     command = ["compare", "--judgments", f"{tmp_path}/qrels", "--json", "-"]
     command += [option for name, path in paths.items() for option in ("--system", f"{name}={path}")]
-    here = CliRunner().invoke(app, command)
-    spilt = CliRunner().invoke(app, [*command, "--memory-limit", "1GB", "--spill", f"{tmp_path}/spill"])
+    here = invoke(command)
+    spilt = invoke([*command, "--memory-limit", "1GB", "--spill", f"{tmp_path}/spill"])
     assert here.exit_code == spilt.exit_code == 0, here.output + spilt.output
     assert spilt.stdout == here.stdout
 
@@ -164,11 +163,11 @@ def test_duplicates_are_found_in_files(tmp_path: Path) -> None:
     old = written(tmp_path, "old.run", [*ROWS, ROWS[0][:2] + (0.5, 99)])
     command = ["compare", "--judgments", f"{tmp_path}/qrels", "--system", f"old={old}", "--json", "-"]
     limit = ["--memory-limit", "1GB", "--spill", f"{tmp_path}/spill"]
-    there, spilt = (CliRunner().invoke(app, [*command, *more]) for more in ([], limit))
+    there, spilt = (invoke([*command, *more]) for more in ([], limit))
     assert there.exit_code == spilt.exit_code == 2
     assert there.output == spilt.output
     command += ["--metric", "ndcg(duplicates=first)@10"]
-    there, spilt = (CliRunner().invoke(app, [*command, *more]) for more in ([], limit))
+    there, spilt = (invoke([*command, *more]) for more in ([], limit))
     assert there.exit_code == spilt.exit_code == 0, spilt.output
     assert there.stdout == spilt.stdout
 

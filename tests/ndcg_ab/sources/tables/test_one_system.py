@@ -8,11 +8,10 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as papq
 import pytest
-from typer.testing import CliRunner
 
 import ndcg_ab
-from flows.cli.app import app
 from ndcg_ab.errors import InputError
+from tests.commands import invoke
 from tests.repeated import mostly_slow
 
 ROWS = {"query_id": ["q1", "q1", "q2", "q2"], "doc_id": ["d1", "d2", "d1", "d2"], "score": [4.0, 3.0, 2.0, 1.0]}
@@ -42,7 +41,7 @@ def test_files(ending: str, column: str, tmp_path: Path) -> None:
     judgments, new = str(tmp_path / "j.qrels"), str(tmp_path / "new.yaml")
     for command in (["compare", judgments, str(path), "--json", "-"], ["check", judgments, str(path)],
                     ["check", str(path)], ["init", judgments, str(path), "--output-file", new]):  # fmt: skip
-        found = CliRunner().invoke(app, command)
+        found = invoke(command)
         assert found.exit_code == 0, (command, found.stderr)
         assert re.search("a 2 results, b 2 results" if command[0] != "compare" else '"baseline": "a"', found.stdout)
     for name in ("a", "b"):
@@ -50,12 +49,12 @@ def test_files(ending: str, column: str, tmp_path: Path) -> None:
         config.write_text(
             f"name: n\njudgments: j.qrels\nsystems: [{{name: {name}, file: {path.name}}}]\nmetrics: [ndcg]\n"
         )
-        assert f"{name} 2 results" in CliRunner().invoke(app, ["check", str(config)]).stdout
+        assert f"{name} 2 results" in invoke(["check", str(config)]).stdout
 
 
 def test_a_system_that_is_not_in_it_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, "csv", rankings("system_id", ["a", "a", "b", "b"]))
-    found = CliRunner().invoke(app, ["compare", str(tmp_path / "j.qrels"), f"c={path}"])
+    found = invoke(["compare", str(tmp_path / "j.qrels"), f"c={path}"])
     assert found.exit_code == 2
     assert (
         "names 2 systems (a, b), and a ranking is of one system: call the system one of them, not 'c'" in found.stderr
@@ -65,7 +64,7 @@ def test_a_system_that_is_not_in_it_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("values", [["a", "a", "b", ""], ["a", None, "a", "a"]])
 def test_rows_without_a_system_are_refused(values: list[Any], tmp_path: Path) -> None:
     path = write(tmp_path, "csv", rankings("system_id", values))
-    found = CliRunner().invoke(app, ["compare", str(tmp_path / "j.qrels"), str(path)])
+    found = invoke(["compare", str(tmp_path / "j.qrels"), str(path)])
     assert found.exit_code == 2
     assert "its column 'system_id' is empty in some rows: name the system in each row, or in none" in found.stderr
     with pytest.raises(InputError, match="is empty in some rows"):
@@ -94,4 +93,4 @@ def test_parts_and_partitions(tmp_path: Path) -> None:
 
 def test_one_system_may_be_named(tmp_path: Path) -> None:
     path = write(tmp_path, "csv", rankings("system_id", ["a"] * 4))
-    assert CliRunner().invoke(app, ["compare", str(tmp_path / "j.qrels"), str(path), "-q"]).exit_code == 0
+    assert invoke(["compare", str(tmp_path / "j.qrels"), str(path), "-q"]).exit_code == 0
